@@ -1,0 +1,40 @@
+# Thin: each line calls the real tool. `make setup` prepares the folder's own environment in .venv.
+PYTHON ?= python3
+BIN := .venv/bin
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock
+
+.PHONY: setup demo test lint check-python check-rust bench soak docs schemas clean
+
+setup: .venv/.core
+
+.venv/.python: pyproject.toml constraints.txt
+	@command -v $(PYTHON) >/dev/null || { echo "make: no $(PYTHON); install Python 3.11 or newer, or say which: make PYTHON=/path/to/python3"; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is older than 3.11; say which to use: make PYTHON=python3.12"; exit 2; }
+	@command -v cargo >/dev/null || { echo "make: no cargo; install a Rust toolchain (https://rustup.rs or your distribution's rustc and cargo, 1.88 or newer)"; exit 2; }
+	@command -v cc >/dev/null || { echo "make: no C compiler (cc); install gcc or clang"; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt maturin
+	$(BIN)/python -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb"))["project"]; print("\n".join(p["dependencies"] + p["optional-dependencies"]["dev"]))' > .venv/requirements.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r .venv/requirements.txt
+	@touch $@
+
+.venv/.core: .venv/.python $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked
+	@touch $@
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+	$(BIN)/stubtest trialwise._core
+	cargo fmt --all --check
+	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+
+check-rust:
+	cargo test --quiet --workspace --locked
+
+check-python: setup
+	$(BIN)/pytest -n 2
+
+test: lint check-rust check-python

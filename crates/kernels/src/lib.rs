@@ -1,0 +1,1 @@
+//! Numeric loops that NumPy and SciPy cannot do fast: slices in, numbers out, nothing else.
