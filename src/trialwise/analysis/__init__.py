@@ -1,0 +1,1 @@
+"""Analysis: statistics applied to a store. Reads facts, runs nothing, prints nothing."""

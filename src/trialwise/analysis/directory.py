@@ -1,0 +1,71 @@
+"""The analysis of an experiment directory."""
+
+from __future__ import annotations
+
+from trialwise.analysis.observations import StoreObservations
+from trialwise.analysis.results import Analysis, TrialFailure
+from trialwise.analysis.timescales import analyse_metric
+from trialwise.experiment.model import Experiment, Method
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
+
+
+def analyse_directory(
+    experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, method: Method = "default"
+) -> Analysis:
+    """Analyse what the directory holds so far; nothing is written."""
+    store = StoreObservations(experiment, directory, ledger)
+    counted = [row for row in store.rows if not row.warmup]
+    return Analysis(
+        name=experiment.name,
+        description=experiment.description,
+        method=method,
+        seed=experiment.seed,
+        treatments=tuple(dict.fromkeys(row.treatment for row in sorted(counted, key=_plan_place))),
+        series=tuple(dict.fromkeys(store.series_of(row) for row in counted)),
+        planned=len({row.number for row in counted}),
+        counts=_counts(counted),
+        metrics=tuple(analyse_metric(metric, store.of(metric), method) for metric in experiment.metrics),
+        failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
+        notes=_notes(store, ledger),
+        boots=tuple(dict.fromkeys(session.boot for session in ledger.sessions())),
+    )
+
+
+def _plan_place(row: TrialRow) -> str:
+    return row.treatment
+
+
+def _counts(rows: list[TrialRow]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.status] = counts.get(row.status, 0) + 1
+    return counts
+
+
+def _has_failed(row: TrialRow) -> bool:
+    return row.status in ("failed", "abandoned", "invalid")
+
+
+def _failure(store: StoreObservations, directory: ExperimentDirectory, row: TrialRow) -> TrialFailure:
+    log = f"logs/{row.number:06d}-{row.attempt}.txt"
+    return TrialFailure(
+        number=row.number,
+        attempt=row.attempt,
+        treatment=row.treatment,
+        series=store.series_of(row),
+        round=row.round,
+        status=row.status,
+        exit_code=row.exit_code,
+        reason=row.reason,
+        log=log if (directory.path / log).is_file() else None,
+    )
+
+
+def _notes(store: StoreObservations, ledger: Ledger) -> tuple[str, ...]:
+    notes = [f"{event.kind}: {event.text}" for event in ledger.events()]
+    boots = {row.boot for row in store.rows if row.boot}
+    if len(boots) > 1:
+        notes.append(f"the trials ran in {len(boots)} boots of the machine")
+    return tuple(notes)

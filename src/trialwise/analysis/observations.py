@@ -1,0 +1,100 @@
+"""Observations: the samples of each finished trial for each metric, from a store or from a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.experiment.model import Experiment, Level, Metric
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
+from trialwise.store.samples import read_samples
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The samples that one trial gave for one metric; `times` in seconds, None where there are none."""
+
+    number: int
+    attempt: int
+    treatment: str
+    factors: Mapping[str, Level]
+    series: str
+    round: int
+    position: int
+    started: float | None
+    values: Array
+    times: Array | None
+
+
+class StoreObservations:
+    """Reads the observations of an experiment directory, metric by metric."""
+
+    def __init__(self, experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> None:
+        self._experiment = experiment
+        self._directory = directory
+        self.rows = tuple(ledger.trials())
+        self._values = {
+            (number, attempt, source): (value, file)
+            for number, attempt, source, value, _, file in ledger.values()
+        }
+        self._epochs = _epochs(self.rows)
+
+    def series_of(self, row: TrialRow) -> str:
+        """The label of the series that a trial belongs to: each environment's rounds are a series of their own."""
+        epochs = self._epochs.get(row.series, [])
+        if row.epoch is None or len(epochs) < 2:
+            return str(row.series)
+        return f"{row.series}{chr(ord('a') + epochs.index(row.epoch))}"
+
+    def of(self, metric: Metric) -> list[Observation]:
+        """The observations of all finished trials that count, in plan order."""
+        found: list[Observation] = []
+        for row in self.rows:
+            entry = self._values.get((row.number, row.attempt, metric.source.key))
+            if row.status == "finished" and not row.warmup and entry is not None:
+                values, times = self._samples(*entry)
+                found.append(self._observation(row, *_cut(values, times, self._experiment.warmup)))
+        return found
+
+    def _samples(self, value: float | None, file: str | None) -> tuple[Array, Array | None]:
+        if file is None:
+            return np.array([np.nan if value is None else value]), None
+        return read_samples(self._directory.path / file)
+
+    def _observation(self, row: TrialRow, values: Array, times: Array | None) -> Observation:
+        return Observation(
+            number=row.number,
+            attempt=row.attempt,
+            treatment=row.treatment,
+            factors=row.factors,
+            series=self.series_of(row),
+            round=row.round,
+            position=row.position,
+            started=row.started,
+            values=values,
+            times=times,
+        )
+
+
+def _epochs(rows: tuple[TrialRow, ...]) -> dict[int, list[int]]:
+    """The environments in which each series ran, first to last."""
+    found: dict[int, set[int]] = {}
+    for row in rows:
+        if row.epoch is not None and row.status == "finished":
+            found.setdefault(row.series, set()).add(row.epoch)
+    return {series: sorted(epochs) for series, epochs in found.items()}
+
+
+def _cut(values: Array, times: Array | None, warmup: float) -> tuple[Array, Array | None]:
+    """Leave out what was measured in the first `warmup` seconds after the first sample."""
+    if times is None or warmup <= 0 or len(times) == 0:
+        return values, times
+    kept = times >= times.min() + warmup
+    return values[kept], times[kept]

@@ -1,0 +1,114 @@
+"""What an analysis says: frozen records, which report, JSON and tests read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
+from trialwise.statistics import (
+    ConvergenceResult,
+    IndependenceResult,
+    KpiResult,
+    VariabilityResult,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialMetric:
+    """The metric of one trial. `value` is None, with a `reason`, where the trial's samples allow none."""
+
+    number: int
+    attempt: int
+    treatment: str
+    factors: Mapping[str, Level]
+    series: str
+    round: int
+    position: int
+    started: float | None
+    samples: int
+    value: float | None
+    converged: bool | None
+    convergence: ConvergenceResult | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesKpi:
+    """One KPI of one treatment in one series. `descriptive` where a test failed: shown, not to be generalised."""
+
+    objective: Kpi
+    treatment: str
+    series: str
+    n: int
+    result: KpiResult | None
+    descriptive: bool
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesVariability:
+    """The variability score of one KPI of one treatment over all series."""
+
+    objective: Variability
+    kpi: Kpi
+    treatment: str
+    n: int
+    result: VariabilityResult | None
+    descriptive: bool
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesIndependence:
+    """The independence test of one treatment's metrics in one series, in the order in which the trials ran."""
+
+    treatment: str
+    series: str
+    n: int
+    result: IndependenceResult | None
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetricAnalysis:
+    """Everything about one metric."""
+
+    metric: Metric
+    trials: tuple[TrialMetric, ...]
+    independence: tuple[SeriesIndependence, ...]
+    kpis: tuple[SeriesKpi, ...]
+    variability: tuple[SeriesVariability, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialFailure:
+    """A trial that did not finish: kept, counted and shown."""
+
+    number: int
+    attempt: int
+    treatment: str
+    series: str
+    round: int
+    status: str
+    exit_code: int | None
+    reason: str | None
+    log: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is known about an experiment, at the three timescales: trials, series, and all series together."""
+
+    name: str
+    description: str
+    method: Method
+    seed: int | None
+    treatments: tuple[str, ...]
+    series: tuple[str, ...]
+    planned: int
+    counts: Mapping[str, int]
+    metrics: tuple[MetricAnalysis, ...]
+    failures: tuple[TrialFailure, ...]
+    notes: tuple[str, ...]
+    boots: tuple[str, ...]

@@ -1,0 +1,161 @@
+"""TriScale's three timescales: metrics of trials, KPIs of series, variability over all series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialwise import statistics as st
+from trialwise.analysis.observations import Observation
+from trialwise.analysis.results import (
+    MetricAnalysis,
+    SeriesIndependence,
+    SeriesKpi,
+    SeriesVariability,
+    TrialMetric,
+)
+from trialwise.experiment.model import Kpi, Method, Metric, Variability
+
+
+def analyse_metric(metric: Metric, observations: Sequence[Observation], method: Method) -> MetricAnalysis:
+    """Carry one metric through the three timescales."""
+    trials = tuple(trial_metric(metric, observation, method) for observation in observations)
+    groups = _by_series(trials)
+    kpis = tuple(
+        _series_kpi(metric, kpi, treatment, series, members, method)
+        for kpi in metric.kpis
+        for (treatment, series), members in groups.items()
+    )
+    return MetricAnalysis(
+        metric=metric,
+        trials=trials,
+        independence=tuple(_independence(metric, *key, members, method) for key, members in groups.items()),
+        kpis=kpis,
+        variability=tuple(_scores(metric, kpis, method)),
+    )
+
+
+# One trial
+
+
+def trial_metric(metric: Metric, observation: Observation, method: Method) -> TrialMetric:
+    """Reduce the samples of one trial to its metric, after the convergence test where one is asked for."""
+    value, converged, convergence, reason = None, None, None, None
+    try:
+        result = st.trial_metric(
+            observation.values,
+            metric.measure,
+            times=observation.times,
+            convergence=_requirements(metric),
+            method=method,
+        )
+        value, converged, convergence = result.value, result.converged, result.convergence
+    except ValueError as error:
+        reason = str(error)
+    return TrialMetric(
+        number=observation.number,
+        attempt=observation.attempt,
+        treatment=observation.treatment,
+        factors=observation.factors,
+        series=observation.series,
+        round=observation.round,
+        position=observation.position,
+        started=observation.started,
+        samples=len(observation.values),
+        value=value,
+        converged=converged,
+        convergence=convergence,
+        reason=reason,
+    )
+
+
+def _requirements(metric: Metric) -> dict[str, object] | None:
+    if metric.convergence is None:
+        return None
+    return {
+        "confidence": metric.convergence.confidence,
+        "tolerance": metric.convergence.tolerance,
+        "limits": metric.limits,
+    }
+
+
+def _by_series(trials: Sequence[TrialMetric]) -> dict[tuple[str, str], list[TrialMetric]]:
+    """Trials with a value by (treatment, series), in the order in which they ran."""
+    groups: dict[tuple[str, str], list[TrialMetric]] = {}
+    for trial in trials:
+        groups.setdefault((trial.treatment, trial.series), [])
+        if trial.value is not None:
+            groups[trial.treatment, trial.series].append(trial)
+    for members in groups.values():
+        members.sort(key=lambda trial: (trial.started is None, trial.started or 0.0, trial.number))
+    return groups
+
+
+# One series
+
+
+def _independence(
+    metric: Metric, treatment: str, series: str, members: Sequence[TrialMetric], method: Method
+) -> SeriesIndependence:
+    try:
+        result = st.independence(_values(members), limits=metric.limits, method=method)
+    except ValueError as error:
+        return SeriesIndependence(treatment, series, len(members), None, str(error))
+    return SeriesIndependence(treatment, series, len(members), result, result.note)
+
+
+def _series_kpi(
+    metric: Metric, kpi: Kpi, treatment: str, series: str, members: Sequence[TrialMetric], method: Method
+) -> SeriesKpi:
+    n = len(members)
+    try:
+        result = st.kpi(
+            _values(members),
+            kpi.percentile,
+            kpi.confidence,
+            bound=kpi.bound,
+            limits=metric.limits,
+            method=method,
+        )
+    except ValueError as error:
+        return SeriesKpi(kpi, treatment, series, n, None, descriptive=True, note=str(error))
+    notes = [result.note] if result.note else []
+    unsteady = sum(trial.converged is False for trial in members)
+    if unsteady:
+        notes.append(f"{unsteady} of {n} trials did not converge: run longer or cut the start-up")
+    descriptive = result.independent is False or unsteady > 0
+    return SeriesKpi(kpi, treatment, series, n, result, descriptive, "; ".join(notes) or None)
+
+
+def _values(members: Sequence[TrialMetric]) -> list[float]:
+    return [trial.value for trial in members if trial.value is not None]
+
+
+# All series
+
+
+def _scores(metric: Metric, kpis: Sequence[SeriesKpi], method: Method) -> list[SeriesVariability]:
+    score = metric.variability
+    if score is None:
+        return []
+    groups: dict[tuple[Kpi, str], list[SeriesKpi]] = {}
+    for kpi in kpis:
+        groups.setdefault((kpi.objective, kpi.treatment), []).append(kpi)
+    return [_score(metric, score, *key, members, method) for key, members in groups.items()]
+
+
+def _score(
+    metric: Metric, score: Variability, kpi: Kpi, treatment: str, members: Sequence[SeriesKpi], method: Method
+) -> SeriesVariability:
+    values = [member.result.value for member in members if member.result and member.result.value is not None]
+    if not values:
+        return SeriesVariability(
+            score, kpi, treatment, 0, None, descriptive=True, note="no series has this KPI yet"
+        )
+    try:
+        result = st.variability(
+            values, score.percentile, score.confidence, limits=metric.limits, method=method
+        )
+    except ValueError as error:
+        return SeriesVariability(score, kpi, treatment, len(values), None, descriptive=True, note=str(error))
+    descriptive = result.independent is False or any(member.descriptive for member in members)
+    return SeriesVariability(score, kpi, treatment, len(values), result, descriptive, result.note)

@@ -1,0 +1,51 @@
+"""`trialwise`: registers the commands, and turns errors into messages and exit codes."""
+
+from __future__ import annotations
+
+import sys
+
+from cyclopts import App
+
+from trialwise import __version__
+from trialwise.errors import TrialwiseError
+
+app = App(
+    name="trialwise",
+    help="""Performance experiments that replicate: size, randomise, run, analyse, report.
+
+Exit codes: 0 done, 1 a difference beyond the margin, 2 usage or a wrong experiment file, 3 undecided, 4 trials failed,
+5 the experiment directory cannot be used, 6 a worker cannot be used, 7 data cannot be analysed, 130 interrupted.""",
+    version=__version__,
+    help_format="markdown",
+)
+for _name, _summary in {
+    "new": "Write an experiment file to start from.",
+    "plan": "Show what an experiment needs, its order, its schedule and the time it takes.",
+    "run": "Run an experiment, or go on with it.",
+    "status": "Show how far an experiment is.",
+    "analyze": "Analyse an experiment directory or a table of measurements.",
+    "report": "Write the report of an experiment as one HTML file.",
+    "profile": "Find the daily, weekly and other cycles in condition data.",
+    "runtime": "Say how long a trial must be for its metrics to be steady.",
+    "doctor": "Name what will disturb a measurement on this machine.",
+    "schema": "Print the JSON Schema of a public format.",
+}.items():
+    app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help=_summary)
+app.register_install_completion_command(add_to_startup=False)
+
+
+def main() -> None:
+    """Run the command line; the entry point of the package."""
+    try:
+        result = app(exit_on_error=True, result_action="return_value")
+    except TrialwiseError as error:
+        print(f"trialwise: {error.message}", file=sys.stderr)
+        if error.hint:
+            print(f"  try: {error.hint}", file=sys.stderr)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    sys.exit(result if isinstance(result, int) else 0)

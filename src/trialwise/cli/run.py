@@ -1,0 +1,98 @@
+"""`trialwise run`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trialwise import study
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.progress import observer
+from trialwise.study import RunResult
+
+
+def run(
+    experiment: Path,
+    /,
+    *,
+    dir: Annotated[Path | None, Parameter(name=["--dir", "-d"])] = None,  # noqa: A002 the flag's name
+    extend: bool = False,
+    dry_run: bool = False,
+    json: bool = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
+) -> int:
+    """Run an experiment, or go on with it.
+
+    What is finished is never run again: after a crash, a power cut or Ctrl-C the same command goes on with the same
+    plan. The first Ctrl-C finishes the trial in hand, the second abandons it.
+
+    Examples
+    --------
+        trialwise run experiment.toml
+        trialwise run experiment.toml --dir results/monday
+        trialwise run results/monday          # go on
+
+    Exit codes: 0 all trials finished, 4 some failed, 130 interrupted, 2 and 5 errors.
+
+    Parameters
+    ----------
+    experiment
+        The experiment file, or the directory of an experiment that has begun.
+    dir
+        The experiment directory; default NAME.results in the current folder.
+    extend
+        Go on with the same sequence after rounds or series were raised in the file.
+    dry_run
+        Show the order of the trials and run nothing.
+    json
+        Print the outcome as JSON.
+    quiet
+        No progress.
+    """
+    if dry_run:
+        from trialwise.cli.plan import plan
+
+        return plan(experiment, json=json, order=True)
+    console = messages()
+    observers = [] if quiet else [observer(console, study.load(experiment), terminal=sys.stderr.isatty())]
+    result = study.run(experiment, dir, extend=extend, observers=observers)
+    if json:
+        print_json(
+            {
+                "format": "trialwise.run/1",
+                "directory": str(result.directory),
+                "ending": result.ending.word,
+                "text": result.ending.text,
+                "counts": result.counts,
+            }
+        )
+    elif not quiet:
+        _say_what_next(result)
+    return _exit_code(result)
+
+
+def _exit_code(result: RunResult) -> int:
+    if result.ending.word == "interrupted":
+        return 130
+    return 4 if result.failed or result.ending.word == "reset failed" else 0
+
+
+def _say_what_next(result: RunResult) -> None:
+    from trialwise.cli.output import messages
+
+    console = messages()
+    counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))
+    console.print(f"{result.ending.word}: {result.ending.text} ({counts})", markup=False)
+    if result.failed:
+        console.print(
+            f"failed trials: see `trialwise status {result.directory}` and {result.directory}/logs",
+            markup=False,
+        )
+    if result.counts.get("finished"):
+        console.print(
+            f"next: trialwise analyze {result.directory}  ·  trialwise report {result.directory}",
+            markup=False,
+        )

@@ -1,0 +1,1 @@
+"""The design: how many trials, in what order, and when."""

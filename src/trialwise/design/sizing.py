@@ -1,0 +1,62 @@
+"""How many rounds and series the objectives need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trialwise.experiment.model import Experiment, Kpi, Metric, Variability
+from trialwise.statistics import samples_needed, series_needed
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What one objective of one metric asks for: `amount` rounds or series."""
+
+    metric: str
+    objective: Kpi | Variability
+    amount: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """The rounds in each series and the series that will run, and what asked for them."""
+
+    rounds: int
+    series: int
+    rounds_needed: tuple[Need, ...]
+    series_needed: tuple[Need, ...]
+
+
+def size(experiment: Experiment) -> Sizing:
+    """The smallest number of rounds and series that serve every KPI and variability score, or those that are given."""
+    robustness = experiment.design.robustness
+    rounds = tuple(need for metric in experiment.metrics for need in _rounds(metric, robustness))
+    series = tuple(need for metric in experiment.metrics for need in _series(metric, robustness))
+    return Sizing(
+        rounds=experiment.design.rounds or max((need.amount for need in rounds), default=1),
+        series=experiment.design.series or max((need.amount for need in series), default=1),
+        rounds_needed=rounds,
+        series_needed=series,
+    )
+
+
+def _rounds(metric: Metric, robustness: int) -> list[Need]:
+    return [
+        Need(metric.name, kpi, samples_needed(_own_side(kpi), kpi.confidence, robustness=robustness))
+        for kpi in metric.kpis
+    ]
+
+
+def _own_side(kpi: Kpi) -> float:
+    """The percentile as seen from its bound: a lower bound on p75 needs as many trials as an upper bound on p25."""
+    on_own_side = kpi.bound == ("lower" if kpi.percentile < 50 else "upper")
+    return kpi.percentile if on_own_side else 100 - kpi.percentile
+
+
+def _series(metric: Metric, robustness: int) -> list[Need]:
+    score = metric.variability
+    if score is None:
+        return []
+    return [
+        Need(metric.name, score, series_needed(score.percentile, score.confidence, robustness=robustness))
+    ]

@@ -1,0 +1,46 @@
+"""Processes that a killed runner has left behind: found by the marker in their environment, and ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+from pathlib import Path
+
+from trialwise.trials.base import MARKER
+
+GRACE_SECONDS = 2.0
+
+
+def end_leftovers(identity: str) -> int:
+    """End every process that carries the marker of the experiment `identity`; return how many there were."""
+    found = _carrying(identity)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in _carrying(identity):
+            _signal(process, number)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while _carrying(identity) and time.monotonic() < deadline:
+            time.sleep(0.01)
+    return len(found)
+
+
+def _carrying(identity: str) -> list[int]:
+    needle = f"{MARKER}={identity}:".encode()
+    return [process for process in _processes() if needle in _environment(process)]
+
+
+def _processes() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and int(name) != os.getpid()]  # noqa: PTH208
+
+
+def _environment(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/environ").read_bytes()
+    except OSError:
+        return b""
+
+
+def _signal(process: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(process, number)

@@ -1,0 +1,108 @@
+"""Who runs where: the session, its environment, and whether that environment is still the one of before."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+from trialwise import __version__
+from trialwise.measurement.environment import Environment, capture, executable
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import Event, Session
+
+
+class SessionKeeper:
+    """Opens a session in the ledger and watches whether the measured programs stay what they are.
+
+    An epoch is a span of sessions in which nothing that makes rounds incomparable has changed; a change begins the
+    next one, and analysis takes each epoch's rounds as series of their own.
+    """
+
+    def __init__(self, directory: ExperimentDirectory, programs: Sequence[Path], folder: Path) -> None:
+        self._directory = directory
+        self._programs = tuple(programs)
+        self._folder = folder
+        self._stats = self._stat()
+        self.session: Session
+        self.identity = ""
+
+    def open(self, ledger: Ledger) -> str | None:
+        """Record a new session; return what has changed since the one before, or None."""
+        meta = ledger.meta()
+        self.identity = meta.get("identity", "")
+        return self._begin(ledger)
+
+    def look_again(self, ledger: Ledger) -> str | None:
+        """Begin a new epoch where a measured program's file has changed since the session began; return the change."""
+        stats = self._stat()
+        if stats == self._stats:
+            return None
+        self._stats = stats
+        ledger.end_session(self.session.number, time.time(), "program changed")
+        return self._begin(ledger)
+
+    def close(self, ledger: Ledger, ending: str) -> None:
+        """Record how the session ended."""
+        ledger.end_session(self.session.number, time.time(), ending)
+
+    def _begin(self, ledger: Ledger) -> str | None:
+        environment = capture(executables=[executable(path) for path in self._programs], folder=self._folder)
+        sessions = ledger.sessions()
+        previous = sessions[-1] if sessions else None
+        change = _change(self._directory, previous, environment)
+        number = len(sessions) + 1
+        name = (
+            f"environments/{number:03d}-{environment.boot_id[:8] if environment.boot_id else 'unknown'}.json"
+        )
+        self._directory.write_durably(name, json.dumps(environment.to_json(), indent=1).encode())
+        self.session = Session(
+            number=number,
+            started=time.time(),
+            ended=None,
+            ending=None,
+            epoch=1 if previous is None else previous.epoch + (change is not None),
+            worker="local",
+            boot=environment.boot_id or "unknown",
+            version=__version__,
+            environment=name,
+        )
+        ledger.start_session(self.session)
+        if change:
+            ledger.add_event(Event(time.time(), "environment changed", change))
+        return change
+
+    def _stat(self) -> tuple[tuple[str, int, int], ...]:
+        return tuple(
+            (str(path), status.st_size, status.st_mtime_ns)
+            for path in self._programs
+            if (status := _stat_or_none(path)) is not None
+        )
+
+
+def new_identity() -> str:
+    """A random name for an experiment directory, carried by every process of its trials."""
+    return uuid.uuid4().hex
+
+
+def _change(directory: ExperimentDirectory, previous: Session | None, environment: Environment) -> str | None:
+    if previous is None:
+        return None
+    try:
+        before = json.loads((directory.path / previous.environment).read_text())["fingerprint"]
+    except (OSError, ValueError, KeyError):
+        return "the environment of the session before cannot be read"
+    after = environment.fingerprint()
+    changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
+    return "; ".join(f"{key}: {before.get(key)} → {after.get(key)}" for key in changed) or None
+
+
+def _stat_or_none(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None

@@ -1,0 +1,1 @@
+"""The experiment: its model, and reading and checking `experiment.toml`."""

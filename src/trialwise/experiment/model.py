@@ -1,0 +1,233 @@
+"""What an experiment is: frozen records, free of any file format.
+
+`reading` builds them from an `experiment.toml`; every other stage works on them alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Level = str | int | float | bool
+"""One value of a factor."""
+
+Measure = Literal["mean", "median", "min", "max"] | float
+"""What turns the samples of a trial into its metric; a number is a percentile."""
+
+Better = Literal["higher", "lower"]
+Bound = Literal["lower", "upper"]
+Order = Literal["random", "fixed"]
+Method = Literal["default", "paper"]
+Resource = Literal["wall", "user", "system", "max_rss"]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedFactor:
+    """A factor whose levels are all run: the treatments are the combinations of such levels."""
+
+    name: str
+    levels: tuple[Level, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFactor:
+    """A factor whose value is drawn at random, with replacement, for each round (TriScale, section 5.3).
+
+    A claim then extends to the population that the values are drawn from. Either `values` is that population,
+    or `low` and `high` bound it.
+    """
+
+    name: str
+    values: tuple[Level, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    integer: bool = False
+    logarithmic: bool = False
+    origin: str = ""
+
+
+Factor = FixedFactor | DrawnFactor
+
+
+@dataclass(frozen=True, slots=True)
+class Convergence:
+    """When a metric counts as steady within a trial: confidence and tolerance in percent (TriScale, section 4.1)."""
+
+    confidence: float = 95.0
+    tolerance: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kpi:
+    """A bound, at a confidence, on a percentile of the metric over a series (TriScale, section 4.2)."""
+
+    percentile: float
+    confidence: float
+    bound: Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Variability:
+    """How far KPIs move from series to series: a percentile range at a confidence (TriScale, section 4.3)."""
+
+    percentile: float
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceSource:
+    """What the operating system counted for the program: seconds, or bytes for `max_rss`."""
+
+    resource: Resource
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger keeps what was read."""
+        return f"resource:{self.resource}"
+
+
+@dataclass(frozen=True, slots=True)
+class TextSource:
+    """A text that the program wrote: its standard output, or the file `path`, and how numbers stand in it."""
+
+    path: str | None = None
+    pattern: str | None = None
+    json: str | None = None
+    csv: str | None = None
+    time: str | None = None
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger keeps what was read."""
+        where = "stdout" if self.path is None else f"file:{self.path}"
+        how = (
+            f"pattern:{self.pattern}"
+            if self.pattern
+            else f"json:{self.json}"
+            if self.json is not None
+            else f"csv:{self.csv}"
+        )
+        return f"{where}|{how}" + (f"|time:{self.time}" if self.time else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnSource:
+    """What a Python callable returned: the number itself, or the entry `name` of a mapping."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger keeps what was read."""
+        return f"return:{self.name}"
+
+
+Source = ResourceSource | TextSource | ReturnSource
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number for one trial, and what is to be claimed about it (the eight parameters of TriScale's Table 2)."""
+
+    name: str
+    source: Source
+    measure: Measure = "mean"
+    unit: str = ""
+    better: Better | None = None
+    convergence: Convergence | None = None
+    kpis: tuple[Kpi, ...] = ()
+    variability: Variability | None = None
+    limits: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CommandTrial:
+    """A trial that is one execution of a program.
+
+    `command` is already split as a shell would; its placeholders are filled for each trial. Times are in seconds.
+    """
+
+    command: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    directory: str = "."
+    prepare: tuple[str, ...] | None = None
+    conclude: tuple[str, ...] | None = None
+    timeout: float | None = None
+    exit_codes: tuple[int, ...] = (0,)
+    output_limit: int = 64 * 1024 * 1024
+    kind: str = "command"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonTrial:
+    """A trial that is one call of `module:function` in a fresh process."""
+
+    call: str
+    environment: tuple[tuple[str, str], ...] = ()
+    directory: str = "."
+    timeout: float | None = None
+    kind: str = "python"
+
+
+Trial = CommandTrial | PythonTrial
+
+
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """A command before every round (or trial) that puts the machine back into a known state."""
+
+    command: tuple[str, ...]
+    every: Literal["round", "trial"] = "round"
+    timeout: float = 600.0
+    settle: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Design:
+    """How many trials, in what order, and when (the four parameters of the experiment in TriScale's Table 2).
+
+    `series` and `rounds` are None where the objectives decide; `span` is the length of a series in seconds, None
+    for back to back.
+    """
+
+    order: Order = "random"
+    series: int | None = None
+    rounds: int | None = None
+    span: float | None = None
+    robustness: int = 0
+    warmup_trials: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One experiment, as its file states it."""
+
+    name: str
+    folder: Path
+    trial: Trial
+    metrics: tuple[Metric, ...]
+    seed: int = 0
+    description: str = ""
+    factors: tuple[Factor, ...] = ()
+    design: Design = field(default_factory=Design)
+    reset: Reset | None = None
+    runtime: float | None = None
+    warmup: float = 0.0
+
+    @property
+    def fixed_factors(self) -> tuple[FixedFactor, ...]:
+        """The factors whose levels make the treatments."""
+        return tuple(factor for factor in self.factors if isinstance(factor, FixedFactor))
+
+    @property
+    def drawn_factors(self) -> tuple[DrawnFactor, ...]:
+        """The factors that are drawn for each round."""
+        return tuple(factor for factor in self.factors if isinstance(factor, DrawnFactor))
+
+    def metric(self, name: str) -> Metric:
+        """The metric called `name`; KeyError where there is none."""
+        for metric in self.metrics:
+            if metric.name == name:
+                return metric
+        raise KeyError(name)

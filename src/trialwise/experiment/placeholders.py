@@ -1,0 +1,41 @@
+"""`{factor}` placeholders in the texts of an experiment file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from trialwise.experiment.model import Level
+
+_NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*"
+_PLACEHOLDER = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
+BUILT_IN = ("seed", "series", "round", "position", "trial", "directory")
+"""Placeholders beside the factors: the trial's seed and place, and a fresh directory of its own."""
+
+
+def names_in(text: str) -> set[str]:
+    """The placeholder names that stand in `text`; `{{name}}` is the literal text `{name}`."""
+    return {match.group(2) for match in _PLACEHOLDER.finditer(text) if match.group(2)}
+
+
+def fill(text: str, values: Mapping[str, Level]) -> str:
+    """Replace each `{name}` by its value and `{{name}}` by `{name}`; other braces stay as they are.
+
+    Raises
+    ------
+    KeyError
+        When a placeholder has no value.
+    """
+
+    def replacement(match: re.Match[str]) -> str:
+        literal, name = match.groups()
+        return f"{{{literal}}}" if literal else level_text(values[name])
+
+    return _PLACEHOLDER.sub(replacement, text)
+
+
+def level_text(level: Level) -> str:
+    """A level as it is written into commands, identifiers and tables."""
+    if isinstance(level, bool):
+        return "true" if level else "false"
+    return repr(level) if isinstance(level, float) else str(level)

@@ -1,0 +1,59 @@
+"""Quantities as people write them in an experiment file: durations and percentages."""
+
+from __future__ import annotations
+
+import math
+import re
+
+SECONDS = {
+    "ns": 1e-9,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "m": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "w": 604800.0,
+}
+_PART = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]+)")
+
+
+def seconds(text: str | float) -> float:
+    """Read a duration such as "10s", "1.5h" or "1h 30min"; a bare number is seconds.
+
+    Raises
+    ------
+    ValueError
+        When the text is not a duration, or the duration is negative or not finite.
+    """
+    value = float(text) if isinstance(text, int | float) else _sum_of_parts(text)
+    if not math.isfinite(value) or value < 0:
+        raise ValueError(f"{text!r} is not a duration: it must be finite and not negative")
+    return value
+
+
+def _sum_of_parts(text: str) -> float:
+    parts = _PART.findall(text)
+    if not parts or _PART.sub("", text).strip():
+        raise ValueError(
+            f'{text!r} is not a duration; write a number and a unit, as in "10s", "500ms", "1h 30min"'
+        )
+    unknown = [unit for _, unit in parts if unit not in SECONDS]
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not a unit of time; allowed: {', '.join(SECONDS)}")
+    return sum(float(number) * SECONDS[unit] for number, unit in parts)
+
+
+def duration_text(value: float) -> str:
+    """Write a duration for people: the two largest units that matter, as in "1h 30min" or "350ms"."""
+    if value < 1.0:
+        return f"{value * 1e3:.3g}ms"
+    if value < 60.0:
+        return f"{value:.3g}s"
+    for unit, smaller in (("w", "d"), ("d", "h"), ("h", "min"), ("min", "s")):
+        if value >= SECONDS[unit]:
+            whole, rest = divmod(round(value / SECONDS[smaller]), round(SECONDS[unit] / SECONDS[smaller]))
+            return f"{whole}{unit} {rest}{smaller}" if rest else f"{whole}{unit}"
+    return f"{value:.3g}s"

@@ -1,0 +1,107 @@
+"""The experiment directory: everything that an experiment produced, in one place that can be copied and cited."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from pathlib import Path
+from typing import Self
+
+from trialwise.errors import StoreError
+from trialwise.store.ledger import Ledger
+
+LEDGER = "ledger.sqlite"
+EXPERIMENT = "experiment.toml"
+
+
+class ExperimentDirectory:
+    """The paths of an experiment directory."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @property
+    def ledger_file(self) -> Path:
+        """The SQLite file with a row for every attempt at every trial."""
+        return self.path / LEDGER
+
+    @property
+    def experiment_file(self) -> Path:
+        """The experiment file as it was when the experiment began."""
+        return self.path / EXPERIMENT
+
+    @property
+    def samples(self) -> Path:
+        """Parquet files with the samples of trials that report many."""
+        return self.path / "samples"
+
+    @property
+    def logs(self) -> Path:
+        """What failed trials printed, and the runner's own log."""
+        return self.path / "logs"
+
+    @property
+    def environments(self) -> Path:
+        """One JSON file for each worker and boot."""
+        return self.path / "environments"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether an experiment has begun here."""
+        return self.ledger_file.is_file()
+
+    def make(self) -> None:
+        """Create the directory and its parts."""
+        try:
+            for folder in (self.path, self.samples, self.logs, self.environments):
+                folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"{self.path}: cannot be made: {error.strerror}", hint="choose another with --dir"
+            ) from error
+
+    def ledger(self, *, read_only: bool = True) -> Ledger:
+        """Open the ledger."""
+        return Ledger.open(self.ledger_file, read_only=read_only)
+
+    def write_durably(self, relative: str, content: bytes) -> None:
+        """Write a file whole or not at all: a temporary file, synced, then renamed."""
+        path = self.path / relative
+        temporary = path.with_name(path.name + ".tmp")
+        try:
+            with temporary.open("wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise StoreError(
+                f"{path}: cannot be written: {error.strerror}", hint="free some space and run again"
+            ) from error
+
+
+class DirectoryLock:
+    """The lock that keeps a second runner out; the kernel releases it when the process ends, however it ends."""
+
+    def __init__(self, directory: ExperimentDirectory) -> None:
+        self._path = directory.path / ".lock"
+        self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.pread(self._descriptor, 64, 0).decode(errors="replace").strip()
+            os.close(self._descriptor)
+            raise StoreError(
+                f"{self._path.parent}: another runner is at work here (process {holder or 'unknown'})",
+                hint="wait for it, or watch it with `trialwise status`; use another --dir for a second experiment",
+            ) from error
+        os.ftruncate(self._descriptor, 0)
+        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)

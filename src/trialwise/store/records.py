@@ -1,0 +1,66 @@
+"""The facts that the ledger keeps, as records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.experiment.model import Level
+
+Status = Literal["planned", "running", "finished", "failed", "abandoned", "invalid"]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRow:
+    """One attempt at one trial, as it stands in the ledger.
+
+    `series`, `round` and `position` count from 1. `epoch` counts the environments (kernel, host, measured programs)
+    that the experiment has seen. Times are seconds since the Unix epoch, None while they have not come.
+    """
+
+    number: int
+    attempt: int
+    status: Status
+    treatment: str
+    factors: Mapping[str, Level]
+    series: int
+    round: int
+    position: int
+    order: str
+    seed: int
+    warmup: bool
+    planned_start: float | None
+    epoch: int | None = None
+    session: int | None = None
+    worker: str | None = None
+    boot: str | None = None
+    claimed: float | None = None
+    started: float | None = None
+    finished: float | None = None
+    exit_code: int | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run of the runner on the directory."""
+
+    number: int
+    started: float
+    ended: float | None
+    ending: str | None
+    epoch: int
+    worker: str
+    boot: str
+    version: str
+    environment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened beside the trials: a reset, a change of environment, an interruption."""
+
+    time: float
+    kind: str
+    text: str

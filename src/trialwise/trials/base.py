@@ -1,0 +1,80 @@
+"""What every kind of trial takes and gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Protocol
+
+from trialwise.experiment.model import Experiment, Level
+from trialwise.measurement.samples import Samples
+
+MARKER = "TRIALWISE_TRIAL"
+"""Environment variable that every process of a trial carries, so that leftovers of a killed runner can be found."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialRequest:
+    """One trial to be executed.
+
+    `scratch` is a folder in which a fresh directory may be made, `marker` the value of the variable `MARKER`, and
+    `cancel` a file descriptor that becomes readable when the trial is to be abandoned.
+    """
+
+    experiment: Experiment
+    factors: Mapping[str, Level]
+    number: int
+    attempt: int
+    series: int
+    round: int
+    position: int
+    seed: int
+    scratch: Path
+    marker: str
+    cancel: int
+
+    @property
+    def places(self) -> dict[str, Level]:
+        """The factors and the built-in placeholders but `directory`."""
+        built_in: dict[str, Level] = {
+            "seed": self.seed,
+            "series": self.series,
+            "round": self.round,
+            "position": self.position,
+            "trial": self.number,
+        }
+        return built_in | dict(self.factors)
+
+
+@dataclass(frozen=True, slots=True)
+class TrialOutcome:
+    """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds."""
+
+    status: Literal["finished", "failed", "abandoned", "invalid"]
+    started: float | None
+    finished: float
+    exit_code: int | None = None
+    reason: str | None = None
+    samples: Mapping[str, Samples] = field(default_factory=dict)
+    output: bytes = b""
+    errors: bytes = b""
+
+
+class TrialKind(Protocol):
+    """A kind of trial."""
+
+    def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+        """Look before anything runs whether the trials can run; raise PlanError where they cannot.
+
+        `factors` holds one mapping for each treatment, drawn factors included.
+        """
+        ...
+
+    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
+        """Name the files of the measured programs, whose change makes trials incomparable."""
+        ...
+
+    def execute(self, request: TrialRequest) -> TrialOutcome:
+        """Execute one trial; never raises for what the measured program does."""
+        ...
