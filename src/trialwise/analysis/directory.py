@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.results import Analysis, TrialFailure
 from trialwise.analysis.timescales import analyse_metric
@@ -30,6 +31,9 @@ def analyse_directory(
         failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
         notes=_notes(store, ledger),
         boots=tuple(dict.fromkeys(session.boot for session in ledger.sessions())),
+        plan=plan_summary(experiment, counted),
+        populations=populations(experiment, counted),
+        sessions=session_facts(directory, ledger),
     )
 
 
@@ -60,6 +64,7 @@ def _failure(store: StoreObservations, directory: ExperimentDirectory, row: Tria
         exit_code=row.exit_code,
         reason=row.reason,
         log=log if (directory.path / log).is_file() else None,
+        tail=log_tail(directory.path / log),
     )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trialwise.analysis.context import PlanSummary, Population, SessionFacts
+from trialwise.analysis.distributions import Distribution
+from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
 from trialwise.statistics import (
     ConvergenceResult,
@@ -79,6 +82,8 @@ class MetricAnalysis:
     independence: tuple[SeriesIndependence, ...]
     kpis: tuple[SeriesKpi, ...]
     variability: tuple[SeriesVariability, ...]
+    distributions: tuple[Distribution, ...] = ()
+    traces: tuple[TrialTrace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +99,7 @@ class TrialFailure:
     exit_code: int | None
     reason: str | None
     log: str | None
+    tail: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,3 +118,6 @@ class Analysis:
     failures: tuple[TrialFailure, ...]
     notes: tuple[str, ...]
     boots: tuple[str, ...]
+    plan: PlanSummary | None = None
+    populations: tuple[Population, ...] = ()
+    sessions: tuple[SessionFacts, ...] = ()

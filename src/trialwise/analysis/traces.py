@@ -1,0 +1,124 @@
+"""Raw samples of a few trials with their convergence test, ready to be drawn (TriScale, Fig. 3a)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import statistics as st
+from trialwise.experiment.model import Method, Metric
+
+Array = npt.NDArray[np.float64]
+
+_MOST_TRIALS = 16
+_MOST_POINTS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTrace:
+    """The samples of one trial, and the line that its convergence test fitted.
+
+    A trial with more than 300 samples is drawn as 300 stretches: `times` is where each begins, `lows` and `highs`
+    are its extremes. `line` holds the fitted line's ends as (time, value), `tolerated` the change over the trial
+    that the tolerance allows, in the unit of the metric; both None where there was no test or no line.
+    """
+
+    number: int
+    attempt: int
+    treatment: str
+    series: str
+    samples: int
+    times: Array
+    lows: Array
+    highs: Array
+    batch_starts: Array
+    batches: Array
+    line: tuple[tuple[float, float], tuple[float, float]] | None
+    tolerated: float | None
+    converged: bool | None
+    warmup: int
+
+
+class Sampled(Protocol):
+    """What is asked of an observation: the samples of one trial."""
+
+    @property
+    def number(self) -> int: ...
+    @property
+    def attempt(self) -> int: ...
+    @property
+    def treatment(self) -> str: ...
+    @property
+    def series(self) -> str: ...
+    @property
+    def values(self) -> Array: ...
+    @property
+    def times(self) -> Array | None: ...
+
+
+def trial_traces(
+    metric: Metric,
+    observations: Sequence[Sampled],
+    tests: Sequence[st.ConvergenceResult | None],
+    method: Method,
+) -> tuple[TrialTrace, ...]:
+    """Traces of at most 16 trials with several samples: the first of each treatment, then those that did not converge."""
+    sampled = [(seen, test) for seen, test in zip(observations, tests, strict=True) if len(seen.values) > 1]
+    chosen = sorted(_choice(sampled), key=lambda index: sampled[index][0].number)
+    return tuple(_trace(metric, *sampled[index], method) for index in chosen)
+
+
+def _choice(sampled: Sequence[tuple[Sampled, st.ConvergenceResult | None]]) -> list[int]:
+    first: dict[str, int] = {}
+    for index, (seen, _) in enumerate(sampled):
+        first.setdefault(seen.treatment, index)
+    unsteady = [index for index, (_, test) in enumerate(sampled) if test is not None and not test.converged]
+    return list(dict.fromkeys([*first.values(), *unsteady]))[:_MOST_TRIALS]
+
+
+def _trace(metric: Metric, seen: Sampled, test: st.ConvergenceResult | None, method: Method) -> TrialTrace:
+    times = np.arange(len(seen.values), dtype=np.float64) if seen.times is None else seen.times
+    edges = np.unique(np.linspace(0, len(times), min(len(times), _MOST_POINTS) + 1).astype(np.int64))[:-1]
+    starts = np.asarray(test.batch_starts if test else (), dtype=np.float64)
+    batches = np.asarray(test.batches if test else (), dtype=np.float64)
+    return TrialTrace(
+        number=seen.number,
+        attempt=seen.attempt,
+        treatment=seen.treatment,
+        series=seen.series,
+        samples=len(seen.values),
+        times=times[edges],
+        lows=np.minimum.reduceat(seen.values, edges),
+        highs=np.maximum.reduceat(seen.values, edges),
+        batch_starts=starts,
+        batches=batches,
+        line=_line(starts, batches),
+        tolerated=_tolerated(metric, seen.values, batches, method),
+        converged=test.converged if test else None,
+        warmup=test.warmup if test else 0,
+    )
+
+
+def _line(starts: Array, batches: Array) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """The Theil-Sen line through the batches, from the first to the last."""
+    try:
+        fit = st.theil_sen(starts, batches, 95.0)
+    except ValueError:
+        return None
+    first, last = float(starts[0]), float(starts[-1])
+    return (first, fit.intercept + fit.slope * first), (last, fit.intercept + fit.slope * last)
+
+
+def _tolerated(metric: Metric, values: Array, batches: Array, method: Method) -> float | None:
+    """The change over a trial that the tolerance allows: of the batches' median, or of the samples' range (paper)."""
+    if metric.convergence is None or len(batches) == 0:
+        return None
+    share = metric.convergence.tolerance / 100
+    low, high = metric.limits or (float(values.min()), float(values.max()))
+    if method == "paper":
+        return share * (high - low)
+    return share * (abs(float(np.median(batches))) if metric.limits is None else (high - low) / 2)
