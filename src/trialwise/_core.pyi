@@ -2,7 +2,20 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import final
 
-__all__ = ["CommandResult", "StartError", "__version__", "run_command"]
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "CommandResult",
+    "StartError",
+    "__version__",
+    "inversions",
+    "lag_product_exceedances",
+    "run_command",
+    "score_exceedances",
+    "slope_order_statistics",
+    "window_percentiles",
+]
 
 __version__: str
 
@@ -132,3 +145,17 @@ def run_command(
     ValueError
         An empty `argv`, a zero byte, an impossible variable name, or a negative time.
     """
+
+def window_percentiles(
+    values: NDArray[np.float64], starts: NDArray[np.int64], ends: NDArray[np.int64], fraction: float
+) -> NDArray[np.float64]: ...
+def slope_order_statistics(
+    x: NDArray[np.float64], y: NDArray[np.float64], ranks: Sequence[int]
+) -> NDArray[np.float64]: ...
+def inversions(values: NDArray[np.float64]) -> int: ...
+def lag_product_exceedances(
+    values: NDArray[np.float64], offset: float, threshold: float, *, shuffles: int | None, seed: int
+) -> tuple[int, int]: ...
+def score_exceedances(
+    values: NDArray[np.float64], threshold: int, *, shuffles: int | None, seed: int
+) -> tuple[int, int]: ...

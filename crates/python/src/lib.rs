@@ -1,5 +1,6 @@
 //! `trialwise._core`: what Python sees of the Rust crates. One module for each crate, conversion only.
 
+mod kernels;
 mod process;
 
 use pyo3::prelude::*;
@@ -8,5 +9,6 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    kernels::register(module)?;
     process::register(module)
 }

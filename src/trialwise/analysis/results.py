@@ -5,13 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trialwise import statistics as st
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
-from trialwise.statistics import (
-    ConvergenceResult,
-    IndependenceResult,
-    KpiResult,
-    VariabilityResult,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +24,7 @@ class TrialMetric:
     samples: int
     value: float | None
     converged: bool | None
-    convergence: ConvergenceResult | None
+    convergence: st.Convergence | None
     reason: str | None = None
 
 
@@ -41,7 +36,7 @@ class SeriesKpi:
     treatment: str
     series: str
     n: int
-    result: KpiResult | None
+    result: st.Kpi | None
     descriptive: bool
     note: str | None
 
@@ -54,7 +49,7 @@ class SeriesVariability:
     kpi: Kpi
     treatment: str
     n: int
-    result: VariabilityResult | None
+    result: st.Variability | None
     descriptive: bool
     note: str | None
 
@@ -66,7 +61,7 @@ class SeriesIndependence:
     treatment: str
     series: str
     n: int
-    result: IndependenceResult | None
+    result: st.Independence | None
     note: str | None
 
 
