@@ -8,6 +8,7 @@ import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from trialwise import __version__
@@ -23,9 +24,9 @@ from trialwise.execution.session import SessionKeeper, new_identity
 from trialwise.execution.stopping import RunThePlan, StoppingRule
 from trialwise.experiment.model import DrawnFactor, Experiment, Method
 from trialwise.experiment.reading import parse_experiment, read_text
-from trialwise.store.directory import DirectoryLock, ExperimentDirectory
+from trialwise.store.directory import DirectoryLock, ExperimentDirectory, is_locked
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import TrialRow
+from trialwise.store.records import Event, TrialRow
 from trialwise.trials.kinds import kind_of
 
 
@@ -75,6 +76,106 @@ def analyse(path: Path, method: Method = "default") -> Analysis:
 def _frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
     experiment = parse_experiment(read_text(directory.experiment_file), directory.experiment_file)
     return dataclasses.replace(experiment, folder=Path(ledger.meta()["folder"]))
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far an experiment is."""
+
+    name: str
+    planned: int
+    counts: dict[str, int]
+    treatments: dict[str, dict[str, int]]
+    failures: tuple[TrialRow, ...]
+    events: tuple[Event, ...]
+    running: tuple[TrialRow, ...]
+    is_active: bool
+    left: float | None
+
+    @property
+    def done(self) -> int:
+        """Trials that finished, failed or are invalid."""
+        return sum(self.counts.get(status, 0) for status in ("finished", "failed", "invalid"))
+
+    @property
+    def failed(self) -> int:
+        """Trials that failed or are invalid."""
+        return self.counts.get("failed", 0) + self.counts.get("invalid", 0)
+
+    @property
+    def activity(self) -> str:
+        """What the runner does at present, in words."""
+        if self.is_active:
+            return (
+                f"running trial {self.running[0].number} ({self.running[0].treatment})"
+                if self.running
+                else "between trials"
+            )
+        return (
+            "complete"
+            if self.done == self.planned
+            else "not running; `trialwise run` on the directory goes on"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The state as a document (format trialwise.status/1)."""
+        return {
+            "format": "trialwise.status/1",
+            "name": self.name,
+            "planned": self.planned,
+            "done": self.done,
+            "active": self.is_active,
+            "activity": self.activity,
+            "seconds_left": self.left,
+            "counts": self.counts,
+            "treatments": self.treatments,
+            "failures": [
+                {
+                    "number": row.number,
+                    "attempt": row.attempt,
+                    "treatment": row.treatment,
+                    "status": row.status,
+                    "reason": row.reason,
+                }
+                for row in self.failures
+            ],
+            "events": [dataclasses.asdict(event) for event in self.events],
+        }
+
+
+def state(path: Path) -> State:
+    """Say how far the experiment in a directory is; while it runs, or after."""
+    directory = ExperimentDirectory(path)
+    ledger = directory.ledger()
+    try:
+        rows = ledger.trials()
+        treatments: dict[str, dict[str, int]] = {}
+        for row in rows:
+            counts = treatments.setdefault(row.treatment, {})
+            counts[row.status] = counts.get(row.status, 0) + 1
+        return State(
+            name=ledger.meta()["name"],
+            planned=len({row.number for row in rows}),
+            counts=ledger.counts(),
+            treatments=dict(sorted(treatments.items())),
+            failures=tuple(row for row in rows if row.status in ("failed", "invalid", "abandoned")),
+            events=tuple(ledger.events()),
+            running=tuple(row for row in rows if row.status == "running"),
+            is_active=is_locked(directory),
+            left=_time_left(rows),
+        )
+    finally:
+        ledger.close()
+
+
+def _time_left(rows: Sequence[TrialRow]) -> float | None:
+    """How long the planned trials take: from claim to claim of those that are done, or until the last planned start."""
+    claimed = sorted(row.claimed for row in rows if row.claimed is not None)
+    planned = [row for row in rows if row.status == "planned"]
+    if len(claimed) < 2 or not planned:
+        return None
+    gaps = sorted(after - before for before, after in pairwise(claimed))
+    return gaps[len(gaps) // 2] * len(planned)
 
 
 # Running

@@ -1,1 +1,15 @@
 //! Numeric loops that NumPy and SciPy cannot do fast: slices in, numbers out, nothing else.
+//!
+//! Every function takes finite numbers; what a caller has to check is said at each.
+
+mod buckets;
+mod order;
+mod permutation;
+mod slopes;
+mod trend;
+mod windows;
+
+pub use permutation::{Draws, lag_product_exceedances, score_exceedances};
+pub use slopes::slope_order_statistics;
+pub use trend::inversions;
+pub use windows::{Window, window_percentiles};

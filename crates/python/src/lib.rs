@@ -1,9 +1,14 @@
 //! `trialwise._core`: what Python sees of the Rust crates. One module for each crate, conversion only.
 
+mod kernels;
+mod process;
+
 use pyo3::prelude::*;
 
 /// The compiled core of Trialwise.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add("__version__", env!("CARGO_PKG_VERSION"))
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    kernels::register(module)?;
+    process::register(module)
 }

@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from trialwise import statistics as st
 from trialwise.analysis.context import PlanSummary, Population, SessionFacts
 from trialwise.analysis.distributions import Distribution
 from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
-from trialwise.statistics import (
-    ConvergenceResult,
-    IndependenceResult,
-    KpiResult,
-    VariabilityResult,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +27,7 @@ class TrialMetric:
     samples: int
     value: float | None
     converged: bool | None
-    convergence: ConvergenceResult | None
+    convergence: st.Convergence | None
     reason: str | None = None
 
 
@@ -44,7 +39,7 @@ class SeriesKpi:
     treatment: str
     series: str
     n: int
-    result: KpiResult | None
+    result: st.Kpi | None
     descriptive: bool
     note: str | None
 
@@ -57,7 +52,7 @@ class SeriesVariability:
     kpi: Kpi
     treatment: str
     n: int
-    result: VariabilityResult | None
+    result: st.Variability | None
     descriptive: bool
     note: str | None
 
@@ -69,7 +64,7 @@ class SeriesIndependence:
     treatment: str
     series: str
     n: int
-    result: IndependenceResult | None
+    result: st.Independence | None
     note: str | None
 
 

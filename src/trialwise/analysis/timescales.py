@@ -109,7 +109,7 @@ def _independence(
         result = st.independence(_values(members), limits=metric.limits, method=method)
     except ValueError as error:
         return SeriesIndependence(treatment, series, len(members), None, str(error))
-    return SeriesIndependence(treatment, series, len(members), result, result.note)
+    return SeriesIndependence(treatment, series, len(members), result, result.reason or None)
 
 
 def _series_kpi(
@@ -167,4 +167,4 @@ def _score(
     except ValueError as error:
         return SeriesVariability(score, kpi, treatment, len(values), None, descriptive=True, note=str(error))
     descriptive = result.independent is False or any(member.descriptive for member in members)
-    return SeriesVariability(score, kpi, treatment, len(values), result, descriptive, result.note)
+    return SeriesVariability(score, kpi, treatment, len(values), result, descriptive, result.note or None)

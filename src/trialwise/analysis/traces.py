@@ -63,7 +63,7 @@ class Sampled(Protocol):
 def trial_traces(
     metric: Metric,
     observations: Sequence[Sampled],
-    tests: Sequence[st.ConvergenceResult | None],
+    tests: Sequence[st.Convergence | None],
     method: Method,
 ) -> tuple[TrialTrace, ...]:
     """Traces of at most 16 trials with several samples: the first of each treatment, then those that did not converge."""
@@ -72,7 +72,7 @@ def trial_traces(
     return tuple(_trace(metric, *sampled[index], method) for index in chosen)
 
 
-def _choice(sampled: Sequence[tuple[Sampled, st.ConvergenceResult | None]]) -> list[int]:
+def _choice(sampled: Sequence[tuple[Sampled, st.Convergence | None]]) -> list[int]:
     first: dict[str, int] = {}
     for index, (seen, _) in enumerate(sampled):
         first.setdefault(seen.treatment, index)
@@ -80,7 +80,7 @@ def _choice(sampled: Sequence[tuple[Sampled, st.ConvergenceResult | None]]) -> l
     return list(dict.fromkeys([*first.values(), *unsteady]))[:_MOST_TRIALS]
 
 
-def _trace(metric: Metric, seen: Sampled, test: st.ConvergenceResult | None, method: Method) -> TrialTrace:
+def _trace(metric: Metric, seen: Sampled, test: st.Convergence | None, method: Method) -> TrialTrace:
     times = np.arange(len(seen.values), dtype=np.float64) if seen.times is None else seen.times
     edges = np.unique(np.linspace(0, len(times), min(len(times), _MOST_POINTS) + 1).astype(np.int64))[:-1]
     starts = np.asarray(test.batch_starts if test else (), dtype=np.float64)

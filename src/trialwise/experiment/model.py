@@ -156,6 +156,7 @@ class CommandTrial:
     timeout: float | None = None
     exit_codes: tuple[int, ...] = (0,)
     output_limit: int = 64 * 1024 * 1024
+    leftovers: Literal["fail", "end"] = "fail"
     kind: str = "command"
 
 

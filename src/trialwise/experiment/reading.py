@@ -253,6 +253,7 @@ class _Builder:
             timeout=section.timeout,
             exit_codes=tuple(section.exit_codes),
             output_limit=section.output_limit,
+            leftovers=section.leftovers,
         )
 
     def _python_trial(

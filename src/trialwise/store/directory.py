@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 from typing import Self
 
@@ -90,18 +91,45 @@ class DirectoryLock:
 
     def __enter__(self) -> Self:
         self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if not self._acquired():
             holder = os.pread(self._descriptor, 64, 0).decode(errors="replace").strip()
             os.close(self._descriptor)
             raise StoreError(
                 f"{self._path.parent}: another runner is at work here (process {holder or 'unknown'})",
                 hint="wait for it, or watch it with `trialwise status`; use another --dir for a second experiment",
-            ) from error
+            )
         os.ftruncate(self._descriptor, 0)
         os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
         return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+    def _acquired(self) -> bool:
+        """Try for half a second: who asks for the state of the directory holds the lock for an instant."""
+        deadline = time.monotonic() + 0.5
+        while True:
+            try:
+                fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    return False
+                time.sleep(0.02)
+            else:
+                return True
+
+
+def is_locked(directory: ExperimentDirectory) -> bool:
+    """Whether a runner is at work on the directory at this moment."""
+    try:
+        descriptor = os.open(directory.path / ".lock", os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    else:
+        return False
+    finally:
+        os.close(descriptor)

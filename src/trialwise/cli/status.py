@@ -1,0 +1,61 @@
+"""`trialwise status`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rich.table import Table
+
+from trialwise import study
+from trialwise.cli.output import print_json, results
+from trialwise.experiment.quantity import duration_text
+
+
+def status(directory: Path, /, *, json: bool = False) -> int:
+    """Show how far an experiment is, while it runs and after.
+
+    Examples:
+
+        trialwise status compressors.results
+        watch -n 5 trialwise status compressors.results
+
+    Exit codes: 0, or 4 where trials have failed.
+
+    Parameters
+    ----------
+    directory
+        The experiment directory.
+    json
+        Print the state as JSON.
+    """
+    state = study.state(directory)
+    if json:
+        print_json(state.to_json())
+    else:
+        _show(state)
+    return 4 if state.failed else 0
+
+
+def _show(state: study.State) -> None:
+    console = results()
+    done, total = state.done, state.planned
+    console.print(
+        f"{state.name}: {done} of {total} trials have come to an end; {state.activity}", markup=False
+    )
+    if state.left is not None and done < total:
+        console.print(f"at the pace so far the rest takes {duration_text(state.left)}", markup=False)
+    table = Table("treatment", "finished", "failed", "abandoned", "planned", box=None)
+    for name, counts in state.treatments.items():
+        table.add_row(
+            name, *(str(counts.get(key, 0)) for key in ("finished", "failed", "abandoned", "planned"))
+        )
+    console.print(table)
+    for failure in state.failures:
+        console.print(
+            f"trial {failure.number}.{failure.attempt} {failure.treatment} {failure.status}: {failure.reason}",
+            markup=False,
+        )
+    for event in state.events:
+        moment = datetime.fromtimestamp(event.time, UTC).astimezone()
+        console.print(f"{moment:%Y-%m-%d %H:%M:%S} {event.kind}: {event.text}", markup=False)

@@ -1,0 +1,38 @@
+"""Statistics: pure functions, arrays in, frozen results out.
+
+Each method of a paper is there as the paper has it (`method="paper"`); where a better one is known, it is the
+default. Percentiles and confidences are in percent.
+"""
+
+from trialwise.statistics.convergence import convergence
+from trialwise.statistics.independence import Independence, independence
+from trialwise.statistics.kpi import Kpi, kpi
+from trialwise.statistics.measures import measure_of
+from trialwise.statistics.metric import TrialMetric, trial_metric
+from trialwise.statistics.percentiles import CdfBand, PercentileInterval, cdf_band, percentile_interval
+from trialwise.statistics.sizing import samples_needed, series_needed
+from trialwise.statistics.slopes import TheilSen, theil_sen
+from trialwise.statistics.steadiness import Convergence
+from trialwise.statistics.variability import Variability, variability
+
+__all__ = [
+    "CdfBand",
+    "Convergence",
+    "Independence",
+    "Kpi",
+    "PercentileInterval",
+    "TheilSen",
+    "TrialMetric",
+    "Variability",
+    "cdf_band",
+    "convergence",
+    "independence",
+    "kpi",
+    "measure_of",
+    "percentile_interval",
+    "samples_needed",
+    "series_needed",
+    "theil_sen",
+    "trial_metric",
+    "variability",
+]

@@ -1,0 +1,185 @@
+"""Checks of what the statistics are given: numbers, percentiles, confidences, options."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import lru_cache
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Array: TypeAlias = NDArray[np.float64]
+Method: TypeAlias = Literal["default", "paper"]
+Bound: TypeAlias = Literal["lower", "upper", "both"]
+Limits: TypeAlias = tuple[float, float] | None
+
+
+def as_values(values: ArrayLike, name: str = "values", *, minimum: int = 1) -> Array:
+    """Finite numbers in one dimension, as an array of doubles; the input is never changed.
+
+    Raises
+    ------
+    ValueError
+        Fewer than `minimum` numbers, more than one dimension, masked entries, NaN, infinity, or no numbers at
+        all.
+    """
+    if np.ma.is_masked(values):
+        raise ValueError(f"{name} has masked entries; remove them first, for example with .compressed()")
+    array = _as_doubles(values, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} has {array.ndim} dimensions; one is wanted")
+    if array.size < minimum:
+        raise ValueError(f"{name} has {array.size} numbers; at least {minimum} are needed")
+    finite = np.isfinite(array)
+    if not finite.all():
+        place = int(np.argmin(finite))
+        kind = "NaN" if np.isnan(array[place]) else "infinite"
+        raise ValueError(f"{name}[{place}] is {kind}; remove or replace such entries first")
+    return array
+
+
+def _as_doubles(values: ArrayLike, name: str) -> Array:
+    raw = np.asarray(values)
+    if raw.dtype.kind not in "biufO":
+        raise ValueError(f"{name} holds {raw.dtype}, not numbers")
+    try:
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(raw, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"{name} holds something that is no number within the range of a double: {error}"
+        ) from error
+
+
+def as_percent(value: float, name: str) -> Fraction:
+    """Read the share that a percentage stands for, exactly as its decimal digits say: 27.1 is 271/1000.
+
+    Raises
+    ------
+    ValueError
+        The percentage is not a number between 0 and 100, both excluded.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the {name} is {value!r}; a number between 0 and 100 is wanted") from error
+    if not 0.0 < number < 100.0:
+        raise ValueError(f"the {name} is {value!r}; it must lie between 0 and 100, both excluded")
+    return _share(number)
+
+
+@lru_cache(maxsize=4096)
+def _share(number: float) -> Fraction:
+    return Fraction(repr(number)) / 100
+
+
+def as_robustness(value: int) -> int:
+    """Check the number of extreme values that a bound leaves out, from 0.
+
+    Raises
+    ------
+    ValueError
+        It is negative or no whole number.
+    """
+    if isinstance(value, bool) or int(value) != value or value < 0:
+        raise ValueError(f"robustness is {value!r}; a whole number from 0 is wanted")
+    return int(value)
+
+
+def as_limits(limits: Limits) -> Limits:
+    """Check the expected extremes of a measure, lower before upper.
+
+    Raises
+    ------
+    ValueError
+        They are not two finite numbers in ascending order.
+    """
+    if limits is None:
+        return None
+    low, high = as_values(limits, "limits", minimum=2).tolist() if len(limits) == 2 else (0.0, 0.0)
+    if not low < high:
+        raise ValueError(f"limits are {limits!r}; two numbers are wanted, the lower first")
+    return low, high
+
+
+def as_times(times: ArrayLike | None, count: int) -> Array:
+    """One time for each value, never descending; 0, 1, 2 … when none are given.
+
+    Raises
+    ------
+    ValueError
+        Their number differs from `count`, or one is earlier than the one before.
+    """
+    if times is None:
+        return np.arange(count, dtype=np.float64)
+    array = as_values(times, "times")
+    if array.size != count:
+        raise ValueError(f"there are {array.size} times for {count} values")
+    descending = np.flatnonzero(array[1:] < array[:-1])
+    if descending.size:
+        raise ValueError(
+            f"times[{int(descending[0]) + 1}] is earlier than the time before it; sort by time first"
+        )
+    return array
+
+
+def one_of(value: str, name: str, allowed: tuple[str, ...], others: str = "") -> str:
+    """Return the value itself when it is one of those allowed.
+
+    Raises
+    ------
+    ValueError
+        It is none of them.
+    """
+    if value not in allowed:
+        raise ValueError(f"{name} is {value!r}; allowed: {', '.join(allowed)} {others}".rstrip())
+    return value
+
+
+def as_method(method: str) -> bool:
+    """Whether the method of the paper is asked for.
+
+    Raises
+    ------
+    ValueError
+        The method is neither "default" nor "paper".
+    """
+    return one_of(method, "method", ("default", "paper")) == "paper"
+
+
+def known_keys(mapping: Mapping[str, object], name: str, allowed: tuple[str, ...]) -> None:
+    """Refuse keys that nobody reads.
+
+    Raises
+    ------
+    ValueError
+        A key is not among those allowed.
+    """
+    for key in mapping:
+        one_of(key, f"a key of {name}", allowed)
+
+
+def as_tolerance(tolerance: float) -> float:
+    """Read a tolerance in percent, above 0, as a share.
+
+    Raises
+    ------
+    ValueError
+        It is not a positive number.
+    """
+    try:
+        share = float(tolerance) / 100
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"the tolerance is {tolerance!r}; a number above 0 is wanted") from error
+    if not 0.0 < share < float("inf"):
+        raise ValueError(f"the tolerance is {tolerance!r}; it must be above 0")
+    return share
+
+
+def percent(share: Fraction | float) -> str:
+    """Write a share as people do: 0.95 is "95 %"."""
+    return f"{float(share) * 100:.6g} %"
