@@ -104,7 +104,9 @@ def populations(experiment: Experiment, rows: Sequence[TrialRow]) -> tuple[Popul
 
 
 def _population(factor: DrawnFactor, rows: Sequence[TrialRow]) -> Population:
-    drawn = {row.factors[factor.name] for row in rows if row.status == "finished" and factor.name in row.factors}
+    drawn = {
+        row.factors[factor.name] for row in rows if row.status == "finished" and factor.name in row.factors
+    }
     listed = bool(factor.values)
     return Population(
         factor=factor.name,

@@ -23,7 +23,7 @@ def analyse_directory(
         description=experiment.description,
         method=method,
         seed=experiment.seed,
-        treatments=tuple(dict.fromkeys(row.treatment for row in sorted(counted, key=_plan_place))),
+        treatments=_treatments(experiment, counted),
         series=tuple(dict.fromkeys(store.series_of(row) for row in counted)),
         planned=len({row.number for row in counted}),
         counts=_counts(counted),
@@ -37,8 +37,14 @@ def analyse_directory(
     )
 
 
-def _plan_place(row: TrialRow) -> str:
-    return row.treatment
+def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]:
+    """The treatments in the order of the levels in the file, the last factor running fastest."""
+
+    def place(row: TrialRow) -> list[int]:
+        return [factor.levels.index(row.factors[factor.name]) for factor in experiment.fixed_factors]
+
+    first = {row.treatment: row for row in rows}
+    return tuple(sorted(first, key=lambda name: place(first[name])))
 
 
 def _counts(rows: list[TrialRow]) -> dict[str, int]:

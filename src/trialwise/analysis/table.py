@@ -89,19 +89,27 @@ def _observations(
     values = numbers(path, table, metric.name)
     missing = values.null_count()
     times = seconds_of(path, table, columns.time) if columns.time else None
-    kept = table.with_columns(values.alias("\0value"), *([times.alias("\0time")] if times is not None else []))
+    kept = table.with_columns(
+        values.alias("\0value"), *([times.alias("\0time")] if times is not None else [])
+    )
     kept = kept.filter(pl.col("\0value").is_not_null())
     if kept.is_empty():
-        raise AnalysisError(f"{path}: column {metric.name!r} holds no number", hint="name another with --value")
+        raise AnalysisError(
+            f"{path}: column {metric.name!r} holds no number", hint="name another with --value"
+        )
     notes = (
-        [f"{missing} of {table.height} values of {metric.name} are missing and were left out"] if missing else []
+        [f"{missing} of {table.height} values of {metric.name} are missing and were left out"]
+        if missing
+        else []
     )
     rounds: dict[tuple[str, str], int] = {}
     parts = kept.partition_by(_TRIAL, maintain_order=True)
     return [_observation(part, columns, rounds) for part in parts], notes
 
 
-def _observation(part: pl.DataFrame, columns: TableColumns, rounds: dict[tuple[str, str], int]) -> Observation:
+def _observation(
+    part: pl.DataFrame, columns: TableColumns, rounds: dict[tuple[str, str], int]
+) -> Observation:
     row = part.row(0, named=True)
     factors = {name: _LEVEL if row[name] is None else str(row[name]) for name in columns.groups}
     treatment = " ".join(f"{name}={level}" for name, level in factors.items()) or "-"

@@ -36,7 +36,9 @@ def read_table(path: Path, wanted: Sequence[str]) -> pl.DataFrame:
         table = pl.read_parquet(path) if head.startswith(b"PAR1") else _read_csv(path, head)
     except (pl.exceptions.PolarsError, OSError, EOFError) as error:
         reason = str(error).splitlines()[0]
-        raise AnalysisError(f"{path}: cannot be read: {reason}", hint="a CSV or Parquet file is wanted") from error
+        raise AnalysisError(
+            f"{path}: cannot be read: {reason}", hint="a CSV or Parquet file is wanted"
+        ) from error
     _check_columns(path, table.columns, wanted)
     if table.is_empty():
         raise AnalysisError(f"{path}: there is a header, but no row")

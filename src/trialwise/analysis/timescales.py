@@ -33,12 +33,16 @@ def analyse_metric(metric: Metric, observations: Sequence[Observation], method: 
         independence=tuple(_independence(metric, *key, members, method) for key, members in groups.items()),
         kpis=kpis,
         variability=tuple(_scores(metric, kpis, method)),
-        distributions=tuple(_distribution(metric, *key, members) for key, members in groups.items() if members),
+        distributions=tuple(
+            _distribution(metric, *key, members) for key, members in groups.items() if members
+        ),
         traces=trial_traces(metric, observations, [trial.convergence for trial in trials], method),
     )
 
 
-def _distribution(metric: Metric, treatment: str, series: str, members: Sequence[TrialMetric]) -> Distribution:
+def _distribution(
+    metric: Metric, treatment: str, series: str, members: Sequence[TrialMetric]
+) -> Distribution:
     confidence = metric.kpis[0].confidence if metric.kpis else 95.0
     return distribution(treatment, series, _values(members), confidence)
 

@@ -24,7 +24,8 @@ class TrialTrace:
 
     A trial with more than 300 samples is drawn as 300 stretches: `times` is where each begins, `lows` and `highs`
     are its extremes. `line` holds the fitted line's ends as (time, value), `tolerated` the change over the trial
-    that the tolerance allows, in the unit of the metric; both None where there was no test or no line.
+    that the tolerance allows, in the unit of the metric; both None where there was no test or no line. What came
+    before `warmup_end` was cut, None where nothing was.
     """
 
     number: int
@@ -40,7 +41,7 @@ class TrialTrace:
     line: tuple[tuple[float, float], tuple[float, float]] | None
     tolerated: float | None
     converged: bool | None
-    warmup: int
+    warmup_end: float | None
 
 
 class Sampled(Protocol):
@@ -99,7 +100,7 @@ def _trace(metric: Metric, seen: Sampled, test: st.Convergence | None, method: M
         line=_line(starts, batches),
         tolerated=_tolerated(metric, seen.values, batches, method),
         converged=test.converged if test else None,
-        warmup=test.warmup if test else 0,
+        warmup_end=float(times[test.warmup]) if test and test.warmup else None,
     )
 
 

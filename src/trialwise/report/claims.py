@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
+from trialwise.analysis.results import (
+    Analysis,
+    MetricAnalysis,
+    SeriesIndependence,
+    SeriesKpi,
+    SeriesVariability,
+)
 from trialwise.experiment.model import Kpi
 from trialwise.report.macros import MacroNames
 from trialwise.report.numbers import Number, counted, ordinal, percent
@@ -27,10 +33,14 @@ Piece = str | Number | Term
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A sentence. `standing` says what it is worth: a claim about further trials, a description of these, a refusal."""
+    """A sentence. `standing` says what it is worth: a claim about further trials, a description of these, a refusal.
+
+    Sentences of one `topic` answer one objective.
+    """
 
     standing: Standing
     pieces: tuple[Piece, ...]
+    topic: str = ""
     metric: str | None = None
     treatment: str | None = None
     series: str | None = None
@@ -70,10 +80,10 @@ class _Writer:
     def about_metrics(self) -> Iterable[Claim]:
         for index, found in enumerate(self._analysis.metrics):
             at = f"/metrics/{index}"
-            for place, kpi in enumerate(found.kpis):
-                yield self._kpi(found, kpi, f"{at}/kpis/{place}")
-            for place, score in enumerate(found.variability):
-                yield self._variability(found, score, f"{at}/variability/{place}")
+            for place in in_order(self._analysis, found, found.kpis):
+                yield self._kpi(found, found.kpis[place], f"{at}/kpis/{place}")
+            for place in in_order(self._analysis, found, found.variability):
+                yield self._variability(found, found.variability[place], f"{at}/variability/{place}")
             if not found.kpis:
                 yield self._no_objective(found)
 
@@ -94,7 +104,9 @@ class _Writer:
         if result is None or result.value is None:
             return self._refused(found, kpi)
         rounding = "down" if kpi.objective.bound == "lower" else "up"
-        macro = self._macros.name(found.metric.name, kpi.treatment, "series", kpi.series, *_words(kpi.objective))
+        macro = self._macros.name(
+            found.metric.name, kpi.treatment, "series", kpi.series, *_words(kpi.objective)
+        )
         value = Number(
             result.value,
             f"{at}/result/value",
@@ -156,7 +168,9 @@ class _Writer:
         needed = kpi.result.needed if kpi.result else None
         if needed is not None and needed > kpi.n:
             more = counted(needed - kpi.n, "more round")
-            pieces.append(f" What lifts this: {more} in the series, or a lower confidence or percentile asked for.")
+            pieces.append(
+                f" What lifts this: {more} in the series, or a lower confidence or percentile asked for."
+            )
         return _claim("refusal", pieces, found, kpi)
 
     def _no_objective(self, found: MetricAnalysis) -> Claim:
@@ -176,12 +190,18 @@ class _Writer:
         macro = self._macros.name(found.metric.name, score.treatment, "score", *_words(score.kpi))
         unit = found.metric.unit
         known = {"n": score.n, "level": score.objective.confidence, "method": result.method}
-        low = Number(result.low, f"{at}/result/low", unit, "down", macro=self._macros.name(macro, "low"), **known)
-        high = Number(result.high, f"{at}/result/high", unit, "up", macro=self._macros.name(macro, "high"), **known)
+        low = Number(
+            result.low, f"{at}/result/low", unit, "down", macro=self._macros.name(macro, "low"), **known
+        )
+        high = Number(
+            result.high, f"{at}/result/high", unit, "up", macro=self._macros.name(macro, "high"), **known
+        )
         width = Number(result.score, f"{at}/result/score", unit, "up", macro=macro, **known)
         joint = Number(result.joint_confidence, f"{at}/result/joint_confidence", "%", "down", n=score.n)
         chance = Number(result.prediction, f"{at}/result/prediction", "%", "down", n=score.n)
-        begin = f"With {percent(score.objective.confidence)} confidence, " + _range_text(score.objective.percentile)
+        begin = f"With {percent(score.objective.confidence)} confidence, " + _range_text(
+            score.objective.percentile
+        )
         pieces: list[Piece] = [
             f"Descriptive only: {begin[0].lower()}{begin[1:]}" if score.descriptive else begin,
             *_of(score.treatment),
@@ -227,6 +247,28 @@ class _Writer:
         return Claim("remark", (*pieces, "." if len(present) == 1 else "; each attempt is listed."))
 
 
+def in_order(
+    analysis: Analysis,
+    found: MetricAnalysis,
+    items: Sequence[SeriesKpi] | Sequence[SeriesVariability] | Sequence[SeriesIndependence],
+) -> list[int]:
+    """The places of items by objective, treatment and series, as the experiment file has them."""
+    treatments = {name: place for place, name in enumerate(analysis.treatments)}
+    series = {name: place for place, name in enumerate(analysis.series)}
+    objectives = {kpi: place for place, kpi in enumerate(found.metric.kpis)}
+
+    def key(place: int) -> tuple[int, int, int]:
+        item = items[place]
+        objective = item.objective if isinstance(item, SeriesKpi) else getattr(item, "kpi", None)
+        return (
+            objectives.get(objective, 0) if objective else 0,
+            treatments.get(item.treatment, 0),
+            series.get(getattr(item, "series", ""), 0),
+        )
+
+    return sorted(range(len(items)), key=key)
+
+
 _STATUSES = {
     "finished": "finished",
     "failed": "failed",
@@ -240,9 +282,18 @@ _STATUSES = {
 def _claim(
     standing: Standing, pieces: Sequence[Piece], found: MetricAnalysis, about: SeriesKpi | SeriesVariability
 ) -> Claim:
-    series = about.series if isinstance(about, SeriesKpi) else None
     kept = tuple(piece for piece in pieces if piece != "")
-    return Claim(standing, kept, found.metric.name, about.treatment, series)
+    if isinstance(about, SeriesKpi):
+        return Claim(
+            standing, kept, objective_text(about.objective), found.metric.name, about.treatment, about.series
+        )
+    topic = f"from series to series: {objective_text(about.kpi)}"
+    return Claim(standing, kept, topic, found.metric.name, about.treatment)
+
+
+def objective_text(kpi: Kpi) -> str:
+    """A KPI as its objective states it: "25th percentile, lower bound, 95 %"."""
+    return f"{ordinal(kpi.percentile)}, {kpi.bound} bound, {percent(kpi.confidence)}"
 
 
 def _of(treatment: str) -> tuple[Piece, ...]:
@@ -275,11 +326,16 @@ def _sentence(text: str) -> str:
 
 
 def _populations_text(analysis: Analysis) -> str:
-    parts = [_population_text(place.factor, place.size, place.origin, place.low, place.high) for place in analysis.populations]
+    parts = [
+        _population_text(place.factor, place.size, place.origin, place.low, place.high)
+        for place in analysis.populations
+    ]
     return f" It extends to trials with {' and '.join(parts)}." if parts else ""
 
 
-def _population_text(factor: str, size: int | None, origin: str, low: float | None, high: float | None) -> str:
+def _population_text(
+    factor: str, size: int | None, origin: str, low: float | None, high: float | None
+) -> str:
     if size is None:
         return f"{factor} drawn from {low:g} to {high:g}"
     where = f" of {origin}" if origin else ""
@@ -303,4 +359,3 @@ _OLDEST = 1e8
 def _days(first: float, last: float) -> str:
     begin, end = (datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in (first, last))
     return begin if begin == end else f"{begin} to {end}"
-

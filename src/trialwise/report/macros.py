@@ -35,7 +35,11 @@ def macro_name(*words: str) -> str:
     text = " ".join(words)
     found: list[str] = _WORDS.findall(_NUMBER.sub(" point ", text))
     camel = "".join(_DIGITS[int(word)] if word.isdigit() else word[0].upper() + word[1:] for word in found)
-    return camel[0].lower() + camel[1:] if camel.startswith("Tw") and words[0].startswith(PREFIX) else PREFIX + camel
+    return (
+        camel[0].lower() + camel[1:]
+        if camel.startswith("Tw") and words[0].startswith(PREFIX)
+        else PREFIX + camel
+    )
 
 
 def _letters(number: int) -> str:

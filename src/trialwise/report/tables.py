@@ -6,8 +6,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesIndependence, SeriesKpi, SeriesVariability, TrialMetric
-from trialwise.report.claims import Term
+from trialwise.analysis.results import (
+    Analysis,
+    MetricAnalysis,
+    SeriesIndependence,
+    SeriesKpi,
+    SeriesVariability,
+    TrialMetric,
+)
+from trialwise.report.claims import Term, in_order, objective_text
 from trialwise.report.numbers import ABSENT, Number, ordinal, percent
 
 Cell = str | Number | Term
@@ -29,7 +36,11 @@ def result_tables(analysis: Analysis) -> list[Table]:
     tables: list[Table] = []
     for index, found in enumerate(analysis.metrics):
         at = f"/metrics/{index}"
-        tables += [_kpis(found, at), _variability(found, at), _independence(found, at)]
+        tables += [
+            _kpis(analysis, found, at),
+            _variability(analysis, found, at),
+            _independence(analysis, found, at),
+        ]
     return [table for table in tables if table.rows]
 
 
@@ -41,7 +52,7 @@ def kpi_tables(analysis: Analysis) -> list[Table]:
 # KPIs
 
 
-def _kpis(found: MetricAnalysis, at: str) -> Table:
+def _kpis(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
     return Table(
         key=f"kpi-{found.metric.name}",
         caption=f"KPIs of {found.metric.name}: a bound on a percentile over the trials of a series",
@@ -56,7 +67,10 @@ def _kpis(found: MetricAnalysis, at: str) -> Table:
             f"two-sided high{_unit(found)}",
             "standing",
         ),
-        rows=tuple(_kpi_row(found, kpi, f"{at}/kpis/{place}") for place, kpi in enumerate(found.kpis)),
+        rows=tuple(
+            _kpi_row(found, found.kpis[place], f"{at}/kpis/{place}")
+            for place in in_order(analysis, found, found.kpis)
+        ),
         numeric=frozenset({3, 4, 5, 6, 7}),
     )
 
@@ -64,9 +78,16 @@ def _kpis(found: MetricAnalysis, at: str) -> Table:
 def _kpi_row(found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Cell, ...]:
     objective, result = kpi.objective, kpi.result
     known = {"unit": found.metric.unit, "n": kpi.n, "level": objective.confidence}
-    asked = f"{ordinal(objective.percentile)}, {objective.bound} bound, {percent(objective.confidence)}"
+    asked = objective_text(objective)
     if result is None:
-        return (_treatment(kpi.treatment), kpi.series, asked, Number(kpi.n, f"{at}/n"), *[ABSENT] * 4, _standing(kpi))
+        return (
+            _treatment(kpi.treatment),
+            kpi.series,
+            asked,
+            Number(kpi.n, f"{at}/n"),
+            *[ABSENT] * 4,
+            _standing(kpi),
+        )
     interval = result.interval
     rounding = "down" if objective.bound == "lower" else "up"
     return (
@@ -92,8 +113,12 @@ def _standing(found: SeriesKpi | SeriesVariability) -> str:
 # Variability
 
 
-def _variability(found: MetricAnalysis, at: str) -> Table:
-    rows = (_score_row(found, score, f"{at}/variability/{place}") for place, score in enumerate(found.variability))
+def _variability(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
+    scores = found.variability
+    rows = (
+        _score_row(found, scores[place], f"{at}/variability/{place}")
+        for place in in_order(analysis, found, scores)
+    )
     return Table(
         key=f"variability-{found.metric.name}",
         caption=f"Variability scores of {found.metric.name}: how far its KPIs move from series to series",
@@ -143,12 +168,25 @@ def _score_row(found: MetricAnalysis, score: SeriesVariability, at: str) -> tupl
 # Independence
 
 
-def _independence(found: MetricAnalysis, at: str) -> Table:
-    rows = (_test_row(test, f"{at}/independence/{place}") for place, test in enumerate(found.independence))
+def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
+    tests = found.independence
+    rows = (
+        _test_row(tests[place], f"{at}/independence/{place}") for place in in_order(analysis, found, tests)
+    )
     return Table(
         key=f"independence-{found.metric.name}",
         caption=f"Independence tests of {found.metric.name}, in the order in which the trials ran",
-        columns=("treatment", "series", "n", "independent", "stationary", "p-value", "lag-1", "threshold", "what it says"),
+        columns=(
+            "treatment",
+            "series",
+            "n",
+            "independent",
+            "stationary",
+            "p-value",
+            "lag-1",
+            "threshold",
+            "what it says",
+        ),
         rows=tuple(rows),
         numeric=frozenset({2, 5, 6, 7}),
     )
@@ -171,7 +209,7 @@ def _test_row(test: SeriesIndependence, at: str) -> tuple[Cell, ...]:
     )
 
 
-def yes_no(verdict: bool | None) -> str:  # noqa: FBT001 a verdict is the value itself
+def yes_no(verdict: bool | None) -> str:
     """A verdict in a word; None is a test that could not decide."""
     return "undecided" if verdict is None else "yes" if verdict else "no"
 
@@ -189,7 +227,14 @@ def trial_table(analysis: Analysis) -> Table:
     return Table(
         key="trials",
         caption="Metrics of all trials, in the order of the plan",
-        columns=("trial", "treatment", "series", "round", "started (UTC)", *(_heading(found) for found in analysis.metrics)),
+        columns=(
+            "trial",
+            "treatment",
+            "series",
+            "round",
+            "started (UTC)",
+            *(_heading(found) for found in analysis.metrics),
+        ),
         rows=tuple(_trial_row(analysis, places, key, trials[key]) for key in sorted(trials)),
         numeric=frozenset({0, 3, *range(5, 5 + len(analysis.metrics))}),
     )
@@ -204,7 +249,14 @@ def _trial_row(
 ) -> tuple[Cell, ...]:
     again = f" (attempt {trial.attempt})" if trial.attempt > 1 else ""
     values = (_trial_value(analysis, metric, known.get(key)) for metric, known in enumerate(places))
-    return (f"{trial.number}{again}", _treatment(trial.treatment), trial.series, str(trial.round), moment(trial.started), *values)
+    return (
+        f"{trial.number}{again}",
+        _treatment(trial.treatment),
+        trial.series,
+        str(trial.round),
+        moment(trial.started),
+        *values,
+    )
 
 
 def _trial_value(analysis: Analysis, metric: int, place: int | None) -> Cell:
@@ -213,7 +265,9 @@ def _trial_value(analysis: Analysis, metric: int, place: int | None) -> Cell:
     trial = analysis.metrics[metric].trials[place]
     if trial.value is None:
         return f"none: {trial.reason}"
-    return Number(trial.value, f"/metrics/{metric}/trials/{place}/value", analysis.metrics[metric].metric.unit)
+    return Number(
+        trial.value, f"/metrics/{metric}/trials/{place}/value", analysis.metrics[metric].metric.unit
+    )
 
 
 def convergence_tables(analysis: Analysis) -> list[Table]:
@@ -226,7 +280,17 @@ def _convergence(found: MetricAnalysis, at: str) -> Table:
     return Table(
         key=f"convergence-{found.metric.name}",
         caption=f"Convergence tests of {found.metric.name}",
-        columns=("trial", "treatment", "samples", "converged", "slope", "low", "high", "tolerance %", "what it says"),
+        columns=(
+            "trial",
+            "treatment",
+            "samples",
+            "converged",
+            "slope",
+            "low",
+            "high",
+            "tolerance %",
+            "what it says",
+        ),
         rows=tuple(_convergence_rows(found, at)),
         numeric=frozenset({0, 2, 4, 5, 6, 7}),
     )
