@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from trialwise.experiment.model import CommandTrial, DrawnFactor, Experiment, Level, Order
 from trialwise.store.directory import ExperimentDirectory
@@ -139,10 +140,10 @@ def _facts(path: Path, session: Session) -> SessionFacts:
 
 def _environment(file: Path) -> Mapping[str, object]:
     try:
-        found = json.loads(file.read_text())
+        found: object = json.loads(file.read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
 def log_tail(file: Path) -> tuple[str, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
+from trialwise.analysis.observations import Observation
 from trialwise.experiment.model import Method, Metric
 
 Array = npt.NDArray[np.float64]
@@ -25,7 +25,7 @@ class TrialTrace:
     A trial with more than 300 samples is drawn as 300 stretches: `times` is where each begins, `lows` and `highs`
     are its extremes. `line` holds the fitted line's ends as (time, value), `tolerated` the change over the trial
     that the tolerance allows, in the unit of the metric; both None where there was no test or no line. What came
-    before `warmup_end` was cut, None where nothing was.
+    before `warmup_end` was cut, None where nothing was. Times are in seconds where `timed`, else counts of samples.
     """
 
     number: int
@@ -33,6 +33,7 @@ class TrialTrace:
     treatment: str
     series: str
     samples: int
+    timed: bool
     times: Array
     lows: Array
     highs: Array
@@ -44,26 +45,9 @@ class TrialTrace:
     warmup_end: float | None
 
 
-class Sampled(Protocol):
-    """What is asked of an observation: the samples of one trial."""
-
-    @property
-    def number(self) -> int: ...
-    @property
-    def attempt(self) -> int: ...
-    @property
-    def treatment(self) -> str: ...
-    @property
-    def series(self) -> str: ...
-    @property
-    def values(self) -> Array: ...
-    @property
-    def times(self) -> Array | None: ...
-
-
 def trial_traces(
     metric: Metric,
-    observations: Sequence[Sampled],
+    observations: Sequence[Observation],
     tests: Sequence[st.Convergence | None],
     method: Method,
 ) -> tuple[TrialTrace, ...]:
@@ -73,7 +57,7 @@ def trial_traces(
     return tuple(_trace(metric, *sampled[index], method) for index in chosen)
 
 
-def _choice(sampled: Sequence[tuple[Sampled, st.Convergence | None]]) -> list[int]:
+def _choice(sampled: Sequence[tuple[Observation, st.Convergence | None]]) -> list[int]:
     first: dict[str, int] = {}
     for index, (seen, _) in enumerate(sampled):
         first.setdefault(seen.treatment, index)
@@ -81,7 +65,7 @@ def _choice(sampled: Sequence[tuple[Sampled, st.Convergence | None]]) -> list[in
     return list(dict.fromkeys([*first.values(), *unsteady]))[:_MOST_TRIALS]
 
 
-def _trace(metric: Metric, seen: Sampled, test: st.Convergence | None, method: Method) -> TrialTrace:
+def _trace(metric: Metric, seen: Observation, test: st.Convergence | None, method: Method) -> TrialTrace:
     times = np.arange(len(seen.values), dtype=np.float64) if seen.times is None else seen.times
     edges = np.unique(np.linspace(0, len(times), min(len(times), _MOST_POINTS) + 1).astype(np.int64))[:-1]
     starts = np.asarray(test.batch_starts if test else (), dtype=np.float64)
@@ -92,6 +76,7 @@ def _trace(metric: Metric, seen: Sampled, test: st.Convergence | None, method: M
         treatment=seen.treatment,
         series=seen.series,
         samples=len(seen.values),
+        timed=seen.times is not None,
         times=times[edges],
         lows=np.minimum.reduceat(seen.values, edges),
         highs=np.maximum.reduceat(seen.values, edges),

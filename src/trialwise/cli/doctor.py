@@ -10,8 +10,8 @@ from trialwise.measurement.environment import capture
 def doctor(*, json: bool = False) -> int:
     """Name what will disturb a measurement on this machine, and how to change it; changes nothing itself.
 
-    Examples:
-
+    Examples
+    --------
         trialwise doctor
         trialwise doctor --json
 
@@ -25,7 +25,13 @@ def doctor(*, json: bool = False) -> int:
     environment = capture()
     found = disturbances(environment)
     if json:
-        print_json({"format": "trialwise.doctor/1", "environment": environment.to_json(), "disturbances": [one.to_json() for one in found]})
+        print_json(
+            {
+                "format": "trialwise.doctor/1",
+                "environment": environment.to_json(),
+                "disturbances": [one.to_json() for one in found],
+            }
+        )
         return 0
     console = results()
     console.print(f"{environment.summary()}\n", markup=False)

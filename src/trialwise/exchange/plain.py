@@ -23,12 +23,16 @@ def plain(value: object) -> Json:
     TypeError
         The value is of a kind that JSON documents of Trialwise do not hold.
     """
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
     if isinstance(value, np.generic | np.ndarray):
-        return plain(value.tolist())
+        return plain(cast("object", value.tolist()))
+    if value is None or isinstance(value, str | bool | int | float):
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, Path):
+        return str(value)
+    return _compound(value)
+
+
+def _compound(value: object) -> Json:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
@@ -36,8 +40,6 @@ def plain(value: object) -> Json:
         return {str(key): plain(item) for key, item in entries.items()}
     if isinstance(value, Sequence | set | frozenset):
         return [plain(item) for item in cast("Sequence[object]", value)]
-    if isinstance(value, Path):
-        return str(value)
     raise TypeError(f"{type(value).__name__} does not stand in JSON documents")
 
 
@@ -77,7 +79,12 @@ def _schema(hint: Any, definitions: dict[str, Json]) -> dict[str, Json]:  # noqa
         return dict(_SIMPLE[hint])
     if dataclasses.is_dataclass(hint):
         return _reference(cast("type", hint), definitions)
-    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    return _generic(hint, typing.get_origin(hint), typing.get_args(hint), definitions)
+
+
+def _generic(
+    hint: Any, origin: Any, arguments: tuple[Any, ...], definitions: dict[str, Json]
+) -> dict[str, Json]:  # types, as typing has them
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):

@@ -156,6 +156,7 @@ class TrialSection(Section):
     output_limit: int = Field(
         64 * 1024 * 1024, ge=1, description="Bytes of standard output kept; a trial that prints more fails."
     )
+    leftovers: Literal["fail", "end"] = "fail"
     runtime: Duration | None = Field(
         None, description="How long a trial takes, as far as you know; used for planning."
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
+from trialwise import statistics as st
 from trialwise.analysis.results import (
     Analysis,
     MetricAnalysis,
@@ -16,7 +17,7 @@ from trialwise.analysis.results import (
 )
 from trialwise.experiment.model import Kpi
 from trialwise.report.macros import MacroNames
-from trialwise.report.numbers import Number, counted, ordinal, percent
+from trialwise.report.numbers import Basis, Number, counted, ordinal, percent
 
 Standing = Literal["claim", "descriptive", "refusal", "remark"]
 
@@ -80,98 +81,109 @@ class _Writer:
     def about_metrics(self) -> Iterable[Claim]:
         for index, found in enumerate(self._analysis.metrics):
             at = f"/metrics/{index}"
-            for place in in_order(self._analysis, found, found.kpis):
-                yield self._kpi(found, found.kpis[place], f"{at}/kpis/{place}")
-            for place in in_order(self._analysis, found, found.variability):
-                yield self._variability(found, found.variability[place], f"{at}/variability/{place}")
+            yield from self._about_kpis(found, f"{at}/kpis")
+            yield from self._about_scores(found, f"{at}/variability")
             if not found.kpis:
                 yield self._no_objective(found)
 
     def remarks(self) -> Iterable[Claim]:
         """Counts of trials, changes of the environment, and what the analysis noted."""
         yield self._counts()
-        boots = len(self._analysis.boots)
-        if boots > 1:
-            text = " boots of the machine; the boot is recorded with every trial."
-            yield Claim("remark", ("The trials ran in ", Number(boots, "/boots"), text))
         for note in self._analysis.notes:
             yield Claim("remark", (_sentence(note),))
 
     # KPIs
 
-    def _kpi(self, found: MetricAnalysis, kpi: SeriesKpi, at: str) -> Claim:
-        result = kpi.result
-        if result is None or result.value is None:
-            return self._refused(found, kpi)
-        rounding = "down" if kpi.objective.bound == "lower" else "up"
-        macro = self._macros.name(
-            found.metric.name, kpi.treatment, "series", kpi.series, *_words(kpi.objective)
-        )
+    def _about_kpis(self, found: MetricAnalysis, at: str) -> Iterable[Claim]:
+        """One sentence for each treatment's series that hold, for each that is descriptive, for all that lack trials."""
+        held: dict[tuple[Kpi, str], list[tuple[SeriesKpi, str]]] = {}
+        short: dict[Kpi, list[SeriesKpi]] = {}
+        for place in in_order(self._analysis, found, found.kpis):
+            kpi, here = found.kpis[place], f"{at}/{place}"
+            if kpi.result is None:
+                yield self._refused(found, kpi)
+            elif kpi.result.value is None:
+                short.setdefault(kpi.objective, []).append(kpi)
+            elif kpi.descriptive:
+                yield self._described(found, kpi, here)
+            else:
+                held.setdefault((kpi.objective, kpi.treatment), []).append((kpi, here))
+        yield from (self._claimed(found, members) for members in held.values())
+        yield from (self._short(found, members) for members in short.values())
+
+    def _value(self, found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Number, Number]:
+        """The bound, and the number of trials that it rests on."""
+        if kpi.result is None:
+            raise ValueError("a KPI without a result has no value")
+        objective = kpi.objective
+        macro = self._macros.name(found.metric.name, kpi.treatment, "series", kpi.series, *_words(objective))
         value = Number(
-            result.value,
+            kpi.result.value,
             f"{at}/result/value",
             found.metric.unit,
-            rounding,
-            kpi.n,
-            kpi.objective.confidence,
-            result.method,
+            "down" if objective.bound == "lower" else "up",
+            Basis(kpi.n, objective.confidence, kpi.result.method),
             macro,
         )
-        count = Number(kpi.n, f"{at}/n", macro=self._macros.name(macro, "trials"))
-        if kpi.descriptive:
-            return self._described(found, kpi, value, count)
-        return self._claimed(found, kpi, value, count)
+        return value, Number(kpi.n, f"{at}/n", macro=self._macros.name(macro, "trials"))
 
-    def _claimed(self, found: MetricAnalysis, kpi: SeriesKpi, value: Number, count: Number) -> Claim:
-        objective = kpi.objective
-        lower = objective.bound == "lower"
+    def _claimed(self, found: MetricAnalysis, members: Sequence[tuple[SeriesKpi, str]]) -> Claim:
+        kpi = members[0][0]
+        objective, lower = kpi.objective, kpi.objective.bound == "lower"
         share = round(100 - objective.percentile if lower else objective.percentile, 10)
+        method = kpi.result.method if kpi.result else ""
         pieces: list[Piece] = [
-            f"With {percent(objective.confidence)} confidence, at least {percent(share)} of trials",
+            f"With {percent(objective.confidence)} confidence"
+            + (" in each series" if len(members) > 1 else "")
+            + f", at least {percent(share)} of trials",
             *_of(kpi.treatment),
-            f" have a {found.metric.name} of ",
-            value,
-            " or more" if lower else " or less",
-            f" ({ordinal(objective.percentile)}, {objective.bound} bound, {value.method}, n = ",
-            count,
-            f" {_noun(kpi.n, 'trial')}, series {kpi.series}{self._dates.get(kpi.series, '')}).",
-            self._extends,
+            f" have a {found.metric.name} of at {'least' if lower else 'most'} ",
         ]
-        if kpi.note:
-            pieces.append(f" Note: {_sentence(kpi.note)}")
-        if kpi.result is not None and kpi.result.independent is None:
-            pieces.append(f" Independence could not be tested: {_sentence(kpi.result.independence.reason)}")
+        for place, (member, at) in enumerate(members):
+            value, count = self._value(found, member, at)
+            pieces += [_link(place, len(members)), value, " (n = ", count, f" {_noun(member.n, 'trial')}"]
+            pieces.append(f", series {member.series}{self._dates.get(member.series, '')})")
+        pieces += [f"; {ordinal(objective.percentile)}, {objective.bound} bound, {method}.", self._extends]
+        pieces += _cautions([member for member, _ in members])
         return _claim("claim", pieces, found, kpi)
 
-    def _described(self, found: MetricAnalysis, kpi: SeriesKpi, value: Number, count: Number) -> Claim:
-        objective = kpi.objective
+    def _described(self, found: MetricAnalysis, kpi: SeriesKpi, at: str) -> Claim:
+        objective, (value, count) = kpi.objective, self._value(found, kpi, at)
+        method = kpi.result.method if kpi.result else ""
         pieces: list[Piece] = [
             f"Descriptive only: over the {_noun(kpi.n, 'trial')}",
             *_of(kpi.treatment),
             f" in series {kpi.series}{self._dates.get(kpi.series, '')} (n = ",
             count,
-            f"), the {percent(objective.confidence)} {objective.bound} bound on the {ordinal(objective.percentile)}"
+            f"), the {percent(objective.confidence)} {objective.bound} bound on the {ordinal(objective.percentile)}",
             f" of {found.metric.name} comes out at ",
             value,
-            f" ({value.method}). It describes these trials and predicts no others, because a test failed: "
-            f"{_sentence(kpi.note or 'see the tables')}",
+            f" ({method}). It describes these trials and predicts no others, because a test failed: ",
+            _sentence(kpi.note or "see the tables"),
         ]
         return _claim("descriptive", pieces, found, kpi)
 
     def _refused(self, found: MetricAnalysis, kpi: SeriesKpi) -> Claim:
-        objective = kpi.objective
         pieces: list[Piece] = [
-            f"No claim on the {ordinal(objective.percentile)} of {found.metric.name}",
+            f"No claim on the {ordinal(kpi.objective.percentile)} of {found.metric.name}",
             *_of(kpi.treatment),
             f" in series {kpi.series}: {_sentence(kpi.note or 'there is no value')}",
         ]
-        needed = kpi.result.needed if kpi.result else None
-        if needed is not None and needed > kpi.n:
-            more = counted(needed - kpi.n, "more round")
-            pieces.append(
-                f" What lifts this: {more} in the series, or a lower confidence or percentile asked for."
-            )
         return _claim("refusal", pieces, found, kpi)
+
+    def _short(self, found: MetricAnalysis, members: Sequence[SeriesKpi]) -> Claim:
+        """All series that have too few trials for one objective, in one sentence."""
+        objective = members[0].objective
+        counts = [kpi.n for kpi in members]
+        needed = max(kpi.result.needed for kpi in members if kpi.result)
+        pieces: list[Piece] = [
+            f"No claim on the {ordinal(objective.percentile)} of {found.metric.name}",
+            *_of_several([kpi.treatment for kpi in members]),
+            f" in {_which_series(members)}: the {percent(objective.confidence)} {objective.bound} bound needs {needed} ",
+            f"trials; there {_are(counts)}. What lifts this: {counted(needed - min(counts), 'more round')} in each series, ",
+            "or a lower confidence or a less extreme percentile.",
+        ]
+        return _claim("refusal", pieces, found, members[0])
 
     def _no_objective(self, found: MetricAnalysis) -> Claim:
         text = (
@@ -182,23 +194,27 @@ class _Writer:
 
     # Variability
 
-    def _variability(self, found: MetricAnalysis, score: SeriesVariability, at: str) -> Claim:
-        result = score.result
-        what = f"the {ordinal(score.kpi.percentile)} ({score.kpi.bound} bound)"
-        if result is None or result.low is None or result.high is None:
-            return self._score_refused(found, score, what)
+    def _about_scores(self, found: MetricAnalysis, at: str) -> Iterable[Claim]:
+        short: dict[Kpi, list[SeriesVariability]] = {}
+        for place in in_order(self._analysis, found, found.variability):
+            score = found.variability[place]
+            if score.result is None or score.result.score is None:
+                short.setdefault(score.kpi, []).append(score)
+            else:
+                yield self._variability(found, score, score.result, f"{at}/{place}")
+        yield from (self._score_refused(found, members) for members in short.values())
+
+    def _variability(
+        self, found: MetricAnalysis, score: SeriesVariability, result: st.Variability, at: str
+    ) -> Claim:
+        what = _what(score.kpi)
         macro = self._macros.name(found.metric.name, score.treatment, "score", *_words(score.kpi))
-        unit = found.metric.unit
-        known = {"n": score.n, "level": score.objective.confidence, "method": result.method}
-        low = Number(
-            result.low, f"{at}/result/low", unit, "down", macro=self._macros.name(macro, "low"), **known
-        )
-        high = Number(
-            result.high, f"{at}/result/high", unit, "up", macro=self._macros.name(macro, "high"), **known
-        )
-        width = Number(result.score, f"{at}/result/score", unit, "up", macro=macro, **known)
-        joint = Number(result.joint_confidence, f"{at}/result/joint_confidence", "%", "down", n=score.n)
-        chance = Number(result.prediction, f"{at}/result/prediction", "%", "down", n=score.n)
+        unit, basis = found.metric.unit, Basis(score.n, score.objective.confidence, result.method)
+        low = Number(result.low, f"{at}/result/low", unit, "down", basis, self._macros.name(macro, "low"))
+        high = Number(result.high, f"{at}/result/high", unit, "up", basis, self._macros.name(macro, "high"))
+        width = Number(result.score, f"{at}/result/score", unit, "up", basis, macro)
+        joint = Number(result.joint_confidence, f"{at}/result/joint_confidence", "%", "down")
+        chance = Number(result.prediction, f"{at}/result/prediction", "%", "down")
         begin = f"With {percent(score.objective.confidence)} confidence, " + _range_text(
             score.objective.percentile
         )
@@ -224,16 +240,23 @@ class _Writer:
             pieces.append(f" It describes these series and predicts no others: {_sentence(why)}")
         return _claim("descriptive" if score.descriptive else "claim", pieces, found, score)
 
-    def _score_refused(self, found: MetricAnalysis, score: SeriesVariability, what: str) -> Claim:
+    def _score_refused(self, found: MetricAnalysis, members: Sequence[SeriesVariability]) -> Claim:
+        objective, counts = members[0].objective, [score.n for score in members]
+        needed = max((score.result.needed for score in members if score.result), default=None)
         pieces: list[Piece] = [
-            f"No claim on how {what} of {found.metric.name}",
-            *_of(score.treatment),
-            f" moves from series to series: {_sentence(score.note or 'there are too few series')}",
+            f"No claim on how {_what(members[0].kpi)} of {found.metric.name}",
+            *_of_several([score.treatment for score in members]),
+            " moves from series to series: ",
         ]
-        needed = score.result.needed if score.result else None
-        if needed is not None and needed > score.n:
-            pieces.append(f" What lifts this: {counted(needed - score.n, 'more series', 'more series')}.")
-        return _claim("refusal", pieces, found, score)
+        if needed is None:
+            pieces.append(_sentence(members[0].note or "no series has this KPI"))
+        else:
+            more = counted(needed - min(counts), "more series", "more series")
+            pieces += [
+                f"{_range_text(objective.percentile)} at {percent(objective.confidence)} confidence needs {needed} series ",
+                f"with this KPI; there {_are(counts)}. What lifts this: {more}.",
+            ]
+        return _claim("refusal", pieces, found, members[0])
 
     # The course of the experiment
 
@@ -242,8 +265,11 @@ class _Writer:
         pieces: list[Piece] = ["Of ", Number(self._analysis.planned, "/planned"), " planned trials, "]
         present = [status for status in _STATUSES if counts.get(status)] or ["finished"]
         for place, status in enumerate(present):
-            pieces.append("" if place == 0 else " and " if place == len(present) - 1 else ", ")
-            pieces += [Number(counts.get(status, 0), f"/counts/{status}"), f" {_STATUSES[status]}"]
+            pieces += [
+                _link(place, len(present)),
+                Number(counts.get(status, 0), f"/counts/{status}"),
+                f" {_STATUSES[status]}",
+            ]
         return Claim("remark", (*pieces, "." if len(present) == 1 else "; each attempt is listed."))
 
 
@@ -296,8 +322,55 @@ def objective_text(kpi: Kpi) -> str:
     return f"{ordinal(kpi.percentile)}, {kpi.bound} bound, {percent(kpi.confidence)}"
 
 
+def _cautions(members: Sequence[SeriesKpi]) -> list[Piece]:
+    notes = dict.fromkeys(member.note for member in members if member.note)
+    cautions: list[Piece] = [f" Note: {_sentence(note)}" for note in notes]
+    untested = [
+        member.result.independence.reason
+        for member in members
+        if member.result and member.result.independent is None
+    ]
+    cautions += [
+        f" Independence could not be tested: {_sentence(reason)}" for reason in dict.fromkeys(untested)
+    ]
+    return cautions
+
+
+def _link(place: int, count: int) -> str:
+    return "" if place == 0 else " and " if place == count - 1 else ", "
+
+
+def _are(counts: Sequence[int]) -> str:
+    low, high = min(counts), max(counts)
+    return f"{'is' if high == 1 else 'are'} {high}" if low == high else f"are {low} to {high}"
+
+
+def _which_series(members: Sequence[SeriesKpi]) -> str:
+    labels = dict.fromkeys(kpi.series for kpi in members)
+    return f"series {next(iter(labels))}" if len(labels) == 1 else f"{len(members)} series of trials"
+
+
+def _of_several(treatments: Sequence[str]) -> list[Piece]:
+    """The treatments by name, or how many they are where that would be a long list."""
+    names = [name for name in dict.fromkeys(treatments) if name != "-"]
+    if len(names) > _NAMED:
+        return [f" of {len(names)} treatments (named in the table)"]
+    pieces: list[Piece] = []
+    for place, name in enumerate(names):
+        pieces += [_link(place, len(names)) if place else " of ", Term(name)]
+    return pieces
+
+
+_NAMED = 4
+"""More treatments than this are counted instead."""
+
+
 def _of(treatment: str) -> tuple[Piece, ...]:
     return () if treatment == "-" else (" of ", Term(treatment))
+
+
+def _what(kpi: Kpi) -> str:
+    return f"the {ordinal(kpi.percentile)} ({kpi.bound} bound)"
 
 
 def _words(kpi: Kpi) -> tuple[str, ...]:

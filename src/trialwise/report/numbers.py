@@ -15,21 +15,32 @@ ABSENT = "–"
 
 
 @dataclass(frozen=True, slots=True)
+class Basis:
+    """What a number rests on: how many trials or series, the confidence (percent), the method."""
+
+    n: int
+    level: float
+    method: str
+
+    @property
+    def text(self) -> str:
+        """The basis in words."""
+        return f"n = {self.n}, {percent(self.level)}, {self.method}"
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
     """A number of a report.
 
     `pointer` is its place in the JSON document (RFC 6901). A lower bound is rounded down and an upper bound up, so
-    that what is printed holds as well. `n`, `level` (percent) and `method` say what it rests on; `macro` is its name
-    in LaTeX, empty where it has none.
+    that what is printed holds as well. `macro` is its name in LaTeX, empty where it has none.
     """
 
     value: float | None
     pointer: str
     unit: str = ""
     rounding: Rounding = "nearest"
-    n: int | None = None
-    level: float | None = None
-    method: str = ""
+    basis: Basis | None = None
     macro: str = ""
 
     @property

@@ -3,29 +3,50 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
 import numpy.typing as npt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
 from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi
+from trialwise.experiment.placeholders import level_text
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
+Array = npt.NDArray[np.float64]
 
 ALL = "all trials"
 
 
-def shown(treatment: str) -> str:
-    """How a treatment is called in figures; `-` is an experiment without factors."""
-    return ALL if treatment == "-" else treatment
-
-
 def treatments(analysis: Analysis, found: MetricAnalysis) -> list[str]:
-    """The names of treatments that have trials, in the order of the file."""
+    """The treatments that have trials, in the order of the file."""
     there = {trial.treatment for trial in found.trials}
-    return [shown(name) for name in analysis.treatments if name in there]
+    return [name for name in analysis.treatments if name in there]
+
+
+def labels(analysis: Analysis) -> dict[str, str]:
+    """What figures call each treatment: its levels alone, or its whole name where levels do not tell them apart."""
+    factors = factor_names(analysis)
+    short: dict[str, str] = {}
+    for found in analysis.metrics:
+        for trial in found.trials:
+            levels = " · ".join(level_text(trial.factors[name]) for name in factors if name in trial.factors)
+            short[trial.treatment] = ALL if trial.treatment == "-" else levels
+    return short if len(set(short.values())) == len(short) else {name: name for name in short}
+
+
+def factor_names(analysis: Analysis) -> list[str]:
+    """The factors that make the treatments."""
+    drawn = {population.factor for population in analysis.populations}
+    trial = next((trial for found in analysis.metrics for trial in found.trials), None)
+    return [name for name in trial.factors if name not in drawn] if trial else []
+
+
+def labelled(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
+    """The rows with treatments as figures call them."""
+    return [{**row, "treatment": names[str(row["treatment"])]} if "treatment" in row else row for row in rows]
 
 
 def trial_rows(found: MetricAnalysis) -> list[Row]:
@@ -37,7 +58,7 @@ def _trial_row(trial: TrialMetric) -> Row:
     return {
         "trial": trial.number,
         "value": trial.value,
-        "treatment": shown(trial.treatment),
+        "treatment": trial.treatment,
         "series": trial.series,
         "round": trial.round,
         "converged": "not tested" if trial.converged is None else "yes" if trial.converged else "no",
@@ -49,7 +70,7 @@ def failure_rows(analysis: Analysis) -> list[Row]:
     return [
         {
             "trial": failure.number,
-            "treatment": shown(failure.treatment),
+            "treatment": failure.treatment,
             "series": failure.series,
             "status": failure.status,
             "reason": failure.reason or "",
@@ -75,13 +96,13 @@ def kpi_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:
             interval = kpi.result.interval
             rows.append(
                 {
-                    "treatment": shown(kpi.treatment),
+                    "treatment": kpi.treatment,
                     "series": kpi.series,
                     "bound": kpi.result.value,
                     "low": interval.low,
                     "high": interval.high,
                     "n": kpi.n,
-                    "standing": "descriptive" if kpi.descriptive else "holds",
+                    "standing": "descriptive only" if kpi.descriptive else "holds",
                 }
             )
     return rows
@@ -91,12 +112,12 @@ def score_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:
     """One row for each treatment with a variability score of this KPI."""
     return [
         {
-            "treatment": shown(score.treatment),
+            "treatment": score.treatment,
             "low": score.result.low,
             "high": score.result.high,
             "score": score.result.score,
             "n": score.n,
-            "standing": "descriptive" if score.descriptive else "holds",
+            "standing": "descriptive only" if score.descriptive else "holds",
         }
         for score in found.variability
         if score.kpi == objective and score.result is not None and score.result.score is not None
@@ -110,7 +131,7 @@ def step_rows(found: MetricAnalysis) -> list[Row]:
         values, shares = known.values.tolist(), known.shares.tolist()
         for value, share in zip([values[0], *values], [0.0, *shares], strict=True):
             rows.append(
-                {"treatment": shown(known.treatment), "series": known.series, "value": value, "share": share}
+                {"treatment": known.treatment, "series": known.series, "value": value, "share": share}
             )
     return rows
 
@@ -129,7 +150,7 @@ def _band_rows(found: MetricAnalysis) -> Iterator[Row]:
             for row in zip(*map(_finite, columns), strict=True):
                 share, *bounds = row
                 yield {
-                    "treatment": shown(known.treatment),
+                    "treatment": known.treatment,
                     "series": known.series,
                     **dict(zip(names, (share and share / 100, *bounds), strict=True)),
                 }
@@ -139,7 +160,7 @@ def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
     """The autocorrelation coefficients of each treatment and series, at no more than `most` lags."""
     return [
         {
-            "treatment": shown(test.treatment),
+            "treatment": test.treatment,
             "series": test.series,
             "lag": lag,
             "coefficient": coefficient,
@@ -153,31 +174,31 @@ def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
     ]
 
 
-def trace_name(trace: TrialTrace) -> str:
+def trace_name(trace: TrialTrace, names: Mapping[str, str]) -> str:
     """How a trial is called where one can be chosen."""
     verdict = {True: "converged", False: "not converged", None: "no test"}[trace.converged]
-    return f"trial {trace.number}: {shown(trace.treatment)}, series {trace.series} ({verdict})"
+    return f"trial {trace.number}: {names[trace.treatment]}, series {trace.series} ({verdict})"
 
 
-def stretch_rows(traces: Sequence[TrialTrace]) -> list[Row]:
+def stretch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list[Row]:
     """The raw samples, or the extremes of stretches of them."""
     return [
-        {"trial": trace_name(trace), "time": time, "low": low, "high": high}
+        {"trial": trace_name(trace, names), "time": time, "low": low, "high": high}
         for trace in traces
         for time, low, high in zip(*map(_finite, (trace.times, trace.lows, trace.highs)), strict=True)
     ]
 
 
-def batch_rows(traces: Sequence[TrialTrace]) -> list[Row]:
+def batch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list[Row]:
     """The measure of each batch or window of the convergence test."""
     return [
-        {"trial": trace_name(trace), "time": time, "value": value}
+        {"trial": trace_name(trace, names), "time": time, "value": value}
         for trace in traces
         for time, value in zip(_finite(trace.batch_starts), _finite(trace.batches), strict=True)
     ]
 
 
-def line_rows(traces: Iterable[TrialTrace]) -> list[Row]:
+def line_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Row]:
     """The fitted line, and the steepest lines through its middle that the tolerance allows."""
     rows: list[Row] = []
     for trace in traces:
@@ -194,21 +215,21 @@ def line_rows(traces: Iterable[TrialTrace]) -> list[Row]:
             ]
         for kind, start, stop in ends:
             rows += [
-                {"trial": trace_name(trace), "line": kind, "time": first, "value": start},
-                {"trial": trace_name(trace), "line": kind, "time": last, "value": stop},
+                {"trial": trace_name(trace, names), "line": kind, "time": first, "value": start},
+                {"trial": trace_name(trace, names), "line": kind, "time": last, "value": stop},
             ]
     return rows
 
 
-def warmup_rows(traces: Iterable[TrialTrace]) -> list[Row]:
+def warmup_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Row]:
     """Where the start-up that was cut ends."""
     return [
-        {"trial": trace_name(trace), "time": trace.warmup_end}
+        {"trial": trace_name(trace, names), "time": trace.warmup_end}
         for trace in traces
         if trace.warmup_end is not None
     ]
 
 
-def _finite(values: npt.ArrayLike) -> list[float | None]:
-    listed: list[float] = values.tolist() if hasattr(values, "tolist") else list(values)  # type: ignore[union-attr]
+def _finite(values: Array) -> list[float | None]:
+    listed: list[float] = values.tolist()
     return [value if math.isfinite(value) else None for value in listed]

@@ -11,7 +11,10 @@ Sheet = dict[str, Column]
 
 
 def packed(rows: Sequence[Row]) -> Sheet:
-    """Rows as columns; `{"v": values}`, or `{"t": texts, "i": places in them}`. Numbers keep seven digits: pixels need no more."""
+    """Rows as columns: `{"v": values}`, or `{"t": texts, "i": places in them}`.
+
+    Numbers keep seven digits: pixels need no more.
+    """
     names = dict.fromkeys(name for row in rows for name in row)
     return {name: _column([row.get(name) for row in rows]) for name in names}
 

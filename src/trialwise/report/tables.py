@@ -15,7 +15,7 @@ from trialwise.analysis.results import (
     TrialMetric,
 )
 from trialwise.report.claims import Term, in_order, objective_text
-from trialwise.report.numbers import ABSENT, Number, ordinal, percent
+from trialwise.report.numbers import ABSENT, Basis, Number, ordinal, percent
 
 Cell = str | Number | Term
 
@@ -77,7 +77,6 @@ def _kpis(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
 
 def _kpi_row(found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Cell, ...]:
     objective, result = kpi.objective, kpi.result
-    known = {"unit": found.metric.unit, "n": kpi.n, "level": objective.confidence}
     asked = objective_text(objective)
     if result is None:
         return (
@@ -88,17 +87,18 @@ def _kpi_row(found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Cell, ...]
             *[ABSENT] * 4,
             _standing(kpi),
         )
-    interval = result.interval
+    interval, unit = result.interval, found.metric.unit
+    basis = Basis(kpi.n, objective.confidence, result.method)
     rounding = "down" if objective.bound == "lower" else "up"
     return (
         _treatment(kpi.treatment),
         kpi.series,
         asked,
         Number(kpi.n, f"{at}/n"),
-        Number(result.value, f"{at}/result/value", rounding=rounding, method=result.method, **known),
+        Number(result.value, f"{at}/result/value", unit, rounding, basis),
         Number(result.attained, f"{at}/result/attained", rounding="down"),
-        Number(interval.low, f"{at}/result/interval/low", rounding="down", method=interval.method, **known),
-        Number(interval.high, f"{at}/result/interval/high", rounding="up", method=interval.method, **known),
+        Number(interval.low, f"{at}/result/interval/low", unit, "down", basis),
+        Number(interval.high, f"{at}/result/interval/high", unit, "up", basis),
         _standing(kpi),
     )
 
@@ -142,7 +142,6 @@ def _variability(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
 
 def _score_row(found: MetricAnalysis, score: SeriesVariability, at: str) -> tuple[Cell, ...]:
     objective, kpi, result = score.objective, score.kpi, score.result
-    known = {"unit": found.metric.unit, "n": score.n, "level": objective.confidence}
     low = min(objective.percentile, 100 - objective.percentile)
     asked = "median" if low == 50 else f"{low:.10g}–{100 - low:.10g}th percentile"
     begin: tuple[Cell, ...] = (
@@ -153,11 +152,12 @@ def _score_row(found: MetricAnalysis, score: SeriesVariability, at: str) -> tupl
     )
     if result is None:
         return (*begin, *[ABSENT] * 6, _standing(score))
+    unit, basis = found.metric.unit, Basis(score.n, objective.confidence, result.method)
     return (
         *begin,
-        Number(result.low, f"{at}/result/low", rounding="down", method=result.method, **known),
-        Number(result.high, f"{at}/result/high", rounding="up", method=result.method, **known),
-        Number(result.score, f"{at}/result/score", rounding="up", method=result.method, **known),
+        Number(result.low, f"{at}/result/low", unit, "down", basis),
+        Number(result.high, f"{at}/result/high", unit, "up", basis),
+        Number(result.score, f"{at}/result/score", unit, "up", basis),
         Number(result.relative, f"{at}/result/relative", rounding="up"),
         Number(result.joint_confidence, f"{at}/result/joint_confidence", rounding="down"),
         Number(result.prediction, f"{at}/result/prediction", rounding="down"),

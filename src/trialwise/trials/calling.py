@@ -21,7 +21,7 @@ def main() -> int:
         with open(keywords_file, encoding="utf-8") as file:  # noqa: PTH123
             keywords = json.load(file)
         document = _document(function(**_accepted(function, keywords)))
-    except Exception:  # noqa: BLE001 whatever the user's code raises is the trial's result
+    except Exception:
         traceback.print_exc()
         return 1
     with open(result_file, "w", encoding="utf-8") as file:  # noqa: PTH123
@@ -55,15 +55,25 @@ def _document(returned):  # noqa: ANN001, ANN202
 def _entry(value):  # noqa: ANN001, ANN202
     """Write a number, a sequence of numbers, or {"values": …, "times": …} as plain lists."""
     if isinstance(value, dict):
-        return {"values": _numbers(value["values"]), "times": None if value.get("times") is None else _numbers(value["times"])}
+        return {
+            "values": _numbers(value["values"]),
+            "times": None if value.get("times") is None else _numbers(value["times"]),
+        }
     return {"values": _numbers(value), "times": None}
 
 
 def _numbers(value):  # noqa: ANN001, ANN202
     if hasattr(value, "tolist"):
         value = value.tolist()
-    items = list(value) if isinstance(value, list | tuple) or hasattr(value, "__iter__") and not isinstance(value, str) else [value]
-    if any(isinstance(item, bool) or not isinstance(item, int | float) and not hasattr(item, "__float__") for item in items):
+    items = (
+        list(value)
+        if isinstance(value, list | tuple) or (hasattr(value, "__iter__") and not isinstance(value, str))
+        else [value]
+    )
+    if any(
+        isinstance(item, bool) or (not isinstance(item, int | float) and not hasattr(item, "__float__"))
+        for item in items
+    ):
         message = f"a metric is a number or a sequence of numbers, not {value!r:.200}"
         raise TypeError(message)
     return [float(item) for item in items]

@@ -189,7 +189,9 @@ class _Execution:
     def _text(self, source: TextSource, run: CommandResult) -> Samples:
         if source.path is None:
             return read_text(run.stdout, source)
-        return read_file(self.directory / fill(source.path, self.values), source, not_before=run.started_realtime_ns / 1e9)
+        return read_file(
+            self.directory / fill(source.path, self.values), source, not_before=run.started_realtime_ns / 1e9
+        )
 
 
 def _trial_of(experiment: Experiment) -> CommandTrial:
