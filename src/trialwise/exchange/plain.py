@@ -84,7 +84,7 @@ def _schema(hint: Any, definitions: dict[str, Json]) -> dict[str, Json]:  # noqa
 
 def _generic(
     hint: Any, origin: Any, arguments: tuple[Any, ...], definitions: dict[str, Json]
-) -> dict[str, Json]:  # types, as typing has them
+) -> dict[str, Json]:  # noqa: ANN401
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):

@@ -81,8 +81,10 @@ class _Writer:
     def about_metrics(self) -> Iterable[Claim]:
         for index, found in enumerate(self._analysis.metrics):
             at = f"/metrics/{index}"
-            yield from self._about_kpis(found, f"{at}/kpis")
-            yield from self._about_scores(found, f"{at}/variability")
+            for objective in found.metric.kpis:
+                yield from self._about_kpis(found, objective, f"{at}/kpis")
+            for objective in found.metric.kpis:
+                yield from self._about_scores(found, objective, f"{at}/variability")
             if not found.kpis:
                 yield self._no_objective(found)
 
@@ -94,22 +96,27 @@ class _Writer:
 
     # KPIs
 
-    def _about_kpis(self, found: MetricAnalysis, at: str) -> Iterable[Claim]:
+    def _about_kpis(self, found: MetricAnalysis, objective: Kpi, at: str) -> Iterable[Claim]:
         """One sentence for each treatment's series that hold, for each that is descriptive, for all that lack trials."""
-        held: dict[tuple[Kpi, str], list[tuple[SeriesKpi, str]]] = {}
-        short: dict[Kpi, list[SeriesKpi]] = {}
+        held: dict[str, list[tuple[SeriesKpi, str]]] = {}
+        short: list[SeriesKpi] = []
+        others: list[Claim] = []
         for place in in_order(self._analysis, found, found.kpis):
             kpi, here = found.kpis[place], f"{at}/{place}"
+            if kpi.objective != objective:
+                continue
             if kpi.result is None:
-                yield self._refused(found, kpi)
+                others.append(self._refused(found, kpi))
             elif kpi.result.value is None:
-                short.setdefault(kpi.objective, []).append(kpi)
+                short.append(kpi)
             elif kpi.descriptive:
-                yield self._described(found, kpi, here)
+                others.append(self._described(found, kpi, here))
             else:
-                held.setdefault((kpi.objective, kpi.treatment), []).append((kpi, here))
+                held.setdefault(kpi.treatment, []).append((kpi, here))
         yield from (self._claimed(found, members) for members in held.values())
-        yield from (self._short(found, members) for members in short.values())
+        yield from others
+        if short:
+            yield self._short(found, short)
 
     def _value(self, found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Number, Number]:
         """The bound, and the number of trials that it rests on."""
@@ -194,15 +201,18 @@ class _Writer:
 
     # Variability
 
-    def _about_scores(self, found: MetricAnalysis, at: str) -> Iterable[Claim]:
-        short: dict[Kpi, list[SeriesVariability]] = {}
+    def _about_scores(self, found: MetricAnalysis, kpi: Kpi, at: str) -> Iterable[Claim]:
+        short: list[SeriesVariability] = []
         for place in in_order(self._analysis, found, found.variability):
             score = found.variability[place]
+            if score.kpi != kpi:
+                continue
             if score.result is None or score.result.score is None:
-                short.setdefault(score.kpi, []).append(score)
+                short.append(score)
             else:
                 yield self._variability(found, score, score.result, f"{at}/{place}")
-        yield from (self._score_refused(found, members) for members in short.values())
+        if short:
+            yield self._score_refused(found, short)
 
     def _variability(
         self, found: MetricAnalysis, score: SeriesVariability, result: st.Variability, at: str

@@ -169,5 +169,5 @@ def _bundle() -> str:
     """Vega, Vega-Lite and vega-embed as one script."""
     import vl_convert
 
-    bundle: str = vl_convert.javascript_bundle()  # pyright: ignore[reportCallIssue, reportUnknownVariableType] its stub lacks the default
-    return bundle
+    snippet = None  # the whole bundle
+    return str(vl_convert.javascript_bundle(snippet))  # pyright: ignore[reportArgumentType] its stub wants a text

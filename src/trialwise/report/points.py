@@ -214,10 +214,8 @@ def line_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Ro
                 ("tolerance, falling", middle + half, middle - half),
             ]
         for kind, start, stop in ends:
-            rows += [
-                {"trial": trace_name(trace, names), "line": kind, "time": first, "value": start},
-                {"trial": trace_name(trace, names), "line": kind, "time": last, "value": stop},
-            ]
+            for time, value in ((first, start), (last, stop)):
+                rows.append({"trial": trace_name(trace, names), "line": kind, "time": time, "value": value})
     return rows
 
 

@@ -14,21 +14,33 @@ from trialwise.analysis.results import (
     SeriesVariability,
     TrialMetric,
 )
+from trialwise.experiment.model import Kpi
 from trialwise.report.claims import Term, in_order, objective_text
-from trialwise.report.numbers import ABSENT, Basis, Number, ordinal, percent
+from trialwise.report.numbers import ABSENT, Basis, Number, percent
 
 Cell = str | Number | Term
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `key` is its name in links and files, `numeric` the columns that are set flush right."""
+    """A table; `key` is its name in links and files.
+
+    `numeric` are the columns that are set flush right, `remarks` those in whole sentences, which narrow media leave out.
+    """
 
     key: str
     caption: str
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     numeric: frozenset[int] = frozenset()
+    remarks: frozenset[int] = frozenset()
+
+    @property
+    def without_remarks(self) -> Table:
+        """The table without its remarks, which are the last columns."""
+        kept = len(self.columns) - len(self.remarks)
+        rows = tuple(row[:kept] for row in self.rows)
+        return Table(self.key, self.caption, self.columns[:kept], rows, self.numeric)
 
 
 def result_tables(analysis: Analysis) -> list[Table]:
@@ -36,11 +48,9 @@ def result_tables(analysis: Analysis) -> list[Table]:
     tables: list[Table] = []
     for index, found in enumerate(analysis.metrics):
         at = f"/metrics/{index}"
-        tables += [
-            _kpis(analysis, found, at),
-            _variability(analysis, found, at),
-            _independence(analysis, found, at),
-        ]
+        tables += [_kpis(analysis, found, objective, at) for objective in found.metric.kpis]
+        tables += [_variability(analysis, found, objective, at) for objective in found.metric.kpis]
+        tables.append(_independence(analysis, found, at))
     return [table for table in tables if table.rows]
 
 
@@ -52,116 +62,97 @@ def kpi_tables(analysis: Analysis) -> list[Table]:
 # KPIs
 
 
-def _kpis(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
+def _kpis(analysis: Analysis, found: MetricAnalysis, objective: Kpi, at: str) -> Table:
+    places = [
+        place for place in in_order(analysis, found, found.kpis) if found.kpis[place].objective == objective
+    ]
     return Table(
-        key=f"kpi-{found.metric.name}",
-        caption=f"KPIs of {found.metric.name}: a bound on a percentile over the trials of a series",
-        columns=(
-            "treatment",
-            "series",
-            "objective",
-            "n",
-            f"bound{_unit(found)}",
-            "attained %",
-            f"two-sided low{_unit(found)}",
-            f"two-sided high{_unit(found)}",
-            "standing",
-        ),
-        rows=tuple(
-            _kpi_row(found, found.kpis[place], f"{at}/kpis/{place}")
-            for place in in_order(analysis, found, found.kpis)
-        ),
-        numeric=frozenset({3, 4, 5, 6, 7}),
+        key=f"kpi-{found.metric.kpis.index(objective)}-{found.metric.name}",
+        caption=f"KPI of {found.metric.name}{_unit(found)}: {objective_text(objective)}, for each series",
+        columns=("treatment", "series", "n", "KPI", "attained %", "low", "high", "standing", "because"),
+        rows=tuple(_kpi_row(found, found.kpis[place], f"{at}/kpis/{place}") for place in places),
+        numeric=frozenset({2, 3, 4, 5, 6}),
+        remarks=frozenset({8}),
     )
 
 
 def _kpi_row(found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Cell, ...]:
     objective, result = kpi.objective, kpi.result
-    asked = objective_text(objective)
+    begin: tuple[Cell, ...] = (_treatment(kpi.treatment), kpi.series, Number(kpi.n, f"{at}/n"))
     if result is None:
-        return (
-            _treatment(kpi.treatment),
-            kpi.series,
-            asked,
-            Number(kpi.n, f"{at}/n"),
-            *[ABSENT] * 4,
-            _standing(kpi),
-        )
+        return (*begin, *[ABSENT] * 4, *_standing(kpi))
     interval, unit = result.interval, found.metric.unit
     basis = Basis(kpi.n, objective.confidence, result.method)
     rounding = "down" if objective.bound == "lower" else "up"
     return (
-        _treatment(kpi.treatment),
-        kpi.series,
-        asked,
-        Number(kpi.n, f"{at}/n"),
+        *begin,
         Number(result.value, f"{at}/result/value", unit, rounding, basis),
         Number(result.attained, f"{at}/result/attained", rounding="down"),
         Number(interval.low, f"{at}/result/interval/low", unit, "down", basis),
         Number(interval.high, f"{at}/result/interval/high", unit, "up", basis),
-        _standing(kpi),
+        *_standing(kpi),
     )
 
 
-def _standing(found: SeriesKpi | SeriesVariability) -> str:
+def _standing(found: SeriesKpi | SeriesVariability) -> tuple[str, str]:
+    """What a number is worth, in a word and with the reason."""
     value = found.result and (found.result.value if isinstance(found, SeriesKpi) else found.result.score)
-    begin = "not to be had" if value is None else "descriptive only" if found.descriptive else "holds"
-    note = (found.note or "").replace("descriptive only: ", "")
-    return f"{begin}: {note}" if note else begin
+    word = "none" if value is None else "descriptive" if found.descriptive else "holds"
+    return word, (found.note or "").replace("descriptive only: ", "")
 
 
 # Variability
 
 
-def _variability(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
+def _variability(analysis: Analysis, found: MetricAnalysis, kpi: Kpi, at: str) -> Table:
     scores = found.variability
-    rows = (
-        _score_row(found, scores[place], f"{at}/variability/{place}")
-        for place in in_order(analysis, found, scores)
-    )
+    places = [place for place in in_order(analysis, found, scores) if scores[place].kpi == kpi]
     return Table(
-        key=f"variability-{found.metric.name}",
-        caption=f"Variability scores of {found.metric.name}: how far its KPIs move from series to series",
+        key=f"variability-{found.metric.kpis.index(kpi)}-{found.metric.name}",
+        caption=f"Variability score of {found.metric.name}{_unit(found)}: {_range(found)} of the KPI "
+        f"({objective_text(kpi)}) over all series",
         columns=(
             "treatment",
-            "KPI",
-            "objective",
             "series",
-            f"low{_unit(found)}",
-            f"high{_unit(found)}",
-            f"score{_unit(found)}",
+            "low",
+            "high",
+            "score",
             "relative",
             "joint %",
-            "next series in between %",
+            "next %",
             "standing",
+            "because",
         ),
-        rows=tuple(rows),
-        numeric=frozenset({3, 4, 5, 6, 7, 8, 9}),
+        rows=tuple(_score_row(found, scores[place], f"{at}/variability/{place}") for place in places),
+        numeric=frozenset({1, 2, 3, 4, 5, 6, 7}),
+        remarks=frozenset({9}),
     )
+
+
+def _range(found: MetricAnalysis) -> str:
+    objective = found.metric.variability
+    if objective is None:
+        return "range"
+    low = min(objective.percentile, 100 - objective.percentile)
+    asked = "median" if low == 50 else f"{low:.10g}–{100 - low:.10g}th percentile"
+    return f"{asked}, {percent(objective.confidence)},"
 
 
 def _score_row(found: MetricAnalysis, score: SeriesVariability, at: str) -> tuple[Cell, ...]:
-    objective, kpi, result = score.objective, score.kpi, score.result
-    low = min(objective.percentile, 100 - objective.percentile)
-    asked = "median" if low == 50 else f"{low:.10g}–{100 - low:.10g}th percentile"
-    begin: tuple[Cell, ...] = (
-        _treatment(score.treatment),
-        f"{ordinal(kpi.percentile)}, {kpi.bound} bound",
-        f"{asked}, {percent(objective.confidence)}",
-        Number(score.n, f"{at}/n"),
-    )
+    result = score.result
+    begin: tuple[Cell, ...] = (_treatment(score.treatment), Number(score.n, f"{at}/n"))
     if result is None:
-        return (*begin, *[ABSENT] * 6, _standing(score))
-    unit, basis = found.metric.unit, Basis(score.n, objective.confidence, result.method)
+        return (*begin, *[ABSENT] * 6, *_standing(score))
+    unit, basis = found.metric.unit, Basis(score.n, score.objective.confidence, result.method)
     return (
         *begin,
         Number(result.low, f"{at}/result/low", unit, "down", basis),
         Number(result.high, f"{at}/result/high", unit, "up", basis),
         Number(result.score, f"{at}/result/score", unit, "up", basis),
-        Number(result.relative, f"{at}/result/relative", rounding="up"),
+        Number(result.relative, f"{at}/result/relative", "", "up", basis),
         Number(result.joint_confidence, f"{at}/result/joint_confidence", rounding="down"),
         Number(result.prediction, f"{at}/result/prediction", rounding="down"),
-        _standing(score),
+        *_standing(score),
     )
 
 
@@ -189,6 +180,7 @@ def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
         ),
         rows=tuple(rows),
         numeric=frozenset({2, 5, 6, 7}),
+        remarks=frozenset({8}),
     )
 
 
@@ -293,6 +285,7 @@ def _convergence(found: MetricAnalysis, at: str) -> Table:
         ),
         rows=tuple(_convergence_rows(found, at)),
         numeric=frozenset({0, 2, 4, 5, 6, 7}),
+        remarks=frozenset({8}),
     )
 
 
