@@ -9,13 +9,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from trialwise._core import CommandResult, run_command
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import CommandTrial, Experiment, Level, Resource, ResourceSource, TextSource
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.measurement.programs import program_files
-from trialwise.measurement.readers import read_file, read_text
+from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
+from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
 
 ERROR_LIMIT = 1024 * 1024
@@ -179,7 +182,7 @@ class _Execution:
                 continue
             try:
                 if isinstance(source, ResourceSource):
-                    samples[source.key] = Samples.single(_RESOURCES[source.resource](run))
+                    samples[source.key] = Samples(np.array([_RESOURCES[source.resource](run)]))
                 elif isinstance(source, TextSource):
                     samples[source.key] = self._text(source, run)
             except TrialError as error:
@@ -188,8 +191,9 @@ class _Execution:
 
     def _text(self, source: TextSource, run: CommandResult) -> Samples:
         if source.path is None:
-            return read_text(run.stdout, source)
-        return read_file(self.directory / fill(source.path, self.values), source, not_before=run.started_realtime_ns / 1e9)
+            return read_source(source, from_output(run.stdout, total=run.stdout_total))
+        path = self.directory / fill(source.path, self.values)
+        return read_source(source, from_file(path, not_before=run.started_realtime_ns / 1e9))
 
 
 def _trial_of(experiment: Experiment) -> CommandTrial:
