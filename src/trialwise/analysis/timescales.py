@@ -100,7 +100,7 @@ def _independence(
         result = st.independence(_values(members), limits=metric.limits, method=method)
     except ValueError as error:
         return SeriesIndependence(treatment, series, len(members), None, str(error))
-    return SeriesIndependence(treatment, series, len(members), result, result.note)
+    return SeriesIndependence(treatment, series, len(members), result, result.reason or None)
 
 
 def _series_kpi(

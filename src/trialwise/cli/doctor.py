@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from trialwise.cli.output import print_json, results
 from trialwise.measurement.disturbances import disturbances
-from trialwise.measurement.environment import capture
+from trialwise.measurement.environment import Environment, capture
 
 
 def doctor(*, json: bool = False) -> int:
     """Name what will disturb a measurement on this machine, and how to change it; changes nothing itself.
 
-    Examples:
-
+    Examples
+    --------
         trialwise doctor
         trialwise doctor --json
 
@@ -25,13 +27,30 @@ def doctor(*, json: bool = False) -> int:
     environment = capture()
     found = disturbances(environment)
     if json:
-        print_json({"format": "trialwise.doctor/1", "environment": environment.to_json(), "disturbances": [one.to_json() for one in found]})
+        print_json(
+            {
+                "format": "trialwise.doctor/1",
+                "environment": environment.to_json(),
+                "disturbances": [asdict(one) for one in found],
+            }
+        )
         return 0
     console = results()
-    console.print(f"{environment.summary()}\n", markup=False)
+    console.print(f"{_machine(environment)}\n", markup=False)
     if not found:
         console.print("nothing found that is known to disturb measurements")
     for one in found:
         console.print(f"{one.name}: {one.found}", style="bold", markup=False)
-        console.print(f"  why     {one.why}\n  change  {one.change}\n  undo    {one.undo}\n", markup=False)
+        undo = f"\n  undo    {one.undo}" if one.undo else ""
+        console.print(f"  why     {one.why}\n  change  {one.change}{undo}\n", markup=False)
     return 0
+
+
+def _machine(environment: Environment) -> str:
+    processor, machine, kernel = environment.processor, environment.machine, environment.kernel
+    where = machine.container or machine.virtual_machine
+    return (
+        f"{processor.model or 'unknown CPU'}, {processor.cpus} CPUs on {processor.cores} cores, "
+        f"Linux {kernel.release}, governor {processor.governor or 'unknown'}"
+        + (f", inside {where}" if where else "")
+    )

@@ -31,7 +31,7 @@ for _name, _summary in {
     "schema": "Print the JSON Schema of a public format.",
 }.items():
     app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help=_summary)
-app.register_install_completion_command(add_to_startup=False)
+app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
 
 
 def main() -> None:

@@ -20,7 +20,6 @@ def run(
     *,
     dir: Annotated[Path | None, Parameter(name=["--dir", "-d"])] = None,  # noqa: A002 the flag's name
     extend: bool = False,
-    dry_run: bool = False,
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
@@ -45,17 +44,11 @@ def run(
         The experiment directory; default NAME.results in the current folder.
     extend
         Go on with the same sequence after rounds or series were raised in the file.
-    dry_run
-        Show the order of the trials and run nothing.
     json
         Print the outcome as JSON.
     quiet
         No progress.
     """
-    if dry_run:
-        from trialwise.cli.plan import plan
-
-        return plan(experiment, json=json, order=True)
     console = messages()
     observers = [] if quiet else [observer(console, study.load(experiment), terminal=sys.stderr.isatty())]
     result = study.run(experiment, dir, extend=extend, observers=observers)

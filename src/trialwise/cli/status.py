@@ -15,8 +15,8 @@ from trialwise.experiment.quantity import duration_text
 def status(directory: Path, /, *, json: bool = False) -> int:
     """Show how far an experiment is, while it runs and after.
 
-    Examples:
-
+    Examples
+    --------
         trialwise status compressors.results
         watch -n 5 trialwise status compressors.results
 

@@ -7,9 +7,14 @@ import select
 import signal
 import threading
 import time
+from types import FrameType
 from typing import Self
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _leave_to_the_pipe(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the interpreter has written the signal's number into the pipe already."""
 
 
 class Interruption:
@@ -32,7 +37,7 @@ class Interruption:
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
             self._previous_wakeup = signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
-            self._previous = [(number, signal.signal(number, lambda *_: None)) for number in _SIGNALS]
+            self._previous = [(number, signal.signal(number, _leave_to_the_pipe)) for number in _SIGNALS]
         self._watcher.start()
         return self
 
@@ -43,7 +48,14 @@ class Interruption:
             signal.signal(number, handler)  # pyright: ignore[reportArgumentType]
         os.write(self._wakeup, b"\0")
         self._watcher.join()
-        for descriptor in (self.descriptor, self._abandon, self._signals, self._wakeup, self._woken, self._wake):
+        for descriptor in (
+            self.descriptor,
+            self._abandon,
+            self._signals,
+            self._wakeup,
+            self._woken,
+            self._wake,
+        ):
             os.close(descriptor)
 
     def sleep_until(self, moment: float) -> None:

@@ -156,6 +156,10 @@ class TrialSection(Section):
     output_limit: int = Field(
         64 * 1024 * 1024, ge=1, description="Bytes of standard output kept; a trial that prints more fails."
     )
+    leftovers: Literal["fail", "end"] = Field(
+        "fail",
+        description="What to do about processes that the program leaves running: fail the trial, or only end them.",
+    )
     runtime: Duration | None = Field(
         None, description="How long a trial takes, as far as you know; used for planning."
     )

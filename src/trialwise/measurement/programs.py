@@ -8,7 +8,9 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-_INTERPRETER = re.compile(r"(python|pypy|perl|ruby|node|deno|lua|Rscript|bash|dash|zsh|sh|java|php|julia|tclsh)[\d.]*")
+_INTERPRETER = re.compile(
+    r"(python|pypy|perl|ruby|node|deno|lua|Rscript|bash|dash|zsh|sh|java|php|julia|tclsh)[\d.]*"
+)
 
 
 def program_files(words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> Iterator[Path]:

@@ -56,7 +56,7 @@ class TrialOutcome:
     finished: float
     exit_code: int | None = None
     reason: str | None = None
-    samples: Mapping[str, Samples] = field(default_factory=dict)
+    samples: Mapping[str, Samples] = field(default_factory=dict[str, Samples])
     output: bytes = b""
     errors: bytes = b""
 

@@ -4,69 +4,79 @@ Run as a script by its path, with nothing of Trialwise imported, so that the pro
 Arguments: module:function, a file with a JSON object of keywords, and the file for the result.
 """
 
+from __future__ import annotations
+
 import importlib
 import inspect
 import json
 import os
 import sys
 import traceback
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
 
 
 def main() -> int:
     """Call the function; exit code 0 when it returned something that can be written down, 1 when it raised."""
     target, keywords_file, result_file = sys.argv[1:4]
-    sys.path[0] = os.getcwd()  # noqa: PTH109
+    sys.path[0] = os.getcwd()  # noqa: PTH109 the folder of the experiment instead of this file's
     try:
         function = _function(target)
-        with open(keywords_file, encoding="utf-8") as file:  # noqa: PTH123
-            keywords = json.load(file)
+        keywords = json.loads(Path(keywords_file).read_text(encoding="utf-8"))
         document = _document(function(**_accepted(function, keywords)))
-    except Exception:  # noqa: BLE001 whatever the user's code raises is the trial's result
+    except Exception:  # whatever the user's code raises is the trial's result
         traceback.print_exc()
         return 1
-    with open(result_file, "w", encoding="utf-8") as file:  # noqa: PTH123
-        json.dump(document, file)
+    Path(result_file).write_text(json.dumps(document), encoding="utf-8")
     return 0
 
 
-def _function(target):  # noqa: ANN001, ANN202
+def _function(target: str) -> Callable[..., object]:
     module, _, path = target.partition(":")
-    found = importlib.import_module(module)
+    found: Any = importlib.import_module(module)
     for name in path.split("."):
         found = getattr(found, name)
     return found
 
 
-def _accepted(function, keywords):  # noqa: ANN001, ANN202
+def _accepted(function: Callable[..., object], keywords: dict[str, Any]) -> dict[str, Any]:
     """Hand over the factors, and of the built-in values those that the function names."""
     parameters = inspect.signature(function).parameters
     takes_all = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values())
     built_in = keywords.pop("__built_in__")
-    wanted = {name: value for name, value in built_in.items() if name in parameters or takes_all}
-    return {**wanted, **keywords}
+    return {name: value for name, value in built_in.items() if name in parameters or takes_all} | keywords
 
 
-def _document(returned):  # noqa: ANN001, ANN202
-    if isinstance(returned, dict):
-        return {str(name): _entry(value) for name, value in returned.items()}
+def _document(returned: object) -> dict[str, dict[str, list[float] | None]]:
+    if isinstance(returned, Mapping):
+        return {str(name): _entry(value) for name, value in cast("Mapping[object, object]", returned).items()}
     return {"": _entry(returned)}
 
 
-def _entry(value):  # noqa: ANN001, ANN202
+def _entry(value: object) -> dict[str, list[float] | None]:
     """Write a number, a sequence of numbers, or {"values": …, "times": …} as plain lists."""
-    if isinstance(value, dict):
-        return {"values": _numbers(value["values"]), "times": None if value.get("times") is None else _numbers(value["times"])}
-    return {"values": _numbers(value), "times": None}
+    if not isinstance(value, Mapping):
+        return {"values": _numbers(value), "times": None}
+    entry = cast("Mapping[str, object]", value)
+    return {
+        "values": _numbers(entry["values"]),
+        "times": _numbers(entry["times"]) if "times" in entry else None,
+    }
 
 
-def _numbers(value):  # noqa: ANN001, ANN202
-    if hasattr(value, "tolist"):
-        value = value.tolist()
-    items = list(value) if isinstance(value, list | tuple) or hasattr(value, "__iter__") and not isinstance(value, str) else [value]
-    if any(isinstance(item, bool) or not isinstance(item, int | float) and not hasattr(item, "__float__") for item in items):
-        message = f"a metric is a number or a sequence of numbers, not {value!r:.200}"
+def _numbers(value: object) -> list[float]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        return [_number(value)]
+    return [_number(item) for item in cast("Iterable[object]", value)]
+
+
+def _number(item: object) -> float:
+    if isinstance(item, bool | str) or not hasattr(item, "__float__"):
+        message = f"a metric is a number or a sequence of numbers, not {item!r:.200}"
         raise TypeError(message)
-    return [float(item) for item in items]
+    number: Any = item
+    return float(number)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,10 @@ class PythonKind:
             raise PlanError(f"trial.directory: {folder} is not a directory")
         if _module_file(trial, folder) is None:
             module = trial.call.partition(":")[0]
-            raise PlanError(f"trial.call: no module {module!r} in {folder} or in this Python", hint="install it, or set trial.directory")
+            raise PlanError(
+                f"trial.call: no module {module!r} in {folder} or in this Python",
+                hint="install it, or set trial.directory",
+            )
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:  # noqa: ARG002
         """Name the interpreter and the module's file."""
@@ -54,7 +57,12 @@ class PythonKind:
 
     def _call(self, request: TrialRequest, result: Path) -> TrialOutcome:
         trial = _trial_of(request.experiment)
-        built_in = {"seed": request.seed, "series": request.series, "round": request.round, "position": request.position}
+        built_in = {
+            "seed": request.seed,
+            "series": request.series,
+            "round": request.round,
+            "position": request.position,
+        }
         request_file = result.with_name("keywords.json")
         request_file.write_text(json.dumps({**request.factors, "__built_in__": built_in}))
         command = CommandTrial(
@@ -63,7 +71,9 @@ class PythonKind:
             directory=trial.directory,
             timeout=trial.timeout,
         )
-        metrics = tuple(metric for metric in request.experiment.metrics if not isinstance(metric.source, ReturnSource))
+        metrics = tuple(
+            metric for metric in request.experiment.metrics if not isinstance(metric.source, ReturnSource)
+        )
         experiment = dataclasses.replace(request.experiment, trial=command, metrics=metrics)
         outcome = CommandKind().execute(dataclasses.replace(request, experiment=experiment))
         if outcome.status != "finished":
@@ -94,7 +104,9 @@ def _module_file(trial: PythonTrial, folder: Path) -> Path | None:
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def _returned(experiment: Experiment, document: Mapping[str, Mapping[str, list[float] | None]]) -> dict[str, Samples]:
+def _returned(
+    experiment: Experiment, document: Mapping[str, Mapping[str, list[float] | None]]
+) -> dict[str, Samples]:
     return {
         metric.source.key: _samples(metric.name, metric.source.name, document)
         for metric in experiment.metrics
@@ -105,7 +117,9 @@ def _returned(experiment: Experiment, document: Mapping[str, Mapping[str, list[f
 def _samples(metric: str, name: str, document: Mapping[str, Mapping[str, list[float] | None]]) -> Samples:
     entry = document.get(name, document.get(""))
     if entry is None:
-        raise TrialError(f"metric {metric}: the function returned no {name!r}; it returned {', '.join(document)}")
+        raise TrialError(
+            f"metric {metric}: the function returned no {name!r}; it returned {', '.join(document)}"
+        )
     values = np.array(entry["values"], dtype=np.float64)
     times = entry["times"]
     if values.size == 0:

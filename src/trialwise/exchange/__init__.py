@@ -1,0 +1,1 @@
+"""Exchange: import, export, packing, verifying; uses the experiment, the store and the results of analysis."""
