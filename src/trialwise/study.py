@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import errno
 import shutil
 import time
 from collections.abc import Sequence
@@ -24,7 +25,7 @@ from trialwise.execution.session import SessionKeeper, new_identity
 from trialwise.execution.stopping import RunThePlan, StoppingRule
 from trialwise.experiment.model import DrawnFactor, Experiment, Method
 from trialwise.experiment.reading import parse_experiment, read_text
-from trialwise.store.directory import DirectoryLock, ExperimentDirectory, is_locked
+from trialwise.store.directory import FOLDERS, LOCK, DirectoryLock, ExperimentDirectory, is_locked
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
 from trialwise.trials.kinds import kind_of
@@ -210,6 +211,24 @@ def run(
         The directory cannot be used: another runner is at work, the disk is full.
     """
     text, experiment, directory = _sources(source, path)
+    try:
+        return _run(text, experiment, directory, stopping or RunThePlan(), observers, extend=extend)
+    except OSError as error:
+        hint = (
+            "free some space and run again; what is finished is kept" if error.errno == errno.ENOSPC else None
+        )
+        raise StoreError(f"{error.filename or directory.path}: {error.strerror}", hint=hint) from error
+
+
+def _run(
+    text: str,
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    stopping: StoppingRule,
+    observers: Sequence[Observer],
+    *,
+    extend: bool,
+) -> RunResult:
     plan = make_plan(experiment)
     kind = kind_of(experiment)
     if not directory.is_begun:
@@ -223,13 +242,7 @@ def run(
                 directory, list(kind.programs(experiment, _factors(plan))), experiment.folder
             )
             runner = Runner(
-                experiment,
-                directory,
-                ledger,
-                kind,
-                keeper,
-                stopping=stopping or RunThePlan(),
-                observers=observers,
+                experiment, directory, ledger, kind, keeper, stopping=stopping, observers=observers
             )
             return _session(runner, keeper, directory, ledger, observers, interruption)
         finally:
@@ -257,21 +270,15 @@ def _factors(plan: Plan) -> list[dict[str, str | int | float | bool]]:
 
 
 def _refuse_foreign(directory: ExperimentDirectory) -> None:
-    if directory.path.exists() and (not directory.path.is_dir() or any(directory.path.iterdir())):
-        names = {entry.name for entry in directory.path.iterdir()} if directory.path.is_dir() else {""}
-        if names - {
-            "samples",
-            "logs",
-            "environments",
-            ".lock",
-            "experiment.toml",
-            "ledger.sqlite-wal",
-            "ledger.sqlite-shm",
-        }:
-            raise StoreError(
-                f"{directory.path}: exists and is not an experiment directory",
-                hint="choose another with --dir",
-            )
+    """Refuse a folder with something in it, unless a runner made it and was killed before the experiment began."""
+    path = directory.path
+    if (
+        not path.exists()
+        or (path.is_dir() and {entry.name for entry in path.iterdir()} <= FOLDERS)
+        or (path / LOCK).exists()
+    ):
+        return
+    raise StoreError(f"{path}: exists and is not an experiment directory", hint="choose another with --dir")
 
 
 def _begin_or_resume(
@@ -279,7 +286,7 @@ def _begin_or_resume(
 ) -> Ledger:
     if directory.is_begun:
         ledger = directory.ledger(read_only=False)
-        _check_same_plan(text, experiment, plan, directory, ledger, extend=extend)
+        _check_same_plan(text, plan, directory, ledger, extend=extend)
         return ledger
     _freeze(text, experiment, directory)
     meta = {
@@ -323,7 +330,6 @@ def planned_row(trial: PlannedTrial) -> TrialRow:
 
 def _check_same_plan(
     text: str,
-    experiment: Experiment,
     plan: Plan,
     directory: ExperimentDirectory,
     ledger: Ledger,

@@ -50,11 +50,15 @@ class Driver:
     def __init__(self, shim: Path, folder: Path) -> None:
         environment = os.environ | {"LD_PRELOAD": str(shim)}
         command = [sys.executable, str(FAULTS / "driver.py")]
-        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         self.folder = folder
         self.count = 0
 
-    def run(self, fault: dict[str, str], *, kill_after: float | None = None, rounds: int = 1) -> tuple[Path, list[list[object]]]:
+    def run(
+        self, fault: dict[str, str], *, kill_after: float | None = None, rounds: int = 1
+    ) -> tuple[Path, list[list[object]]]:
         """Run one experiment with a fault, then without; return its folder and how the runs ended."""
         self.count += 1
         folder = self.folder / str(self.count)
@@ -108,7 +112,9 @@ def check_whole(folder: Path, *, kills: int) -> None:
     ledger = sqlite3.connect(folder / "results" / "ledger.sqlite")
     try:
         finished = ledger.execute("SELECT number, attempt FROM trial WHERE status = 'finished'").fetchall()
-        others = ledger.execute("SELECT count(*) FROM trial WHERE status NOT IN ('finished', 'abandoned')").fetchone()[0]
+        others = ledger.execute(
+            "SELECT count(*) FROM trial WHERE status NOT IN ('finished', 'abandoned')"
+        ).fetchone()[0]
         values = ledger.execute("SELECT number, attempt, file FROM value").fetchall()
         assert ledger.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
     finally:

@@ -6,6 +6,9 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use crate::{Error, Sink, descriptor};
 
+/// Bytes asked for at once.
+const READ_SIZE: usize = 1 << 16;
+
 /// What a program printed on one descriptor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Captured {
@@ -24,7 +27,6 @@ pub(crate) struct Capture {
     /// Bytes that may still be kept.
     room: u64,
     captured: Captured,
-    chunk: Vec<u8>,
     discard: OwnedFd,
 }
 
@@ -44,7 +46,6 @@ impl Capture {
             file: file.transpose()?,
             room: sink.limit,
             captured: Captured::default(),
-            chunk: Vec::new(),
             discard: discard.into(),
         };
         Ok((capture, write))
@@ -76,15 +77,20 @@ impl Capture {
     }
 
     fn keep(&mut self) -> io::Result<Option<u64>> {
-        self.chunk.resize(self.pipe_size, 0);
-        let most = self.chunk.len().min(usize::try_from(self.room).unwrap_or(usize::MAX));
-        // SAFETY: `chunk` has at least `most` bytes.
-        let count = unsafe { libc::read(self.descriptor(), self.chunk.as_mut_ptr().cast(), most) };
+        let most = READ_SIZE.min(usize::try_from(self.room).unwrap_or(usize::MAX));
+        let descriptor = self.descriptor();
+        let kept = &mut self.captured.bytes;
+        let before = kept.len();
+        // Reserved and not zeroed: a program that prints nothing costs no page.
+        kept.reserve(most);
+        // SAFETY: `kept` has room for `most` bytes after its `before`.
+        let count = unsafe { libc::read(descriptor, kept.as_mut_ptr().add(before).cast(), most) };
         let Some(count) = counted(count)? else { return Ok(None) };
-        let bytes = &self.chunk[..count as usize];
-        match &mut self.file {
-            Some(file) => file.write_all(bytes)?,
-            None => self.captured.bytes.extend_from_slice(bytes),
+        // SAFETY: the kernel has just written that many bytes there.
+        unsafe { kept.set_len(before + count as usize) };
+        if let Some(file) = &mut self.file {
+            file.write_all(kept)?;
+            kept.clear();
         }
         self.room -= count;
         Ok(Some(count))

@@ -1,5 +1,7 @@
 //! `trialwise._core`: what Python sees of the Rust crates. One module for each crate, conversion only.
 
+#![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
+
 mod kernels;
 mod process;
 

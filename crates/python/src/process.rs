@@ -11,7 +11,12 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping};
 use trialwise_process::{Command, End, Error, Outcome, Sink, run};
 
-pyo3::create_exception!(trialwise._core, StartError, PyOSError, "A program that could not be started.");
+pyo3::create_exception!(
+    trialwise._core,
+    StartError,
+    PyOSError,
+    "A program that could not be started: `errno`, `strerror`, and one word of why in `reason`."
+);
 
 /// Text of the operating system: str (surrogate-escaped), bytes or a path.
 struct Text(OsString);
@@ -28,30 +33,45 @@ impl<'py> FromPyObject<'_, 'py> for Text {
     }
 }
 
-/// What one run of a program came to.
+/// What one run of a program came to. Resources are those of the program and of the children it waited for.
 #[pyclass(frozen, get_all, module = "trialwise._core")]
 struct CommandResult {
+    /// CLOCK_REALTIME at the start, nanoseconds since the epoch.
     started_realtime_ns: i64,
+    /// CLOCK_MONOTONIC right before the start, nanoseconds (comparable with ``time.monotonic_ns()``).
     started_ns: i64,
+    /// From right before the start until the end was known, nanoseconds on CLOCK_MONOTONIC.
     wall_ns: u64,
+    /// CPU time in the program, nanoseconds (resolution: a microsecond).
     user_ns: u64,
+    /// CPU time in the kernel, nanoseconds (resolution: a microsecond).
     system_ns: u64,
+    /// Peak resident memory of the largest process among them, bytes; the caller's own does not count.
     max_rss_bytes: u64,
     voluntary_switches: u64,
     involuntary_switches: u64,
     minor_faults: u64,
     major_faults: u64,
+    /// Blocks of 512 bytes read from a device.
     blocks_in: u64,
+    /// Blocks of 512 bytes written.
     blocks_out: u64,
+    /// None when a signal ended it, or when nothing did (see `surviving_processes`).
     exit_code: Option<i32>,
+    /// The signal that ended it, or None.
     signal: Option<i32>,
     timed_out: bool,
     cancelled: bool,
+    /// Standard output up to its limit; empty when it went to a file.
     stdout: Py<PyBytes>,
+    /// Standard error up to its limit; empty when it went to a file.
     stderr: Py<PyBytes>,
+    /// All bytes printed, kept or not.
     stdout_total: u64,
     stderr_total: u64,
+    /// Processes that it started and that still ran when it had ended; they were ended too.
     leftover_processes: u64,
+    /// Those that not even SIGKILL ended within ten seconds.
     surviving_processes: u64,
 }
 
@@ -90,7 +110,43 @@ impl CommandResult {
     }
 }
 
-/// Runs a program to its end and measures it.
+/// Run a program to its end, without a shell, and measure it.
+///
+/// The program gets a process group of its own, default signals and no descriptor but the standard three. When it has
+/// ended, whatever it started and left running is ended too (SIGTERM, `grace`, SIGKILL), also in sessions of its own.
+/// It is ended as well when this process dies. The GIL is released meanwhile.
+///
+/// Parameters
+/// ----------
+/// argv
+///     The program, looked up in the ``PATH`` of `environment` as ``execvp`` does, and its arguments.
+/// environment
+///     The complete environment.
+/// working_directory
+///     Where it runs.
+/// stdin
+///     A file to read from, else ``/dev/null``.
+/// stdout_limit, stderr_limit
+///     The most bytes kept; what comes after is counted and thrown away.
+/// stdout_file, stderr_file
+///     Files (made or emptied) that receive the kept bytes instead of the result.
+/// timeout
+///     Seconds after which it is ended; None for no limit.
+/// grace
+///     Seconds between SIGTERM and SIGKILL.
+/// cpus
+///     The CPUs that it may use; None for those of the caller.
+/// cancel_fd
+///     A descriptor that abandons the run when it is readable; it is not read. For Ctrl-C in the main thread use the
+///     reading end of a pipe whose writing end is given to `signal.set_wakeup_fd`: Python's own handlers run only when
+///     this function has returned.
+///
+/// Raises
+/// ------
+/// StartError
+///     The program could not be started, or its output not be written.
+/// ValueError
+///     An empty `argv`, a zero byte, an impossible variable name, or a negative time.
 #[pyfunction]
 #[pyo3(signature = (argv, *, environment, working_directory, stdin=None, stdout_limit=1048576, stderr_limit=1048576,
     stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, cancel_fd=None))]

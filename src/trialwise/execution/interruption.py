@@ -1,44 +1,81 @@
-"""Ctrl-C and TERM: the first finishes the trial in hand, the second (or TERM) abandons it."""
+"""Ctrl-C and TERM: the first Ctrl-C finishes the trial in hand, the second (or TERM, or a hang-up) abandons it."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
+import threading
 import time
 from types import FrameType
 from typing import Self
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def _leave_to_the_pipe(number: int, frame: FrameType | None) -> None:
+    """Do nothing: the interpreter has written the signal's number into the pipe already."""
+
 
 class Interruption:
-    """Catches SIGINT and SIGTERM while it is entered; wakes whoever waits on `descriptor` to abandon a trial."""
+    """Catches signals while it is entered, in the main thread; elsewhere it never interrupts.
+
+    While a trial runs, the main thread is outside Python and no Python handler can run. The interpreter's own handler
+    writes each signal into a pipe, and a thread that sleeps on it acts; `descriptor` then becomes readable to abandon the trial.
+    """
 
     def __init__(self) -> None:
         self.requested = False
         self.at_once = False
-        self.descriptor, self._writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._wake_reader, self._wake_writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._previous: dict[int, object] = {}
+        self.descriptor, self._abandon = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._signals, self._wakeup = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._woken, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._previous: list[tuple[int, object]] = []
+        self._previous_wakeup = -1
+        self._watcher = threading.Thread(target=self._watch, name="signals", daemon=True)
 
     def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            self._previous[number] = signal.signal(number, self._handle)
+        if threading.current_thread() is threading.main_thread():
+            self._previous_wakeup = signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
+            self._previous = [(number, signal.signal(number, _leave_to_the_pipe)) for number in _SIGNALS]
+        self._watcher.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for number, handler in self._previous.items():
+        if self._previous:
+            signal.set_wakeup_fd(self._previous_wakeup)
+        for number, handler in self._previous:
             signal.signal(number, handler)  # pyright: ignore[reportArgumentType]
-        for descriptor in (self.descriptor, self._writer, self._wake_reader, self._wake_writer):
+        os.write(self._wakeup, b"\0")
+        self._watcher.join()
+        for descriptor in (
+            self.descriptor,
+            self._abandon,
+            self._signals,
+            self._wakeup,
+            self._woken,
+            self._wake,
+        ):
             os.close(descriptor)
 
     def sleep_until(self, moment: float) -> None:
         """Sleep until `moment` (Unix seconds) or until somebody asks to stop."""
         while not self.requested and (left := moment - time.time()) > 0:
-            select.select([self._wake_reader], [], [], min(left, 60.0))
+            select.select([self._woken], [], [], min(left, 60.0))
 
-    def _handle(self, number: int, frame: FrameType | None) -> None:  # noqa: ARG002
+    def _watch(self) -> None:
+        while True:
+            select.select([self._signals], [], [])
+            for number in os.read(self._signals, 64):
+                if number == 0:
+                    return
+                self._receive(number)
+
+    def _receive(self, number: int) -> None:
+        if number not in _SIGNALS:
+            return
         if self.requested or number != signal.SIGINT:
             self.at_once = True
-            os.write(self._writer, b"x")
+            os.write(self._abandon, b"x")
         self.requested = True
-        os.write(self._wake_writer, b"x")
+        os.write(self._wake, b"x")

@@ -7,10 +7,12 @@ import os
 import time
 import uuid
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import cast
 
 from trialwise import __version__
-from trialwise.measurement.environment import Environment, capture, executable
+from trialwise.measurement.environment import Environment, capture
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, Session
@@ -51,14 +53,13 @@ class SessionKeeper:
         ledger.end_session(self.session.number, time.time(), ending)
 
     def _begin(self, ledger: Ledger) -> str | None:
-        environment = capture(executables=[executable(path) for path in self._programs], folder=self._folder)
+        environment = capture(self._programs, checkout=self._folder)
         sessions = ledger.sessions()
         previous = sessions[-1] if sessions else None
         change = _change(self._directory, previous, environment)
         number = len(sessions) + 1
-        name = (
-            f"environments/{number:03d}-{environment.boot_id[:8] if environment.boot_id else 'unknown'}.json"
-        )
+        boot = environment.machine.boot_id or "unknown"
+        name = f"environments/{number:03d}-{boot[:8]}.json"
         self._directory.write_durably(name, json.dumps(environment.to_json(), indent=1).encode())
         self.session = Session(
             number=number,
@@ -67,7 +68,7 @@ class SessionKeeper:
             ending=None,
             epoch=1 if previous is None else previous.epoch + (change is not None),
             worker="local",
-            boot=environment.boot_id or "unknown",
+            boot=boot,
             version=__version__,
             environment=name,
         )
@@ -90,15 +91,29 @@ def new_identity() -> str:
 
 
 def _change(directory: ExperimentDirectory, previous: Session | None, environment: Environment) -> str | None:
+    """What has changed since the session before, in words; None where nothing that matters has."""
     if previous is None:
         return None
     try:
         before = json.loads((directory.path / previous.environment).read_text())["fingerprint"]
     except (OSError, ValueError, KeyError):
         return "the environment of the session before cannot be read"
-    after = environment.fingerprint()
-    changed = [key for key in sorted({*before, *after}) if before.get(key) != after.get(key)]
-    return "; ".join(f"{key}: {before.get(key)} → {after.get(key)}" for key in changed) or None
+    after = json.loads(json.dumps(asdict(environment.fingerprint())))
+    differences = [
+        _difference(key, before.get(key), after[key]) for key in after if before.get(key) != after[key]
+    ]
+    return "; ".join(differences) or None
+
+
+def _difference(key: str, before: object, after: object) -> str:
+    if key != "executables":
+        return f"{key.replace('_', ' ')}: {before} → {after}"
+    programs = {path for path, _ in _pairs(after) ^ _pairs(before)}
+    return f"programs: {', '.join(sorted(programs))}"
+
+
+def _pairs(programs: object) -> set[tuple[str, str]]:
+    return {(str(path), str(digest)) for path, digest in cast("list[list[str]]", programs or [])}
 
 
 def _stat_or_none(path: Path) -> os.stat_result | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import time
@@ -13,6 +14,8 @@ from trialwise.store.ledger import Ledger
 
 LEDGER = "ledger.sqlite"
 EXPERIMENT = "experiment.toml"
+LOCK = ".lock"
+FOLDERS = {"samples", "logs", "environments"}
 
 
 class ExperimentDirectory:
@@ -54,8 +57,8 @@ class ExperimentDirectory:
     def make(self) -> None:
         """Create the directory and its parts."""
         try:
-            for folder in (self.path, self.samples, self.logs, self.environments):
-                folder.mkdir(parents=True, exist_ok=True)
+            for name in ("", *sorted(FOLDERS)):
+                (self.path / name).mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
                 f"{self.path}: cannot be made: {error.strerror}", hint="choose another with --dir"
@@ -86,7 +89,7 @@ class DirectoryLock:
     """The lock that keeps a second runner out; the kernel releases it when the process ends, however it ends."""
 
     def __init__(self, directory: ExperimentDirectory) -> None:
-        self._path = directory.path / ".lock"
+        self._path = directory.path / LOCK
         self._descriptor = -1
 
     def __enter__(self) -> Self:
@@ -98,12 +101,17 @@ class DirectoryLock:
                 f"{self._path.parent}: another runner is at work here (process {holder or 'unknown'})",
                 hint="wait for it, or watch it with `trialwise status`; use another --dir for a second experiment",
             )
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+        self._write_holder()
         return self
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+    def _write_holder(self) -> None:
+        """Say who holds the lock, for the message to a second runner; a full disk must not keep anybody from going on."""
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def _acquired(self) -> bool:
         """Try for half a second: who asks for the state of the directory holds the lock for an instant."""
@@ -122,7 +130,7 @@ class DirectoryLock:
 def is_locked(directory: ExperimentDirectory) -> bool:
     """Whether a runner is at work on the directory at this moment."""
     try:
-        descriptor = os.open(directory.path / ".lock", os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(directory.path / LOCK, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
         return False
     try:

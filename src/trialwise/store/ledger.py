@@ -7,6 +7,7 @@ takes back is a trial that runs again.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sqlite3
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -308,7 +309,8 @@ class Ledger:
             try:
                 yield
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                with contextlib.suppress(sqlite3.Error):  # a full disk has ended the transaction already
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:

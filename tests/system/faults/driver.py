@@ -16,7 +16,9 @@ from trialwise import study
 from trialwise.errors import TrialwiseError
 
 
-def run_once(experiment: str, directory: str, environment: dict[str, str], kill_after: float | None) -> tuple[str, int]:
+def run_once(
+    experiment: str, directory: str, environment: dict[str, str], kill_after: float | None
+) -> tuple[str, int]:
     child = os.fork()
     if child == 0:
         os.environ.update(environment)
@@ -40,8 +42,12 @@ def run_once(experiment: str, directory: str, environment: dict[str, str], kill_
 def main() -> None:
     for line in sys.stdin:
         order = json.loads(line)
-        endings = [run_once(order["experiment"], order["directory"], order["environment"], order["kill_after"])]
-        endings += [run_once(order["experiment"], order["directory"], {}, None) for _ in range(order["rounds"])]
+        endings = [
+            run_once(order["experiment"], order["directory"], order["environment"], order["kill_after"])
+        ]
+        endings += [
+            run_once(order["experiment"], order["directory"], {}, None) for _ in range(order["rounds"])
+        ]
         print(json.dumps({"endings": endings}), flush=True)
 
 

@@ -1,0 +1,87 @@
+"""What else ran on this machine during a moment, from two looks at /proc."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialwise.measurement.tree import Tree
+
+TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
+STEAL = 7  # the eighth time of the cpu line, proc_stat(5); the guest times after it are part of user time
+USER, SYSTEM = 11, 12  # among the fields of /proc/PID/stat after the name, proc_pid_stat(5)
+
+
+@dataclass(frozen=True, slots=True)
+class BusyProcess:
+    """A process and the share of one CPU that it used."""
+
+    process: int
+    name: str
+    cpu_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """A moment: its length in seconds, the share of CPU time that the hypervisor took, and who was busy."""
+
+    seconds: float
+    steal_share: float | None
+    processes: tuple[BusyProcess, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Counters at one instant, in clock ticks: of all CPUs, and of each process with its name."""
+
+    at: float
+    cpu: tuple[int, ...]
+    processes: dict[int, tuple[str, int]]
+
+
+def look(*, root: Path = Path("/"), now: float | None = None) -> Look:
+    """Read the counters; `now` in seconds on any monotonic clock."""
+    tree = Tree(root)
+    first = next(iter(tree.lines("proc/stat")), "").split()
+    cpu = tuple(int(text) for text in first[1:]) if first[:1] == ["cpu"] else ()
+    processes: dict[int, tuple[str, int]] = {}
+    for name in tree.names("proc"):
+        counted = _ticks(tree.text(f"proc/{name}/stat")) if name.isdecimal() else None
+        if counted is not None:
+            processes[int(name)] = counted
+    return Look(time.monotonic() if now is None else now, cpu, processes)
+
+
+def _ticks(stat: str | None) -> tuple[str, int] | None:
+    # The name, in brackets, may itself hold brackets and spaces.
+    before, _, after = (stat or "").rpartition(")")
+    counters = after.split()
+    if len(counters) <= SYSTEM:
+        return None
+    return before.partition("(")[2], int(counters[USER]) + int(counters[SYSTEM])
+
+
+def between(first: Look, second: Look, *, least_share: float = 0.05) -> Activity:
+    """Compare two looks: every process, this one left out, that used at least `least_share` of a CPU."""
+    seconds = second.at - first.at
+    busy: list[BusyProcess] = []
+    for process, (name, ticks) in second.processes.items():
+        used = ticks - first.processes.get(process, (name, ticks))[1]
+        share = used / TICKS_PER_SECOND / seconds if seconds > 0 else 0.0
+        if share >= least_share and process != os.getpid():
+            busy.append(BusyProcess(process, name, share))
+    return Activity(seconds, _steal(first, second), tuple(sorted(busy, key=lambda each: -each.cpu_share)))
+
+
+def _steal(first: Look, second: Look) -> float | None:
+    spent = [after - before for before, after in zip(first.cpu, second.cpu, strict=False)][: STEAL + 1]
+    return spent[STEAL] / sum(spent) if len(spent) > STEAL and sum(spent) > 0 else None
+
+
+def observe(seconds: float = 0.3, *, root: Path = Path("/")) -> Activity:
+    """Look twice, `seconds` apart."""
+    first = look(root=root)
+    time.sleep(seconds)
+    return between(first, look(root=root))

@@ -1,0 +1,298 @@
+"""The machine that trials run on: what makes rounds comparable, and what informs."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import platform
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from trialwise.measurement.executables import Executable, GitState, executable, git_state
+from trialwise.measurement.tree import Tree
+from trialwise.measurement.virtualization import container, virtual_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "Environment",
+    "Executable",
+    "Fingerprint",
+    "GitState",
+    "Kernel",
+    "Machine",
+    "Processor",
+    "capture",
+    "executable",
+    "git_state",
+]
+
+SYSCTLS = (
+    "kernel/perf_event_paranoid",
+    "kernel/nmi_watchdog",
+    "kernel/numa_balancing",
+    "kernel/sched_rt_runtime_us",
+    "kernel/timer_migration",
+    "vm/swappiness",
+    "vm/overcommit_memory",
+    "vm/dirty_ratio",
+    "vm/dirty_background_ratio",
+    "net/core/default_qdisc",
+    "net/core/netdev_budget",
+    "net/core/netdev_max_backlog",
+    "net/core/rmem_default",
+    "net/core/rmem_max",
+    "net/core/somaxconn",
+    "net/core/wmem_default",
+    "net/core/wmem_max",
+    "net/ipv4/ip_local_port_range",
+)
+# A secret, and statistics rather than settings.
+NOT_SETTINGS = {
+    "net/ipv4/tcp_fastopen_key",
+    "net/ipv4/tcp_available_congestion_control",
+    "net/ipv4/tcp_available_ulp",
+}
+TIME_ERROR = 5  # adjtimex(2): the clock is not synchronised
+
+
+@dataclass(frozen=True, slots=True)
+class Processor:
+    """The CPUs. `turbo` and `smt`: whether they are on; `isolated`: the kernel's list, such as ``"2-3"``."""
+
+    model: str | None
+    cpus: int | None
+    cores: int | None
+    smt: bool | None
+    governor: str | None
+    driver: str | None
+    turbo: bool | None
+    isolated: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The kernel and its settings. `aslr`: 0 off, 1 partly, 2 on; `sysctls`: by name, as text."""
+
+    release: str | None
+    version: str | None
+    command_line: str | None
+    aslr: int | None
+    transparent_huge_pages: str | None
+    clock_source: str | None
+    sysctls: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The machine; sizes in bytes. `identity` is a hash of its machine id, which is not to be published."""
+
+    identity: str | None
+    hostname: str | None
+    architecture: str
+    boot_id: str | None
+    memory: int | None
+    memory_available: int | None
+    swap: int | None
+    swap_used: int | None
+    load: tuple[float, float, float] | None
+    virtual_machine: str | None
+    container: str | None
+    clock_synchronised: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What makes rounds incomparable when it differs; everything else in an `Environment` only informs.
+
+    `memory` is in bytes, rounded to 256 MiB: what the kernel keeps for itself varies from boot to boot.
+    """
+
+    kernel_release: str | None
+    kernel_version: str | None
+    machine: str | None
+    processor: str | None
+    cpus: int | None
+    memory: int | None
+    executables: tuple[tuple[str, str], ...]
+
+    def digest(self) -> str:
+        """Give 64 hexadecimal digits that are equal exactly when fingerprints are."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
+
+    def differences(self, other: Fingerprint) -> tuple[str, ...]:
+        """Name the fields that differ."""
+        return tuple(
+            each.name for each in fields(self) if getattr(self, each.name) != getattr(other, each.name)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where and with what trials run. What could not be found out is None."""
+
+    machine: Machine
+    processor: Processor
+    kernel: Kernel
+    python: str
+    executables: tuple[Executable, ...] = ()
+    git: GitState | None = None
+
+    def to_json(self) -> dict[str, object]:
+        """Give what `json.dumps` takes, with the fingerprint."""
+        return {**asdict(self), "fingerprint": asdict(self.fingerprint())}
+
+    def fingerprint(self) -> Fingerprint:
+        """Give what makes rounds incomparable when it differs."""
+        return Fingerprint(
+            kernel_release=self.kernel.release,
+            kernel_version=self.kernel.version,
+            machine=self.machine.identity,
+            processor=self.processor.model,
+            cpus=self.processor.cpus,
+            memory=None if self.machine.memory is None else round(self.machine.memory / 2**28) * 2**28,
+            executables=tuple(sorted((program.path, program.sha256) for program in self.executables)),
+        )
+
+
+def capture(
+    programs: Iterable[str | Path] = (), *, checkout: Path | None = None, root: Path = Path("/")
+) -> Environment:
+    """Describe this machine; never fails, changes nothing, and takes milliseconds but for hashing.
+
+    Parameters
+    ----------
+    programs
+        The programs that trials run: each is hashed; absent ones are left out.
+    checkout
+        A folder whose git state belongs to the experiment.
+    root
+        Where ``proc`` and ``sys`` are looked for.
+    """
+    tree = Tree(root)
+    described = (executable(program) for program in programs)
+    return Environment(
+        machine=_machine(tree),
+        processor=_processor(tree),
+        kernel=_kernel(tree),
+        python=platform.python_version(),
+        executables=tuple(program for program in described if program is not None),
+        git=None if checkout is None else git_state(checkout),
+    )
+
+
+def _machine(tree: Tree) -> Machine:
+    memory = {name: _kibibytes(text) for name, text in tree.fields("proc/meminfo").items()}
+    swap, swap_free = memory.get("SwapTotal"), memory.get("SwapFree")
+    return Machine(
+        identity=_identity(tree),
+        hostname=tree.text("proc/sys/kernel/hostname"),
+        architecture=platform.machine(),
+        boot_id=tree.text("proc/sys/kernel/random/boot_id"),
+        memory=memory.get("MemTotal"),
+        memory_available=memory.get("MemAvailable"),
+        swap=swap,
+        swap_used=None if swap is None or swap_free is None else swap - swap_free,
+        load=_load(tree),
+        virtual_machine=virtual_machine(tree),
+        container=container(tree),
+        clock_synchronised=_clock_synchronised() if tree.root == Path("/") else None,
+    )
+
+
+def _kibibytes(text: str) -> int | None:
+    number = text.partition(" ")[0]
+    return int(number) * 1024 if number.isdecimal() else None
+
+
+def _identity(tree: Tree) -> str | None:
+    known = tree.text("etc/machine-id") or tree.text("proc/sys/kernel/hostname")
+    return hashlib.sha256(f"trialwise machine {known}".encode()).hexdigest()[:16] if known else None
+
+
+def _load(tree: Tree) -> tuple[float, float, float] | None:
+    try:
+        one, five, fifteen = map(float, (tree.text("proc/loadavg") or "").split(maxsplit=3)[:3])
+    except ValueError:
+        return None
+    return one, five, fifteen
+
+
+def _clock_synchronised() -> bool | None:
+    """Ask the kernel by adjtimex(2), which changes nothing while the first field, `modes`, is 0."""
+    state = ctypes.create_string_buffer(512)  # struct timex has 208 bytes
+    try:
+        answer = ctypes.CDLL(None).adjtimex(state)
+    except (OSError, AttributeError):
+        return None
+    return None if answer < 0 else answer != TIME_ERROR
+
+
+def _processor(tree: Tree) -> Processor:
+    described = tree.fields("proc/cpuinfo")
+    frequency = "sys/devices/system/cpu/cpu0/cpufreq"
+    smt = tree.integer("sys/devices/system/cpu/smt/active")
+    return Processor(
+        model=described.get("model name") or described.get("CPU part"),
+        cpus=_cpus(tree),
+        cores=_cores(tree),
+        smt=None if smt is None else smt == 1,
+        governor=tree.text(f"{frequency}/scaling_governor"),
+        driver=tree.text(f"{frequency}/scaling_driver"),
+        turbo=_turbo(tree),
+        isolated=tree.text("sys/devices/system/cpu/isolated") or None,
+    )
+
+
+def _cpus(tree: Tree) -> int | None:
+    online = tree.text("sys/devices/system/cpu/online")
+    if online:
+        return len(cpu_list(online))
+    return sum(line.startswith("processor") for line in tree.lines("proc/cpuinfo")) or None
+
+
+def cpu_list(text: str) -> tuple[int, ...]:
+    """Read the kernel's notation of CPUs, such as ``0-3,8``; what is not in it is left out."""
+    cpus: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.strip().partition("-")
+        if first.isdecimal() and (last or first).isdecimal():
+            cpus += range(int(first), int(last or first) + 1)
+    return tuple(cpus)
+
+
+def _cores(tree: Tree) -> int | None:
+    cores: set[tuple[str | None, str | None]] = set()
+    for cpu in cpu_list(tree.text("sys/devices/system/cpu/online") or ""):
+        topology = f"sys/devices/system/cpu/cpu{cpu}/topology"
+        cores.add((tree.text(f"{topology}/physical_package_id"), tree.text(f"{topology}/core_id")))
+    return len(cores - {(None, None)}) or None
+
+
+def _turbo(tree: Tree) -> bool | None:
+    off = tree.integer("sys/devices/system/cpu/intel_pstate/no_turbo")
+    if off is not None:
+        return off == 0
+    on = tree.integer("sys/devices/system/cpu/cpufreq/boost")
+    return None if on is None else on == 1
+
+
+def _kernel(tree: Tree) -> Kernel:
+    return Kernel(
+        release=tree.text("proc/sys/kernel/osrelease"),
+        version=tree.text("proc/sys/kernel/version"),
+        command_line=tree.text("proc/cmdline"),
+        aslr=tree.integer("proc/sys/kernel/randomize_va_space"),
+        transparent_huge_pages=tree.chosen("sys/kernel/mm/transparent_hugepage/enabled"),
+        clock_source=tree.text("sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        sysctls=_sysctls(tree),
+    )
+
+
+def _sysctls(tree: Tree) -> dict[str, str]:
+    tcp = [f"net/ipv4/{name}" for name in tree.names("proc/sys/net/ipv4") if name.startswith("tcp_")]
+    texts = {name: tree.text(f"proc/sys/{name}") for name in (*SYSCTLS, *tcp) if name not in NOT_SETTINGS}
+    return {name.replace("/", "."): text for name, text in texts.items() if text is not None}

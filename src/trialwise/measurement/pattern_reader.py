@@ -1,0 +1,90 @@
+"""Reading one number by a regular expression."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trialwise.errors import PlanError, TrialError
+from trialwise.measurement.numbers import number, quote
+from trialwise.measurement.samples import Samples
+
+if TYPE_CHECKING:
+    from trialwise.measurement.reported import Reported
+
+
+def compile_pattern(pattern: str) -> re.Pattern[str]:
+    """Compile an expression with one group, or one named ``value``; ``^`` and ``$`` match at each line.
+
+    Raises
+    ------
+    PlanError
+        It is not a regular expression, or does not say which group holds the number.
+    """
+    try:
+        compiled = re.compile(pattern, re.MULTILINE)
+    except re.error as error:
+        raise PlanError(
+            f"{pattern!r} is not a regular expression: {error}", hint="see docs.python.org/3/library/re"
+        ) from error
+    if "value" not in compiled.groupindex and compiled.groups != 1:
+        raise PlanError(
+            f"{pattern!r} has {compiled.groups} groups: which holds the number?",
+            hint="put the number, and nothing else, into (…), or name its group: (?P<value>…)",
+        )
+    return compiled
+
+
+def read_pattern(reported: Reported, pattern: str) -> Samples:
+    """Find the one number that `pattern` matches.
+
+    Raises
+    ------
+    PlanError
+        The pattern cannot be used (see `compile_pattern`).
+    TrialError
+        It matches nowhere or more than once, or what its group holds is not a finite number.
+    """
+    compiled = compile_pattern(pattern)
+    group = "value" if "value" in compiled.groupindex else 1
+    reported.require_content()
+    text = reported.data.decode(errors="replace")
+    matches = [match for match, _ in zip(compiled.finditer(text), range(4), strict=False)]
+    if len(matches) != 1:
+        raise _not_one(reported, compiled, matches, text)
+    found = matches[0].group(group)
+    if found is None:
+        raise TrialError(
+            f"in {reported.where}, {pattern!r} matches {quote(matches[0].group())} without its group",
+            hint="make the group that holds the number obligatory",
+        )
+    return Samples(np.array([number(found, f"{reported.where}, line {_line(matches[0], text)},")]))
+
+
+def _not_one(
+    reported: Reported, pattern: re.Pattern[str], matches: list[re.Match[str]], text: str
+) -> TrialError:
+    if not matches:
+        if "\0" in text:
+            return reported.not_text(reported.data.index(0))
+        return TrialError(
+            f"{reported.where} has no match for {pattern.pattern!r}; {_ends(text)}",
+            hint="try the pattern on what the program prints",
+        )
+    places = "; ".join(f"line {_line(match, text)}: {quote(match.group())}" for match in matches[:3])
+    more = ", and more" if len(matches) > 3 else ""
+    return TrialError(
+        f"{reported.where} has more than one match for {pattern.pattern!r}: {places}{more}",
+        hint="make it match once (^ and $ match at each line), or read many samples from csv or json",
+    )
+
+
+def _ends(text: str) -> str:
+    lines = text.strip().splitlines()
+    return f"its last line, {len(lines)}, is {quote(lines[-1])}"
+
+
+def _line(match: re.Match[str], text: str) -> int:
+    return text.count("\n", 0, match.start()) + 1

@@ -1,0 +1,48 @@
+"""Which files a command consists of: the program that it starts, and the script that it hands to an interpreter."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+_INTERPRETER = re.compile(
+    r"(python|pypy|perl|ruby|node|deno|lua|Rscript|bash|dash|zsh|sh|java|php|julia|tclsh)[\d.]*"
+)
+
+
+def program_files(words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> Iterator[Path]:
+    """Name the files whose change makes this another program.
+
+    Parameters
+    ----------
+    words
+        The command, its placeholders filled.
+    directory
+        Where it runs.
+    environment
+        What it sets beside the caller's environment; `PATH` matters.
+    """
+    program = _resolved(words[0], directory, environment.get("PATH"))
+    if program is None:
+        return
+    yield program
+    if _INTERPRETER.fullmatch(Path(words[0]).name):
+        yield from _script(words[1:], directory)
+
+
+def _resolved(name: str, directory: Path, path: str | None) -> Path | None:
+    if "/" in name:
+        found = directory / name
+        return found if found.is_file() else None
+    found = shutil.which(name, path=path or os.environ.get("PATH"))
+    return None if found is None else Path(found)
+
+
+def _script(words: Sequence[str], directory: Path) -> Iterator[Path]:
+    """The first argument that is no option, where it is a file."""
+    first = next((word for word in words if not word.startswith("-")), None)
+    if first is not None and len(first) < os.pathconf("/", "PC_PATH_MAX") and (directory / first).is_file():
+        yield directory / first
