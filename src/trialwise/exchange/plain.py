@@ -83,8 +83,11 @@ def _schema(hint: Any, definitions: dict[str, Json]) -> dict[str, Json]:  # noqa
 
 
 def _generic(
-    hint: Any, origin: Any, arguments: tuple[Any, ...], definitions: dict[str, Json]
-) -> dict[str, Json]:  # noqa: ANN401
+    hint: object,
+    origin: Any,  # noqa: ANN401 a type, as typing has it
+    arguments: tuple[Any, ...],
+    definitions: dict[str, Json],
+) -> dict[str, Json]:
     if origin is Literal:
         return {"enum": list(arguments)}
     if origin in (Union, types.UnionType):

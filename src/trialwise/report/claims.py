@@ -272,6 +272,10 @@ class _Writer:
 
     def _counts(self) -> Claim:
         counts = self._analysis.counts
+        if self._analysis.plan is None:
+            return Claim(
+                "remark", ("The table holds ", Number(self._analysis.planned, "/planned"), " trials.")
+            )
         pieces: list[Piece] = ["Of ", Number(self._analysis.planned, "/planned"), " planned trials, "]
         present = [status for status in _STATUSES if counts.get(status)] or ["finished"]
         for place, status in enumerate(present):

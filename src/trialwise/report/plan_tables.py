@@ -171,14 +171,16 @@ def failure_table(analysis: Analysis) -> Table | None:
             found.series,
             str(found.round),
             found.status,
-            ABSENT if found.exit_code is None else str(found.exit_code),
             found.reason or ABSENT,
+            ABSENT if found.exit_code is None else str(found.exit_code),
             found.log or ABSENT,
         )
         for found in analysis.failures
     )
-    columns = ("trial", "treatment", "series", "round", "status", "exit code", "reason", "log")
-    return Table("failures", "Attempts that gave no result", columns, rows) if rows else None
+    columns = ("trial", "treatment", "series", "round", "status", "reason", "exit code", "log")
+    if not rows:
+        return None
+    return Table("failures", "Attempts that gave no result", columns, rows, remarks=frozenset({6, 7}))
 
 
 def _duration(seconds: float | None) -> str:

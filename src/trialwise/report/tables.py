@@ -68,7 +68,7 @@ def _kpis(analysis: Analysis, found: MetricAnalysis, objective: Kpi, at: str) ->
     ]
     return Table(
         key=f"kpi-{found.metric.kpis.index(objective)}-{found.metric.name}",
-        caption=f"KPI of {found.metric.name}{_unit(found)}: {objective_text(objective)}, for each series",
+        caption=f"KPI of {found.metric.name}{_unit(found)}: {objective_text(objective)}, for each series; low and high: two-sided",
         columns=("treatment", "series", "n", "KPI", "attained %", "low", "high", "standing", "because"),
         rows=tuple(_kpi_row(found, found.kpis[place], f"{at}/kpis/{place}") for place in places),
         numeric=frozenset({2, 3, 4, 5, 6}),

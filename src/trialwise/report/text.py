@@ -36,7 +36,7 @@ def text_report(analysis: Analysis) -> Iterator[RenderableType]:
     failures = failure_table(analysis)
     if failures is not None:
         yield Text()
-        yield rich_table(failures)
+        yield rich_table(failures.without_remarks)
 
 
 def _sentences(sentences: tuple[Claim, ...]) -> Iterator[RenderableType]:
@@ -89,23 +89,31 @@ def _piece(claim: Claim) -> Iterator[str | tuple[str, str]]:
 def rich_table(table: Table) -> RichTable:
     """A table for a terminal; it folds long cells rather than cutting numbers."""
     made = RichTable(
-        title=table.caption, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
+        title=Text(table.caption),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
     for place, column in enumerate(table.columns):
-        numeric = place in table.numeric
-        made.add_column(
-            column, justify="right" if numeric else "left", overflow="fold", min_width=_needed(table, place)
-        )
+        justify = "right" if place in table.numeric else "left"
+        made.add_column(Text(column), justify=justify, overflow="fold", min_width=_needed(table, place))
     for row in table.rows:
         made.add_row(*(Text(_cell(cell)) for cell in row))
     return made
 
 
-def _needed(table: Table, place: int) -> int | None:
-    """A column of numbers is never narrower than its numbers."""
-    if place not in table.numeric:
-        return None
-    return max((len(_cell(row[place])) for row in table.rows), default=1)
+_LONG_WORD = 20
+
+
+def _needed(table: Table, place: int) -> int:
+    """A column is never narrower than its numbers, or its words unless they are long."""
+    cells = [_cell(row[place]) for row in table.rows]
+    if place in table.numeric:
+        return max(map(len, cells), default=1)
+    words = [word for cell in cells for word in cell.split()]
+    return max((min(len(word), _LONG_WORD) for word in words), default=1)
 
 
 def _cell(cell: Cell) -> str:
