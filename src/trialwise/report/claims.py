@@ -97,8 +97,9 @@ class _Writer:
     # KPIs
 
     def _about_kpis(self, found: MetricAnalysis, objective: Kpi, at: str) -> Iterable[Claim]:
-        """One sentence for each treatment's series that hold, for each that is descriptive, for all that lack trials."""
+        """One sentence for the series of a treatment that hold, one for those that are descriptive, one for all that lack trials."""
         held: dict[str, list[tuple[SeriesKpi, str]]] = {}
+        described: dict[str, list[tuple[SeriesKpi, str]]] = {}
         short: list[SeriesKpi] = []
         others: list[Claim] = []
         for place in in_order(self._analysis, found, found.kpis):
@@ -110,10 +111,11 @@ class _Writer:
             elif kpi.result.value is None:
                 short.append(kpi)
             elif kpi.descriptive:
-                others.append(self._described(found, kpi, here))
+                described.setdefault(kpi.treatment, []).append((kpi, here))
             else:
                 held.setdefault(kpi.treatment, []).append((kpi, here))
         yield from (self._claimed(found, members) for members in held.values())
+        yield from (self._described(found, members) for members in described.values())
         yield from others
         if short:
             yield self._short(found, short)
@@ -146,29 +148,31 @@ class _Writer:
             *_of(kpi.treatment),
             f" have a {found.metric.name} of at {'least' if lower else 'most'} ",
         ]
-        for place, (member, at) in enumerate(members):
-            value, count = self._value(found, member, at)
-            pieces += [_link(place, len(members)), value, " (n = ", count, f" {_noun(member.n, 'trial')}"]
-            pieces.append(f", series {member.series}{self._dates.get(member.series, '')})")
+        pieces += self._values(found, members)
         pieces += [f"; {ordinal(objective.percentile)}, {objective.bound} bound, {method}.", self._extends]
         pieces += _cautions([member for member, _ in members])
         return _claim("claim", pieces, found, kpi)
 
-    def _described(self, found: MetricAnalysis, kpi: SeriesKpi, at: str) -> Claim:
-        objective, (value, count) = kpi.objective, self._value(found, kpi, at)
-        method = kpi.result.method if kpi.result else ""
+    def _described(self, found: MetricAnalysis, members: Sequence[tuple[SeriesKpi, str]]) -> Claim:
+        kpi = members[0][0]
+        objective, method = kpi.objective, kpi.result.method if kpi.result else ""
         pieces: list[Piece] = [
-            f"Descriptive only: over the {_noun(kpi.n, 'trial')}",
+            f"Descriptive only: the {percent(objective.confidence)} {objective.bound} bound on the ",
+            f"{ordinal(objective.percentile)} of {found.metric.name}",
             *_of(kpi.treatment),
-            f" in series {kpi.series}{self._dates.get(kpi.series, '')} (n = ",
-            count,
-            f"), the {percent(objective.confidence)} {objective.bound} bound on the {ordinal(objective.percentile)}",
-            f" of {found.metric.name} comes out at ",
-            value,
-            f" ({method}). It describes these trials and predicts no others, because a test failed: ",
-            _sentence(kpi.note or "see the tables"),
+            " comes out at ",
+            *self._values(found, members),
+            f"; {method}. It describes these trials and predicts no others, because a test failed: ",
+            _sentence("; ".join(f"series {member.series}: {_reason(member.note)}" for member, _ in members)),
         ]
         return _claim("descriptive", pieces, found, kpi)
+
+    def _values(self, found: MetricAnalysis, members: Sequence[tuple[SeriesKpi, str]]) -> Iterable[Piece]:
+        """The bound in each series, with what it rests on."""
+        for place, (member, at) in enumerate(members):
+            value, count = self._value(found, member, at)
+            yield from (_link(place, len(members)), value, " (n = ", count, f" {_noun(member.n, 'trial')}")
+            yield f", series {member.series}{self._dates.get(member.series, '')})"
 
     def _refused(self, found: MetricAnalysis, kpi: SeriesKpi) -> Claim:
         pieces: list[Piece] = [
@@ -247,7 +251,7 @@ class _Writer:
         ]
         if score.descriptive:
             why = score.note or "a test failed in one of the series"
-            pieces.append(f" It describes these series and predicts no others: {_sentence(why)}")
+            pieces.append(f" It describes these series and predicts no others: {_sentence(_reason(why))}")
         return _claim("descriptive" if score.descriptive else "claim", pieces, found, score)
 
     def _score_refused(self, found: MetricAnalysis, members: Sequence[SeriesVariability]) -> Claim:
@@ -408,8 +412,12 @@ def _verb(percentile: float) -> str:
 
 def _sentence(text: str) -> str:
     """A remark as a sentence, with its full stop."""
-    kept = text.replace("descriptive only: ", "").strip().rstrip(".;")
+    kept = text.strip().rstrip(".;")
     return f"{kept}." if kept else ""
+
+
+def _reason(note: str | None) -> str:
+    return (note or "see the tables").replace("descriptive only: ", "")
 
 
 def _populations_text(analysis: Analysis) -> str:

@@ -56,8 +56,6 @@ def html_report(analysis: Analysis, version: str) -> str:
     sheets: dict[str, Sheet] = {}
     sections = [_section(analysis, found, sentences, sheets) for found in analysis.metrics]
     specs = {figure.key: figure.spec for section in sections for figure in section.figures}
-    tables = [*result_tables(analysis), *convergence_tables(analysis)]
-    trials = trial_table(analysis)
     return (
         _environment()
         .get_template("report.html.j2")
@@ -67,8 +65,8 @@ def html_report(analysis: Analysis, version: str) -> str:
             sections=sections,
             named_by=factor_names(analysis),
             remarks=[claim for claim in sentences if claim.standing == "remark"],
-            tables=tables,
-            trials=trials,
+            tables=result_tables(analysis),
+            long_tables=[*convergence_tables(analysis), trial_table(analysis)],
             plan=_present(objective_table(analysis), design_table(analysis), population_table(analysis)),
             sessions=_present(session_table(analysis)),
             environments=environment_tables(analysis),

@@ -107,7 +107,7 @@ def zoom(*encodings: str) -> alt.Parameter:
 
 def metric_x(field: str, title: str) -> alt.X:
     """A horizontal axis of the metric that need not begin at 0."""
-    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=False, padding=8))
+    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=10))
 
 
 def treatment_rows(names: list[str]) -> alt.Y:

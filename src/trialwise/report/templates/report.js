@@ -23,7 +23,7 @@
   async function draw(place) {
     const spec = withData(specs[place.dataset.figure]);
     try {
-      await vegaEmbed(place, spec, { actions: false, renderer: "svg", tooltip: { theme: "custom" } });
+      await vegaEmbed(place, spec, { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } });
       place.dataset.drawn = "yes";
     } catch (error) {
       place.textContent = "This figure could not be drawn: " + error.message;
@@ -37,7 +37,7 @@
   }
 
   window.addEventListener("beforeprint", () => {
-    for (const fold of document.querySelectorAll("details")) fold.open = true;
+    for (const fold of document.querySelectorAll("details:not(.long)")) fold.open = true;
   });
   drawAll();
 })();
