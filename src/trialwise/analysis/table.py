@@ -78,9 +78,9 @@ def _prepared(table: pl.DataFrame, columns: TableColumns) -> pl.DataFrame:
     if columns.trial is None:
         return table.with_columns(pl.int_range(1, pl.len() + 1).alias(_TRIAL))
     place = [*columns.groups, *([columns.series] if columns.series else []), columns.trial]
-    return table.with_columns(pl.struct(place).rank("dense").alias("\0group")).with_columns(
-        pl.int_range(pl.len()).first().over("\0group").rank("dense").cast(pl.Int64).alias(_TRIAL)
-    )
+    appearance = pl.int_range(pl.len()).alias("\0place")
+    first = pl.col("\0place").first().over(place)
+    return table.with_columns(appearance).with_columns(first.rank("dense").cast(pl.Int64).alias(_TRIAL))
 
 
 def _observations(
