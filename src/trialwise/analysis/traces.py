@@ -51,7 +51,10 @@ def trial_traces(
     tests: Sequence[st.Convergence | None],
     method: Method,
 ) -> tuple[TrialTrace, ...]:
-    """Traces of at most 16 trials with several samples: the first of each treatment, then those that did not converge."""
+    """Traces of at most 16 trials with several samples.
+
+    They are the first of each treatment, then those that did not converge, then the others.
+    """
     sampled = [(seen, test) for seen, test in zip(observations, tests, strict=True) if len(seen.values) > 1]
     chosen = sorted(_choice(sampled), key=lambda index: sampled[index][0].number)
     return tuple(_trace(metric, *sampled[index], method) for index in chosen)
@@ -62,7 +65,7 @@ def _choice(sampled: Sequence[tuple[Observation, st.Convergence | None]]) -> lis
     for index, (seen, _) in enumerate(sampled):
         first.setdefault(seen.treatment, index)
     unsteady = [index for index, (_, test) in enumerate(sampled) if test is not None and not test.converged]
-    return list(dict.fromkeys([*first.values(), *unsteady]))[:_MOST_TRIALS]
+    return list(dict.fromkeys([*first.values(), *unsteady, *range(len(sampled))]))[:_MOST_TRIALS]
 
 
 def _trace(metric: Metric, seen: Observation, test: st.Convergence | None, method: Method) -> TrialTrace:

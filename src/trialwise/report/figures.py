@@ -379,7 +379,7 @@ def _samples_caption(found: MetricAnalysis) -> str:
             "that the tolerance allows. A dotted upright ends a start-up that was cut."
         )
     if len(found.traces) < sampled:
-        what = "the first of each treatment, then those that did not converge"
+        what = "the first of each treatment, then those that did not converge, then the others"
         parts.append(f"{len(found.traces)} of {sampled} trials are here: {what}.")
     if thinned:
         most, stretches = max(trace.samples for trace in thinned), len(thinned[0].times)
