@@ -144,7 +144,8 @@ def _kpi(board: Board, objective: Kpi, place: int) -> Figure | None:
     ticks = board.chart(points.trial_rows(found)).mark_tick(
         thickness=1, size=8, opacity=0.35, color="currentColor"
     )
-    x = marks.metric_x("value", board.title)
+    height = _rows_height(board, max(_ROW, 12 * len(board.series)))
+    x = marks.metric_x("value", board.title, height)
     layers = [ticks.encode(x=x, y=y, yOffset=offset, tooltip=_trial_tips(found)).add_params(marks.zoom("x"))]
     layers += _interval_marks(
         board, [row for row in rows if row["low"] is not None and row["high"] is not None]
@@ -159,7 +160,7 @@ def _kpi(board: Board, objective: Kpi, place: int) -> Figure | None:
         "the same percentile; ticks are trials."
         + (f" Rows of a treatment are its {len(board.series)} series, the first on top." if several else ""),
         f"Dot plot of the {objective_text(objective)} bound on {found.metric.name} for each treatment and series.",
-        marks.finished(alt.layer(*layers), _rows_height(board, max(_ROW, 12 * len(board.series)))),
+        marks.finished(alt.layer(*layers), height),
     )
 
 
@@ -203,7 +204,7 @@ def _series(board: Board, objective: Kpi, place: int) -> Figure | None:
     found, y = board.found, marks.treatment_rows(board.names)
     stroke, fill = marks.standing()
     dots = board.chart(rows).mark_point(size=45, strokeWidth=1.5, opacity=0.75)
-    x = marks.metric_x("bound", f"KPI of {board.title}")
+    x = marks.metric_x("bound", f"KPI of {board.title}", _rows_height(board))
     layers = [
         dots.encode(x=x, y=y, stroke=stroke, fill=fill, tooltip=_kpi_tips()).add_params(marks.zoom("x"))
     ]
@@ -273,7 +274,7 @@ def _band_marks(board: Board, side: str) -> list[Chart]:
     here = marks.chosen(treatment=board.names, series=board.series)
     rows = points.band_rows(board.found)
     layers: list[Chart] = []
-    band = [row for row in rows if row["low"] is not None and row["high"] is not None]
+    band = points.picked(rows, "share", "low", "high")
     if band:
         area = (
             board.chart(band)
@@ -281,7 +282,7 @@ def _band_marks(board: Board, side: str) -> list[Chart]:
             .mark_area(orient="horizontal", opacity=0.25, color="#808080")
         )
         layers.append(area.encode(x="low:Q", x2="high:Q", y="share:Q"))
-    single = [row for row in rows if row[side] is not None]
+    single = points.picked(rows, "share", side)
     if single:
         line = board.chart(single).transform_filter(here)
         line = line.mark_line(strokeDash=[2, 3], color="currentColor", strokeWidth=2)

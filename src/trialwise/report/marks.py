@@ -13,6 +13,8 @@ Chart = Any
 """altair's charts share no public base class that has their methods."""
 
 HEIGHT = 300
+TALL = 640
+"""Figures higher than this many pixels are scrolled in their place."""
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _SHORT_NAME = 24
 _INK = {"labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 12, "titleFontSize": 12}
@@ -105,9 +107,10 @@ def zoom(*encodings: str) -> alt.Parameter:
     return alt.selection_interval(bind="scales", encodings=list(encodings), zoom=_ZOOM)  # type: ignore[arg-type]
 
 
-def metric_x(field: str, title: str) -> alt.X:
-    """A horizontal axis of the metric that need not begin at 0."""
-    return alt.X(f"{field}:Q", title=title, scale=alt.Scale(zero=False, nice=False, padding=10))
+def metric_x(field: str, title: str, height: int = HEIGHT) -> alt.X:
+    """A horizontal axis of the metric that need not begin at 0; on top of figures that are scrolled."""
+    axis = alt.Axis(orient="top" if height > TALL else "bottom")
+    return alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(zero=False, nice=False, padding=10))
 
 
 def treatment_rows(names: list[str]) -> alt.Y:

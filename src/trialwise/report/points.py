@@ -156,6 +156,14 @@ def _band_rows(found: MetricAnalysis) -> Iterator[Row]:
                 }
 
 
+def picked(rows: Sequence[Row], *fields: str) -> list[Row]:
+    """The rows that have all of the fields, with these fields and their names alone."""
+    kept = ("treatment", "series", *fields)
+    return [
+        {name: row[name] for name in kept} for row in rows if all(row[name] is not None for name in fields)
+    ]
+
+
 def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
     """The autocorrelation coefficients of each treatment and series, at no more than `most` lags."""
     return [
