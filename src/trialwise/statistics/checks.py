@@ -48,7 +48,7 @@ def _as_doubles(values: ArrayLike, name: str) -> Array:
         raise ValueError(f"{name} holds {raw.dtype}, not numbers")
     try:
         with np.errstate(over="ignore"):
-            return np.ascontiguousarray(raw, dtype=np.float64)
+            return np.asarray(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{name} holds something that is no number within the range of a double: {error}"
