@@ -96,9 +96,9 @@ def variability(
 
     Raises
     ------
-        The values are none, not finite, masked or not one-dimensional, an option is out of range, or the score is
-        beyond the largest double.
-        is beyond the largest double.
+    ValueError
+        The values are none, not finite, masked or not one-dimensional, an option is out of range, or the
+        score is beyond the largest double.
     """
     array = as_values(values)
     share, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
