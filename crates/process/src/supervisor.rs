@@ -153,15 +153,16 @@ impl Running {
         Ok(ready > 0 && watched[0].revents != 0)
     }
 
-    /// Empties the pipes; whether so little was in them that they can be left alone for a while.
+    /// Empties the pipes; whether something was in them, and so little that they can be left alone for a while.
     fn drain(&mut self) -> Result<bool, Error> {
-        let mut little = true;
+        let (mut some, mut much) = (false, false);
         for capture in &mut self.captures {
             let taken =
                 capture.drain().map_err(|source| Error::System { attempt: "taking in output", source })?;
-            little &= taken < capture.pipe_size as u64 / 8;
+            some |= taken > 0;
+            much |= taken >= capture.pipe_size as u64 / 8;
         }
-        Ok(little)
+        Ok(some && !much)
     }
 
     fn read_report(&self) -> Result<Report, Error> {
