@@ -195,10 +195,12 @@ impl Running {
 
 /// Where the supervisor can be executed: a file in memory, made once.
 fn executable() -> Result<&'static CString, Error> {
-    static PATH: OnceLock<(CString, File)> = OnceLock::new();
+    static PATH: OnceLock<(CString, OwnedFd)> = OnceLock::new();
     if PATH.get().is_none() {
         let file =
             memory_file().map_err(|source| Error::System { attempt: "laying out the supervisor", source })?;
+        // The child's own descriptors must not cover it.
+        let file = descriptor::of_file(file)?;
         // A loser of this race closes its file again.
         let _ = PATH.set((proc_path(file.as_raw_fd()), file));
     }
