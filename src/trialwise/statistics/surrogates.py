@@ -1,0 +1,97 @@
+"""Red noise at the same, possibly gappy, times as the data: what a period has to stand out from.
+
+An Ornstein-Uhlenbeck process seen at the cells of a grid is an AR(1) series of which the empty cells are
+left out. Its correlation is calibrated by indirect inference: the regression that removes trend and
+candidate periods also removes part of the noise's own memory, so the correlation to use is the one whose
+surrogates, after the same regression, look like the data's residual.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy import signal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trialwise.statistics.timegrid import Floats, TimeGrid
+
+LEVELS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])
+NEGATIVE_LEVELS = np.array([-0.9, -0.7, -0.5, -0.3, -0.15])
+BLOCK_CELLS = 1 << 20
+
+
+def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Floats:
+    """Stationary Gaussian AR(1) series of variance 1 at the cells that hold a value.
+
+    Parameters
+    ----------
+    grid
+        Whose `index` says which cells are seen.
+    correlation
+        Between neighbouring cells.
+    count
+        Number of series.
+    rng
+        Where the noise comes from.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (count, number of cells with a value).
+    """
+    noise = rng.standard_normal((count, grid.size))
+    if correlation == 0.0:
+        return noise[:, grid.index]
+    noise[:, 1:] *= np.sqrt(1 - correlation**2)
+    return np.asarray(signal.lfilter([1.0], [1.0, -correlation], noise, axis=1))[:, grid.index]
+
+
+def in_blocks(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Iterator[Floats]:
+    """The same as `red_noise`, a bounded number of rows at a time."""
+    rows = max(1, BLOCK_CELLS // grid.size)
+    for start in range(0, count, rows):
+        yield red_noise(grid, correlation, min(rows, count - start), rng)
+
+
+def residuals(rows: Floats, basis: Floats) -> Floats:
+    """Rows (…, n) without their projection on the orthonormal columns of `basis` (n, p)."""
+    return rows - (rows @ basis) @ basis.T
+
+
+def neighbour_correlation(rows: Floats) -> Floats:
+    """Correlation of each value with the next one that exists, for each row."""
+    return np.asarray(np.sum(rows[..., 1:] * rows[..., :-1], axis=-1) / np.sum(rows**2, axis=-1))
+
+
+def calibrated_correlation(
+    grid: TimeGrid, residual: Floats, basis: Floats, seed: np.random.SeedSequence
+) -> float:
+    """The correlation between neighbouring cells whose surrogates look like the residual.
+
+    Parameters
+    ----------
+    grid
+        The cells.
+    residual
+        Of the data, after the regression on `basis`.
+    basis
+        Orthonormal columns.
+    seed
+        Every level of correlation sees the same noise, so that levels differ by nothing else.
+    """
+    observed = float(neighbour_correlation(residual))
+    levels = np.concatenate([NEGATIVE_LEVELS, LEVELS]) if grid.regular else LEVELS
+    per_cell = np.sign(levels) * np.abs(levels) ** (grid.cell / grid.spacing)
+    count = int(np.clip(400_000 // grid.size, 4, 64))
+    expected = [_expected(grid, correlation, basis, count, seed) for correlation in per_cell]
+    return float(np.interp(observed, np.maximum.accumulate(expected), per_cell))
+
+
+def _expected(
+    grid: TimeGrid, correlation: float, basis: Floats, count: int, seed: np.random.SeedSequence
+) -> float:
+    rng = np.random.Generator(np.random.PCG64DXSM(seed))
+    return float(neighbour_correlation(residuals(red_noise(grid, correlation, count, rng), basis)).mean())
