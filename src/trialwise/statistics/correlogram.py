@@ -19,7 +19,7 @@ class Correlogram:
     Attributes
     ----------
     lags
-        Seconds, from one cell to half of the duration. Empty for constant data, which have no autocorrelation.
+        Seconds, from one cell to half of the duration. Empty for constant data, which have none.
     values
         As many coefficients.
     pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -31,8 +32,8 @@ class DriftTest:
     drift
         Change of the metric from start to end (least squares), as a share of `level`.
     low, high
-        Interval of the drift in which both one-sided tests have the stated confidence; infinite where the batches
-        are so correlated that fewer than two of them are worth something.
+        Interval of the drift in which both one-sided tests have the stated confidence; infinite where the
+        batches are so correlated that fewer than two of them are worth something.
     level
         Absolute value of the median batch metric.
     correlation
@@ -69,7 +70,7 @@ def reduce(samples: Floats, measure: Measure) -> float:
 
 
 def percentile_of(measure: Measure) -> float:
-    """The percentile that a measure other than the mean is."""
+    """Say which percentile a measure other than the mean is."""
     names = {"median": 50.0, "min": 0.0, "max": 100.0}
     if isinstance(measure, str):
         if measure not in names:
@@ -83,7 +84,7 @@ def percentile_of(measure: Measure) -> float:
 
 
 def batch_metrics(samples: Floats, measure: Measure, *, batches: int = BATCHES) -> Floats:
-    """The metric of each of so many consecutive batches of equal size, to within one sample.
+    """Reduce each of so many consecutive batches of equal size, to within one sample, to its metric.
 
     Raises
     ------
@@ -93,17 +94,15 @@ def batch_metrics(samples: Floats, measure: Measure, *, batches: int = BATCHES) 
     if samples.size < batches:
         raise ValueError(f"{samples.size} samples are too few for {batches} batches")
     edges = np.arange(batches + 1) * samples.size // batches
-    return np.array(
-        [reduce(samples[start:end], measure) for start, end in zip(edges, edges[1:], strict=False)]
-    )
+    return np.array([reduce(samples[start:end], measure) for start, end in pairwise(edges)])
 
 
 def drift_test(metrics: Floats, *, tolerance: float = 5, confidence: float = 95) -> DriftTest:
     """Test that batch metrics drift by less than a tolerance from start to end.
 
-    The drift is the least-squares slope times the number of batches B. With the lag-1 correlation r of the residuals,
-    r + (1 + 4r)/B within [0, 0.95], the batches are worth n' = B(1 - r)/(1 + r) independent ones, and the standard error has
-    n' - 2 degrees of freedom (Santer et al. 2000, adapted).
+    The drift is the least-squares slope times the number of batches B. With the lag-1 correlation r of
+    the residuals, r + (1 + 4r)/B within [0, 0.95], the batches are worth n' = B(1 - r)/(1 + r)
+    independent ones, and the standard error has n' - 2 degrees of freedom (Santer et al. 2000, adapted).
 
     Parameters
     ----------
@@ -117,7 +116,8 @@ def drift_test(metrics: Floats, *, tolerance: float = 5, confidence: float = 95)
     Raises
     ------
     ValueError
-        If there are fewer than 5 batches, or the median batch is 0 while others are not: a relative tolerance then means nothing.
+        If there are fewer than 5 batches, or the median batch is 0 while others are not: a relative
+        tolerance then means nothing.
     """
     count = metrics.size
     if count < 5:
@@ -136,7 +136,7 @@ def drift_test(metrics: Floats, *, tolerance: float = 5, confidence: float = 95)
     squares = float(left @ left)
     correlation = _lag_one(left, squares)
     worth = count * (1 - correlation) / (1 + correlation)
-    low = high = drift = slope * count
+    drift = slope * count
     reach = _reach(squares, worth - 2, float(position @ position), confidence) * count
     low, high = drift - reach, drift + reach
     verdict = _verdict(low, high, tolerance / 100)
@@ -166,14 +166,14 @@ def _verdict(low: float, high: float, tolerance: float) -> Verdict:
 def mser5(samples: Floats) -> int | None:
     """How many samples of start-up to cut so that the mean of the rest is known best (MSER-5, White 1997).
 
-    Minimises SS(d)/(k - d)² over the number d of batches of five that are cut, SS being the sum of squares of the k - d
-    that remain about their mean.
+    Minimises SS(d)/(k - d)² over the number d of batches of five that are cut, SS being the sum of
+    squares of the k - d that remain about their mean.
 
     Returns
     -------
     int or None
-        A multiple of 5; None where the minimum lies at half of the samples, the farthest that is searched: the
-        start-up may then last longer than the samples show.
+        A multiple of 5; None where the minimum lies at half of the samples, the farthest that is
+        searched: the start-up may then last longer than the samples show.
     """
     count = samples.size // MSER_BATCH
     if count < 4:

@@ -42,10 +42,10 @@ HUMAN = (Candidate(DAY, 6), Candidate(WEEK, 3))
 
 
 def visible(candidate: Candidate, grid: TimeGrid) -> Candidate | None:
-    """The candidate with the harmonics that the data can carry, or None where they cannot show it at all.
+    """Give the candidate the harmonics that the data can carry, or None where they cannot show it at all.
 
-    A period shows with 1.9 cycles or more, harmonics while they stay below the Nyquist frequency of the median
-    spacing, and all together with at least three values for each coefficient.
+    A period shows with 1.9 cycles or more, harmonics while they stay below the Nyquist frequency of the
+    median spacing, and at least three values for each coefficient.
     """
     below_nyquist = int(np.ceil(candidate.seconds / (2 * grid.spacing))) - 1
     affordable = grid.index.size // 6 - 1
@@ -62,12 +62,12 @@ def waves(times: Floats, candidate: Candidate) -> Floats:
 
 
 def trend(times: Floats) -> Floats:
-    """A constant and a line, shape (n, 2)."""
+    """Make a constant and a line, shape (n, 2)."""
     return np.column_stack([np.ones(times.size), times / times[-1] - 0.5])
 
 
 def orthonormal(columns: Floats, beside: Floats | None = None) -> Floats:
-    """An orthonormal basis of what `columns` add to the orthonormal columns `beside`."""
+    """Make an orthonormal basis of what `columns` add to the orthonormal columns `beside`."""
     if beside is not None:
         columns = residuals(columns.T, beside).T
     left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
@@ -76,7 +76,7 @@ def orthonormal(columns: Floats, beside: Floats | None = None) -> Floats:
 
 
 def design(times: Floats, candidates: Sequence[Candidate]) -> Floats:
-    """An orthonormal basis of trend and candidates."""
+    """Make an orthonormal basis of trend and candidates."""
     return orthonormal(np.hstack([trend(times), *(waves(times, candidate) for candidate in candidates)]))
 
 
@@ -142,19 +142,17 @@ def assess_candidates(
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """p-values corrected for their number (Holm 1979)."""
-    order = np.argsort(p_values, kind="stable")
-    count = len(p_values)
-    stepped = (
-        np.maximum.accumulate([(count - at) * p_values[one] for at, one in enumerate(order)]) if count else []
-    )
-    corrected = [0.0] * count
-    for one, value in zip(order, stepped, strict=True):
-        corrected[one] = min(1.0, float(value))
+    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    corrected = [0.0] * len(p_values)
+    reached = 0.0
+    for rank, at in enumerate(order):
+        reached = max(reached, (len(p_values) - rank) * p_values[at])
+        corrected[at] = min(1.0, reached)
     return corrected
 
 
 def name_of(seconds: float, resolution: float) -> str | None:
-    """The human name of a period whose frequency is known to within `resolution` (in hertz), if it has one."""
+    """Name a period whose frequency is known to within `resolution` (in hertz) as people do, if they do."""
     for name, known in NAMED.items():
         if abs(1 / seconds - 1 / known) <= min(resolution, 0.05 / known):
             return name

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy import signal, special, stats
+from scipy import signal
 
 from trialwise.statistics.correlogram import Correlogram, correlogram
 from trialwise.statistics.harmonics import (
@@ -20,14 +20,13 @@ from trialwise.statistics.harmonics import (
     visible,
 )
 from trialwise.statistics.spectrum import blind_search
+from trialwise.statistics.surrogates import normal_scores
 from trialwise.statistics.timegrid import TimeGrid, TimeSeries, lay_out, read_series, with_cells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
-
-    from trialwise.statistics.timegrid import Floats
 
 DEFAULT_SEED = 7
 FEWEST_VALUES = 20
@@ -48,8 +47,8 @@ class Period:
     seconds
         Its length.
     strength
-        Default: partial R² of the period with its harmonics in the rank-normal scores, beside trend and the other
-        periods. Paper: the autocorrelation at the peak.
+        Default: partial R² of the period with its harmonics in the rank-normal scores, beside trend and
+        the other periods. Paper: the autocorrelation at the peak.
     p_value
         Corrected as `correction` says. None for the paper's method, which has no test.
     name
@@ -117,31 +116,35 @@ def seasonality(
     Parameters
     ----------
     times
-        Seconds, `numpy.datetime64` or `datetime`, in any order, with gaps; values of the same time are averaged.
+        Seconds, `numpy.datetime64` or `datetime`, in any order, with gaps; values of the same time are
+        averaged.
     values
         As many numbers; NaN is missing.
     method
-        "default": a day (six harmonics) and a week (three) are tested against red noise at the same times, with
-        Holm's correction; then a whitened Lomb-Scargle spectrum is searched for any other period, and each one found is
-        removed before the next. "paper": TriScale, section 4.6, peaks of the autocorrelation (gaps filled with the median) above
-        1.95/√N, of which those count that stand out among the other peaks.
+        "default": a day (six harmonics) and a week (three) are tested against red noise at the same times,
+        with Holm's correction; then a whitened Lomb-Scargle spectrum is searched for any other period,
+        and each one found is removed before the next. "paper": TriScale, section 4.6, peaks of the
+        autocorrelation (gaps filled with the median) above 1.95/√N, of which those count that stand out
+        among the other peaks.
     confidence
-        In percent. A day or a week in data that have neither is reported with a probability of at most 100 - confidence
-        percent, and so is any other period, in red noise (AR(1)).
+        In percent. In red noise (AR(1)), a day or a week is reported with a probability of at most
+        100 - confidence percent, and so is any other period.
     surrogates
-        Series of red noise; by default 999 for the calendar periods, and 199 for the search (59 on more than 32,768 cells).
+        Series of red noise; by default 999 for the calendar periods, and 199 for the search (59 on more than
+        32,768 cells).
     seed
         Of PCG64DXSM; the result depends on nothing else.
 
     Raises
     ------
     ValueError
-        If the lengths differ, a time is not finite, a value is infinite, fewer than two different times have a
-        value, or a parameter is out of range.
+        If the lengths differ, a time is not finite, a value is infinite, fewer than two different times have
+        a value, or a parameter is out of range.
 
     Notes
     -----
-    The calendar periods are tested on at most 8,192 cells of time. A period needs 1.9 cycles and more than two values in each.
+    The calendar periods are tested on at most 8,192 cells of time. A period needs 1.9 cycles and more
+    than two values in each.
     """
     _check(method, confidence, surrogates)
     series = read_series(times, values)
@@ -196,17 +199,20 @@ def _remarks(series: TimeSeries, grid: TimeGrid) -> list[str]:
         )
     if grid.index.size < series.values.size:
         remarks.append(
-            f"The values were averaged over {grid.index.size} cells of {grid.cell:.6g} s; shorter periods do not show."
+            f"The values were averaged over {grid.index.size} cells of {grid.cell:.6g} s: "
+            "shorter periods do not show."
         )
     return remarks
 
 
-# ---- the default -------------------------------------------------------------------------------------------------
+# the default
 
 
 def _without_test(series: TimeSeries, grid: TimeGrid) -> _Findings:
     if series.values.size < FEWEST_VALUES:
-        remark = f"{series.values.size} values are too few to test for periods: at least {FEWEST_VALUES} are needed."
+        remark = (
+            f"{series.values.size} values are too few to test for periods: at least {FEWEST_VALUES} needed."
+        )
         open_periods: Sequence[Candidate] = HUMAN
     else:
         remark = "All values are equal: nothing varies with time."
@@ -221,17 +227,21 @@ def _by_test(
     first, second = seed.spawn(2)
     coarse = _at_most(series, grid, CANDIDATE_CELLS)
     candidates = [shown for human in HUMAN if (shown := visible(human, coarse))]
-    tests = assess_candidates(coarse, _scores(coarse), candidates, surrogates=surrogates or 999, seed=first)
+    tests = assess_candidates(
+        coarse, normal_scores(coarse.values), candidates, surrogates=surrogates or 999, seed=first
+    )
     corrected = {
         test.candidate: p_value
         for test, p_value in zip(tests, holm([test.p_value for test in tests]), strict=True)
     }
     calendar = {candidate: p_value for candidate, p_value in corrected.items() if p_value <= alpha}
     number = surrogates or (199 if grid.size <= 32_768 else 59)
-    others = blind_search(grid, _scores(grid), list(calendar), alpha=alpha, surrogates=number, seed=second)
+    others = blind_search(
+        grid, normal_scores(grid.values), list(calendar), alpha=alpha, surrogates=number, seed=second
+    )
     found = _without_fractions([*calendar, *(other.candidate for other in others)], grid)
     p_values = calendar | {other.candidate: other.p_value for other in others}
-    shares = strengths(grid.times, _scores(grid), found)
+    shares = strengths(grid.times, normal_scores(grid.values), found)
     periods = tuple(
         Period(
             one.seconds,
@@ -247,12 +257,6 @@ def _by_test(
     span, why = _advise(series, periods, untested)
     names = tuple(str(name_of(length, 0.0)) for length in sorted(tested))
     return _Findings(periods, correlogram(_lag_grid(series, grid)), span, names, why)
-
-
-def _scores(grid: TimeGrid) -> Floats:
-    """Rank-normal scores (Blom 1958): what has any distribution, and outliers, becomes normal; ties share a score."""
-    ranks = stats.rankdata(grid.values)
-    return np.asarray(special.ndtri((ranks - 0.375) / (ranks.size + 0.25)))
 
 
 def _at_most(series: TimeSeries, grid: TimeGrid, cells: int) -> TimeGrid:
@@ -275,7 +279,7 @@ def _without_fractions(found: Sequence[Candidate], grid: TimeGrid) -> list[Candi
 
     def is_harmonic(one: Candidate, of: Candidate) -> bool:
         multiple = of.seconds / one.seconds
-        return 1.5 < multiple and abs(1 / one.seconds - round(multiple) / of.seconds) <= resolution
+        return multiple > 1.5 and abs(1 / one.seconds - round(multiple) / of.seconds) <= resolution
 
     kept = [
         one
@@ -290,7 +294,7 @@ def _few_cycles(one: Candidate, of: Candidate) -> bool:
     return of.seconds < 12 * one.seconds
 
 
-# ---- the paper ---------------------------------------------------------------------------------------------------
+# the paper
 
 
 def _by_paper(series: TimeSeries, grid: TimeGrid) -> _Findings:
@@ -314,7 +318,7 @@ def _by_paper(series: TimeSeries, grid: TimeGrid) -> _Findings:
 
 
 def _prominent_peaks(lags: Correlogram) -> list[int]:
-    """Positions of the highest peak above the threshold, of the highest among the peaks' own peaks, and so on.
+    """Find the highest peak above the threshold, then the highest among the peaks' own peaks, and so on.
 
     The paper names no algorithm. A period makes a peak at each of its multiples, so that not every peak is a
     period; but one that stands out from the peaks beside it (a week among days) is.
@@ -329,14 +333,14 @@ def _prominent_peaks(lags: Correlogram) -> list[int]:
     return prominent
 
 
-# ---- the span ----------------------------------------------------------------------------------------------------
+# the span
 
 
 def recommended_span(periods: Sequence[float]) -> float | None:
     """Smallest multiple of the longest period that holds whole cycles of each.
 
-    "Whole" means up to a tenth of a cycle, |S/P - round(S/P)| <= 0.1 (METHODS); from ten cycles on any remainder will do,
-    since what is left of the last cycle weighs less than that anyway.
+    "Whole" means up to a tenth of a cycle, |S/P - round(S/P)| <= 0.1; from ten cycles on any remainder will
+    do, since what is left of the last cycle weighs less than that anyway.
 
     Parameters
     ----------
@@ -360,7 +364,7 @@ def recommended_span(periods: Sequence[float]) -> float | None:
 def _advise(
     series: TimeSeries, periods: Sequence[Period], untested: Sequence[Candidate]
 ) -> tuple[float | None, tuple[str, ...]]:
-    """The span, and why: what was found, and what people's habits may add that the data cannot exclude."""
+    """Give the span, and why: what was found, and what people's habits may add that the data cannot exclude."""
     names = " or ".join(f"a {name_of(human.seconds, 0.0)}" for human in untested)
     found = [period.seconds for period in periods]
     if not untested:
@@ -372,8 +376,8 @@ def _advise(
     span = recommended_span([*found, *(human.seconds for human in untested)])
     longest = max(human.seconds for human in untested)
     why = (
-        f"{length} can neither show nor exclude {names} (a period needs 1.9 cycles and more than two values in each): "
-        f"the span covers a {name_of(longest, 0.0)} nevertheless."
+        f"{length} can neither show nor exclude {names} (a period needs 1.9 cycles and more than two values in "
+        f"each): the span covers a {name_of(longest, 0.0)} nevertheless."
     )
     return span, (why,)
 

@@ -43,7 +43,7 @@ class _Frequencies:
 
 
 def _frequencies(grid: TimeGrid) -> _Frequencies | None:
-    """From 1.9 cycles to the Nyquist frequency of the median spacing, two or four points for each 1/duration."""
+    """Span 1.9 cycles to the Nyquist frequency of the median spacing, 2 or 4 points for each 1/duration."""
     length = fft.next_fast_len((4 if grid.size < 16_384 else 2) * grid.size, real=True)
     first = int(np.ceil(FEWEST_CYCLES * length * grid.cell / (grid.duration + grid.spacing)))
     last = int(np.ceil(length * grid.cell / (2 * grid.spacing))) - 1
@@ -53,8 +53,8 @@ def _frequencies(grid: TimeGrid) -> _Frequencies | None:
 def power(grid: TimeGrid, rows: Floats, frequencies: _Frequencies) -> npt.NDArray[np.float32]:
     """Squared Fourier amplitude of rows without trend, empty cells counting nothing.
 
-    Without gaps and at multiples of 1/duration this is the Lomb-Scargle periodogram times n/2. With gaps it differs from it by
-    the imbalance of sine and cosine, which surrogates at the same cells share.
+    Without gaps and at multiples of 1/duration this is n times the Lomb-Scargle periodogram. With gaps it
+    differs from it by the imbalance of sine and cosine, which surrogates at the same cells share.
     """
     full = np.zeros((rows.shape[0], grid.size))
     full[:, grid.index] = rows
@@ -120,8 +120,8 @@ def _largest_peak(
     correlation = calibrated_correlation(grid, residual, basis, calibration)
     rng = np.random.Generator(np.random.PCG64DXSM(drawing))
     spectra = [power(grid, _standard(residual[None, :]), frequencies)]
-    for rows in in_blocks(grid, correlation, surrogates, rng):
-        spectra.append(power(grid, _standard(residuals(rows, basis)), frequencies))
+    blocks = in_blocks(grid, correlation, surrogates, rng)
+    spectra.extend(power(grid, _standard(residuals(rows, basis)), frequencies) for rows in blocks)
     whitened = _whitened(np.concatenate(spectra))
     largest = whitened.max(axis=1)
     return int(whitened[0].argmax()), float((1 + np.sum(largest[1:] >= largest[0])) / (1 + surrogates))
@@ -138,7 +138,7 @@ def _whitened(spectra: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 
 def _refined(grid: TimeGrid, residual: Floats, hertz: float) -> float:
-    """The frequency near a peak whose wave explains most."""
+    """Find the frequency near a peak whose wave explains most."""
     reach = 0.5 / grid.duration
 
     def unexplained(frequency: float) -> float:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import signal
+from scipy import signal, special, stats
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,12 @@ if TYPE_CHECKING:
 LEVELS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])
 NEGATIVE_LEVELS = np.array([-0.9, -0.7, -0.5, -0.3, -0.15])
 BLOCK_CELLS = 1 << 20
+
+
+def normal_scores(values: Floats) -> Floats:
+    """Rank-normal scores (Blom 1958): any distribution, outliers included, becomes normal; ties share a score."""
+    ranks = stats.rankdata(values)
+    return np.asarray(special.ndtri((ranks - 0.375) / (ranks.size + 0.25)))
 
 
 def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Floats:
@@ -50,7 +56,7 @@ def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Gen
 
 
 def in_blocks(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """The same as `red_noise`, a bounded number of rows at a time."""
+    """Draw as `red_noise` does, a bounded number of rows at a time."""
     rows = max(1, BLOCK_CELLS // grid.size)
     for start in range(0, count, rows):
         yield red_noise(grid, correlation, min(rows, count - start), rng)
@@ -69,7 +75,7 @@ def neighbour_correlation(rows: Floats) -> Floats:
 def calibrated_correlation(
     grid: TimeGrid, residual: Floats, basis: Floats, seed: np.random.SeedSequence
 ) -> float:
-    """The correlation between neighbouring cells whose surrogates look like the residual.
+    """Find the correlation between neighbouring cells whose surrogates look like the residual.
 
     Parameters
     ----------

@@ -1,10 +1,10 @@
-"""Values measured at any times, brought onto a regular grid of cells in which gaps are cells without a value."""
+"""Values measured at any times, on a regular grid of cells in which gaps are cells without a value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Masked = np.ma.MaskedArray[Any, Any]
 
 MOST_CELLS = 1 << 18
 CELLS_PER_VALUE = 8
@@ -75,7 +76,7 @@ class TimeGrid:
     @property
     def times(self) -> Floats:
         """Seconds from the first cell to each cell that holds a value."""
-        return self.index * self.cell
+        return np.asarray(self.index * self.cell, dtype=np.float64)
 
     @property
     def duration(self) -> float:
@@ -89,7 +90,7 @@ class TimeGrid:
 
 
 def seconds(times: npt.ArrayLike | Iterable[datetime]) -> Floats:
-    """Times as seconds since the first of them.
+    """Read times as seconds since the first of them.
 
     Parameters
     ----------
@@ -101,21 +102,43 @@ def seconds(times: npt.ArrayLike | Iterable[datetime]) -> Floats:
     ValueError
         If a time is NaN, infinite, NaT or masked, if there are none, or if they are not one-dimensional.
     """
-    array = _unmasked(times, "times")
+    array = np.asarray(times)
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"times must be a one-dimensional array with at least one time, not shape {array.shape}"
         )
+    if isinstance(times, np.ma.MaskedArray) and cast("Masked", times).mask.any():
+        raise ValueError("times has masked entries; every value needs its time")
     if array.dtype == object and all(isinstance(time, datetime) for time in array):
         array = np.array([time.timestamp() for time in array])
     if array.dtype.kind == "M":
         return _seconds_of_dates(array)
-    numbers = _floats(array, "times")
-    if not np.isfinite(numbers).all():
+    instants = numbers(array, "times")
+    if not np.isfinite(instants).all():
         raise ValueError(
-            f"times[{int(np.argmin(np.isfinite(numbers)))}] is not finite; every value needs its time"
+            f"times[{int(np.argmin(np.isfinite(instants)))}] is not finite; every value needs its time"
         )
-    return numbers - numbers[0]
+    return np.asarray(instants - instants[0], dtype=np.float64)
+
+
+def numbers(array: npt.ArrayLike, name: str) -> Floats:
+    """One-dimensional floats, a masked entry as NaN.
+
+    Raises
+    ------
+    ValueError
+        If they are no numbers, or not in one dimension; `name` says which.
+    """
+    masked = isinstance(array, np.ma.MaskedArray)
+    plain = np.asarray(array)
+    if plain.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be numbers, not {plain.dtype}")
+    if plain.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional, not of shape {plain.shape}")
+    floats = plain.astype(np.float64)
+    if masked:
+        floats[np.ma.getmaskarray(cast("Masked", array))] = np.nan
+    return floats
 
 
 def _seconds_of_dates(dates: npt.NDArray[Any]) -> Floats:
@@ -123,24 +146,6 @@ def _seconds_of_dates(dates: npt.NDArray[Any]) -> Floats:
         raise ValueError(f"times[{int(np.argmax(np.isnat(dates)))}] is NaT; every value needs its time")
     # Differences first: a datetime64 of 2026 in nanoseconds has more digits than a float.
     return np.asarray((dates - dates[0]) / np.timedelta64(1, "s"), dtype=np.float64)
-
-
-def _unmasked(array: Any, name: str) -> npt.NDArray[Any]:
-    if isinstance(array, np.ma.MaskedArray):
-        if name == "times" and np.ma.getmaskarray(array).any():
-            raise ValueError("times has masked entries; every value needs its time")
-        return (
-            np.asarray(array.astype(np.float64).filled(np.nan))
-            if name == "values"
-            else np.asarray(array.data)
-        )
-    return np.asarray(array)
-
-
-def _floats(array: npt.NDArray[Any], name: str) -> Floats:
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be numbers, not {array.dtype}")
-    return array.astype(np.float64)
 
 
 def read_series(times: npt.ArrayLike, values: npt.ArrayLike) -> TimeSeries:
@@ -152,7 +157,7 @@ def read_series(times: npt.ArrayLike, values: npt.ArrayLike) -> TimeSeries:
         If the lengths differ, a time is not finite, a value is infinite, or fewer than two different times
         have a value.
     """
-    when, what = seconds(times), _floats(_unmasked(values, "values"), "values")
+    when, what = seconds(times), numbers(values, "values")
     if what.shape != when.shape:
         raise ValueError(f"times and values must have one length, not {when.shape} and {what.shape}")
     if np.isinf(what).any():
@@ -172,7 +177,7 @@ def _means(groups: Integers, values: Floats, counts: Integers) -> Floats:
 
 
 def lay_out(series: TimeSeries) -> TimeGrid:
-    """The grid that follows the spacing of the times.
+    """Make the grid that follows the spacing of the times.
 
     Regular times (95 % of the distances within a fifth of a multiple of the median distance) get one cell for
     each time. Others get cells of a quarter of the median distance, but at most eight cells for each value
@@ -191,7 +196,7 @@ def lay_out(series: TimeSeries) -> TimeGrid:
 
 
 def with_cells(series: TimeSeries, cell: float) -> TimeGrid:
-    """The grid with cells of a given length in seconds."""
+    """Make the grid with cells of a given length in seconds."""
     return _fill(series, cell, regular=False)
 
 
