@@ -9,6 +9,8 @@ import numpy as np
 from scipy import fft
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from trialwise.statistics.timegrid import Floats, Integers, TimeGrid
 
 
@@ -53,15 +55,15 @@ def correlogram(grid: TimeGrid) -> Correlogram:
     lags = np.arange(1, most + 1)
     # The variance is 1: dividing by it is done already.
     values = np.where(pairs > 0, products / np.maximum(pairs, 1), 0.0) * (grid.size - lags) / grid.size
-    return Correlogram(lags * grid.cell, values, pairs, threshold, n)
+    return Correlogram(np.asarray(lags * grid.cell, dtype=np.float64), values, pairs, threshold, n)
 
 
 def standardized(values: Floats) -> Floats:
     """Values with mean 0 and mean square 1, or all 0 where they are constant."""
-    if values.min() == values.max():
-        return np.zeros(values.size)
     # Halved before the difference: that of two huge values of unlike sign is not finite.
     half = values / 2
+    if half.min() == half.max():
+        return np.zeros(values.size)
     scaled = (half - half.min()) / (half.max() - half.min())
     centred = scaled - scaled.mean()
     return np.asarray(centred / np.sqrt(np.mean(centred**2)))
@@ -76,5 +78,5 @@ def _lagged_sums(grid: TimeGrid, centred: Floats, most: int) -> tuple[Floats, In
 
 def _autocovariance(array: Floats) -> Floats:
     length = fft.next_fast_len(2 * array.size, real=True)
-    spectrum = fft.rfft(array, n=length)
+    spectrum: npt.NDArray[np.complex128] = fft.rfft(array, n=length)
     return np.asarray(fft.irfft(np.abs(spectrum) ** 2, n=length)[: array.size])

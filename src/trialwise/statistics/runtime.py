@@ -39,6 +39,8 @@ SEARCHED_BINS = 2048
 CYCLES = 10
 # An oscillation below a twentieth of the variance moves no metric.
 WEAKEST_OSCILLATION = 0.05
+# With fewer, the bend at the end of a ramp looks like a period.
+FEWEST_CYCLES = 3
 # Mean corrected lag-1 correlation of 20 independent batches: the correction and the bound at 0 push it up.
 IDLE_CORRELATION = 0.1
 
@@ -215,11 +217,12 @@ def runtime_needed(
     """
     _check(tolerance, confidence, power)
     pilot = _read(samples, times)
-    least = _fewest(measure)
-    cut = startup_samples(pilot.samples, tolerance=tolerance)
+    least = fewest_samples(measure)
+    startup = startup_samples(pilot.samples, tolerance=tolerance)
+    cut = startup or 0
     rest = pilot.samples[cut:]
     test = drift_test(batch_metrics(rest, measure), tolerance=tolerance, confidence=confidence)
-    variation = _long_run_variation(test, rest.size)
+    variation = long_run_variation(rest, measure)
     needed = (
         None if measure in {"min", "max", 0, 100} else _sized(variation, tolerance, confidence, power, least)
     )
@@ -227,7 +230,7 @@ def runtime_needed(
     curve = _curve(pilot, cut, measure, tolerance, confidence)
     observed = _observed(curve)
     seen = None if observed is None else observed / pilot.interval - cut
-    length, reason = _decide(_Evidence(pilot, cut, test, needed, cycle, seen, least))
+    length, reason = _decide(_Evidence(pilot, startup, test, needed, cycle, seen, least))
     return RuntimeNeeded(
         runtime=None if length is None else pilot.length(cut + length),
         startup=pilot.length(cut),
@@ -271,32 +274,39 @@ def combine_pilots(pilots: Sequence[RuntimeNeeded]) -> RuntimeCombined:
     return RuntimeCombined(startup + needs[longest], startup, steady, reason, len(pilots))
 
 
-def startup_samples(samples: Floats, *, tolerance: float = 5) -> int:
+def startup_samples(samples: Floats, *, tolerance: float = 5) -> int | None:
     """How many samples to cut at the start: MSER-5's number, or 0 where what it cuts is no start-up.
 
     MSER-5 cuts a few samples from most steady series, too. Its cut counts if the batches of five that it
     cuts differ from the rest, in root mean square, by more than the tolerance (in percent of the rest's
     mean) and by more than the rest's own noise would (F test at 0.001, with the degrees of freedom of
     correlated batches).
+
+    Returns
+    -------
+    int or None
+        None where the best cut is within a tenth of half of the samples, the most that is searched: the
+        start-up may last longer than the samples show.
     """
     cut = mser5(samples)
-    if not cut:
-        return 0
+    if cut is None or cut > 0.9 * (samples.size / 2):
+        return None
     scaled = samples / (float(np.abs(samples).max()) or 1.0)
     whole = samples.size // MSER_BATCH * MSER_BATCH
     batches = scaled[:whole].reshape(-1, MSER_BATCH).mean(axis=1)
     start, rest = batches[: cut // MSER_BATCH], batches[cut // MSER_BATCH :]
     level = float(rest.mean())
-    apart = float(np.mean((start - level) ** 2))
-    if apart <= (tolerance / 100 * level) ** 2:
+    apart = float(np.mean((start - level) ** 2)) if cut else 0.0
+    if apart <= (tolerance / 100 * level) ** 2 or apart <= _noise_limit(start.size, rest - level):
         return 0
-    return cut if apart > _noise_limit(start.size, rest - level) else 0
+    return cut
 
 
 def _noise_limit(cut: int, centred: Floats) -> float:
     """Mean square that so many batches of mere noise exceed once in a thousand times."""
     squares = float(centred @ centred)
-    correlation = max(0.0, float(centred[1:] @ centred[:-1]) / squares) if squares > 0 else 0.0
+    products = float(centred[1:] @ centred[:-1])
+    correlation = max(0.0, products / squares) if squares > 0 else 0.0
     share = (1 - correlation) / (1 + correlation)
     limit = stats.f.ppf(0.999, max(1.0, cut * share), max(1.0, centred.size * share))
     return float(limit) * squares / centred.size
@@ -305,7 +315,8 @@ def _noise_limit(cut: int, centred: Floats) -> float:
 def longest_oscillation(samples: Floats, *, seed: int = DEFAULT_SEED) -> float | None:
     """Find the longest period, in samples, that makes up at least a twentieth of the variance.
 
-    None where there is none. Periods are searched as `seasonality` searches those without a name, in at most 2,048 means of equal size.
+    None where there is none with three cycles or more. Periods are searched as `seasonality` searches those
+    without a name, in at most 2,048 means of equal size.
     """
     bins = min(SEARCHED_BINS, samples.size)
     means = batch_metrics(samples, "mean", batches=bins)
@@ -317,7 +328,9 @@ def longest_oscillation(samples: Floats, *, seed: int = DEFAULT_SEED) -> float |
     candidates = [one.candidate for one in found]
     shares = strengths(grid.times, scores, candidates)
     strong = [
-        one.seconds for one, share in zip(candidates, shares, strict=True) if share >= WEAKEST_OSCILLATION
+        one.seconds
+        for one, share in zip(candidates, shares, strict=True)
+        if share >= WEAKEST_OSCILLATION and samples.size >= FEWEST_CYCLES * one.seconds
     ]
     return max(strong, default=None)
 
@@ -354,17 +367,27 @@ def _read(samples: npt.ArrayLike, times: npt.ArrayLike | None) -> _Pilot:
     return pilot
 
 
-def _fewest(measure: Measure) -> int:
-    """Count the samples below which 20 batches cannot carry the measure: 50 a batch for P95, as METHODS b asks."""
+def fewest_samples(measure: Measure) -> int:
+    """Count the samples below which 20 batches cannot carry the measure: 50 a batch for P95."""
     if measure in {"mean", "min", "max"}:
         return BATCHES
     share = min(percentile_of(measure), 100 - percentile_of(measure)) / 100
     return BATCHES * (int(np.ceil(2.5 / share - 1e-9)) if share > 0 else 1)
 
 
-def _long_run_variation(test: DriftTest, samples: int) -> float:
+def long_run_variation(samples: Floats, measure: Measure) -> float:
+    """Long-run coefficient of variation of one sample: √(variance of the metric of n samples · n)/metric.
+
+    From as many batches (100, 50 or 20) as are still nearly independent of each other and large enough
+    for the measure, with AR(1)'s factor for what correlation is left.
+    """
+    for batches in (100, 50, BATCHES):
+        test = drift_test(batch_metrics(samples, measure, batches=min(batches, samples.size)))
+        enough = samples.size * BATCHES >= batches * fewest_samples(measure)
+        if enough and samples.size >= MSER_BATCH * batches and test.correlation <= 0.3:
+            break
     inflation = (1 + test.correlation) / (1 - test.correlation)
-    return test.deviation * float(np.sqrt(samples / test.n * inflation))
+    return test.deviation * float(np.sqrt(samples.size / test.n * inflation))
 
 
 def _sized(variation: float, tolerance: float, confidence: float, power: float, least: int) -> float:
@@ -412,7 +435,7 @@ class _Evidence:
     """What a runtime is decided from; lengths in samples after the start-up."""
 
     pilot: _Pilot
-    cut: int
+    startup: int | None
     test: DriftTest
     needed: float | None
     cycle: float | None
@@ -421,14 +444,18 @@ class _Evidence:
 
     @property
     def rest(self) -> int:
-        return self.pilot.samples.size - self.cut
+        return self.pilot.samples.size - (self.startup or 0)
 
-    def total(self, samples: float) -> str:
-        return self.pilot.written(self.cut + samples)
+    @property
+    def whole(self) -> str:
+        return self.pilot.written(self.pilot.samples.size)
 
     @property
     def drift(self) -> str:
         return f"{100 * self.test.drift:.2g} % over {self.pilot.written(self.rest)}"
+
+    def total(self, samples: float) -> str:
+        return self.pilot.written((self.startup or 0) + samples)
 
 
 def _decide(evidence: _Evidence) -> tuple[float | None, str]:
@@ -437,8 +464,9 @@ def _decide(evidence: _Evidence) -> tuple[float | None, str]:
     if cycles > evidence.rest:
         return cycles, _too_slow(evidence, cycles)
     if evidence.test.verdict == "drifting":
-        whole = evidence.total(evidence.rest)
-        return None, f"still drifting at the end ({evidence.drift}): run longer than {whole}"
+        return None, f"still drifting at the end ({evidence.drift}): run longer than {evidence.whole}"
+    if evidence.startup is None and evidence.test.verdict != "steady":
+        return None, f"the start-up may last longer than half of the pilot: run longer than {evidence.whole}"
     if evidence.needed is None:
         return _decide_extreme(evidence, cycles)
     if evidence.test.verdict == "inconclusive":
@@ -449,29 +477,32 @@ def _decide(evidence: _Evidence) -> tuple[float | None, str]:
 def _too_slow(evidence: _Evidence, cycles: float) -> str:
     period = evidence.cycle or 0.0
     return (
-        f"oscillates with a period of {evidence.pilot.written(period)}: at least ten periods are needed and the pilot "
-        f"holds {evidence.rest / period:.2g}; confirm with a pilot of {evidence.total(cycles)}"
+        f"oscillates with a period of {evidence.pilot.written(period)}: at least ten periods are needed "
+        f"and the pilot holds {evidence.rest / period:.2g}; confirm with a pilot of {evidence.total(cycles)}"
     )
 
 
 def _decide_extreme(evidence: _Evidence, cycles: float) -> tuple[float | None, str]:
     """Extremes grow with length instead of settling like 1/√n: only what the pilot showed counts."""
     if evidence.seen is None:
-        return None, (
-            f"the drift of the extremes ({evidence.drift}) cannot be told from the tolerance at the end of the pilot: "
-            f"run longer than {evidence.total(evidence.rest)}, or measure a percentile"
-        )
+        return None, f"{_undecided(evidence)}, or measure a percentile, which settles"
     length = max(evidence.seen, cycles)
     return length, f"steady in the pilot from {evidence.total(length)} on; extremes allow no prediction"
 
 
 def _decide_open(evidence: _Evidence, length: float) -> tuple[float | None, str]:
-    whole = evidence.total(evidence.rest)
     if length <= evidence.rest:
-        return None, f"a drift of {evidence.drift} cannot be told from the tolerance: run longer than {whole}"
+        return None, _undecided(evidence)
     return length, (
-        f"too noisy to tell a drift ({evidence.drift}) from the tolerance: a trial of {evidence.total(length)} would; "
-        "confirm with a pilot of that length"
+        f"too noisy to tell a drift of {evidence.drift} from the tolerance: a trial of "
+        f"{evidence.total(length)} would; confirm with a pilot of that length"
+    )
+
+
+def _undecided(evidence: _Evidence) -> str:
+    return (
+        f"a drift of {evidence.drift} can be told neither from 0 nor from the tolerance: "
+        f"run longer than {evidence.whole}"
     )
 
 

@@ -28,12 +28,17 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from trialwise.statistics.timegrid import Floats
+
 DEFAULT_SEED = 7
 FEWEST_VALUES = 20
 CANDIDATE_CELLS = 8192
 MOST_MULTIPLES = 1000
 # From so many cycles on, it no longer matters where in its last cycle a span ends.
 MANY_CYCLES = 10
+MOST_HARMONIC = 20
+# The search looks at periods that nobody asked for: it gets two fifths of the error of the calendar test.
+BLIND_SHARE = 0.4
 # Data shorter than this are about something faster than people's habits.
 HUMAN_SCALE = DAY / 10
 
@@ -128,7 +133,7 @@ def seasonality(
         among the other peaks.
     confidence
         In percent. In red noise (AR(1)), a day or a week is reported with a probability of at most
-        100 - confidence percent, and so is any other period.
+        100 - confidence percent, and any other period with two fifths of that.
     surrogates
         Series of red noise; by default 999 for the calendar periods, and 199 for the search (59 on more than
         32,768 cells).
@@ -182,8 +187,8 @@ def _check(method: str, confidence: float, surrogates: int | None) -> None:
         raise ValueError(f'method must be "default" or "paper", not {method!r}')
     if not 50 <= confidence < 100:
         raise ValueError(f"confidence must be at least 50 and below 100 percent, not {confidence}")
-    if surrogates is not None and (surrogates + 1) * (1 - confidence / 100) < 1:
-        needed = int(np.ceil(1 / (1 - confidence / 100)))
+    needed = int(np.ceil(1 / (BLIND_SHARE * (1 - confidence / 100)) - 1e-6))
+    if surrogates is not None and surrogates < needed:
         raise ValueError(
             f"{surrogates} surrogates cannot reach {confidence} % confidence; at least {needed} can"
         )
@@ -225,38 +230,46 @@ def _by_test(
     series: TimeSeries, grid: TimeGrid, alpha: float, surrogates: int | None, seed: np.random.SeedSequence
 ) -> _Findings:
     first, second = seed.spawn(2)
-    coarse = _at_most(series, grid, CANDIDATE_CELLS)
-    candidates = [shown for human in HUMAN if (shown := visible(human, coarse))]
-    tests = assess_candidates(
-        coarse, normal_scores(coarse.values), candidates, surrogates=surrogates or 999, seed=first
-    )
-    corrected = {
-        test.candidate: p_value
-        for test, p_value in zip(tests, holm([test.p_value for test in tests]), strict=True)
-    }
-    calendar = {candidate: p_value for candidate, p_value in corrected.items() if p_value <= alpha}
-    number = surrogates or (199 if grid.size <= 32_768 else 59)
-    others = blind_search(
-        grid, normal_scores(grid.values), list(calendar), alpha=alpha, surrogates=number, seed=second
-    )
-    found = _without_fractions([*calendar, *(other.candidate for other in others)], grid)
-    p_values = calendar | {other.candidate: other.p_value for other in others}
-    shares = strengths(grid.times, normal_scores(grid.values), found)
-    periods = tuple(
+    scores = normal_scores(grid.values)
+    tested = _test_calendar(_at_most(series, grid, CANDIDATE_CELLS), alpha, surrogates, first)
+    calendar = {candidate: p_value for candidate, p_value in tested.items() if p_value <= alpha}
+    stricter = alpha * BLIND_SHARE
+    number = surrogates or max(199 if grid.size <= 32_768 else 59, int(np.ceil(1 / stricter)))
+    others = blind_search(grid, scores, list(calendar), alpha=stricter, surrogates=number, seed=second)
+    periods = _periods(grid, scores, calendar, {other.candidate: other.p_value for other in others})
+    lengths = sorted(candidate.seconds for candidate in tested)
+    span, why = _advise(series, periods, [human for human in HUMAN if human.seconds not in lengths])
+    names = tuple(str(name_of(length, 0.0)) for length in lengths)
+    return _Findings(periods, correlogram(_lag_grid(series, grid)), span, names, why)
+
+
+def _test_calendar(
+    grid: TimeGrid, alpha: float, surrogates: int | None, seed: np.random.SeedSequence
+) -> dict[Candidate, float]:
+    """Holm's p-value of each calendar period that the data can show."""
+    candidates = [shown for human in HUMAN if (shown := visible(human, grid))]
+    number = surrogates or max(999, int(np.ceil(len(HUMAN) / alpha)))
+    tests = assess_candidates(grid, normal_scores(grid.values), candidates, surrogates=number, seed=seed)
+    corrected = holm([test.p_value for test in tests])
+    return {test.candidate: p_value for test, p_value in zip(tests, corrected, strict=True)}
+
+
+def _periods(
+    grid: TimeGrid, scores: Floats, calendar: dict[Candidate, float], others: dict[Candidate, float]
+) -> tuple[Period, ...]:
+    p_values = calendar | others
+    found = _without_fractions(list(p_values), grid)
+    shares = strengths(grid.times, scores, found)
+    return tuple(
         Period(
-            one.seconds,
-            share,
-            p_values[one],
-            name_of(one.seconds, 0.5 / grid.duration),
-            "holm" if one in calendar else "maximum",
+            seconds=one.seconds,
+            strength=share,
+            p_value=p_values[one],
+            name=name_of(one.seconds, 0.5 / grid.duration),
+            correction="holm" if one in calendar else "maximum",
         )
         for one, share in zip(found, shares, strict=True)
     )
-    tested = {candidate.seconds for candidate in corrected}
-    untested = [human for human in HUMAN if human.seconds not in tested]
-    span, why = _advise(series, periods, untested)
-    names = tuple(str(name_of(length, 0.0)) for length in sorted(tested))
-    return _Findings(periods, correlogram(_lag_grid(series, grid)), span, names, why)
 
 
 def _at_most(series: TimeSeries, grid: TimeGrid, cells: int) -> TimeGrid:
@@ -270,28 +283,25 @@ def _lag_grid(series: TimeSeries, grid: TimeGrid) -> TimeGrid:
 
 
 def _without_fractions(found: Sequence[Candidate], grid: TimeGrid) -> list[Candidate]:
-    """Shortest first, without those that are harmonics of a longer one which was found by its own peak.
+    """Order by length, without the high harmonics of longer periods that made a peak of their own.
 
     A calendar period stays: the day is the seventh part of a week and a fact of its own.
     """
-    resolution = 0.5 / grid.duration
     calendar = {human.seconds for human in HUMAN}
-
-    def is_harmonic(one: Candidate, of: Candidate) -> bool:
-        multiple = of.seconds / one.seconds
-        return multiple > 1.5 and abs(1 / one.seconds - round(multiple) / of.seconds) <= resolution
-
     kept = [
         one
         for one in found
-        if one.seconds in calendar or not any(is_harmonic(one, of) for of in found if _few_cycles(one, of))
+        if one.seconds in calendar or not any(_is_harmonic(one, other, grid.duration) for other in found)
     ]
     return sorted(kept, key=lambda one: one.seconds)
 
 
-def _few_cycles(one: Candidate, of: Candidate) -> bool:
-    # Any short period is near some high harmonic of a long one.
-    return of.seconds < 12 * one.seconds
+def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:
+    multiple = other.seconds / one.seconds
+    # With few cycles of the longer period, any short one is near some harmonic of it.
+    if not 1.5 < multiple < MOST_HARMONIC or duration < MANY_CYCLES * other.seconds:
+        return False
+    return abs(1 / one.seconds - round(multiple) / other.seconds) <= 0.25 / duration
 
 
 # the paper
@@ -364,7 +374,7 @@ def recommended_span(periods: Sequence[float]) -> float | None:
 def _advise(
     series: TimeSeries, periods: Sequence[Period], untested: Sequence[Candidate]
 ) -> tuple[float | None, tuple[str, ...]]:
-    """Give the span, and why: what was found, and what people's habits may add that the data cannot exclude."""
+    """Give the span, and why: what was found, and what people's habits may add that no test can exclude."""
     names = " or ".join(f"a {name_of(human.seconds, 0.0)}" for human in untested)
     found = [period.seconds for period in periods]
     if not untested:
@@ -376,8 +386,9 @@ def _advise(
     span = recommended_span([*found, *(human.seconds for human in untested)])
     longest = max(human.seconds for human in untested)
     why = (
-        f"{length} can neither show nor exclude {names} (a period needs 1.9 cycles and more than two values in "
-        f"each): the span covers a {name_of(longest, 0.0)} nevertheless."
+        f"{length} can neither show nor exclude {names} "
+        f"(a period needs 1.9 cycles and more than two values in each): "
+        f"the span covers a {name_of(longest, 0.0)} nevertheless."
     )
     return span, (why,)
 

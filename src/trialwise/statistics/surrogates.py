@@ -24,7 +24,7 @@ BLOCK_CELLS = 1 << 20
 
 
 def normal_scores(values: Floats) -> Floats:
-    """Rank-normal scores (Blom 1958): any distribution, outliers included, becomes normal; ties share a score."""
+    """Rank-normal scores (Blom 1958): any distribution becomes normal, outliers too; ties share a score."""
     ranks = stats.rankdata(values)
     return np.asarray(special.ndtri((ranks - 0.375) / (ranks.size + 0.25)))
 
