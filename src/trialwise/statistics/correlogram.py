@@ -79,4 +79,4 @@ def _lagged_sums(grid: TimeGrid, centred: Floats, most: int) -> tuple[Floats, In
 def _autocovariance(array: Floats) -> Floats:
     length = fft.next_fast_len(2 * array.size, real=True)
     spectrum: npt.NDArray[np.complex128] = fft.rfft(array, n=length)
-    return np.asarray(fft.irfft(np.abs(spectrum) ** 2, n=length)[: array.size])
+    return np.asarray(fft.irfft(spectrum.real**2 + spectrum.imag**2, n=length)[: array.size])

@@ -222,11 +222,11 @@ def runtime_needed(
     cut = startup or 0
     rest = pilot.samples[cut:]
     test = drift_test(batch_metrics(rest, measure), tolerance=tolerance, confidence=confidence)
-    variation = long_run_variation(rest, measure)
+    cycle = longest_oscillation(rest, seed=seed)
+    variation = long_run_variation(rest, measure, cycle=cycle or 0.0)
     needed = (
         None if measure in {"min", "max", 0, 100} else _sized(variation, tolerance, confidence, power, least)
     )
-    cycle = longest_oscillation(rest, seed=seed)
     curve = _curve(pilot, cut, measure, tolerance, confidence)
     observed = _observed(curve)
     seen = None if observed is None else observed / pilot.interval - cut
@@ -236,7 +236,7 @@ def runtime_needed(
         startup=pilot.length(cut),
         steady=test.verdict == "steady",
         reason=reason,
-        predicted=None if needed is None else pilot.length(cut + needed),
+        predicted=None if needed is None or length is None else pilot.length(cut + needed),
         observed=observed,
         oscillation=None if cycle is None else pilot.length(cycle),
         curve=curve,
@@ -294,9 +294,10 @@ def startup_samples(samples: Floats, *, tolerance: float = 5) -> int | None:
     scaled = samples / (float(np.abs(samples).max()) or 1.0)
     whole = samples.size // MSER_BATCH * MSER_BATCH
     batches = scaled[:whole].reshape(-1, MSER_BATCH).mean(axis=1)
-    start, rest = batches[: cut // MSER_BATCH], batches[cut // MSER_BATCH :]
+    start: Floats = batches[: cut // MSER_BATCH]
+    rest: Floats = batches[cut // MSER_BATCH :]
     level = float(rest.mean())
-    apart = float(np.mean((start - level) ** 2)) if cut else 0.0
+    apart = float(np.mean(np.square(start - level), dtype=np.float64)) if cut else 0.0
     if apart <= (tolerance / 100 * level) ** 2 or apart <= _noise_limit(start.size, rest - level):
         return 0
     return cut
@@ -375,17 +376,16 @@ def fewest_samples(measure: Measure) -> int:
     return BATCHES * (int(np.ceil(2.5 / share - 1e-9)) if share > 0 else 1)
 
 
-def long_run_variation(samples: Floats, measure: Measure) -> float:
+def long_run_variation(samples: Floats, measure: Measure, *, cycle: float = 0.0) -> float:
     """Long-run coefficient of variation of one sample: √(variance of the metric of n samples · n)/metric.
 
-    From as many batches (100, 50 or 20) as are still nearly independent of each other and large enough
-    for the measure, with AR(1)'s factor for what correlation is left.
+    From as many batches (100, 50 or 20) as are still nearly independent of each other, large enough for the
+    measure and two cycles of an oscillation long, with AR(1)'s factor for what correlation is left.
     """
-    for batches in (100, 50, BATCHES):
-        test = drift_test(batch_metrics(samples, measure, batches=min(batches, samples.size)))
-        enough = samples.size * BATCHES >= batches * fewest_samples(measure)
-        if enough and samples.size >= MSER_BATCH * batches and test.correlation <= 0.3:
-            break
+    shortest = max(fewest_samples(measure) / BATCHES, MSER_BATCH, 2 * cycle)
+    counts = [count for count in (100, 50) if samples.size / count >= shortest]
+    tests = [drift_test(batch_metrics(samples, measure, batches=count)) for count in (*counts, BATCHES)]
+    test = next((one for one in tests if one.correlation <= 0.3), tests[-1])
     inflation = (1 + test.correlation) / (1 - test.correlation)
     return test.deviation * float(np.sqrt(samples.size / test.n * inflation))
 
@@ -507,8 +507,11 @@ def _undecided(evidence: _Evidence) -> str:
 
 
 def _decide_steady(evidence: _Evidence, needed: float, cycles: float) -> tuple[float, str]:
-    if cycles >= needed:
-        return cycles, f"ten periods of the oscillation of {evidence.pilot.written(evidence.cycle or 0.0)}"
+    # The prediction knows noise; how soon an oscillation averages out is read from the pilot.
+    averaged = max(cycles, evidence.seen or 0.0)
+    if evidence.cycle and averaged >= needed:
+        period = evidence.pilot.written(evidence.cycle)
+        return averaged, f"{averaged / evidence.cycle:.3g} periods of the oscillation of {period}"
     if needed == evidence.least:
         return needed, f"so quiet that the fewest samples for 20 batches are enough ({evidence.least})"
     spare = (
