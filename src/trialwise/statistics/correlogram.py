@@ -9,8 +9,6 @@ import numpy as np
 from scipy import fft
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from trialwise.statistics.timegrid import Floats, Integers, TimeGrid
 
 
@@ -78,5 +76,5 @@ def _lagged_sums(grid: TimeGrid, centred: Floats, most: int) -> tuple[Floats, In
 
 def _autocovariance(array: Floats) -> Floats:
     length = fft.next_fast_len(2 * array.size, real=True)
-    spectrum: npt.NDArray[np.complex128] = fft.rfft(array, n=length)
+    spectrum = np.asarray(fft.rfft(array, n=length), dtype=np.complex128)
     return np.asarray(fft.irfft(spectrum.real**2 + spectrum.imag**2, n=length)[: array.size])

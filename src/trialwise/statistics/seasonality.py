@@ -156,7 +156,7 @@ def seasonality(
     grid = lay_out(series)
     if method == "paper":
         findings = _by_paper(series, grid)
-    elif series.values.size < FEWEST_VALUES or series.values.min() == series.values.max():
+    elif grid.values.size < FEWEST_VALUES or grid.values.min() == grid.values.max():
         findings = _without_test(series, grid)
     else:
         findings = _by_test(series, grid, 1 - confidence / 100, surrogates, np.random.SeedSequence(seed))
@@ -214,9 +214,9 @@ def _remarks(series: TimeSeries, grid: TimeGrid) -> list[str]:
 
 
 def _without_test(series: TimeSeries, grid: TimeGrid) -> _Findings:
-    if series.values.size < FEWEST_VALUES:
+    if grid.values.size < FEWEST_VALUES:
         remark = (
-            f"{series.values.size} values are too few to test for periods: at least {FEWEST_VALUES} needed."
+            f"{grid.values.size} values are too few to test for periods: at least {FEWEST_VALUES} needed."
         )
         open_periods: Sequence[Candidate] = HUMAN
     else:
@@ -328,18 +328,18 @@ def _by_paper(series: TimeSeries, grid: TimeGrid) -> _Findings:
 
 
 def _prominent_peaks(lags: Correlogram) -> list[int]:
-    """Find the highest peak above the threshold, then the highest among the peaks' own peaks, and so on.
+    """Find the first peak that stands out, then the first that stands out among the peaks, and so on.
 
     The paper names no algorithm. A period makes a peak at each of its multiples, so that not every peak is a
-    period; but one that stands out from the peaks beside it (a week among days) is.
+    period; but one that stands out from the peaks beside it (a week among days) is. To stand out is to be above
+    the threshold, and above the dips on both sides by as much.
     """
-    peaks, _ = signal.find_peaks(lags.values, height=lags.threshold)
+    peaks, _ = signal.find_peaks(lags.values, height=lags.threshold, prominence=lags.threshold)
     prominent: list[int] = []
     while peaks.size:
-        prominent.append(int(peaks[np.argmax(lags.values[peaks])]))
-        among, _ = signal.find_peaks(lags.values[peaks])
+        prominent.append(int(peaks[0]))
+        among, _ = signal.find_peaks(lags.values[peaks], prominence=lags.threshold)
         peaks = peaks[among]
-        peaks = peaks[peaks > prominent[-1]]
     return prominent
 
 
