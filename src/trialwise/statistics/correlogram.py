@@ -64,7 +64,7 @@ def standardized(values: Floats) -> Floats:
         return np.zeros(values.size)
     scaled = (half - half.min()) / (half.max() - half.min())
     centred = scaled - scaled.mean()
-    return np.asarray(centred / np.sqrt(np.mean(centred**2)))
+    return np.asarray(centred / np.sqrt(float(centred @ centred) / centred.size))
 
 
 def _lagged_sums(grid: TimeGrid, centred: Floats, most: int) -> tuple[Floats, Integers]:

@@ -309,7 +309,8 @@ def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:
 
 def _by_paper(series: TimeSeries, grid: TimeGrid) -> _Findings:
     regular = _lag_grid(series, grid)
-    full = np.full(regular.size, np.median(regular.values))
+    # Of halves: the mean of the two in the middle, if huge, is not finite.
+    full = np.full(regular.size, 2 * float(np.median(regular.values / 2)))
     full[regular.index] = regular.values
     lags = correlogram(TimeGrid(regular.cell, np.arange(regular.size), full, regular.regular))
     periods = tuple(
@@ -331,8 +332,8 @@ def _prominent_peaks(lags: Correlogram) -> list[int]:
     """Find the first peak that stands out, then the first that stands out among the peaks, and so on.
 
     The paper names no algorithm. A period makes a peak at each of its multiples, so that not every peak is a
-    period; but one that stands out from the peaks beside it (a week among days) is. To stand out is to be above
-    the threshold, and above the dips on both sides by as much.
+    period; but one that stands out from the peaks beside it (a week among days) is. To stand out is to be
+    above the threshold, and above the dips on both sides by as much.
     """
     peaks, _ = signal.find_peaks(lags.values, height=lags.threshold, prominence=lags.threshold)
     prominent: list[int] = []

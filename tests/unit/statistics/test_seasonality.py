@@ -205,7 +205,7 @@ def test_paper_fills_gaps_with_the_median():
         ([DAY], DAY),
         ([DAY, WEEK], WEEK),
         ([24, 36], 72),
-        ([10, 10.9], 109),
+        ([10, 11.5], 69),
         ([2.0003, WEEK], WEEK),
         ([7, 9], 63),
         ([6.9, 7.0], 7.0),
