@@ -62,11 +62,11 @@ def reduce(samples: Floats, measure: Measure) -> float:
     ValueError
         If the measure is neither a known name nor a percentile from 0 to 100.
     """
-    if measure == "mean":
-        # Scaled, so that the sum of huge samples stays finite.
-        scale = float(np.abs(samples).max()) or 1.0
-        return float(np.mean(samples / scale)) * scale
-    return float(np.percentile(samples, percentile_of(measure)))
+    # A power of two changes no digit, and sums and differences of huge samples stay finite.
+    scale = 2.0**-64 if float(np.abs(samples).max()) > 1e280 else 1.0
+    scaled = samples if scale == 1.0 else samples * scale
+    value = np.mean(scaled) if measure == "mean" else np.percentile(scaled, percentile_of(measure))
+    return float(value) / scale
 
 
 def percentile_of(measure: Measure) -> float:
@@ -122,7 +122,7 @@ def drift_test(metrics: Floats, *, tolerance: float = 5, confidence: float = 95)
     count = metrics.size
     if count < 5:
         raise ValueError(f"{count} batches are too few for a drift test; at least 5 are needed")
-    level = abs(float(np.median(metrics)))
+    level = abs(reduce(metrics, "median"))
     if metrics.min() == metrics.max():
         return DriftTest("steady", 0.0, 0.0, 0.0, level, 0.0, 0.0, count)
     if level == 0:

@@ -408,7 +408,7 @@ def _curve(pilot: _Pilot, cut: int, measure: Measure, tolerance: float, confiden
             return float("nan"), "inconclusive"
         metrics = batch_metrics(part, measure)
         # No tolerance is relative to 0: a trial that has not got going yet says nothing.
-        if np.median(metrics) == 0 and metrics.min() < metrics.max():
+        if reduce(metrics, "median") == 0 and metrics.min() < metrics.max():
             return reduce(part, measure), "inconclusive"
         return reduce(part, measure), drift_test(metrics, tolerance=tolerance, confidence=confidence).verdict
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import signal
 
 from trialwise.statistics.correlogram import Correlogram, correlogram
+from trialwise.statistics.drift import reduce
 from trialwise.statistics.harmonics import (
     DAY,
     HUMAN,
@@ -309,8 +310,7 @@ def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:
 
 def _by_paper(series: TimeSeries, grid: TimeGrid) -> _Findings:
     regular = _lag_grid(series, grid)
-    # Of halves: the mean of the two in the middle, if huge, is not finite.
-    full = np.full(regular.size, 2 * float(np.median(regular.values / 2)))
+    full = np.full(regular.size, reduce(regular.values, "median"))
     full[regular.index] = regular.values
     lags = correlogram(TimeGrid(regular.cell, np.arange(regular.size), full, regular.regular))
     periods = tuple(
