@@ -8,7 +8,9 @@ surrogates, after the same regression, look like the data's residual.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from bisect import bisect_left
+from functools import cache
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from scipy import signal, special, stats
@@ -48,11 +50,13 @@ def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Gen
     numpy.ndarray
         Shape (count, number of cells with a value).
     """
-    noise = rng.standard_normal((count, grid.size))
-    if correlation == 0.0:
-        return noise[:, grid.index]
-    noise[:, 1:] *= np.sqrt(1 - correlation**2)
-    return np.asarray(signal.lfilter([1.0], [1.0, -correlation], noise, axis=1))[:, grid.index]
+    return _coloured(rng.standard_normal((count, grid.size)), correlation)[:, grid.index]
+
+
+def _coloured(white: Floats, correlation: float) -> Floats:
+    scaled = white * np.sqrt(1 - correlation**2)
+    scaled[:, 0] = white[:, 0]
+    return cast("Floats", signal.lfilter([1.0], [1.0, -correlation], scaled, axis=1))
 
 
 def in_blocks(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Iterator[Floats]:
@@ -92,12 +96,15 @@ def calibrated_correlation(
     levels = np.concatenate([NEGATIVE_LEVELS, LEVELS]) if grid.regular else LEVELS
     per_cell = np.sign(levels) * np.abs(levels) ** (grid.cell / grid.spacing)
     count = int(np.clip(400_000 // grid.size, 4, 64))
-    expected = [_expected(grid, correlation, basis, count, seed) for correlation in per_cell]
-    return float(np.interp(observed, np.maximum.accumulate(expected), per_cell))
+    white = np.random.Generator(np.random.PCG64DXSM(seed)).standard_normal((count, grid.size))
 
+    @cache
+    def expected(level: int) -> float:
+        rows = _coloured(white, per_cell[level])[:, grid.index]
+        return float(neighbour_correlation(residuals(rows, basis)).mean())
 
-def _expected(
-    grid: TimeGrid, correlation: float, basis: Floats, count: int, seed: np.random.SeedSequence
-) -> float:
-    rng = np.random.Generator(np.random.PCG64DXSM(seed))
-    return float(neighbour_correlation(residuals(red_noise(grid, correlation, count, rng), basis)).mean())
+    above = bisect_left(range(len(levels)), observed, key=expected)
+    if above in {0, len(levels)}:
+        return float(per_cell[min(above, len(levels) - 1)])
+    below = above - 1
+    return float(np.interp(observed, [expected(below), expected(above)], per_cell[[below, above]]))
