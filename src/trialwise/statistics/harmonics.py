@@ -12,6 +12,8 @@ from trialwise.statistics.surrogates import calibrated_correlation, in_blocks, r
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from trialwise.statistics.timegrid import Floats, TimeGrid
 
 FEWEST_CYCLES = 1.9
@@ -75,9 +77,17 @@ def orthonormal(columns: Floats, beside: Floats | None = None) -> Floats:
     return left[:, sizes > 1e-6 * np.sqrt(columns.shape[0])]
 
 
+def extended(basis: Floats, times: Floats, candidate: Candidate) -> Floats:
+    """Add a candidate to an orthonormal basis."""
+    return np.hstack([basis, orthonormal(waves(times, candidate), basis)])
+
+
 def design(times: Floats, candidates: Sequence[Candidate]) -> Floats:
     """Make an orthonormal basis of trend and candidates."""
-    return orthonormal(np.hstack([trend(times), *(waves(times, candidate) for candidate in candidates)]))
+    basis = orthonormal(trend(times))
+    for candidate in candidates:
+        basis = extended(basis, times, candidate)
+    return basis
 
 
 def partial_strength(rows: Floats, others: Floats, extra: Floats) -> Floats:
@@ -89,9 +99,19 @@ def partial_strength(rows: Floats, others: Floats, extra: Floats) -> Floats:
 
 
 def strengths(times: Floats, scores: Floats, candidates: Sequence[Candidate]) -> list[float]:
-    """Partial R² of each candidate beside all others."""
-    pairs = (_split(times, candidates, one) for one in range(len(candidates)))
-    return [float(partial_strength(scores, others, extra)) for others, extra in pairs]
+    """Partial R² of each candidate beside all others, from the normal equations of all together."""
+    blocks = [trend(times), *(waves(times, candidate) for candidate in candidates)]
+    owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
+    columns = np.hstack(blocks)
+    products, target = columns.T @ columns, columns.T @ scores
+
+    def unexplained(kept: npt.NDArray[np.bool_]) -> float:
+        solution = np.linalg.lstsq(products[np.ix_(kept, kept)], target[kept], rcond=1e-10)[0]
+        return float(scores @ scores - target[kept] @ solution)
+
+    everything = unexplained(owner >= 0)
+    without = [unexplained(owner != one) for one in range(1, len(blocks))]
+    return [1 - everything / rest if rest > 0 else 0.0 for rest in without]
 
 
 def _split(times: Floats, candidates: Sequence[Candidate], one: int) -> tuple[Floats, Floats]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import fft, optimize
 
-from trialwise.statistics.harmonics import FEWEST_CYCLES, Candidate, design, visible, waves
+from trialwise.statistics.harmonics import FEWEST_CYCLES, Candidate, design, extended, visible, waves
 from trialwise.statistics.surrogates import calibrated_correlation, in_blocks, residuals
 
 if TYPE_CHECKING:
@@ -84,57 +84,88 @@ def blind_search(
     known
         Periods that are found already; they and the trend are removed first.
     alpha
-        The search stops at the first largest peak whose p-value is above it, and after six periods.
+        The search stops at the first largest peak whose p-value is above it, or where it has found enough.
     surrogates
         How many; the smallest possible p-value is 1/(surrogates + 1).
     seed
         Of the calibrations and the surrogates.
     """
     frequencies = _frequencies(grid)
-    discoveries: list[Discovery] = []
-    removed = list(known)
+    basis, discoveries = design(grid.times, known), list[Discovery]()
     for step in seed.spawn(MOST_PERIODS if frequencies else 0):
-        basis = design(grid.times, removed)
-        residual = residuals(scores, basis)
-        if frequencies is None or np.mean(residual**2) < 1e-12:
+        if frequencies is None or _is_spent(residuals(scores, basis)):
             break
-        at, p_value = _largest_peak(grid, residual, basis, frequencies, surrogates, step)
-        if p_value > alpha:
+        null = _null_spectrum(grid, scores, basis, frequencies, surrogates, step)
+        found, basis = _exhaust(
+            grid, scores, basis, frequencies, null, alpha, MOST_PERIODS - len(discoveries)
+        )
+        discoveries += found
+        if not found or len(discoveries) == MOST_PERIODS:
             break
-        period = 1 / _refined(grid, residual, frequencies.hertz(at, grid.cell))
-        candidate = visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1)
-        discoveries.append(Discovery(candidate, p_value))
-        removed.append(candidate)
     return discoveries
 
 
-def _largest_peak(
+@dataclass(frozen=True, slots=True)
+class _NullSpectrum:
+    """What surrogates show: their mean spectrum, and the largest ratio of each to the mean of the others."""
+
+    mean: npt.NDArray[np.float32]
+    largest: npt.NDArray[np.float32]
+
+
+def _is_spent(residual: Floats) -> bool:
+    """Whether nothing but rounding is left."""
+    return float(np.mean(residual**2)) < 1e-12
+
+
+def _null_spectrum(
     grid: TimeGrid,
-    residual: Floats,
+    scores: Floats,
     basis: Floats,
     frequencies: _Frequencies,
     surrogates: int,
     seed: np.random.SeedSequence,
-) -> tuple[int, float]:
+) -> _NullSpectrum:
     calibration, drawing = seed.spawn(2)
-    correlation = calibrated_correlation(grid, residual, basis, calibration)
-    rng = np.random.Generator(np.random.PCG64DXSM(drawing))
-    spectra = [power(grid, _standard(residual[None, :]), frequencies)]
-    blocks = in_blocks(grid, correlation, surrogates, rng)
-    spectra.extend(power(grid, _standard(residuals(rows, basis)), frequencies) for rows in blocks)
-    whitened = _whitened(np.concatenate(spectra))
-    largest = whitened.max(axis=1)
-    return int(whitened[0].argmax()), float((1 + np.sum(largest[1:] >= largest[0])) / (1 + surrogates))
+    correlation = calibrated_correlation(grid, residuals(scores, basis), basis, calibration)
+    blocks = in_blocks(grid, correlation, surrogates, np.random.Generator(np.random.PCG64DXSM(drawing)))
+    spectra = np.concatenate([power(grid, _standard(residuals(rows, basis)), frequencies) for rows in blocks])
+    total = spectra.sum(axis=0)
+    # One at a time: a surrogate must not be measured by a mean that it is part of.
+    largest = [float(np.max(one / (total - one))) * (surrogates - 1) for one in spectra]
+    return _NullSpectrum(total / surrogates, np.array(largest, dtype=np.float32))
+
+
+def _exhaust(
+    grid: TimeGrid,
+    scores: Floats,
+    basis: Floats,
+    frequencies: _Frequencies,
+    null: _NullSpectrum,
+    alpha: float,
+    most: int,
+) -> tuple[list[Discovery], Floats]:
+    """Find periods until the largest peak is no surprise to one set of surrogates.
+
+    Their correlation still holds what the later periods add to it, which errs on the safe side; the caller
+    comes back with new ones until they, too, find nothing. Returns the basis with what was found added.
+    """
+    found: list[Discovery] = []
+    while len(found) < most and not _is_spent(residual := residuals(scores, basis)):
+        whitened = power(grid, _standard(residual[None, :]), frequencies)[0] / null.mean
+        at = int(whitened.argmax())
+        p_value = float((1 + np.sum(null.largest >= whitened[at])) / (1 + null.largest.size))
+        if p_value > alpha:
+            break
+        period = 1 / _refined(grid, residual, frequencies.hertz(at, grid.cell))
+        candidate = visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1)
+        found.append(Discovery(candidate, p_value))
+        basis = extended(basis, grid.times, candidate)
+    return found, basis
 
 
 def _standard(rows: Floats) -> Floats:
     return rows / np.sqrt(np.mean(rows**2, axis=1, keepdims=True))
-
-
-def _whitened(spectra: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Each spectrum over the mean of all others, the data's among them, which makes all rows exchangeable."""
-    total = spectra.sum(axis=0, dtype=np.float64).astype(np.float32)
-    return spectra * (spectra.shape[0] - 1) / np.maximum(total - spectra, np.finfo(np.float32).tiny)
 
 
 def _refined(grid: TimeGrid, residual: Floats, hertz: float) -> float:
