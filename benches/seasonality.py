@@ -48,7 +48,9 @@ def conditions() -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
     yield "regular, day and 50 min", regular, waves(regular, DAY, 3000)
     yield "irregular, day and 50 min", irregular, waves(irregular, DAY, 3000)
     yield "regular, noise", regular, noise
-    yield "regular, day and five others", regular, waves(regular, DAY, 3000, 7100, 17_000, 41_000, 230_000)
+    many = (DAY, 3000, 7100, 17_000, 41_000, 230_000)
+    yield "regular, day and five others", regular, waves(regular, *many)
+    yield "irregular, day and five others", irregular, waves(irregular, *many)
 
 
 def measured() -> Iterator[dict[str, object]]:

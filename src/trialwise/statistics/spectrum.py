@@ -84,7 +84,7 @@ def blind_search(
     known
         Periods that are found already; they and the trend are removed first.
     alpha
-        The search stops at the first largest peak whose p-value is above it, or where it has found enough.
+        The search stops at the first largest peak whose p-value is above it, and after six periods.
     surrogates
         How many; the smallest possible p-value is 1/(surrogates + 1).
     seed
@@ -92,16 +92,18 @@ def blind_search(
     """
     frequencies = _frequencies(grid)
     basis, discoveries = design(grid.times, known), list[Discovery]()
+    # Each step has its own surrogates: a strong period makes the noise seem redder than it is, and what is
+    # not so red then has peaks at high frequencies that are none.
     for step in seed.spawn(MOST_PERIODS if frequencies else 0):
-        if frequencies is None or _is_spent(residuals(scores, basis)):
+        residual = residuals(scores, basis)
+        if frequencies is None or float(np.mean(residual**2)) < 1e-12:
             break
-        null = _null_spectrum(grid, scores, basis, frequencies, surrogates, step)
-        found, basis = _exhaust(
-            grid, scores, basis, frequencies, null, alpha, MOST_PERIODS - len(discoveries)
-        )
-        discoveries += found
-        if not found or len(discoveries) == MOST_PERIODS:
+        null = _null_spectrum(grid, residual, basis, frequencies, surrogates, step)
+        found = _largest_peak(grid, residual, frequencies, null)
+        if found.p_value > alpha:
             break
+        discoveries.append(found)
+        basis = extended(basis, grid.times, found.candidate)
     return discoveries
 
 
@@ -113,21 +115,16 @@ class _NullSpectrum:
     largest: npt.NDArray[np.float32]
 
 
-def _is_spent(residual: Floats) -> bool:
-    """Whether nothing but rounding is left."""
-    return float(np.mean(residual**2)) < 1e-12
-
-
 def _null_spectrum(
     grid: TimeGrid,
-    scores: Floats,
+    residual: Floats,
     basis: Floats,
     frequencies: _Frequencies,
     surrogates: int,
     seed: np.random.SeedSequence,
 ) -> _NullSpectrum:
     calibration, drawing = seed.spawn(2)
-    correlation = calibrated_correlation(grid, residuals(scores, basis), basis, calibration)
+    correlation = calibrated_correlation(grid, residual, basis, calibration)
     blocks = in_blocks(grid, correlation, surrogates, np.random.Generator(np.random.PCG64DXSM(drawing)))
     spectra = np.concatenate([power(grid, _standard(residuals(rows, basis)), frequencies) for rows in blocks])
     total = spectra.sum(axis=0)
@@ -136,32 +133,14 @@ def _null_spectrum(
     return _NullSpectrum(total / surrogates, np.array(largest, dtype=np.float32))
 
 
-def _exhaust(
-    grid: TimeGrid,
-    scores: Floats,
-    basis: Floats,
-    frequencies: _Frequencies,
-    null: _NullSpectrum,
-    alpha: float,
-    most: int,
-) -> tuple[list[Discovery], Floats]:
-    """Find periods until the largest peak is no surprise to one set of surrogates.
-
-    Their correlation still holds what the later periods add to it, which errs on the safe side; the caller
-    comes back with new ones until they, too, find nothing. Returns the basis with what was found added.
-    """
-    found: list[Discovery] = []
-    while len(found) < most and not _is_spent(residual := residuals(scores, basis)):
-        whitened = power(grid, _standard(residual[None, :]), frequencies)[0] / null.mean
-        at = int(whitened.argmax())
-        p_value = float((1 + np.sum(null.largest >= whitened[at])) / (1 + null.largest.size))
-        if p_value > alpha:
-            break
-        period = 1 / _refined(grid, residual, frequencies.hertz(at, grid.cell))
-        candidate = visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1)
-        found.append(Discovery(candidate, p_value))
-        basis = extended(basis, grid.times, candidate)
-    return found, basis
+def _largest_peak(
+    grid: TimeGrid, residual: Floats, frequencies: _Frequencies, null: _NullSpectrum
+) -> Discovery:
+    whitened = power(grid, _standard(residual[None, :]), frequencies)[0] / null.mean
+    at = int(whitened.argmax())
+    p_value = float((1 + np.sum(null.largest >= whitened[at])) / (1 + null.largest.size))
+    period = 1 / _refined(grid, residual, frequencies.hertz(at, grid.cell))
+    return Discovery(visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1), p_value)
 
 
 def _standard(rows: Floats) -> Floats:
