@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Masked = np.ma.MaskedArray[Any, Any]
 
-MOST_CELLS = 1 << 18
+MOST_CELLS = 3 << 16
 CELLS_PER_VALUE = 8
 
 
@@ -181,7 +181,7 @@ def lay_out(series: TimeSeries) -> TimeGrid:
 
     Regular times (95 % of the distances within a fifth of a multiple of the median distance) get one cell for
     each time. Others get cells of a quarter of the median distance, but at most eight cells for each value
-    and 262,144 in all, so that the work stays proportional to the data.
+    and 196,608 in all, so that the work stays proportional to the data.
     """
     distances = np.diff(series.times)
     step = float(np.median(distances))
