@@ -38,6 +38,12 @@ def test_the_variance_over_all_orders_is_exact():
     assert _product_variance(deviations) == pytest.approx(np.var(products))
 
 
+def test_one_huge_value_among_very_many_gives_a_probability():
+    values = np.zeros(200_000)
+    values[77] = 1e300
+    assert 0 < st.independence(values).p_lag1 <= 1
+
+
 def test_the_autocorrelation_is_biased_and_the_same_by_transform():
     for count in (40, 300):
         values = np.random.default_rng(count).normal(5, 2, count)
