@@ -75,8 +75,14 @@ def test_limits_replace_the_median_as_the_reference():
     drifting = np.linspace(-1, 1, 1000) + noise(1000, spread=0.1)
     assert st.convergence(drifting, limits=(-100, 100)).converged
     assert not st.convergence(drifting, limits=(-2, 2)).converged
-    zeros = np.tile([-1.0, 0.0, 1.0, 0.0], 100)
+    zeros = np.repeat(np.tile([-1.0, 0.0, 1.0, 0.0], 5), 50)
     assert "give limits" in st.convergence(zeros).reason
+
+
+def test_a_measure_that_is_zero_throughout_has_no_drift():
+    samples = np.where(np.arange(2000) % 10 == 0, 5.0, 0.0)
+    assert st.trial_metric(samples, 50, convergence={}).converged
+    assert st.trial_metric(samples, 50, convergence={}).convergence.slope == 0.0
 
 
 @pytest.mark.parametrize("method", ["default", "paper"])
