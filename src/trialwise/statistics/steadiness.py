@@ -218,9 +218,7 @@ def _reason(verdict: Verdict, drift: _Drift, requirement: Requirement, needed: i
         return ""
     tolerance = percent(requirement.tolerance)
     if verdict == "drifting":
-        return (
-            f"the measure drifts by {percent(drift.total)}, beyond {tolerance}; run longer and cut the start"
-        )
+        return f"the measure drifts by {100 * drift.total:.3g} %, beyond {tolerance}; run longer and cut the start"
     return f"too noisy to tell a drift of {tolerance}; about {needed} samples would decide for a steady run"
 
 
