@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from operator import index
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -86,9 +87,13 @@ def as_robustness(value: int) -> int:
     ValueError
         It is negative or no whole number.
     """
-    if isinstance(value, bool) or int(value) != value or value < 0:
+    try:
+        number = index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
         raise ValueError(f"robustness is {value!r}; a whole number from 0 is wanted")
-    return int(value)
+    return number
 
 
 def as_limits(limits: Limits) -> Limits:
@@ -101,10 +106,10 @@ def as_limits(limits: Limits) -> Limits:
     """
     if limits is None:
         return None
-    low, high = as_values(limits, "limits", minimum=2).tolist() if len(limits) == 2 else (0.0, 0.0)
-    if not low < high:
+    pair = as_values(limits, "limits").tolist()
+    if len(pair) != 2 or not pair[0] < pair[1]:
         raise ValueError(f"limits are {limits!r}; two numbers are wanted, the lower first")
-    return low, high
+    return pair[0], pair[1]
 
 
 def as_times(times: ArrayLike | None, count: int) -> Array | None:

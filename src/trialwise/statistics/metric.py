@@ -9,7 +9,7 @@ import numpy as np
 
 from trialwise.statistics.checks import Array, Method, as_method, as_times, as_values, times_at
 from trialwise.statistics.convergence import paper_windows, requirement_from, scaled_by, slope_test
-from trialwise.statistics.measures import Measure, as_measure, measured, window_measures
+from trialwise.statistics.measures import Measure, as_measure, measured, overflow_scale, window_measures
 from trialwise.statistics.steadiness import Convergence, Requirement, steadiness, unjudged
 
 if TYPE_CHECKING:
@@ -107,7 +107,8 @@ def _paper_metric(
     metrics = window_measures(samples, starts, ends, measure)
     test = slope_test(metrics, times_at(times, starts), samples.size, scaled_by(requirement, samples))
     if test.converged:
-        middle = float(np.median(metrics / 4)) * 4
+        scale = overflow_scale(metrics)
+        middle = float(np.median(metrics * scale)) / scale
         return _metric(middle, measure, samples.size, test, "median of the windows' measures")
     return _metric(measured(samples, measure), measure, samples.size, test, "all samples")
 

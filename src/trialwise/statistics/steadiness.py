@@ -127,7 +127,7 @@ def _drift(values: Array, offset: int, measure: Measure, requirement: Requiremen
     limits = requirement.limits
     reference = abs(percentile_of(batches, 0.5)) if limits is None else limits[1] / 2 - limits[0] / 2
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        shares = batches / reference
+        shares = np.zeros(count) if is_constant(batches) else batches / reference
     if not (np.abs(shares) < _LARGEST).all():
         return None
     total, low, high, correlation, variance = _line(shares, float(requirement.level))
@@ -218,9 +218,7 @@ def _reason(verdict: Verdict, drift: _Drift, requirement: Requirement, needed: i
         return ""
     tolerance = percent(requirement.tolerance)
     if verdict == "drifting":
-        return (
-            f"the measure drifts by {percent(drift.total)}, beyond {tolerance}; run longer and cut the start"
-        )
+        return f"the measure drifts by {100 * drift.total:.3g} %, beyond {tolerance}; run longer and cut the start"
     return f"too noisy to tell a drift of {tolerance}; about {needed} samples would decide for a steady run"
 
 

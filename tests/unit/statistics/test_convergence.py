@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from trialwise import statistics as st
+from trialwise.statistics.scaling import to_unit_range
 
 
 def noise(count=2000, seed=1, spread=1.0):
@@ -46,12 +48,41 @@ def test_the_length_of_white_noise_follows_the_formula():
     assert np.median(lengths) == pytest.approx(411, rel=0.15)
 
 
+def test_the_interval_is_that_of_a_line_with_degrees_of_freedom_reduced_for_correlation():
+    values = 100 + np.convolve(noise(2149, spread=10), np.ones(150) / 12, "valid")
+    batches = values.reshape(20, 100).mean(axis=1)
+    line = stats.linregress(np.arange(20), batches)
+    residuals = batches - line.intercept - line.slope * np.arange(20)
+    raw = residuals[1:] @ residuals[:-1] / (residuals @ residuals)
+    correlation = raw + (1 + 4 * raw) / 20
+    assert 0 < correlation < 0.95
+    freedom = 20 * (1 - correlation) / (1 + correlation) - 2
+    error = line.stderr * np.sqrt(18 / freedom)
+    half = stats.t.ppf(0.95, freedom) * error * 20 / np.median(batches)
+    result = st.convergence(values, tolerance=90)
+    assert result.slope == pytest.approx(line.slope * 20 / np.median(batches))
+    assert (result.low, result.high) == pytest.approx((result.slope - half, result.slope + half))
+
+
+def test_scaling_maps_limits_or_extremes_to_one():
+    values = np.array([2.0, 3.0, 6.0])
+    assert to_unit_range(values, None).tolist() == [-1.0, -0.5, 1.0]
+    assert to_unit_range(values, (0.0, 12.0)).tolist() == pytest.approx([-2 / 3, -0.5, 0.0])
+    assert to_unit_range(np.array([-1.7e308, 0.0, 1.7e308]), None).tolist() == [-1.0, 0.0, 1.0]
+
+
 def test_limits_replace_the_median_as_the_reference():
     drifting = np.linspace(-1, 1, 1000) + noise(1000, spread=0.1)
     assert st.convergence(drifting, limits=(-100, 100)).converged
     assert not st.convergence(drifting, limits=(-2, 2)).converged
-    zeros = np.tile([-1.0, 0.0, 1.0, 0.0], 100)
+    zeros = np.repeat(np.tile([-1.0, 0.0, 1.0, 0.0], 5), 50)
     assert "give limits" in st.convergence(zeros).reason
+
+
+def test_a_measure_that_is_zero_throughout_has_no_drift():
+    samples = np.where(np.arange(2000) % 10 == 0, 5.0, 0.0)
+    assert st.trial_metric(samples, 50, convergence={}).converged
+    assert st.trial_metric(samples, 50, convergence={}).convergence.slope == 0.0
 
 
 @pytest.mark.parametrize("method", ["default", "paper"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trialwise import statistics as st
-from trialwise.statistics.independence import median_coverage
+from trialwise.statistics.independence import _product_variance, median_coverage
 
 
 def lag_one(values):
@@ -30,6 +30,18 @@ def test_shuffles_and_approximation_agree_with_other_shuffles(count):
     observed = abs(lag_one(values) + 1 / count)
     draws = [abs(lag_one(random.permutation(values)) + 1 / count) >= observed for _ in range(4000)]
     assert st.independence(values).p_lag1 == pytest.approx(np.mean(draws), abs=0.035)
+
+
+def test_the_variance_over_all_orders_is_exact():
+    deviations = np.array([3.0, -1.0, 0.5, -2.0, 1.0, 2.5, -4.0])
+    products = [np.array(order[1:]) @ np.array(order[:-1]) for order in permutations(deviations)]
+    assert _product_variance(deviations) == pytest.approx(np.var(products))
+
+
+def test_one_huge_value_among_very_many_gives_a_probability():
+    values = np.zeros(200_000)
+    values[77] = 1e300
+    assert 0 < st.independence(values).p_lag1 <= 1
 
 
 def test_the_autocorrelation_is_biased_and_the_same_by_transform():

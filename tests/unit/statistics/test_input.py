@@ -119,7 +119,7 @@ def test_percentages_out_of_range_are_refused(statistic, percentages):
 
 
 @pytest.mark.parametrize("statistic", [st.convergence, st.independence])
-@pytest.mark.parametrize("limits", [(1, 1), (2, 1), (0, float("nan")), (1, 2, 3)])
+@pytest.mark.parametrize("limits", [(1, 1), (2, 1), (0, float("nan")), (1, 2, 3), 5, "ab"])
 def test_limits_out_of_order_are_refused(statistic, limits):
     with pytest.raises(ValueError, match="limits"):
         statistic([1, 2, 3], limits=limits)

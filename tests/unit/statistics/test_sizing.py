@@ -74,7 +74,9 @@ def test_percentages_out_of_range_are_refused(arguments):
         st.samples_needed(*arguments)
 
 
-@pytest.mark.parametrize("options", [{"robustness": -1}, {"robustness": 1.5}, {"sides": "both"}])
+@pytest.mark.parametrize(
+    "options", [{"robustness": -1}, {"robustness": 1.5}, {"robustness": None}, {"sides": "both"}]
+)
 def test_options_out_of_range_are_refused(options):
     with pytest.raises(ValueError, match=r"robustness|sides"):
         st.samples_needed(50, 95, **options)
