@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from trialwise.statistics.correlogram import standardized
 
@@ -154,7 +154,7 @@ def _reach(squares: float, freedom: float, spread: float, confidence: float) -> 
     """Half the interval of the slope."""
     if freedom <= 0:
         return float("inf")
-    return float(stats.t.ppf(confidence / 100, freedom) * np.sqrt(squares / freedom / spread))
+    return float(stdtrit(freedom, confidence / 100) * np.sqrt(squares / freedom / spread))
 
 
 def _verdict(low: float, high: float, tolerance: float) -> Verdict:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import fdtri, ndtri, stdtrit
 
 from trialwise.statistics.drift import (
     BATCHES,
@@ -309,7 +309,7 @@ def _noise_limit(cut: int, centred: Floats) -> float:
     products = float(centred[1:] @ centred[:-1])
     correlation = max(0.0, products / squares) if squares > 0 else 0.0
     share = (1 - correlation) / (1 + correlation)
-    limit = stats.f.ppf(0.999, max(1.0, cut * share), max(1.0, centred.size * share))
+    limit = fdtri(max(1.0, cut * share), max(1.0, centred.size * share), 0.999)
     return float(limit) * squares / centred.size
 
 
@@ -393,8 +393,8 @@ def long_run_variation(samples: Floats, measure: Measure, *, cycle: float = 0.0)
 def _sized(variation: float, tolerance: float, confidence: float, power: float, least: int) -> float:
     """METHODS b, with the quantile that a test on 20 batches uses in the place of the normal one."""
     freedom = BATCHES * (1 - IDLE_CORRELATION) / (1 + IDLE_CORRELATION) - 2
-    test = stats.t.ppf(confidence / 100, freedom) * np.sqrt((BATCHES - 2) / freedom)
-    spare = stats.norm.ppf(1 - (1 - power / 100) / 2)
+    test = stdtrit(freedom, confidence / 100) * np.sqrt((BATCHES - 2) / freedom)
+    spare = ndtri(1 - (1 - power / 100) / 2)
     return max(float(least), float(np.ceil(12 * (test + spare) ** 2 * (variation / (tolerance / 100)) ** 2)))
 
 

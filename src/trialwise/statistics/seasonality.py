@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from scipy import signal
 
 from trialwise.statistics.correlogram import Correlogram, correlogram
 from trialwise.statistics.drift import reduce
@@ -335,11 +334,13 @@ def _prominent_peaks(lags: Correlogram) -> list[int]:
     period; but one that stands out from the peaks beside it (a week among days) is. To stand out is to be
     above the threshold, and above the dips on both sides by as much.
     """
-    peaks, _ = signal.find_peaks(lags.values, height=lags.threshold, prominence=lags.threshold)
+    from scipy.signal import find_peaks
+
+    peaks, _ = find_peaks(lags.values, height=lags.threshold, prominence=lags.threshold)
     prominent: list[int] = []
     while peaks.size:
         prominent.append(int(peaks[0]))
-        among, _ = signal.find_peaks(lags.values[peaks], prominence=lags.threshold)
+        among, _ = find_peaks(lags.values[peaks], prominence=lags.threshold)
         peaks = peaks[among]
     return prominent
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import fft, optimize
+from scipy import fft
 
 from trialwise.statistics.harmonics import FEWEST_CYCLES, Candidate, design, extended, visible, waves
 from trialwise.statistics.surrogates import calibrated_correlation, in_blocks, residuals
@@ -155,7 +155,9 @@ def _refined(grid: TimeGrid, residual: Floats, hertz: float) -> float:
         columns, _ = np.linalg.qr(waves(grid.times, Candidate(1 / frequency, 1)))
         return -float(np.sum((residual @ columns) ** 2))
 
-    best = optimize.minimize_scalar(
+    from scipy.optimize import minimize_scalar
+
+    best = minimize_scalar(
         unexplained,
         bounds=(max(hertz - reach, hertz / 2), hertz + reach),
         method="bounded",

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from scipy import signal, special, stats
+from scipy.special import ndtri
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,8 +27,10 @@ BLOCK_CELLS = 1 << 20
 
 def normal_scores(values: Floats) -> Floats:
     """Rank-normal scores (Blom 1958): any distribution becomes normal, outliers too; ties share a score."""
-    ranks = stats.rankdata(values)
-    return np.asarray(special.ndtri((ranks - 0.375) / (ranks.size + 0.25)))
+    from scipy.stats import rankdata  # half a second that only those who ask for seasons wait for
+
+    ranks = rankdata(values)
+    return np.asarray(ndtri((ranks - 0.375) / (ranks.size + 0.25)))
 
 
 def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Floats:
@@ -54,9 +56,11 @@ def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Gen
 
 
 def _coloured(white: Floats, correlation: float) -> Floats:
+    from scipy.signal import lfilter
+
     scaled = white * np.sqrt(1 - correlation**2)
     scaled[:, 0] = white[:, 0]
-    return cast("Floats", signal.lfilter([1.0], [1.0, -correlation], scaled, axis=1))
+    return cast("Floats", lfilter([1.0], [1.0, -correlation], scaled, axis=1))
 
 
 def in_blocks(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Iterator[Floats]:
