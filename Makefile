@@ -38,3 +38,18 @@ check-python: setup
 	$(BIN)/pytest -n 2
 
 test: lint check-rust check-python
+
+demo: setup
+	$(BIN)/trialwise run examples/compressors/experiment.toml --dir demo/compressors
+	$(BIN)/trialwise analyze demo/compressors
+	$(BIN)/trialwise report demo/compressors --out demo/compressors.html
+
+bench: setup
+	for bench in benches/*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
+
+soak: setup
+	cargo test --release --workspace --locked -- --ignored
+	$(BIN)/pytest -n 2 -m soak
+
+clean:
+	rm -rf .venv target demo

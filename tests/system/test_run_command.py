@@ -145,6 +145,20 @@ def test_an_event_descriptor_abandons_the_run():
     assert result.wall_ns < 20e9
 
 
+def test_a_caller_without_standard_descriptors_may_run_programs():
+    program = (
+        "import os, sys\n"
+        "from trialwise._core import run_command\n"
+        "os.closerange(0, 10)\n"
+        "for _ in range(3):\n"
+        "    argv = ['sh', '-c', 'echo out; echo error >&2']\n"
+        "    result = run_command(argv, environment=os.environ, working_directory='/')\n"
+        "    assert (result.stdout, result.stderr) == (b'out\\n', b'error\\n')\n"
+        "os._exit(7)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 7
+
+
 @pytest.mark.parametrize(
     "script", ["echo $$ > pid; exec sleep 60", "setsid sh -c 'echo $$ > pid; exec sleep 60'"]
 )

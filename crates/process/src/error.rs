@@ -49,7 +49,7 @@ pub enum Error {
         source: io::Error,
     },
     /// No such program.
-    #[error("no program {program:?} {place}")]
+    #[error("there is no program {program:?} {place}")]
     NoSuchProgram {
         /// The name as given.
         program: OsString,

@@ -20,7 +20,10 @@ pub(crate) fn find(command: &Command, directory: &OwnedFd) -> Result<CString, Er
         return Err(Error::ZeroByte { part: "argument", text: program.clone() });
     }
     if program.as_bytes().contains(&b'/') {
-        return candidate(b"", program, directory).map_err(|source| refusal(program, source, "there"));
+        return candidate(b"", program, directory).map_err(|source| {
+            let from = command.working_directory.display();
+            refusal(program, source, &format!("(from the working directory {from})"))
+        });
     }
     let path =
         command.environment.iter().rev().find(|(name, _)| name == "PATH").map(|(_, value)| value.as_bytes());

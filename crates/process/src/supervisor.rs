@@ -153,15 +153,16 @@ impl Running {
         Ok(ready > 0 && watched[0].revents != 0)
     }
 
-    /// Empties the pipes; whether so little was in them that they can be left alone for a while.
+    /// Empties the pipes; whether something was in them, and so little that they can be left alone for a while.
     fn drain(&mut self) -> Result<bool, Error> {
-        let mut little = true;
+        let (mut some, mut much) = (false, false);
         for capture in &mut self.captures {
             let taken =
                 capture.drain().map_err(|source| Error::System { attempt: "taking in output", source })?;
-            little &= taken < capture.pipe_size as u64 / 8;
+            some |= taken > 0;
+            much |= taken >= capture.pipe_size as u64 / 8;
         }
-        Ok(little)
+        Ok(some && !much)
     }
 
     fn read_report(&self) -> Result<Report, Error> {
@@ -194,10 +195,12 @@ impl Running {
 
 /// Where the supervisor can be executed: a file in memory, made once.
 fn executable() -> Result<&'static CString, Error> {
-    static PATH: OnceLock<(CString, File)> = OnceLock::new();
+    static PATH: OnceLock<(CString, OwnedFd)> = OnceLock::new();
     if PATH.get().is_none() {
         let file =
             memory_file().map_err(|source| Error::System { attempt: "laying out the supervisor", source })?;
+        // The child's own descriptors must not cover it.
+        let file = descriptor::of_file(file)?;
         // A loser of this race closes its file again.
         let _ = PATH.set((proc_path(file.as_raw_fd()), file));
     }

@@ -325,6 +325,26 @@ fn signals_that_interrupt_the_caller_change_nothing() {
 }
 
 #[test]
+fn the_caller_sleeps_while_a_program_is_silent_and_seldom_wakes_for_lines() {
+    let switches = || {
+        // SAFETY: all-zero is a valid `rusage`, which the call fills.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        // SAFETY: `usage` is ours.
+        assert_eq!(unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) }, 0);
+        usage.ru_nvcsw
+    };
+    let before = switches();
+    run(&command(&["sleep", "0.5"])).unwrap();
+    let silent = switches() - before;
+    assert!(silent < 30, "{silent} wakes in half a second of silence");
+    let before = switches();
+    let chatty = run(&shell("i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i+1)); done")).unwrap();
+    let woken = switches() - before;
+    assert_eq!(chatty.stdout.total, 108_890);
+    assert!(woken < 5_000, "{woken} wakes for 20000 lines in {:?}", chatty.wall);
+}
+
+#[test]
 fn runs_side_by_side_do_not_touch_each_other() {
     let one = |index: usize| {
         let outcome = run(&shell(&format!("setsid sleep 60 & sleep 0.0{index}; echo {index}"))).unwrap();

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, cast
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from trialwise.measurement.reported import Reported
 
 INDEX = re.compile(r"0|[1-9][0-9]*", re.ASCII)
+# parse_int: Python makes no integers of more than 4300 digits, and a float64 is what we want.
+DECODER = json.JSONDecoder(parse_int=float)
 
 
 def parse_pointer(pointer: str) -> tuple[str, ...]:
@@ -61,6 +64,10 @@ def read_json(reported: Reported, pointer: str, *, time: str | None = None) -> S
     try:
         documents = [(reported.where, _parse(text))]
         read = _read_document
+    except RecursionError as error:
+        raise TrialError(
+            f"{reported.where} is nested too deeply", hint="have the program write flat JSON"
+        ) from error
     except json.JSONDecodeError as error:
         documents = _parse_lines(reported, text, error)
         read = _read_lines
@@ -81,8 +88,7 @@ def _time_names(time: str) -> tuple[str, ...]:
 
 
 def _parse(text: str) -> object:
-    # parse_int: Python makes no integers of more than 4300 digits, and a float64 is what we want.
-    return json.loads(text, parse_int=float)
+    return DECODER.decode(text)
 
 
 def _parse_lines(reported: Reported, text: str, whole: json.JSONDecodeError) -> list[tuple[str, object]]:
@@ -111,19 +117,19 @@ def _not_json(reported: Reported, text: str, error: json.JSONDecodeError, line: 
 def _read_document(documents: list[tuple[str, object]], names: tuple[str, ...]) -> list[float]:
     [(where, document)] = documents
     found = _find(document, names, where)
-    place = _place(where, names)
     items = _members(found)
     if not isinstance(items, list):
-        return [_number(found, place)]
+        return [_number(found, where, names)]
     if not items:
         raise TrialError(
-            f"{place} is an empty array", hint="a trial without samples has failed: check the program"
+            f"{_place(where, names)} is an empty array",
+            hint="a trial without samples has failed: check the program",
         )
-    return [_number(item, place, index) for index, item in enumerate(items)]
+    return [_number(item, where, names, index) for index, item in enumerate(items)]
 
 
 def _read_lines(documents: list[tuple[str, object]], names: tuple[str, ...]) -> list[float]:
-    return [_number(_find(document, names, where), _place(where, names)) for where, document in documents]
+    return [_number(_find(document, names, where), where, names) for where, document in documents]
 
 
 def _place(where: str, names: tuple[str, ...]) -> str:
@@ -158,17 +164,16 @@ def _nothing_at(found: object, names: tuple[str, ...], where: str) -> TrialError
     return TrialError(f"{where} has nothing at '/{'/'.join(names)}'", hint=hint)
 
 
-def _number(found: object, place: str, index: int | None = None) -> float:
+def _number(found: object, where: str, names: tuple[str, ...], index: int | None = None) -> float:
+    if isinstance(found, float) and math.isfinite(found):
+        return found
+    place = _place(where, names) if index is None else f"{_place(where, names)}, item {index},"
     if isinstance(found, float):
-        return found if abs(found) < float("inf") else finite(found, str(found), _item(place, index))
+        return finite(found, str(found), place)
     raise TrialError(
-        f"{_item(place, index)} holds {_kind(found)}, which is not a number",
+        f"{place} holds {_kind(found)}, which is not a number",
         hint="point to a number, or to an array of nothing but numbers",
     )
-
-
-def _item(place: str, index: int | None) -> str:
-    return place if index is None else f"{place}, item {index},"
 
 
 def _kind(found: object) -> str:

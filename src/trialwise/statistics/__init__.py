@@ -5,11 +5,20 @@ default. Percentiles and confidences are in percent.
 """
 
 from trialwise.statistics.convergence import convergence
+from trialwise.statistics.correlogram import Correlogram
 from trialwise.statistics.independence import Independence, independence
 from trialwise.statistics.kpi import Kpi, kpi
 from trialwise.statistics.measures import measure_of
 from trialwise.statistics.metric import TrialMetric, trial_metric
 from trialwise.statistics.percentiles import CdfBand, PercentileInterval, cdf_band, percentile_interval
+from trialwise.statistics.runtime import (
+    PrefixCurve,
+    RuntimeCombined,
+    RuntimeNeeded,
+    combine_pilots,
+    runtime_needed,
+)
+from trialwise.statistics.seasonality import Period, Seasonality, recommended_span, seasonality
 from trialwise.statistics.sizing import samples_needed, series_needed
 from trialwise.statistics.slopes import TheilSen, theil_sen
 from trialwise.statistics.steadiness import Convergence
@@ -18,19 +27,29 @@ from trialwise.statistics.variability import Variability, variability
 __all__ = [
     "CdfBand",
     "Convergence",
+    "Correlogram",
     "Independence",
     "Kpi",
     "PercentileInterval",
+    "Period",
+    "PrefixCurve",
+    "RuntimeCombined",
+    "RuntimeNeeded",
+    "Seasonality",
     "TheilSen",
     "TrialMetric",
     "Variability",
     "cdf_band",
+    "combine_pilots",
     "convergence",
     "independence",
     "kpi",
     "measure_of",
     "percentile_interval",
+    "recommended_span",
+    "runtime_needed",
     "samples_needed",
+    "seasonality",
     "series_needed",
     "theil_sen",
     "trial_metric",

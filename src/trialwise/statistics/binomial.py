@@ -8,7 +8,6 @@ when the distribution has ties. Rank 0 stands for minus infinity, rank n + 1 for
 from __future__ import annotations
 
 from fractions import Fraction
-from math import comb
 
 from scipy.special import betainc
 
@@ -43,12 +42,17 @@ def _exact_miss(n: int, low: int, high: int, p: Fraction) -> Fraction:
 
 
 def _exact_at_most(n: int, k: int, p: Fraction) -> Fraction:
-    """P(Bin(n, p) <= k) in whole numbers."""
+    """P(Bin(n, p) <= k), each term from the one before in whole numbers."""
+    if k < 0:
+        return Fraction(0)
     if 2 * k > n:
         return 1 - _exact_at_most(n, n - k - 1, 1 - p)
     success, failure = p.numerator, p.denominator - p.numerator
-    ways = sum(comb(n, j) * success**j * failure ** (n - j) for j in range(k + 1))
-    return Fraction(ways, p.denominator**n)
+    total = term = failure**n
+    for j in range(k):
+        term = term * ((n - j) * success) // ((j + 1) * failure)
+        total += term
+    return Fraction(total, p.denominator**n)
 
 
 def lower_rank(n: int, p: Fraction, level: Fraction) -> int | None:

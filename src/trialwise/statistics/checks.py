@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import lru_cache
+from operator import index
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 Array: TypeAlias = NDArray[np.float64]
+Indices: TypeAlias = NDArray[np.int64]
 Method: TypeAlias = Literal["default", "paper"]
 Bound: TypeAlias = Literal["lower", "upper", "both"]
 Limits: TypeAlias = tuple[float, float] | None
@@ -48,7 +50,7 @@ def _as_doubles(values: ArrayLike, name: str) -> Array:
         raise ValueError(f"{name} holds {raw.dtype}, not numbers")
     try:
         with np.errstate(over="ignore"):
-            return np.ascontiguousarray(raw, dtype=np.float64)
+            return np.asarray(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
             f"{name} holds something that is no number within the range of a double: {error}"
@@ -85,9 +87,13 @@ def as_robustness(value: int) -> int:
     ValueError
         It is negative or no whole number.
     """
-    if isinstance(value, bool) or int(value) != value or value < 0:
+    try:
+        number = index(value)
+    except TypeError:
+        number = -1
+    if number < 0:
         raise ValueError(f"robustness is {value!r}; a whole number from 0 is wanted")
-    return int(value)
+    return number
 
 
 def as_limits(limits: Limits) -> Limits:
@@ -100,14 +106,14 @@ def as_limits(limits: Limits) -> Limits:
     """
     if limits is None:
         return None
-    low, high = as_values(limits, "limits", minimum=2).tolist() if len(limits) == 2 else (0.0, 0.0)
-    if not low < high:
+    pair = as_values(limits, "limits").tolist()
+    if len(pair) != 2 or not pair[0] < pair[1]:
         raise ValueError(f"limits are {limits!r}; two numbers are wanted, the lower first")
-    return low, high
+    return pair[0], pair[1]
 
 
-def as_times(times: ArrayLike | None, count: int) -> Array:
-    """One time for each value, never descending; 0, 1, 2 … when none are given.
+def as_times(times: ArrayLike | None, count: int) -> Array | None:
+    """Check that there is one time for each value, never descending; None when none are given.
 
     Raises
     ------
@@ -115,7 +121,7 @@ def as_times(times: ArrayLike | None, count: int) -> Array:
         Their number differs from `count`, or one is earlier than the one before.
     """
     if times is None:
-        return np.arange(count, dtype=np.float64)
+        return None
     array = as_values(times, "times")
     if array.size != count:
         raise ValueError(f"there are {array.size} times for {count} values")
@@ -125,6 +131,11 @@ def as_times(times: ArrayLike | None, count: int) -> Array:
             f"times[{int(descending[0]) + 1}] is earlier than the time before it; sort by time first"
         )
     return array
+
+
+def times_at(times: Array | None, places: Indices) -> Array:
+    """Look the times of values up; 0, 1, 2 … when none are given."""
+    return places.astype(np.float64) if times is None else times[places]
 
 
 def one_of(value: str, name: str, allowed: tuple[str, ...], others: str = "") -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from trialwise.statistics.checks import (
     Array,
+    Indices,
     Limits,
     Method,
     as_limits,
@@ -19,6 +20,7 @@ from trialwise.statistics.checks import (
     as_tolerance,
     as_values,
     known_keys,
+    times_at,
 )
 from trialwise.statistics.scaling import extremes, is_constant, to_unit_range
 from trialwise.statistics.slopes import slope_interval
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from trialwise.statistics.measures import Indices
 
 _PAPER = "TriScale 4.5: Theil-Sen slope and Sen interval, times and values scaled to [-1, 1]"
 _WINDOWS = 100
@@ -87,7 +88,8 @@ def convergence(
     moments = as_times(times, array.size)
     requirement = as_requirement(confidence, tolerance, limits, paper=paper)
     if paper:
-        return slope_test(array, moments, array.size, requirement)
+        places = np.arange(array.size, dtype=np.int64)
+        return slope_test(array, times_at(moments, places), array.size, requirement)
     return steadiness(array, moments, "mean", requirement)
 
 

@@ -205,7 +205,8 @@ def _product_variance(deviations: Array) -> float:
     triples = (2 * fourth - second**2) / (n * (n - 1) * (n - 2))
     quadruples = 3 * (second**2 - 2 * fourth) / (n * (n - 1) * (n - 2) * (n - 3))
     mean = -second / n
-    return (n - 1) * pairs + 2 * (n - 2) * triples + (n - 2) * (n - 3) * quadruples - mean**2
+    variance = (n - 1) * pairs + 2 * (n - 2) * triples + (n - 2) * (n - 3) * quadruples - mean**2
+    return max(variance, 1e-15 * second**2)  # one huge value among very many leaves nothing but rounding
 
 
 def _trend_p(values: Array) -> float:

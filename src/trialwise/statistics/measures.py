@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from trialwise import _core
-from trialwise.statistics.checks import Array, as_percent, as_values, one_of
+from trialwise.statistics.checks import Array, Indices, as_percent, as_values, one_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 Measure: TypeAlias = str | float
-Indices: TypeAlias = NDArray[np.int64]
 
 _NAMES = ("mean", "median", "min", "max")
 

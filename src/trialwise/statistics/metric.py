@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.statistics.checks import Array, Method, as_method, as_times, as_values
+from trialwise.statistics.checks import Array, Method, as_method, as_times, as_values, times_at
 from trialwise.statistics.convergence import paper_windows, requirement_from, scaled_by, slope_test
-from trialwise.statistics.measures import Measure, as_measure, measured, window_measures
+from trialwise.statistics.measures import Measure, as_measure, measured, overflow_scale, window_measures
 from trialwise.statistics.steadiness import Convergence, Requirement, steadiness, unjudged
 
 if TYPE_CHECKING:
@@ -95,7 +95,9 @@ def trial_metric(
     return _metric(measured(array[test.warmup :], reduction), reduction, array.size, test, used)
 
 
-def _paper_metric(samples: Array, times: Array, measure: Measure, requirement: Requirement) -> TrialMetric:
+def _paper_metric(
+    samples: Array, times: Array | None, measure: Measure, requirement: Requirement
+) -> TrialMetric:
     starts, ends = paper_windows(samples.size)
     if starts.size == 0:
         test = unjudged(
@@ -103,9 +105,10 @@ def _paper_metric(samples: Array, times: Array, measure: Measure, requirement: R
         )
         return _metric(measured(samples, measure), measure, samples.size, test, "all samples")
     metrics = window_measures(samples, starts, ends, measure)
-    test = slope_test(metrics, times[starts], samples.size, scaled_by(requirement, samples))
+    test = slope_test(metrics, times_at(times, starts), samples.size, scaled_by(requirement, samples))
     if test.converged:
-        middle = float(np.median(metrics / 4)) * 4
+        scale = overflow_scale(metrics)
+        middle = float(np.median(metrics * scale)) / scale
         return _metric(middle, measure, samples.size, test, "median of the windows' measures")
     return _metric(measured(samples, measure), measure, samples.size, test, "all samples")
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from trialwise.statistics.checks import Array, Limits, percent
-from trialwise.statistics.measures import Indices, Measure, percentile_of, window_measures
+from trialwise.statistics.checks import Array, Indices, Limits, percent, times_at
+from trialwise.statistics.measures import Measure, percentile_of, window_measures
 from trialwise.statistics.scaling import centred, is_constant
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class _Drift:
         return self.high < -tolerance or self.low > tolerance
 
 
-def steadiness(values: Array, times: Array, measure: Measure, requirement: Requirement) -> Convergence:
+def steadiness(values: Array, times: Array | None, measure: Measure, requirement: Requirement) -> Convergence:
     """Test by equivalence that the drift of a measure over a run is small.
 
     Twenty batches, a least-squares line through their measures, and the interval of the total drift at 2C-1
@@ -127,7 +127,7 @@ def _drift(values: Array, offset: int, measure: Measure, requirement: Requiremen
     limits = requirement.limits
     reference = abs(percentile_of(batches, 0.5)) if limits is None else limits[1] / 2 - limits[0] / 2
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        shares = batches / reference
+        shares = np.zeros(count) if is_constant(batches) else batches / reference
     if not (np.abs(shares) < _LARGEST).all():
         return None
     total, low, high, correlation, variance = _line(shares, float(requirement.level))
@@ -170,7 +170,7 @@ def warmup_end(values: Array) -> int | None:
     count = values.size // _GROUP
     if count < 4:
         return None
-    means = centred(values)[: count * _GROUP].reshape(count, _GROUP).mean(axis=1)
+    means = centred(_group_means(values[: count * _GROUP]))
     left = np.arange(count, 0, -1)
     sums = np.cumsum(means[::-1])[::-1]
     squares = np.cumsum((means**2)[::-1])[::-1]
@@ -179,8 +179,14 @@ def warmup_end(values: Array) -> int | None:
     return None if best == furthest else best * _GROUP
 
 
+def _group_means(values: Array) -> Array:
+    """Average groups of five, to one half so that no sum overflows."""
+    share = values * (0.5 / _GROUP)
+    return sum((share[place::_GROUP] for place in range(1, _GROUP)), share[::_GROUP])
+
+
 def _judged(
-    values: Array, times: Array, drift: _Drift, cut: int, requirement: Requirement, measure: Measure
+    values: Array, times: Array | None, drift: _Drift, cut: int, requirement: Requirement, measure: Measure
 ) -> Convergence:
     steady, beyond = drift.within(requirement.tolerance), drift.beyond(requirement.tolerance)
     verdict: Verdict = "steady" if steady else "drifting" if beyond else "inconclusive"
@@ -195,7 +201,7 @@ def _judged(
         verdict=verdict,
         warmup=cut,
         batches=tuple(drift.batches.tolist()),
-        batch_starts=tuple(times[drift.starts].tolist()),
+        batch_starts=tuple(times_at(times, drift.starts).tolist()),
         length_needed=needed,
         note=_few_in_batch(measure, values.size - cut),
     )
@@ -212,9 +218,7 @@ def _reason(verdict: Verdict, drift: _Drift, requirement: Requirement, needed: i
         return ""
     tolerance = percent(requirement.tolerance)
     if verdict == "drifting":
-        return (
-            f"the measure drifts by {percent(drift.total)}, beyond {tolerance}; run longer and cut the start"
-        )
+        return f"the measure drifts by {100 * drift.total:.3g} %, beyond {tolerance}; run longer and cut the start"
     return f"too noisy to tell a drift of {tolerance}; about {needed} samples would decide for a steady run"
 
 

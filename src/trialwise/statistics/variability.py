@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -96,7 +97,8 @@ def variability(
     Raises
     ------
     ValueError
-        The values are none, not finite, masked or not one-dimensional, or an option is out of range.
+        The values are none, not finite, masked or not one-dimensional, an option is out of range, or the
+        score is beyond the largest double.
     """
     array = as_values(values)
     share, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
@@ -106,6 +108,8 @@ def variability(
     low_rank, high_rank = lower_rank(array.size, p, each), upper_rank(array.size, 1 - p, each)
     low, high = at_ranks(array, low_rank, high_rank)
     score = None if low is None or high is None else high - low
+    if score == inf:
+        raise ValueError("the score is beyond the largest double; rescale the values")
     middle = abs(percentile_of(array, 0.5))
     wanted = series_needed(percentile, confidence)
     return Variability(

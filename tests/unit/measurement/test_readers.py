@@ -135,6 +135,7 @@ class TestJson:
             ('{"rate": 1}\n{rate}\n', "/rate", ["not JSON", "line 2", "{rate}"]),
             ("Rate is 5\n", "/rate", ["not JSON", "'Rate is 5'"]),
             (b"\x89PNG\r\n\x1a\n\0\0", "/rate", ["not text", "PNG"]),
+            ("[" * 200_000, "/rate", ["nested too deeply"]),
             ('{"rate": true}', "/rate", ["true", "not a number"]),
             ('{"rate": null}', "/rate", ["null"]),
             ('{"rate": "5"}', "/rate", ["the text '5'"]),

@@ -1,0 +1,179 @@
+"""Regression on periods with harmonics, and the test of periods that were named before looking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trialwise.statistics.surrogates import calibrated_correlation, in_blocks, residuals
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from trialwise.statistics.timegrid import Floats, TimeGrid
+
+FEWEST_CYCLES = 1.9
+DAY = 86_400.0
+WEEK = 7 * DAY
+NAMED = {"minute": 60.0, "hour": 3600.0, "day": DAY, "week": WEEK, "year": 365.25 * DAY}
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A period and how many of its harmonics go into a regression."""
+
+    seconds: float
+    harmonics: int
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateTest:
+    """What a test of one candidate found: the partial R² and its p-value among surrogates, not corrected."""
+
+    candidate: Candidate
+    strength: float
+    p_value: float
+
+
+# METHODS: six harmonics of the day, three of the week (the seventh is the day).
+HUMAN = (Candidate(DAY, 6), Candidate(WEEK, 3))
+
+
+def visible(candidate: Candidate, grid: TimeGrid) -> Candidate | None:
+    """Give the candidate the harmonics that the data can carry, or None where they cannot show it at all.
+
+    A period shows with 1.9 cycles or more, harmonics while they stay below the Nyquist frequency of the
+    median spacing, and at least three values for each coefficient.
+    """
+    below_nyquist = int(np.ceil(candidate.seconds / (2 * grid.spacing))) - 1
+    affordable = grid.index.size // 6 - 1
+    harmonics = min(candidate.harmonics, below_nyquist, affordable)
+    if grid.duration + grid.spacing < FEWEST_CYCLES * candidate.seconds or harmonics < 1:
+        return None
+    return Candidate(candidate.seconds, harmonics)
+
+
+def waves(times: Floats, candidate: Candidate) -> Floats:
+    """Sine and cosine columns, shape (n, 2 harmonics)."""
+    angles = 2 * np.pi * np.outer(times, np.arange(1, candidate.harmonics + 1)) / candidate.seconds
+    return np.hstack([np.cos(angles), np.sin(angles)])
+
+
+def trend(times: Floats) -> Floats:
+    """Make a constant and a line, shape (n, 2)."""
+    return np.column_stack([np.ones(times.size), times / times[-1] - 0.5])
+
+
+def orthonormal(columns: Floats, beside: Floats | None = None) -> Floats:
+    """Make an orthonormal basis of what `columns` add to the orthonormal columns `beside`."""
+    if beside is not None:
+        columns = residuals(columns.T, beside).T
+    left, sizes, _ = np.linalg.svd(columns, full_matrices=False)
+    # Columns that sampling makes indistinguishable (a day, seen once a day) add nothing.
+    return left[:, sizes > 1e-6 * np.sqrt(columns.shape[0])]
+
+
+def extended(basis: Floats, times: Floats, candidate: Candidate) -> Floats:
+    """Add a candidate to an orthonormal basis."""
+    return np.hstack([basis, orthonormal(waves(times, candidate), basis)])
+
+
+def design(times: Floats, candidates: Sequence[Candidate]) -> Floats:
+    """Make an orthonormal basis of trend and candidates."""
+    basis = orthonormal(trend(times))
+    for candidate in candidates:
+        basis = extended(basis, times, candidate)
+    return basis
+
+
+def partial_strength(rows: Floats, others: Floats, extra: Floats) -> Floats:
+    """Partial R²: the share of what `others` leave unexplained that `extra` explains, for each row."""
+    left = residuals(rows, others)
+    unexplained = np.sum(left**2, axis=-1)
+    explained = np.sum((left @ extra) ** 2, axis=-1)
+    return np.asarray(explained / np.where(unexplained > 0, unexplained, 1.0))
+
+
+def strengths(times: Floats, scores: Floats, candidates: Sequence[Candidate]) -> list[float]:
+    """Partial R² of each candidate beside all others, from the normal equations of all together."""
+    blocks = [trend(times), *(waves(times, candidate) for candidate in candidates)]
+    owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
+    columns = np.hstack(blocks)
+    products, target = columns.T @ columns, columns.T @ scores
+
+    def unexplained(kept: npt.NDArray[np.bool_]) -> float:
+        solution = np.linalg.lstsq(products[np.ix_(kept, kept)], target[kept], rcond=1e-10)[0]
+        return float(scores @ scores - target[kept] @ solution)
+
+    everything = unexplained(owner >= 0)
+    without = [unexplained(owner != one) for one in range(1, len(blocks))]
+    return [1 - everything / rest if rest > 0 else 0.0 for rest in without]
+
+
+def _split(times: Floats, candidates: Sequence[Candidate], one: int) -> tuple[Floats, Floats]:
+    others = design(times, [candidate for at, candidate in enumerate(candidates) if at != one])
+    return others, orthonormal(waves(times, candidates[one]), others)
+
+
+def assess_candidates(
+    grid: TimeGrid,
+    scores: Floats,
+    candidates: Sequence[Candidate],
+    *,
+    surrogates: int,
+    seed: np.random.SeedSequence,
+) -> list[CandidateTest]:
+    """Test periods named beforehand against red noise at the same times.
+
+    Parameters
+    ----------
+    grid
+        Where the scores are.
+    scores
+        Rank-normal scores of the values.
+    candidates
+        Those that are `visible`. One that adds nothing to the others at these times is left out.
+    surrogates
+        How many; the smallest possible p-value is 1/(surrogates + 1).
+    seed
+        Of the calibration and the surrogates.
+    """
+    calibration, drawing = seed.spawn(2)
+    basis = design(grid.times, candidates)
+    correlation = calibrated_correlation(grid, residuals(scores, basis), basis, calibration)
+    splits = [_split(grid.times, candidates, one) for one in range(len(candidates))]
+    splits = {one: split for one, split in zip(candidates, splits, strict=True) if split[1].shape[1]}
+    rng = np.random.Generator(np.random.PCG64DXSM(drawing))
+    observed = np.array([partial_strength(scores, *split) for split in splits.values()])
+    beaten = np.zeros(observed.size, dtype=np.int64)
+    for rows in in_blocks(grid, correlation, surrogates, rng):
+        drawn = np.array([partial_strength(rows, *split) for split in splits.values()])
+        beaten += np.sum(drawn >= observed[:, None], axis=1)
+    p_values = (1 + beaten) / (1 + surrogates)
+    return [
+        CandidateTest(candidate, float(strength), float(p_value))
+        for candidate, strength, p_value in zip(splits, observed, p_values, strict=True)
+    ]
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values corrected for their number (Holm 1979)."""
+    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
+    corrected = [0.0] * len(p_values)
+    reached = 0.0
+    for rank, at in enumerate(order):
+        reached = max(reached, (len(p_values) - rank) * p_values[at])
+        corrected[at] = min(1.0, reached)
+    return corrected
+
+
+def name_of(seconds: float, resolution: float) -> str | None:
+    """Name a period whose frequency is known to within `resolution` (in hertz) as people do, if they do."""
+    for name, known in NAMED.items():
+        if abs(1 / seconds - 1 / known) <= min(resolution, 0.05 / known):
+            return name
+    return None

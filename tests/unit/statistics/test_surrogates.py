@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trialwise.statistics.harmonics import DAY, WEEK, Candidate, design, holm, name_of, strengths, visible
+from trialwise.statistics.spectrum import _frequencies, power
+from trialwise.statistics.surrogates import (
+    calibrated_correlation,
+    in_blocks,
+    neighbour_correlation,
+    normal_scores,
+    red_noise,
+    residuals,
+)
+from trialwise.statistics.timegrid import TimeGrid
+
+
+def generator(seed):
+    return np.random.Generator(np.random.PCG64DXSM(seed))
+
+
+def two_hourly(days, kept=1.0, seed=0):
+    present = generator(seed).random(int(days * 12)) < kept
+    present[[0, -1]] = True
+    index = np.flatnonzero(present)
+    return TimeGrid(7200.0, index, np.zeros(index.size), regular=True)
+
+
+@pytest.mark.parametrize("rho", [-0.5, 0.0, 0.6, 0.95])
+def test_red_noise_has_the_correlation_of_its_gaps(rho):
+    grid = TimeGrid(1.0, np.array([0, 1, 2, 5, 9]), np.zeros(5), regular=True)
+    rows = red_noise(grid, rho, 40_000, generator(1))
+    gaps = np.abs(np.subtract.outer(grid.index, grid.index))
+    np.testing.assert_allclose(np.cov(rows.T), rho ** gaps.astype(float), atol=0.03)
+
+
+def test_blocks_are_the_same_noise_as_one_draw():
+    grid = two_hourly(28, 0.8)
+    blocks = np.concatenate(list(in_blocks(grid, 0.5, 9000, generator(2))))
+    np.testing.assert_array_equal(blocks, red_noise(grid, 0.5, 9000, generator(2)))
+
+
+@pytest.mark.parametrize("rho", [-0.3, 0.0, 0.5, 0.9, 0.97])
+def test_calibration_undoes_what_the_regression_takes(rho):
+    grid = two_hourly(28, 0.8)
+    basis = design(grid.times, [Candidate(DAY, 5), Candidate(WEEK, 3)])
+    left = residuals(red_noise(grid, rho, 200, generator(3)), basis)
+    seed = np.random.SeedSequence(4)
+    found = [calibrated_correlation(grid, row, basis, seed) for row in left[:60]]
+    assert np.median(found) == pytest.approx(rho, abs=0.03)
+    if rho >= 0.9:
+        assert np.median(neighbour_correlation(left)) < rho - 0.03  # what it would be without calibration
+
+
+def test_normal_scores_depend_on_ranks_only():
+    values = generator(5).normal(size=200)
+    np.testing.assert_allclose(normal_scores(np.exp(values * 50)), normal_scores(values))
+    assert np.std(normal_scores(values)) == pytest.approx(1, abs=0.02)
+
+
+def test_partial_strength_is_the_share_that_a_reference_regression_gives():
+    rng = generator(6)
+    grid = two_hourly(21, 0.7, seed=6)
+    t, scores = grid.times, rng.normal(size=grid.index.size)
+    scores += np.sin(2 * np.pi * t / DAY)
+    candidates = [Candidate(DAY, 2), Candidate(WEEK, 1)]
+
+    def unexplained(*periods):
+        columns = [np.ones_like(t), t / t[-1]]
+        columns += [wave(2 * np.pi * t / period) for period in periods for wave in (np.cos, np.sin)]
+        return np.linalg.lstsq(np.column_stack(columns), scores)[1][0]
+
+    everything = unexplained(DAY, DAY / 2, WEEK)
+    expected = [1 - everything / unexplained(WEEK), 1 - everything / unexplained(DAY, DAY / 2)]
+    np.testing.assert_allclose(strengths(t, scores, candidates), expected, rtol=1e-9)
+
+
+def test_power_is_the_lomb_scargle_periodogram_without_gaps():
+    signal = pytest.importorskip("scipy.signal")
+    grid = TimeGrid(0.5, np.arange(200), np.zeros(200), regular=True)
+    values = generator(7).normal(size=200)
+    values -= values.mean()
+    frequencies = _frequencies(grid)
+    at = np.arange(4, 396, 4) - frequencies.first
+    at = at[at >= 0]
+    hertz = (at + frequencies.first) / (frequencies.length * grid.cell)
+    assert frequencies.length == 800
+    reference = signal.lombscargle(grid.times, values, 2 * np.pi * hertz)
+    np.testing.assert_allclose(
+        power(grid, values[None, :], frequencies)[0, at], 200 * reference, rtol=1e-3, atol=1e-3
+    )
+
+
+@pytest.mark.parametrize(
+    ("days", "seconds", "harmonics"),
+    [(28, DAY, 5), (1.5, DAY, None), (2, DAY, 3), (13, WEEK, None), (14, WEEK, 3)],
+)
+def test_what_can_be_seen(days, seconds, harmonics):
+    found = visible(Candidate(seconds, 6 if seconds == DAY else 3), two_hourly(days))
+    assert (found and found.harmonics) == harmonics
+
+
+def test_a_day_cannot_be_seen_in_daily_data():
+    assert visible(Candidate(DAY, 6), TimeGrid(DAY, np.arange(100), np.zeros(100), regular=True)) is None
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [([], []), ([0.03], [0.03]), ([0.04, 0.01, 0.03], [0.06, 0.03, 0.06]), ([0.5, 0.6], [1.0, 1.0])],
+)
+def test_holm(given, expected):
+    assert holm(given) == pytest.approx(expected)
+
+
+def test_names_need_the_resolution():
+    assert name_of(DAY * 1.01, 0.02 / DAY) == "day"
+    assert name_of(DAY * 1.01, 0.001 / DAY) is None
+    assert name_of(DAY * 1.2, 1 / DAY) is None

@@ -1,0 +1,68 @@
+"""Who may import whom among the crates, and what the sans-IO crates may not call (the Python side is import-linter's)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+ALLOWED = {
+    "units": set[str](),
+    "kernels": set[str](),
+    "process": set[str](),
+    "link": {"units"},
+    "congestion": {"units"},
+    "simulator": {"units", "link", "congestion"},
+    "emulator": {"units", "link"},
+    "transport": {"units", "congestion"},
+    "streams": {"units"},
+    "collector": {"units", "streams"},
+}
+"""Siblings that each crate may depend on; `python` may depend on all, and nobody on `python`."""
+SANS_IO = ("units", "link", "congestion", "simulator")
+FORBIDDEN = {
+    "std::time::Instant::now",
+    "std::time::SystemTime::now",
+    "std::thread::spawn",
+    "std::thread::sleep",
+    "std::net::TcpStream::connect",
+    "std::net::TcpListener::bind",
+    "std::net::UdpSocket::bind",
+}
+
+
+@pytest.fixture(scope="module")
+def siblings() -> dict[str, set[str]]:
+    if shutil.which("cargo") is None:
+        pytest.skip("no cargo")
+    command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=True)
+    packages = json.loads(done.stdout)["packages"]
+    names = {package["name"] for package in packages}
+    return {
+        package["name"].removeprefix("trialwise-"): {
+            dependency["name"].removeprefix("trialwise-")
+            for dependency in package["dependencies"]
+            if dependency["name"] in names and dependency["kind"] != "dev"
+        }
+        for package in packages
+    }
+
+
+def test_crates_depend_only_on_those_below_them(siblings: dict[str, set[str]]) -> None:
+    for crate, found in siblings.items():
+        allowed = set(siblings) - {"python"} if crate == "python" else ALLOWED[crate]
+        assert found <= allowed, crate
+
+
+def test_the_sans_io_crates_forbid_clocks_sockets_and_threads() -> None:
+    for crate in SANS_IO:
+        if not (ROOT / "crates" / crate).is_dir():
+            continue
+        settings = tomllib.loads((ROOT / "crates" / crate / "clippy.toml").read_text())
+        assert {entry["path"] for entry in settings["disallowed-methods"]} >= FORBIDDEN, crate
