@@ -166,7 +166,7 @@ def failure_table(analysis: Analysis) -> Table | None:
     """The attempts that gave no result; None where all did."""
     rows = tuple(
         (
-            f"{found.number} (attempt {found.attempt})",
+            str(found.number) if found.attempt == 1 else f"{found.number} (attempt {found.attempt})",
             Term(found.treatment),
             found.series,
             str(found.round),
