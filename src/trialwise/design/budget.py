@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from trialwise.design.advice import LEAST_CONFIDENCE
 from trialwise.design.sizing import Need, Sizing, rounds_needed
 from trialwise.design.timing import TrialTimes, total_seconds
 from trialwise.experiment.model import Experiment, Kpi, Variability
+from trialwise.experiment.quantity import duration_text
 from trialwise.statistics import series_needed
 
 
@@ -23,7 +26,9 @@ class Fit:
 
     metric: str
     objective: Kpi | Variability
+    text: str
     amount: int
+    unit: Literal["rounds", "series"]
     fits: bool
     largest_confidence: float | None = None
     most_extreme_percentile: float | None = None
@@ -97,7 +102,7 @@ def _whole_times(amount: float, part: float) -> int:
 def _kpi_fit(need: Need, rounds: int, experiment: Experiment) -> Fit:
     kpi, robustness = need.objective, experiment.design.robustness
     if need.amount <= rounds or not isinstance(kpi, Kpi):
-        return Fit(need.metric, kpi, need.amount, fits=True)
+        return _fit(need, fits=True)
 
     def fits(percentile: float, confidence: float) -> bool:
         return rounds_needed(Kpi(percentile, confidence, kpi.bound), robustness) <= rounds
@@ -108,7 +113,7 @@ def _kpi_fit(need: Need, rounds: int, experiment: Experiment) -> Fit:
 def _score_fit(need: Need, series: int, experiment: Experiment) -> Fit:
     score, robustness = need.objective, experiment.design.robustness
     if need.amount <= series:
-        return Fit(need.metric, score, need.amount, fits=True)
+        return _fit(need, fits=True)
 
     def fits(percentile: float, confidence: float) -> bool:
         return series_needed(percentile, confidence, robustness=robustness) <= series
@@ -118,14 +123,19 @@ def _score_fit(need: Need, series: int, experiment: Experiment) -> Fit:
 
 def _nearest_fit(need: Need, fits: Callable[[float, float], bool], *, upwards: bool) -> Fit:
     wanted = need.objective
-    confidence = _largest(lambda level: fits(wanted.percentile, level), 50.0, wanted.confidence)
+    confidence = _largest(lambda level: fits(wanted.percentile, level), LEAST_CONFIDENCE, wanted.confidence)
     extreme = wanted.percentile if upwards else 100 - wanted.percentile
     percentile = _largest(
         lambda value: fits(value if upwards else 100 - value, wanted.confidence), 50.0, extreme
     )
     if percentile is not None and not upwards:
         percentile = round(100 - percentile, 1)
-    return Fit(need.metric, wanted, need.amount, False, confidence, percentile)
+    return _fit(need, fits=False, confidence=confidence, percentile=percentile)
+
+
+def _fit(need: Need, *, fits: bool, confidence: float | None = None, percentile: float | None = None) -> Fit:
+    unit = "rounds" if isinstance(need.objective, Kpi) else "series"
+    return Fit(need.metric, need.objective, need.text, need.amount, unit, fits, confidence, percentile)
 
 
 def _largest(fits: Callable[[float], bool], low: float, high: float) -> float | None:
@@ -147,8 +157,6 @@ def _changes(experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds:
     yield from _fewer_series(experiment, sizing, times, seconds)
     yield from _fewer_treatments(experiment, sizing, times, seconds)
     yield from _shorter(experiment, sizing, times, seconds)
-    needed = total_seconds(experiment, sizing, times)
-    yield Change("have more time", sizing.rounds, sizing.series, needed)
 
 
 def _fewer_rounds(
@@ -195,27 +203,14 @@ def _shorter(experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds:
     span = experiment.design.span
     if span is not None and sizing.series * span > seconds:
         yield Change(
-            f"have a span of {_time(seconds / sizing.series)}", sizing.rounds, sizing.series, seconds
+            f"have a span of {duration_text(seconds / sizing.series)}", sizing.rounds, sizing.series, seconds
         )
         return
     rounds = sizing.series * (sizing.rounds + experiment.design.warmup_trials)
     trial = (seconds / rounds - times.beside) / len(times.seconds)
     if trial > 0:
-        yield Change(f"have trials of {_time(trial)}", sizing.rounds, sizing.series, seconds)
-
-
-def _time(seconds: float) -> str:
-    from trialwise.experiment.quantity import duration_text
-
-    return duration_text(seconds)
+        yield Change(f"have trials of {duration_text(trial)}", sizing.rounds, sizing.series, seconds)
 
 
 def _named(needs: list[Need]) -> str:
-    return ", ".join(f"the {objective_text(need.objective)} of {need.metric}" for need in needs)
-
-
-def objective_text(objective: Kpi | Variability) -> str:
-    """An objective in words."""
-    if isinstance(objective, Kpi):
-        return f"{objective.confidence:g} % {objective.bound} bound on p{objective.percentile:g}"
-    return f"variability score (p{objective.percentile:g}, {objective.confidence:g} %)"
+    return ", ".join(f"the {need.text} of {need.metric}" for need in needs)

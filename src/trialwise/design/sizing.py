@@ -16,6 +16,14 @@ class Need:
     objective: Kpi | Variability
     amount: int
 
+    @property
+    def text(self) -> str:
+        """The objective in words."""
+        objective = self.objective
+        if isinstance(objective, Kpi):
+            return f"{objective.confidence:g} % {objective.bound} bound on p{objective.percentile:g}"
+        return f"variability score (p{objective.percentile:g}, {objective.confidence:g} %)"
+
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
