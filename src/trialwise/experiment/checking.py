@@ -20,6 +20,16 @@ _MISSING: Mapping[Key, str] = {
     ("metrics",): '[metrics.NAME] with a source, as in resource = "wall"',
 }
 
+_PLACES: Mapping[str, Key] = {
+    "[experiment]": ("experiment",),
+    "[trial]": ("trial",),
+    "[design]": ("design",),
+    "[reset]": ("reset",),
+    "kpi = { … }": ("metrics", "", "kpi"),
+    "convergence = { … }": ("metrics", "", "convergence"),
+    "[metrics.NAME]": ("metrics", ""),
+}
+
 
 def checked(table: Mapping[str, Any], problems: Problems) -> Document | None:
     """Check types, ranges and names of keys; note every problem, and return the document where there is none."""
@@ -61,8 +71,10 @@ def _note(item: ErrorDetails, table: Mapping[str, Any], problems: Problems) -> N
             problems.add(key, *_missing(key))
         case "value_error":
             problems.add(key, f"{item.get('ctx', {})['error']}; given: {shown(_value(key, table))}")
-        case _:
+        case _ if not problems.has(key):
             problems.add(key, *_mismatch(key, _value(key, table)))
+        case _:
+            pass
 
 
 def _key(location: Sequence[str | int], table: Mapping[str, Any]) -> Key:
@@ -99,11 +111,9 @@ def _note_name(key: Key, problems: Problems) -> None:
 def _unknown(key: Key) -> tuple[str, str | None]:
     name = str(key[-1])
     known = _keys_at(key[:-1])
-    elsewhere = [
-        section for section in ("experiment", "trial", "design", "reset") if name in _keys_at((section,))
-    ]
+    elsewhere = [word for word, place in _PLACES.items() if name in _keys_at(place)]
     if elsewhere and name not in known:
-        return f"unknown key; {name} belongs into [{elsewhere[0]}]", None
+        return f"unknown key; {name} belongs into {elsewhere[0]}", None
     meant = nearest(name, known)
     hint = f'; did you mean "{meant}"?' if meant else ";"
     return f"unknown key{hint} known here: {', '.join(known)}", None

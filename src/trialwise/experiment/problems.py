@@ -14,6 +14,7 @@ from trialwise.experiment.positions import Key
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST = 60
+_LONGEST_DECIMAL = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,10 @@ class Problems:
     def add(self, key: Key, text: str, hint: str | None = None) -> None:
         """Note a problem; the same one at the same key counts once."""
         self._found.setdefault((key, text), Problem(key, text, hint))
+
+    def has(self, key: Key) -> bool:
+        """Whether a problem was noted at this key."""
+        return any(noted == key for noted, _ in self._found)
 
     def raise_any(self) -> None:
         """Raise what was found, if anything, as one PlanError in the order of the file."""
@@ -65,7 +70,7 @@ def key_text(key: Key) -> str:
         if isinstance(part, int):
             text += f"[{part + 1}]"
         else:
-            text += ("." if text else "") + (part if _BARE.fullmatch(part) else json.dumps(part))
+            text += ("." if text else "") + (part if _BARE.fullmatch(part) else _quoted(part))
     return text
 
 
@@ -77,12 +82,18 @@ def shown(value: object) -> str:
         return "a list" if value else "an empty list"
     if isinstance(value, bool):
         return "true" if value else "false"
-    text = json.dumps(value, ensure_ascii=False) if isinstance(value, str) else _number(value)
+    text = _quoted(value) if isinstance(value, str) else _number(value)
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
+def _quoted(text: str) -> str:
+    """The text in quotes; with escapes where it holds what a terminal might take for a command."""
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
 def _number(value: object) -> str:
-    return hex(value) if isinstance(value, int) and abs(value) > 2**64 else str(value)
+    """A number; in hexadecimal where it has too many digits for Python to write them."""
+    return hex(value) if isinstance(value, int) and value.bit_length() > _LONGEST_DECIMAL else str(value)
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

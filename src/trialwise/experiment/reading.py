@@ -21,7 +21,6 @@ _PLACE = re.compile(r"^(.*) \(at (?:line (\d+), column (\d+)|end of document)\)$
 _OUR_WORDS = (
     (r"Cannot overwrite a value", "this key stands twice, or is a value and a table at once"),
     (r"Duplicate inline table key '(.*)'", r"the key \1 stands twice in this table"),
-    (r"Cannot declare \((.*)\) twice", r"the table [\1] stands twice"),
     (r"Cannot (?:mutate|redefine) .*|Cannot declare .*", "this table stands there already"),
     (r"Expected '=' after a key in a key/value pair", "a sign = is missing after the key"),
     (r"Expected newline or end of document after a statement", "something is left over at the end of the line"),
@@ -29,6 +28,7 @@ _OUR_WORDS = (
     (r"Invalid initial character for a key part", "not a key: letters, digits, _ and -, or anything in quotes"),
     (r"Unclosed (array|inline table)", r"the \1 is not closed"),
     (r"Unterminated string", "the text is not closed: a quotation mark is missing"),
+    (r"Illegal character '\\\\n'", "the text is not closed on this line: a quotation mark is missing"),
     (r"Illegal character '(.*)'", r"the character \1 may not stand here"),
     (r"Invalid date or datetime", "there is no such date or time"),
 )  # fmt: skip

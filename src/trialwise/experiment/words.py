@@ -58,8 +58,7 @@ def _of_type(schema: Schema, definitions: Schema) -> str:
         case "array":
             words = _list(schema, definitions)
         case "object":
-            keys = ", ".join(schema.get("properties", {}))
-            words = f"a table {{ {keys} }}" if keys else "a table of texts"
+            words = _table(schema)
         case _:
             words = "true / false"
     return words
@@ -72,6 +71,13 @@ def _list(schema: Schema, definitions: Schema) -> str:
     of = allowed(schema["items"], definitions)
     size = f" of {least} elements" if least == most else " with at least one element" if least else ""
     return f"a list{size}, each {of}"
+
+
+def _table(schema: Schema) -> str:
+    if keys := ", ".join(schema.get("properties", {})):
+        return f"a table {{ {keys} }}"
+    of = " of texts" if schema.get("additionalProperties") == {"type": "string"} else ""
+    return f"a table{of}" + (" with at least one entry" if schema.get("minProperties") else "")
 
 
 def _between(schema: Schema) -> str:
