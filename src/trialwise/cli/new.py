@@ -30,11 +30,14 @@ def new(
 
     Without options it holds a small experiment that runs as it is: Python's zlib at three levels.
 
-    Examples
-    --------
-        trialwise new
-        trialwise new gzip.toml --command 'gzip -{level} --keep --force data' --factor level=1,6,9
-        trialwise new net.toml --command 'iperf3 -c host -C {cca}' --factor cca=cubic,bbr --metric 'rate=([0-9.]+) Mbits/sec'
+    For example:
+
+    ```text
+    trialwise new
+    trialwise new sleep.toml --command 'sleep {time}' --factor time=0.1,0.2
+    trialwise new ping.toml --command 'ping -c {count} localhost' \\
+        --factor count=1,5 --metric 'rtt== [0-9.]+/([0-9.]+)/'
+    ```
 
     Parameters
     ----------

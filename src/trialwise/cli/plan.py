@@ -38,13 +38,15 @@ def plan(
     For each metric the smallest number of rounds and series that its objectives need, what decides, what is doubtful,
     the treatments, their order, and the time that all of it takes.
 
-    Examples
-    --------
-        trialwise plan experiment.toml
-        trialwise plan experiment.toml --order            # every trial
-        trialwise plan experiment.toml --pilot            # run each treatment once to see how long it takes
-        trialwise plan experiment.toml --budget 2h        # what fits into two hours, and what to change
-        trialwise plan compressors.results --budget 2h    # with the times of the trials that were run
+    For example:
+
+    ```text
+    trialwise plan experiment.toml
+    trialwise plan experiment.toml --order        # every trial
+    trialwise plan experiment.toml --pilot        # time each treatment once
+    trialwise plan experiment.toml --budget 2h    # what fits into two hours
+    trialwise plan x.results --budget 2h          # at the pace of its trials
+    ```
 
     Exit codes: 0 the plan was shown, whether it fits into the budget or not; 2 the experiment file is wrong; 4 a trial
     of the pilot failed.

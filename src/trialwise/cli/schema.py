@@ -22,10 +22,12 @@ def schema(format: Format = "experiment", /) -> int:  # noqa: A002 the word for 
 
     `experiment` is the experiment file, for editors; the others are what commands print with --json.
 
-    Examples
-    --------
-        trialwise schema > experiment.schema.json
-        trialwise schema plan
+    For example:
+
+    ```text
+    trialwise schema > experiment.schema.json
+    trialwise schema plan
+    ```
 
     Parameters
     ----------
