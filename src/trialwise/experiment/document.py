@@ -391,9 +391,13 @@ class Document(Section):
 
     experiment: ExperimentSection
     factors: dict[Name, FactorSection] = Field(
-        default_factory=dict, description="What is varied on purpose: factor = [levels], or a draw."
+        default_factory=dict,
+        description="What is varied on purpose: factor = [levels], or a draw.",
+        json_schema_extra={"additionalProperties": False},
     )
     trial: TrialSection
-    metrics: Annotated[dict[Name, MetricSection], Field(min_length=1)]
+    metrics: Annotated[
+        dict[Name, MetricSection], Field(min_length=1, json_schema_extra={"additionalProperties": False})
+    ]
     design: DesignSection = Field(default_factory=lambda: DesignSection.model_validate({}))
     reset: ResetSection | None = None

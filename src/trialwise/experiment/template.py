@@ -11,7 +11,7 @@ from trialwise.experiment.writing import toml_key, toml_value
 
 _EXAMPLE_COMMAND = '''["python3", "-c", """
 import argparse, pathlib, sys, time, zlib
-data = pathlib.Path(argparse.__file__).read_bytes() * 20
+data = pathlib.Path(argparse.__file__).read_bytes() * 5
 start = time.perf_counter()
 packed = zlib.compress(data, int(sys.argv[1]))
 seconds = time.perf_counter() - start
