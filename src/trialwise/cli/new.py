@@ -26,7 +26,7 @@ def new(
     factor: Annotated[list[str] | None, _Repeated] = None,
     metric: Annotated[list[str] | None, _Repeated] = None,
 ) -> int:
-    """Write an experiment file to start from.
+    r"""Write an experiment file to start from.
 
     Without options it holds a small experiment that runs as it is: Python's zlib at three levels.
 
@@ -35,7 +35,7 @@ def new(
     ```text
     trialwise new
     trialwise new sleep.toml --command 'sleep {time}' --factor time=0.1,0.2
-    trialwise new ping.toml --command 'ping -c {count} localhost' \\
+    trialwise new ping.toml --command 'ping -c {count} localhost' \
         --factor count=1,5 --metric 'rtt== [0-9.]+/([0-9.]+)/'
     ```
 

@@ -65,7 +65,9 @@ def test_order_shows_every_trial_of_the_json(capsys, file):
     assert len(document["trials"]) == document["trial_count"] == 2 * (1 + 3) * 2
     for trial in document["trials"]:
         assert re.search(
-            rf"^ +{trial['number']} .* {trial['seed']}  {re.escape(trial['treatment'])} \(size=", out, re.MULTILINE
+            rf"^ +{trial['number']} .* {trial['seed']}  {re.escape(trial['treatment'])} \(size=",
+            out,
+            re.MULTILINE,
         )
 
 
