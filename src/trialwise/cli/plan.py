@@ -16,9 +16,9 @@ from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summa
 from trialwise.design.timing import TrialTimes, stated_times
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import DrawnFactor, Experiment, Factor, Trial
+from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, seconds
 from trialwise.experiment.reading import read_experiment
-from trialwise.experiment.writing import write_experiment
 
 ROUNDS_SHOWN = 2
 TREATMENTS_SHOWN = 12
@@ -107,6 +107,7 @@ def _begun(directory: Path) -> tuple[Experiment, TrialTimes | None]:
 def _pilot(experiment: Experiment) -> TrialTimes:
     """Run one round of the experiment in a temporary directory."""
     from trialwise import study
+    from trialwise.experiment.writing import write_experiment
 
     with tempfile.TemporaryDirectory(prefix="trialwise-pilot-") as folder:
         file = Path(folder, "experiment.toml")
@@ -156,7 +157,7 @@ def _text(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) ->
         f"{_count(number, 'treatment')} = {_count(summary.series * summary.rounds * number, 'trial')}"
     )
     if summary.warmup_rounds:
-        yield f"and before each series {_count(summary.warmup_rounds, 'warm-up round')} that do not count"
+        yield f"and {_count(summary.warmup_rounds, 'warm-up round')} before each series, not counted"
     yield from _objectives(summary)
     yield from _section("Warnings", (f"  ! {warning}" for warning in summary.warnings))
     yield from _section("Treatments", _treatments(summary, experiment))
@@ -206,24 +207,30 @@ def _order(summary: PlanSummary, *, whole: bool) -> Iterator[str]:
         yield f"  {summary.trial_count} trials are too many to lay out"
         return
     most = len(summary.trials) if whole else ROUNDS_SHOWN * TREATMENTS_SHOWN
-    rows = [_row(trial, summary) for trial in summary.trials[:most]]
-    heads = ["trial", "series", "round", *(["start"] if summary.span else []), "seed", "treatment"]
-    yield from columns([heads, *rows])
+    shown = summary.trials[:most]
+    names = [
+        *("trial", "series", "round"),
+        *(["start"] if summary.span else []),
+        *(["seed"] if whole else []),
+        "treatment",
+    ]
+    rows = [_cells(trial, summary) for trial in shown]
+    yield from columns([names, *([row[name] for name in names] for row in rows)])
     if (further := summary.trial_count - len(rows)) > 0:
         yield f"  and {further} more (--order shows them all)"
 
 
-def _row(trial: TrialSummary, summary: PlanSummary) -> list[str]:
+def _cells(trial: TrialSummary, summary: PlanSummary) -> dict[str, str]:
     fixed = {name for treatment in summary.treatments for name in treatment.factors}
-    drawn = [f"{name}={value}" for name, value in trial.factors.items() if name not in fixed]
-    return [
-        str(trial.number),
-        str(trial.series),
-        f"warm-up {trial.round}" if trial.warmup else str(trial.round),
-        *(["then" if trial.start is None else duration_text(trial.start)] if summary.span else []),
-        str(trial.seed),
-        f"{trial.treatment} ({', '.join(drawn)})" if drawn else trial.treatment,
-    ]
+    drawn = [f"{name}={level_text(value)}" for name, value in trial.factors.items() if name not in fixed]
+    return {
+        "trial": str(trial.number),
+        "series": str(trial.series),
+        "round": f"warm-up {trial.round}" if trial.warmup else str(trial.round),
+        "start": "then" if trial.start is None else duration_text(trial.start),
+        "seed": str(trial.seed),
+        "treatment": f"{trial.treatment} ({', '.join(drawn)})" if drawn else trial.treatment,
+    }
 
 
 def _time(summary: PlanSummary) -> Iterator[str]:
@@ -248,8 +255,9 @@ def _budget_text(budget: Budget) -> Iterator[str]:
         yield f"  {_count(budget.rounds, 'round')} in each of {_amount(budget.series, 'series')} would fit"
         return
     yield f"  does not fit: {duration_text(budget.needed_seconds)} are needed"
+    span = "" if budget.span is None else f", each in a span of {duration_text(budget.span)}"
     yield (
-        f"  {_amount(budget.series, 'series')} of {_count(budget.rounds, 'round')} fit"
+        f"  {_amount(budget.series, 'series')} of {_count(budget.rounds, 'round')} fit{span}"
         if budget.rounds
         else f"  not one round fits into each of {_amount(budget.series, 'series')}"
     )

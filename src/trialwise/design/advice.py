@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.design.sizing import Sizing
-from trialwise.design.timing import TrialTimes, series_seconds
+from trialwise.design.timing import TrialTimes, work_seconds
 from trialwise.experiment.model import Experiment, Metric, ReturnSource, TextSource
 from trialwise.experiment.quantity import duration_text
 
 LEAST_CONFIDENCE = 75.0
 """TriScale, section 6: "never go below 75 %": one estimate out of four would be wrong."""
+
+MOST_OF_THE_SPAN = 0.9
 
 
 def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> tuple[str, ...]:
@@ -80,10 +82,15 @@ def _spacing(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -
         return
     if times is None:
         yield "how long a trial takes is unknown, so rounds may overlap and start late; give trial.runtime or use --pilot"
-    elif (taken := series_seconds(experiment, sizing.rounds, times)) > span:
+    elif (taken := work_seconds(experiment, sizing.rounds, times)) > span:
         yield (
             f"the rounds of a series take {duration_text(taken)}, longer than the span of {duration_text(span)}: "
             "they will run back to back, and late"
+        )
+    elif taken > MOST_OF_THE_SPAN * span:
+        yield (
+            f"the rounds of a series take {duration_text(taken)} of the span of {duration_text(span)}, "
+            "so their start times are hardly random; give a longer span"
         )
     elif experiment.runtime is None:
         longest = max(times.seconds.values())

@@ -48,7 +48,8 @@ class Change:
 class Budget:
     """The answer to "what fits into this time?".
 
-    `rounds` is the number of rounds that fit into each of `series` series. While nothing is known about how results vary
+    `rounds` is the number of rounds that fit into each of `series` series, within `span` seconds each where there is a
+    span; it is shortened where the spans alone exceed the budget. While nothing is known about how results vary
     from round to round and from series to series, there are as many series as the objectives need, and the rest of the
     time goes to rounds.
     """
@@ -58,6 +59,7 @@ class Budget:
     fits: bool
     rounds: int
     series: int
+    span: float | None
     kpis: tuple[Fit, ...]
     scores: tuple[Fit, ...]
     changes: tuple[Change, ...]
@@ -74,6 +76,7 @@ def plan_budget(experiment: Experiment, sizing: Sizing, times: TrialTimes, secon
         fits=fits,
         rounds=rounds,
         series=sizing.series,
+        span=_span(experiment, sizing.series, seconds),
         kpis=tuple(_kpi_fit(need, rounds, experiment) for need in sizing.rounds_needed),
         scores=tuple(
             _score_fit(need, sizing.series if rounds else 0, experiment) for need in sizing.series_needed
@@ -84,11 +87,14 @@ def plan_budget(experiment: Experiment, sizing: Sizing, times: TrialTimes, secon
 
 def rounds_that_fit(experiment: Experiment, series: int, times: TrialTimes, seconds: float) -> int:
     """The largest number of rounds for each of `series` series within `seconds`; 0 if not even one fits."""
-    span = experiment.design.span
-    if span is not None and series * span > seconds:
-        return 0
-    for_series = seconds / series if span is None else span
+    for_series = _span(experiment, series, seconds) or seconds / series
     return max(0, _whole_times(for_series, times.round_seconds) - experiment.design.warmup_trials)
+
+
+def _span(experiment: Experiment, series: int, seconds: float) -> float | None:
+    """The span of each series, shortened where so many spans exceed `seconds`."""
+    span = experiment.design.span
+    return None if span is None else min(span, seconds / series)
 
 
 def _whole_times(amount: float, part: float) -> int:
@@ -153,23 +159,19 @@ def _largest(fits: Callable[[float], bool], low: float, high: float) -> float | 
 
 
 def _changes(experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float) -> Iterator[Change]:
-    yield from _fewer_rounds(experiment, sizing, times, seconds)
+    """Each change by itself; beside it the span is shortened where that is needed too."""
     yield from _fewer_series(experiment, sizing, times, seconds)
-    yield from _fewer_treatments(experiment, sizing, times, seconds)
-    yield from _shorter(experiment, sizing, times, seconds)
-
-
-def _fewer_rounds(
-    experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float
-) -> Iterator[Change]:
-    """The rounds that the objectives need which fit, and all rounds that fit."""
-    rounds = rounds_that_fit(experiment, sizing.series, times, seconds)
-    if not 0 < rounds < sizing.rounds:
+    span = _span(experiment, sizing.series, seconds)
+    is_shorter = span is not None and span != experiment.design.span
+    shorter = replace(experiment, design=replace(experiment.design, span=span))
+    also = f"a span of {duration_text(span)}" if span is not None and is_shorter else None
+    if also and total_seconds(shorter, sizing, times) <= seconds * (1 + 1e-12):
+        yield Change(f"have {also}", sizing.rounds, sizing.series, seconds)
         return
-    dropped = [need for need in sizing.rounds_needed if need.amount > rounds]
-    what = "have fewer rounds" + (f", without {_named(dropped)}" if dropped else "")
-    taken = total_seconds(experiment, replace(sizing, rounds=rounds), times)
-    yield Change(what, rounds, sizing.series, taken)
+    also = f" and {also}" if also else ""
+    yield from _fewer_rounds(shorter, sizing, times, seconds, also)
+    yield from _fewer_treatments(shorter, sizing, times, seconds, also)
+    yield from _shorter_trials(shorter, sizing, times, seconds, also)
 
 
 def _fewer_series(
@@ -180,37 +182,45 @@ def _fewer_series(
     if not 0 < series < sizing.series:
         return
     dropped = [need for need in sizing.series_needed if need.amount > series]
-    what = "have fewer series" + (f", without {_named(dropped)}" if dropped else "")
-    yield Change(what, sizing.rounds, series, series * one)
+    yield Change(f"have fewer series{_without(dropped)}", sizing.rounds, series, series * one)
+
+
+def _fewer_rounds(
+    experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float, also: str
+) -> Iterator[Change]:
+    rounds = rounds_that_fit(experiment, sizing.series, times, seconds)
+    if not 0 < rounds < sizing.rounds:
+        return
+    dropped = [need for need in sizing.rounds_needed if need.amount > rounds]
+    taken = total_seconds(experiment, replace(sizing, rounds=rounds), times)
+    yield Change(f"have fewer rounds{also}{_without(dropped)}", rounds, sizing.series, min(taken, seconds))
 
 
 def _fewer_treatments(
-    experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float
+    experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float, also: str
 ) -> Iterator[Change]:
-    """How many treatments fit: the shortest first, so that as many as possible stay."""
-    for number in range(len(times.seconds) - 1, 0, -1):
-        kept = dict(sorted(times.seconds.items(), key=lambda item: item[1])[:number])
-        fewer = replace(times, seconds=kept, beside=times.beside * number / len(times.seconds))
+    """As many treatments as fit, the shortest ones first."""
+    shortest = sorted(times.seconds.items(), key=lambda item: item[1])
+    for number in range(len(shortest) - 1, 0, -1):
+        share = number / len(shortest)
+        fewer = replace(times, seconds=dict(shortest[:number]), beside=times.beside * share)
         taken = total_seconds(experiment, sizing, fewer)
-        if taken <= seconds:
-            what = f"have {number} of the {len(times.seconds)} treatments"
-            yield Change(what, sizing.rounds, sizing.series, taken)
+        if taken <= seconds * (1 + 1e-12):
+            what = f"have {number} of the {len(shortest)} treatments{also}"
+            yield Change(what, sizing.rounds, sizing.series, min(taken, seconds))
             return
 
 
-def _shorter(experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float) -> Iterator[Change]:
-    """How much shorter trials, and the span, would have to be."""
-    span = experiment.design.span
-    if span is not None and sizing.series * span > seconds:
-        yield Change(
-            f"have a span of {duration_text(seconds / sizing.series)}", sizing.rounds, sizing.series, seconds
-        )
-        return
-    rounds = sizing.series * (sizing.rounds + experiment.design.warmup_trials)
-    trial = (seconds / rounds - times.beside) / len(times.seconds)
+def _shorter_trials(
+    experiment: Experiment, sizing: Sizing, times: TrialTimes, seconds: float, also: str
+) -> Iterator[Change]:
+    rounds = sizing.rounds + experiment.design.warmup_trials
+    for_series = experiment.design.span or seconds / sizing.series
+    trial = (for_series / rounds - times.beside) / len(times.seconds)
     if trial > 0:
-        yield Change(f"have trials of {duration_text(trial)}", sizing.rounds, sizing.series, seconds)
+        yield Change(f"have trials of {duration_text(trial)}{also}", sizing.rounds, sizing.series, seconds)
 
 
-def _named(needs: list[Need]) -> str:
-    return ", ".join(f"the {need.text} of {need.metric}" for need in needs)
+def _without(needs: list[Need]) -> str:
+    named = ", ".join(f"the {need.text} of {need.metric}" for need in needs)
+    return f", without {named}" if named else ""

@@ -41,8 +41,12 @@ def stated_times(experiment: Experiment) -> TrialTimes | None:
 
 def series_seconds(experiment: Experiment, rounds: int, times: TrialTimes) -> float:
     """How long a series of so many rounds takes, warm-up rounds included: at least its span."""
-    work = (experiment.design.warmup_trials + rounds) * times.round_seconds
-    return max(work, experiment.design.span or 0.0)
+    return max(work_seconds(experiment, rounds, times), experiment.design.span or 0.0)
+
+
+def work_seconds(experiment: Experiment, rounds: int, times: TrialTimes) -> float:
+    """How long the rounds of a series take by themselves, warm-up rounds included."""
+    return (experiment.design.warmup_trials + rounds) * times.round_seconds
 
 
 def total_seconds(experiment: Experiment, sizing: Sizing, times: TrialTimes) -> float:

@@ -57,7 +57,7 @@ def _sum_of_parts(text: str) -> float:
 
 def duration_text(value: float) -> str:
     """Write a duration for people: the two largest units that matter, as in "1h 30min" or "350ms"."""
-    if value < 1.0:
+    if 0 < value < 1.0:
         return f"{value * 1e3:.3g}ms"
     if value < 60.0:
         return f"{value:.3g}s"

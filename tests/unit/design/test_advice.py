@@ -43,6 +43,10 @@ def test_nothing_to_say_about_a_sound_plan(make):
             {"metric": "kpi = {}", "trial": 'runtime = "1min"', "design": 'span = "10min"'},
             "the rounds of a series take 15min, longer than the span of 10min",
         ),
+        (
+            {"metric": "kpi = {}", "trial": 'runtime = "1min"', "design": 'span = "16min"'},
+            "the rounds of a series take 15min of the span of 16min, so their start times are hardly random",
+        ),
     ],
 )
 def test_doubts(make, parts, expected):

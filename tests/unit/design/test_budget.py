@@ -63,13 +63,13 @@ def test_lower_bounds_are_mirrored(make):
 def test_every_change_stays_within_the_budget(three):
     found = answer(three, 300.0)
     assert [change.what.split(",")[0] for change in found.changes] == [
-        "have fewer rounds",
         "have fewer series",
+        "have fewer rounds",
         "have 1 of the 3 treatments",
         "have trials of 565ms",
     ]
     assert all(change.seconds <= 300.0 for change in found.changes)
-    assert (found.changes[1].series, found.changes[1].rounds) == (1, 59)
+    assert (found.changes[0].series, found.changes[0].rounds) == (1, 59)
 
 
 def test_a_budget_of_less_than_a_round(three):
@@ -85,13 +85,29 @@ def test_warm_ups_take_their_time(make):
     assert answer(experiment, 3 * 61 * 3).rounds == 59
 
 
-def test_a_span_decides_the_time(make):
+def test_a_span_is_shortened_where_the_rounds_leave_room(make):
     experiment = make(trial='runtime = "1s"', metric=P95, design='span = "1h"')
     assert answer(experiment, 10800.0).fits
     short = answer(experiment, 7200.0)
-    assert (short.needed_seconds, short.rounds) == (10800.0, 0)
-    assert "have fewer series" in short.changes[0].what
-    assert "have a span of 40min" in {change.what for change in short.changes}
+    assert (short.needed_seconds, short.span, short.rounds) == (10800.0, 2400.0, 800)
+    assert all(fit.fits for fit in (*short.kpis, *short.scores))
+    assert [change.what for change in short.changes] == [
+        "have fewer series, without the variability score (p50, 75 %) of m",
+        "have a span of 40min",
+    ]
+
+
+def test_a_shorter_span_does_not_hold_more_rounds_than_it_can(make):
+    """59 rounds of 3 s need 177 s; three spans of 100 s fit into the budget, with 33 rounds."""
+    experiment = make(trial='runtime = "1s"', metric=P95, design='span = "1h"')
+    found = answer(experiment, 300.0)
+    assert (found.span, found.rounds) == (100.0, 33)
+    whats = [change.what for change in found.changes]
+    assert whats[0].startswith("have fewer rounds and a span of 1min 40s, without the 95 %")
+    assert "have 1 of the 3 treatments and a span of 1min 40s" in whats
+    assert "have trials of 565ms and a span of 1min 40s" in whats
+    assert "have a span of 1min 40s" not in whats
+    assert all(change.seconds <= 300.0 for change in found.changes)
 
 
 def test_treatments_that_take_longest_are_dropped_first(make):
