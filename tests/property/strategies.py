@@ -10,7 +10,7 @@ from trialwise.experiment.building import default_bound
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.\-]{0,8}", fullmatch=True)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0{}"), max_size=12)
 words = st.text(st.characters(codec="utf-8", exclude_characters="\0{}"), min_size=1, max_size=12)
-percents = st.one_of(st.floats(0, 100, exclude_min=True, exclude_max=True), st.integers(1, 99).map(float))
+percents = st.floats(0.0001, 99.9999) | st.integers(1, 99).map(float)
 durations = st.floats(1e-3, 1e9) | st.integers(1, 100_000).map(float)
 optional_durations = st.none() | durations
 numbers = st.floats(allow_nan=False, allow_infinity=False)

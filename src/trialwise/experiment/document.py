@@ -49,7 +49,8 @@ PositiveDuration = Annotated[
     BeforeValidator(_positive_duration),
     WithJsonSchema({"type": ["string", "number"], "exclusiveMinimum": 0, "title": f"{_DURATION}, above 0"}),
 ]
-Percent = Annotated[float, Field(gt=0, lt=100)]
+# Beyond these ends the sizes of experiments lose their meaning, and computing them exactly takes for ever.
+Percent = Annotated[float, Field(ge=0.0001, le=99.9999)]
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 Level = str | Whole | float | bool
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=128)]
