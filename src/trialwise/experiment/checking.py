@@ -113,7 +113,7 @@ def _unknown(key: Key) -> tuple[str, str | None]:
     known = _keys_at(key[:-1])
     elsewhere = [word for word, place in _PLACES.items() if name in _keys_at(place)]
     if elsewhere and name not in known:
-        return f"unknown key; {name} belongs into {elsewhere[0]}", None
+        return f"unknown key; {name} belongs in {elsewhere[0]}", None
     meant = nearest(name, known)
     hint = f'; did you mean "{meant}"?' if meant else ";"
     return f"unknown key{hint} known here: {', '.join(known)}", None
