@@ -1,0 +1,5 @@
+//! Bottlenecks: a queue and what serves it.
+
+mod constant;
+
+pub use constant::ConstantRate;
