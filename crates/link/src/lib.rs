@@ -9,10 +9,16 @@ mod element;
 mod link;
 mod packet;
 mod queue;
+mod random;
 mod rate;
+mod trace;
 
 pub use element::{Cause, Dropped, Drops, Gate, Stage, Verdict};
 pub use link::{Counters, Exit, Fate, Link};
 pub use packet::{Ecn, Packet, Tally};
 pub use queue::{DropHead, DropTail, Limit, Queue, Waiting};
-pub use rate::ConstantRate;
+pub use rate::{ConstantRate, TraceRate};
+pub use trace::{
+    ByteConvention, Cellular, MAXIMUM_MILLISECOND, MAXIMUM_OPPORTUNITIES, OnOff, Phases, Repeat, Schedule,
+    Trace, TraceError,
+};
