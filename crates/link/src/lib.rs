@@ -32,7 +32,10 @@
 mod delay;
 mod element;
 mod link;
+mod loss;
+mod outage;
 mod packet;
+mod policer;
 mod queue;
 mod random;
 mod rate;
@@ -42,7 +45,12 @@ mod trace;
 pub use delay::{Batches, Delay, Distribution, OrderedDelay, ReorderingDelay};
 pub use element::{Cause, Dropped, Drops, Gate, Stage, Verdict};
 pub use link::{Counters, Exit, Fate, Link};
+pub use loss::{
+    Bernoulli, GilbertElliott, GilbertElliottParameters, Pattern, PatternError, PatternLoss, VaryingLoss,
+};
+pub use outage::Outage;
 pub use packet::{Ecn, Packet, Tally};
+pub use policer::Policer;
 pub use queue::{DropHead, DropTail, Limit, Queue, Waiting};
 pub use rate::{ConstantRate, TraceRate};
 pub use series::{Series, SeriesError};
