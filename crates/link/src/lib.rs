@@ -51,7 +51,10 @@ pub use loss::{
 pub use outage::Outage;
 pub use packet::{Ecn, Packet, Tally};
 pub use policer::Policer;
-pub use queue::{DropHead, DropTail, Limit, Queue, Waiting};
+pub use queue::{
+    CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, Queue,
+    Waiting,
+};
 pub use rate::{ConstantRate, TraceRate};
 pub use series::{Series, SeriesError};
 pub use trace::{

@@ -1,12 +1,16 @@
 //! Queues: what waits before a bottleneck, and what is dropped or marked there.
 
 mod buffer;
+mod codel;
 mod drop_head;
 mod drop_tail;
+mod fq_codel;
 mod limit;
 
+pub use codel::{CoDel, CoDelParameters, CoDelVariant};
 pub use drop_head::DropHead;
 pub use drop_tail::DropTail;
+pub use fq_codel::{FqCoDel, FqCoDelParameters};
 pub use limit::Limit;
 
 use trialwise_units::{Bytes, Time};
