@@ -52,8 +52,8 @@ pub use outage::Outage;
 pub use packet::{Ecn, Packet, Tally};
 pub use policer::Policer;
 pub use queue::{
-    CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, Queue,
-    Waiting,
+    CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, MahimahiPie,
+    MahimahiPieParameters, Pie, PieParameters, Queue, Waiting,
 };
 pub use rate::{ConstantRate, TraceRate};
 pub use series::{Series, SeriesError};

@@ -6,12 +6,16 @@ mod drop_head;
 mod drop_tail;
 mod fq_codel;
 mod limit;
+mod pie;
+mod pie_mahimahi;
 
 pub use codel::{CoDel, CoDelParameters, CoDelVariant};
 pub use drop_head::DropHead;
 pub use drop_tail::DropTail;
 pub use fq_codel::{FqCoDel, FqCoDelParameters};
 pub use limit::Limit;
+pub use pie::{Pie, PieParameters};
+pub use pie_mahimahi::{MahimahiPie, MahimahiPieParameters};
 
 use trialwise_units::{Bytes, Time};
 
