@@ -53,7 +53,7 @@ pub use packet::{Ecn, Packet, Tally};
 pub use policer::Policer;
 pub use queue::{
     CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, MahimahiPie,
-    MahimahiPieParameters, Pie, PieParameters, Queue, Waiting,
+    MahimahiPieParameters, Pie, PieParameters, Queue, Red, RedParameters, Waiting,
 };
 pub use rate::{ConstantRate, TraceRate};
 pub use series::{Series, SeriesError};

@@ -8,6 +8,7 @@ mod fq_codel;
 mod limit;
 mod pie;
 mod pie_mahimahi;
+mod red;
 
 pub use codel::{CoDel, CoDelParameters, CoDelVariant};
 pub use drop_head::DropHead;
@@ -16,6 +17,7 @@ pub use fq_codel::{FqCoDel, FqCoDelParameters};
 pub use limit::Limit;
 pub use pie::{Pie, PieParameters};
 pub use pie_mahimahi::{MahimahiPie, MahimahiPieParameters};
+pub use red::{Red, RedParameters};
 
 use trialwise_units::{Bytes, Time};
 
