@@ -63,6 +63,38 @@ pub trait Stage<P>: Send {
     }
 }
 
+impl<G: Gate + ?Sized> Gate for Box<G> {
+    fn judge(&mut self, now: Time, size: Bytes) -> Verdict {
+        (**self).judge(now, size)
+    }
+}
+
+impl<P, S: Stage<P> + ?Sized> Stage<P> for Box<S> {
+    fn push(&mut self, now: Time, packet: P, drops: &mut Drops<P>) {
+        (**self).push(now, packet, drops);
+    }
+
+    fn pop(&mut self, now: Time, drops: &mut Drops<P>) -> Option<(Time, P)> {
+        (**self).pop(now, drops)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        (**self).next_event()
+    }
+
+    fn held(&self) -> Tally {
+        (**self).held()
+    }
+
+    fn marked(&self) -> u64 {
+        (**self).marked()
+    }
+
+    fn minimum_delay(&self) -> Duration {
+        (**self).minimum_delay()
+    }
+}
+
 /// A packet that was dropped inside a stage.
 #[derive(Debug)]
 pub struct Dropped<P> {

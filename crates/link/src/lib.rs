@@ -40,6 +40,7 @@ mod queue;
 mod random;
 mod rate;
 mod series;
+mod spec;
 mod trace;
 
 pub use delay::{Batches, Delay, Distribution, OrderedDelay, ReorderingDelay};
@@ -57,6 +58,10 @@ pub use queue::{
 };
 pub use rate::{ConstantRate, TraceRate};
 pub use series::{Series, SeriesError};
+pub use spec::{
+    BatchSpec, DelaySpec, ElementSpec, LimitSpec, LinkSpec, LossSpec, OutageSpec, PolicerSpec, QueueSpec,
+    RateSpec, SpecError, Surroundings,
+};
 pub use trace::{
     ByteConvention, Cellular, MAXIMUM_MILLISECOND, MAXIMUM_OPPORTUNITIES, OnOff, Phases, Repeat, Schedule,
     Trace, TraceError,

@@ -68,7 +68,7 @@ impl Naive {
                 }
                 self.in_transit = Some(self.queue.remove(0));
             }
-            let (number, left) = self.in_transit.unwrap();
+            let (number, left) = self.in_transit.expect("just put there");
             let sent = if left < budget { left } else { budget };
             budget -= sent;
             self.in_transit = Some((number, left - sent));
@@ -88,7 +88,7 @@ impl Naive {
         self.queue.push((number, size + 4));
         while !self.within() {
             let victim = match self.setting.full {
-                Full::DropsArrival => self.queue.pop().unwrap(),
+                Full::DropsArrival => self.queue.pop().expect("it is above its limit"),
                 Full::DropsHead => self.queue.remove(0),
             };
             self.outcomes.push((now, victim.0, false));
