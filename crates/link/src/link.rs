@@ -58,6 +58,8 @@ struct Node<P> {
     arrived: Tally,
     departed: Tally,
     dropped: Tally,
+    /// What the stage says of its next event, asked again whenever it was touched.
+    next: Option<Time>,
     /// The time that everything after this element takes at least.
     delay_after: Duration,
 }
@@ -109,6 +111,7 @@ impl<P: Packet> Link<P> {
             arrived: Tally::default(),
             departed: Tally::default(),
             dropped: Tally::default(),
+            next: None,
             delay_after: Duration::ZERO,
         });
         self
@@ -136,7 +139,7 @@ impl<P: Packet> Link<P> {
     /// Popping then may give nothing yet (a packet may need a second opportunity), or a later instant. What is
     /// dropped inside is reported at the next call, with its own time.
     pub fn next_delivery(&self) -> Option<Time> {
-        let stages = self.nodes.iter().filter_map(|node| Some(node.next_event()? + node.delay_after));
+        let stages = self.nodes.iter().filter_map(|node| Some(node.next? + node.delay_after));
         self.exits.front().map(|exit| exit.time).or_else(|| stages.min())
     }
 
@@ -172,7 +175,7 @@ impl<P: Packet> Link<P> {
     fn earliest(&self) -> Option<(usize, Time)> {
         let mut earliest: Option<(usize, Time)> = None;
         for (index, node) in self.nodes.iter().enumerate() {
-            if let Some(time) = node.next_event()
+            if let Some(time) = node.next
                 && earliest.is_none_or(|(_, first)| time <= first)
             {
                 earliest = Some((index, time));
@@ -185,6 +188,7 @@ impl<P: Packet> Link<P> {
         let node = &mut self.nodes[index];
         let Element::Stage(stage) = &mut node.element else { return };
         let departure = stage.pop(time, &mut self.drops);
+        node.next = stage.next_event();
         self.collect_drops(index);
         if let Some((time, packet)) = departure {
             self.nodes[index].departed.add(packet.size());
@@ -201,6 +205,7 @@ impl<P: Packet> Link<P> {
             match &mut node.element {
                 Element::Stage(stage) => {
                     stage.push(time, packet, &mut self.drops);
+                    node.next = stage.next_event();
                     return self.collect_drops(index);
                 }
                 Element::Gate(gate) => match gate.judge(time, size) {
@@ -225,13 +230,6 @@ impl<P: Packet> Link<P> {
 }
 
 impl<P: Packet> Node<P> {
-    fn next_event(&self) -> Option<Time> {
-        match &self.element {
-            Element::Gate(_) => None,
-            Element::Stage(stage) => stage.next_event(),
-        }
-    }
-
     fn counters(&self) -> Counters {
         let (held, marked) = match &self.element {
             Element::Gate(_) => (Tally::default(), 0),
