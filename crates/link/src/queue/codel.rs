@@ -239,3 +239,87 @@ impl<P: Packet> Queue<P> for CoDel<P> {
         self.controller.marked
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Ecn;
+    use crate::queue::testing::Bench;
+
+    fn bench(parameters: CoDelParameters) -> Bench<CoDel<crate::queue::testing::Numbered>> {
+        Bench::new(CoDel::new(parameters, Limit::NONE))
+    }
+
+    fn mahimahi() -> CoDelParameters {
+        CoDelParameters::mahimahi(Duration::from_milliseconds(5), Duration::from_milliseconds(100))
+    }
+
+    /// 2000 packets come at 0 and leave one in each millisecond from 10 on: milliseconds of the drops before `end`.
+    fn drop_times(parameters: CoDelParameters, end: u64) -> Vec<u64> {
+        let mut bench = bench(parameters);
+        (0..2_000).for_each(|_| bench.enqueue(0, 0));
+        (10..end).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        bench.take_drops().iter().map(|(time, ..)| *time).collect()
+    }
+
+    #[test]
+    fn drops_follow_the_control_law() {
+        // Above target from 10 on, so that the first drop is at 110, the next an interval later, and then after
+        // 100/√2 = 70.71, 100/√3 = 57.74, 50, 44.72, 40.82, 37.80, 35.36, 33.33: 280.71, 338.45, 388.45, 433.17, 473.99, ...
+        let times = drop_times(CoDelParameters::default(), 590);
+        assert_eq!(times, [110, 210, 281, 339, 389, 434, 474, 512, 548, 581]);
+    }
+
+    #[test]
+    fn the_law_of_mm_link_rounds_down_to_milliseconds() {
+        // 210 + 70 + 57 + 50 + 44 + 40 + 37
+        assert_eq!(drop_times(mahimahi(), 510), [110, 210, 280, 337, 387, 431, 471, 508]);
+    }
+
+    #[test]
+    fn the_head_is_dropped_and_in_mm_link_the_one_behind_it() {
+        for (parameters, dropped, sent) in [(CoDelParameters::default(), 100, 101), (mahimahi(), 101, 100)] {
+            let mut bench = bench(parameters);
+            (0..2_000).for_each(|_| bench.enqueue(0, 0));
+            // Numbers 0 to 99 leave from 10 to 109.
+            let last = (10..=110).map(|now| bench.dequeue(now)).last().unwrap();
+            assert_eq!(last.unwrap().number, sent);
+            assert_eq!(bench.take_drops(), [(110, dropped, Cause::Managed)]);
+        }
+    }
+
+    #[test]
+    fn a_new_dropping_state_goes_on_where_the_last_one_ended() {
+        let mut bench = bench(CoDelParameters::default());
+        // Up to 349, 340 packets leave and 4 are dropped (110, 210, 281, 339); what is left came at 349.
+        (0..344).for_each(|_| bench.enqueue(0, 0));
+        (0..500).for_each(|_| bench.enqueue(349, 0));
+        (10..600).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        let times: Vec<u64> = bench.take_drops().iter().map(|(time, ..)| *time).collect();
+        // Below target at 350, above again at 354, dropping at 454 with count 4 − 1 = 3, not 1: then after 57.74 (count 3), 50, 44.72.
+        assert_eq!(times, [110, 210, 281, 339, 454, 512, 562]);
+    }
+
+    #[test]
+    fn the_last_packets_are_never_dropped() {
+        let mut bench = bench(CoDelParameters::default());
+        // With every dequeue, 1500 bytes are left: no more than a full packet, however long it waited.
+        bench.enqueue(0, 0);
+        for round in 1..50 {
+            bench.enqueue(round * 100, 0);
+            assert!(bench.dequeue(round * 100).is_some());
+        }
+        assert_eq!(bench.take_drops(), []);
+    }
+
+    #[test]
+    fn capable_packets_are_marked_at_the_same_instants_instead() {
+        let mut bench = bench(CoDelParameters { ecn: true, ..CoDelParameters::default() });
+        bench.ecn = Ecn::Capable0;
+        (0..2_000).for_each(|_| bench.enqueue(0, 0));
+        let marked = |now: &u64| bench.dequeue(*now).unwrap().ecn == Ecn::CongestionExperienced;
+        let times: Vec<u64> = (10..400).filter(marked).collect();
+        assert_eq!(times, [110, 210, 281, 339, 389]);
+        assert_eq!((bench.take_drops().len(), bench.queue.marked()), (0, 5));
+    }
+}

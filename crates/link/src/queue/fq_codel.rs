@@ -225,3 +225,69 @@ impl<P: Packet> Queue<P> for FqCoDel<P> {
         self.flows.iter().map(|flow| flow.controller.marked).sum()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::testing::{Bench, Numbered};
+
+    fn bench(limit: u64) -> Bench<FqCoDel<Numbered>> {
+        Bench::new(FqCoDel::new(FqCoDelParameters::default(), Limit::packets(limit), Seed::new(1)))
+    }
+
+    #[test]
+    fn rounds_are_those_of_deficit_round_robin() {
+        let mut bench = bench(1_000);
+        (0..4).for_each(|_| bench.enqueue(0, 1));
+        (0..4).for_each(|_| bench.enqueue(0, 2));
+        // With a quantum of 1514 a new queue sends 1500 (14 left), 1500 more (−1486), gets 1514 (28), waits; then 1500 for each turn.
+        let flows: Vec<u64> = (0..8).map(|_| bench.dequeue(1).unwrap().flow).collect();
+        assert_eq!(flows, [1, 1, 2, 2, 1, 2, 1, 2]);
+    }
+
+    #[test]
+    fn a_sparse_flow_goes_first_and_does_not_come_back_as_new_at_once() {
+        let mut bench = bench(1_000);
+        (0..20).for_each(|_| bench.enqueue(0, 1));
+        (0..4).for_each(|now| assert_eq!(bench.dequeue(now).unwrap().flow, 1));
+        bench.enqueue(4, 2);
+        assert_eq!(bench.dequeue(4).unwrap().flow, 2);
+        // Its queue is empty now; it is found so, moves to the old ones, and must wait for its turn.
+        assert_eq!(bench.dequeue(5).unwrap().flow, 1);
+        bench.enqueue(5, 2);
+        let flows: Vec<u64> = (6..9).map(|now| bench.dequeue(now).unwrap().flow).collect();
+        assert_eq!(flows.iter().filter(|flow| **flow == 2).count(), 1);
+    }
+
+    #[test]
+    fn an_overflow_takes_half_of_the_fattest_queue_and_64_at_most() {
+        for (fat, dropped) in [(10, 5), (11, 6), (200, 64)] {
+            let mut bench = bench(fat);
+            (0..fat).for_each(|_| bench.enqueue(0, 1));
+            bench.enqueue(3, 2);
+            let expected: Vec<_> = (0..dropped).map(|number| (3, number, Cause::Overflow)).collect();
+            assert_eq!(bench.take_drops(), expected);
+            assert_eq!(bench.queue.backlog().packets, fat + 1 - dropped);
+        }
+    }
+
+    #[test]
+    fn each_flow_is_under_codel_of_its_own() {
+        let mut bench = bench(10_000);
+        (0..500).for_each(|_| bench.enqueue(0, 1));
+        let mut waiting = 0;
+        for now in 10..250 {
+            bench.enqueue(now, 2);
+            waiting += 1;
+            let sent = [bench.dequeue(now), bench.dequeue(now)].map(|packet| packet.unwrap().flow);
+            waiting -= sent.iter().filter(|flow| **flow == 2).count();
+            assert!(waiting <= 1, "the sparse flow waits at {now}");
+        }
+        // Only the fat one, whose packets are the first 500, is dropped from.
+        let drops = bench.take_drops();
+        assert!(
+            drops.len() > 1
+                && drops.iter().all(|(_, number, cause)| *number < 500 && *cause == Cause::Managed)
+        );
+    }
+}

@@ -9,6 +9,8 @@ mod limit;
 mod pie;
 mod pie_mahimahi;
 mod red;
+#[cfg(test)]
+mod testing;
 
 pub use codel::{CoDel, CoDelParameters, CoDelVariant};
 pub use drop_head::DropHead;

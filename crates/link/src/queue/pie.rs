@@ -205,3 +205,115 @@ impl<P: Packet> Queue<P> for Pie<P> {
         self.marked
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Ecn;
+    use crate::queue::testing::{Bench, Numbered};
+
+    fn bench(parameters: PieParameters) -> Bench<Pie<Numbered>> {
+        Bench::new(Pie::new(parameters, Limit::NONE, Seed::new(1)))
+    }
+
+    /// A packet in each millisecond, each leaving 20 ms after it came: probability after each update, from the second on.
+    fn probabilities(count: u64) -> Vec<f64> {
+        let mut bench = bench(PieParameters::default());
+        let mut found = Vec::new();
+        for now in 0..=15 * (count + 1) {
+            bench.enqueue(now, 0);
+            if now >= 20 {
+                bench.dequeue(now);
+            }
+            if now % 15 == 0 && now >= 30 {
+                found.push(bench.queue.drop_probability());
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_probability_follows_the_controller() {
+        // At 15 nothing has left: 0. At 30: 0.125 · 5 ms + 1.25 · 20 ms = 0.025625, over 2048 as p < 10⁻⁶.
+        // Then 0.125 · 5 ms = 0.000625 each: over 128 below 10⁻⁴, over 32 below 10⁻³.
+        let found = probabilities(25);
+        let mut expected = vec![0.025_625 / 2048.0];
+        for _ in 0..18 {
+            expected.push(expected[expected.len() - 1] + 0.000_625 / 128.0);
+        }
+        assert!(expected[17] < 1e-4 && expected[18] > 1e-4);
+        expected.push(expected[18] + 0.000_625 / 32.0);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+        assert!(found.len() >= expected.len());
+    }
+
+    #[test]
+    fn divisors_are_those_of_section_4_2() {
+        let at = [0.0, 5e-6, 5e-5, 5e-4, 5e-3, 5e-2, 0.5];
+        assert_eq!(at.map(divisor), [2048.0, 512.0, 128.0, 32.0, 8.0, 2.0, 1.0]);
+    }
+
+    #[test]
+    fn drops_keep_the_distances_of_section_5_4() {
+        let mut queue = bench(PieParameters::default());
+        (0..10).for_each(|_| queue.enqueue(0, 0));
+        let queue = &mut queue.queue;
+        (queue.probability, queue.old_latency) = (0.1, Duration::from_milliseconds(20));
+        let mut gaps = Vec::new();
+        let mut gap = 0;
+        for _ in 0..20_000 {
+            gap += 1;
+            if queue.chooses_drop() {
+                queue.accumulated = 0.0;
+                gaps.push(gap);
+                gap = 0;
+            }
+        }
+        // The ninth packet brings 0.1 each to 0.9 ≥ 0.85, the 85th to 8.5. In between it is a coin: mean 8 + 10.
+        assert_eq!(gaps.iter().min(), Some(&9));
+        assert!(gaps.iter().all(|gap| *gap <= 86));
+        let mean = f64::from(gaps.iter().sum::<i32>()) / gaps.len() as f64;
+        assert!((mean - 18.0).abs() < 5.0 * 90.0_f64.sqrt() / (gaps.len() as f64).sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn capable_packets_are_marked_below_a_tenth_and_dropped_above() {
+        for (probability, is_marked) in [(0.09, true), (0.11, false)] {
+            let mut bench = bench(PieParameters { ecn: true, ..PieParameters::default() });
+            bench.ecn = Ecn::Capable0;
+            (0..10).for_each(|_| bench.enqueue(0, 0));
+            bench.queue.probability = probability;
+            bench.queue.old_latency = Duration::from_milliseconds(20);
+            bench.queue.burst_allowance = Duration::ZERO;
+            (0..200).for_each(|_| bench.enqueue(1, 0));
+            assert_eq!(bench.queue.marked() > 3, is_marked);
+            assert_eq!(bench.take_drops().len() > 3, !is_marked);
+        }
+    }
+
+    #[test]
+    fn a_burst_is_let_through_for_its_allowance() {
+        let mut bench = bench(PieParameters::default());
+        // 2 packets come for each that leaves, so that latency grows; updates at 15, 30, ... use the allowance up at 165.
+        for now in 0..400 {
+            bench.enqueue(now, 0);
+            bench.enqueue(now, 0);
+            bench.dequeue(now);
+            bench.queue.probability = bench.queue.probability.max(0.5);
+        }
+        let first = bench.take_drops()[0].0;
+        assert!((150..=170).contains(&first), "{first}");
+    }
+
+    #[test]
+    fn after_a_long_rest_updates_are_in_step_and_cheap() {
+        let mut bench = bench(PieParameters::default());
+        bench.enqueue(0, 0);
+        bench.dequeue(0);
+        bench.enqueue(1_000_000_000, 0);
+        let next = bench.queue.next_update.unwrap().milliseconds();
+        assert_eq!((next % 15, next > 1_000_000_000, next <= 1_000_000_015), (0, true, true));
+    }
+}

@@ -164,3 +164,58 @@ impl<P: Packet> Queue<P> for MahimahiPie<P> {
         self.buffer.tally()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::testing::{Bench, Numbered};
+
+    fn bench() -> Bench<MahimahiPie<Numbered>> {
+        let parameters = MahimahiPieParameters {
+            target: Duration::from_milliseconds(20),
+            max_burst: Duration::from_milliseconds(100),
+        };
+        let mut bench = Bench::new(MahimahiPie::new(parameters, Limit::NONE, Time::ZERO, Seed::new(1)));
+        bench.size = 1504;
+        bench
+    }
+
+    #[test]
+    fn rate_and_probability_are_those_computed_by_hand() {
+        let mut bench = bench();
+        (0..100).for_each(|_| bench.enqueue(0, 0));
+        (1..=11).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        // 11 · 1504 = 16544 bytes in 10 ms.
+        assert_eq!(bench.queue.rate, 1654);
+        (12..=22).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        // Again 16544, in 11 ms: 1504; 1654 − 206 + 188.
+        assert_eq!(bench.queue.rate, 1636);
+        (23..=30).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        assert_eq!(bench.queue.probability, 0.0, "no update until more than 30 ms have gone by");
+        bench.dequeue(31);
+        // 69 · 1504 / 1636 = 63 ms: (0.125 · 43 + 1.25 · 63) / 128.
+        assert_eq!((bench.queue.latency, bench.queue.probability), (63, 84.125 / 128.0));
+        assert!(bench.take_drops().is_empty());
+        // Then p > 0.1, so over 16; the latency sample before was 63 and 39 packets of 1504 over the rate are left at 61.
+        (32..=61).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        let latency = 39 * 1504 / bench.queue.rate;
+        let step = 0.125 * (latency as f64 - 20.0) + 1.25 * (latency as f64 - 63.0);
+        assert_eq!(bench.queue.probability, (84.125_f64 / 128.0 + step / 16.0).clamp(0.0, 1.0));
+    }
+
+    #[test]
+    fn an_allowance_is_there_only_after_a_calm_that_followed_a_load() {
+        let mut bench = bench();
+        assert_eq!(bench.queue.burst_allowance, 0);
+        (0..100).for_each(|_| bench.enqueue(0, 0));
+        (1..=100).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        assert!(bench.queue.rate > 0 && bench.queue.burst_allowance == 0);
+        let renewed = (101..60_000).find(|now| {
+            bench.queue.update_through(*now);
+            bench.queue.rate == 0
+        });
+        assert_eq!(bench.queue.burst_allowance, 100);
+        bench.queue.update_through(renewed.unwrap() + 10_000);
+        assert_eq!(bench.queue.burst_allowance, 0, "no second one without a rate");
+    }
+}

@@ -157,3 +157,102 @@ impl<P: Packet> Queue<P> for Red<P> {
         self.marked
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::Ecn;
+    use crate::queue::testing::{Bench, Numbered};
+
+    const PARAMETERS: RedParameters = RedParameters {
+        minimum: 5.0,
+        maximum: 15.0,
+        probability: 0.1,
+        weight: 1.0,
+        is_gentle: false,
+        ecn: true,
+        packet_time: Duration::from_milliseconds(1),
+    };
+
+    fn bench(parameters: RedParameters) -> Bench<Red<Numbered>> {
+        let mut bench = Bench::new(Red::new(parameters, Limit::NONE, Seed::new(1)));
+        bench.ecn = Ecn::Capable0;
+        bench
+    }
+
+    #[test]
+    fn the_base_probability_rises_as_in_the_paper_and_gently() {
+        let hard = [4.9, 5.0, 10.0, 14.9, 15.0].map(|average| PARAMETERS.base_probability(average));
+        for (found, expected) in hard.iter().zip([0.0, 0.0, 0.05, 0.099, 1.0]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+        let gentle = RedParameters { is_gentle: true, ..PARAMETERS };
+        let soft = [15.0, 22.5, 30.0].map(|average| gentle.base_probability(average));
+        for (found, expected) in soft.iter().zip([0.1, 0.55, 1.0]) {
+            assert!((found - expected).abs() < 1e-12, "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn marks_at_a_constant_average_are_spread_uniformly() {
+        // The queue stays at 10, so that p_b = 1/20: by figure 2 of the paper, a mark is 1 to 19 packets after the
+        // one before, each equally likely.
+        let mut bench = bench(PARAMETERS);
+        (0..10).for_each(|_| bench.enqueue(0, 0));
+        let (mut counts, mut gap, mut before) = ([0_u32; 21], 0, bench.queue.marked());
+        for now in 1..200_000 {
+            bench.enqueue(now, 0);
+            bench.dequeue(now);
+            gap += 1;
+            if bench.queue.marked() > before {
+                counts[gap] += 1;
+                (gap, before) = (0, bench.queue.marked());
+            }
+        }
+        assert!((bench.queue.average() - 10.0).abs() < 1e-9 && bench.take_drops().is_empty());
+        let marks = f64::from(counts.iter().sum::<u32>());
+        assert!((marks - 20_000.0).abs() < 400.0, "{marks}");
+        for count in &counts[1..20] {
+            let (expected, error) = (marks / 19.0, (marks / 19.0).sqrt());
+            assert!((f64::from(*count) - expected).abs() < 5.0 * error, "{counts:?}");
+        }
+    }
+
+    #[test]
+    fn the_average_decays_while_the_queue_is_empty() {
+        let mut bench = bench(RedParameters { weight: 0.5, ..PARAMETERS });
+        (0..4).for_each(|_| bench.enqueue(0, 0));
+        // Arrivals find 0, 1, 2, 3: 0, 0.5, 1.25, 2.125.
+        assert_eq!(bench.queue.average(), 2.125);
+        (1..=4).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        // Empty from 4 to 7, three packet times.
+        bench.enqueue(7, 0);
+        assert!((bench.queue.average() - 2.125 / 8.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn above_the_maximum_capable_packets_are_dropped_too() {
+        let mut bench = bench(PARAMETERS);
+        (0..30).for_each(|_| bench.enqueue(0, 0));
+        let drops = bench.take_drops();
+        assert!(drops.iter().all(|(_, _, cause)| *cause == Cause::Managed));
+        // Arrival 15 finds 15 packets; from there on the queue stays, and so does the average.
+        assert_eq!(
+            drops.iter().map(|(_, number, _)| *number).collect::<Vec<_>>(),
+            (15..30).collect::<Vec<_>>()
+        );
+    }
+
+    #[test]
+    fn packets_that_are_not_capable_are_dropped_instead() {
+        let mut bench = bench(PARAMETERS);
+        bench.ecn = Ecn::NotCapable;
+        for now in 0..20_000 {
+            bench.enqueue(now, 0);
+            if bench.queue.backlog().packets > 10 {
+                bench.dequeue(now);
+            }
+        }
+        assert!(bench.take_drops().len() > 1_500 && bench.queue.marked() == 0);
+    }
+}
