@@ -60,7 +60,7 @@ pub use rate::{ConstantRate, TraceRate};
 pub use series::{Series, SeriesError};
 pub use spec::{
     BatchSpec, DelaySpec, ElementSpec, LimitSpec, LinkSpec, LossSpec, OutageSpec, PolicerSpec, QueueSpec,
-    RateSpec, SpecError, Surroundings,
+    RateSpec, ReadFile, SpecError, Surroundings,
 };
 pub use trace::{
     ByteConvention, Cellular, MAXIMUM_MILLISECOND, MAXIMUM_OPPORTUNITIES, OnOff, Phases, Repeat, Schedule,

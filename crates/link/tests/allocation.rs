@@ -5,7 +5,7 @@ mod common;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use common::{Mix, Numbered, packet};
+use common::{Mix, Numbered, no_file, packet};
 use trialwise_link::{Ecn, Link, LinkSpec};
 use trialwise_units::{Duration, Seed, Time};
 
@@ -82,7 +82,7 @@ fn steady_links_allocate_nothing() {
                 ("delay", delay),
                 ("batches", "packets=4,wait=3ms"),
             ];
-            let spec = LinkSpec::from_pairs(pairs).unwrap();
+            let spec = LinkSpec::from_pairs(pairs, &no_file).unwrap();
             let mut link = spec.build(Time::ZERO, Seed::new(1), None).unwrap();
             let (mut now, random) = (Time::ZERO, &mut Mix(1));
             send(&mut link, &mut now, 40_000, random);

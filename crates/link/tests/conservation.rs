@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::HashMap;
 
-use common::{Mix, Numbered, drain, is_delivered, packet};
+use common::{Mix, Numbered, drain, is_delivered, no_file, packet};
 use proptest::prelude::*;
 use trialwise_link::{Ecn, Exit, Fate, Link, LinkSpec, Tally};
 use trialwise_units::{Duration, Seed, Time};
@@ -73,7 +73,7 @@ fn arrivals(count: u64, seed: u64) -> Vec<(u64, Numbered)> {
 }
 
 fn build(pairs: &Pairs, reversed: bool, seed: u64) -> Link<Numbered> {
-    let spec = LinkSpec::from_pairs(pairs.iter().copied()).expect("the parts are right");
+    let spec = LinkSpec::from_pairs(pairs.iter().copied(), &no_file).expect("the parts are right");
     let spec = if reversed { spec.reversed() } else { spec };
     spec.build(Time::ZERO, Seed::new(seed), Some(Duration::from_milliseconds(20)))
         .expect("the whole is right")

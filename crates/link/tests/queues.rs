@@ -4,7 +4,7 @@ mod common;
 
 use std::collections::VecDeque;
 
-use common::{Numbered, packet};
+use common::{Numbered, no_file, packet};
 use trialwise_link::{Ecn, Fate, Link, LinkSpec};
 use trialwise_units::{Duration, Seed, Time};
 
@@ -93,7 +93,7 @@ impl Loop {
 }
 
 fn link(queue: &str) -> Link<Numbered> {
-    let spec = LinkSpec::from_pairs([("rate", "12Mbit/s"), ("queue", queue)]).expect("a queue");
+    let spec = LinkSpec::from_pairs([("rate", "12Mbit/s"), ("queue", queue)], &no_file).expect("a queue");
     spec.build(Time::ZERO, Seed::new(1), Some(ROUND_TRIP)).expect("a link")
 }
 

@@ -48,3 +48,30 @@ impl Gate for VaryingLoss {
         verdict(self.random.chance(probability))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lost(gate: &mut impl Gate, milliseconds: std::ops::Range<u64>) -> usize {
+        let judge =
+            |time: &u64| gate.judge(Time::from_milliseconds(*time), Bytes::new(1500)) != Verdict::Pass;
+        milliseconds.filter(judge).count()
+    }
+
+    #[test]
+    fn the_share_lost_is_the_probability() {
+        // 4000 of a million, five standard errors of 63.
+        assert!(lost(&mut Bernoulli::new(0.004, Seed::new(1)), 0..1_000_000).abs_diff(4_000) < 316);
+        assert_eq!(lost(&mut Bernoulli::new(0.0, Seed::new(1)), 0..10_000), 0);
+    }
+
+    #[test]
+    fn a_series_changes_the_probability_with_time() {
+        let series = Series::parse_fractions("0 0%\n1000 100%\n2000 50%\n").unwrap();
+        let mut loss = VaryingLoss::new(&series, Time::from_milliseconds(500), Seed::new(1));
+        assert_eq!([lost(&mut loss, 0..1_500), lost(&mut loss, 1_500..2_500)], [0, 1_000]);
+        // Half of 10000, five standard errors of 50.
+        assert!(lost(&mut loss, 2_500..12_500).abs_diff(5_000) < 250);
+    }
+}

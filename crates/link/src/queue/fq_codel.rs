@@ -128,7 +128,9 @@ impl<P> Source<P> for FlowSource<'_, P> {
 
 impl<P: Packet> FqCoDel<P> {
     /// An empty queue; `seed` perturbs the hash of flows (RFC 8290 section 4.1.2 on collisions).
-    pub fn new(parameters: FqCoDelParameters, limit: Limit, seed: Seed) -> Self {
+    pub fn new(mut parameters: FqCoDelParameters, limit: Limit, seed: Seed) -> Self {
+        // With none, no turn would ever come.
+        parameters.quantum = parameters.quantum.max(Bytes::new(1));
         let chain = Chain { head: NONE, tail: NONE, tally: Tally::default() };
         let flow = Flow { chain, deficit: 0, is_listed: false, controller: Controller::default() };
         let count = parameters.flows.max(1) as usize;

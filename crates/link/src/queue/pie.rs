@@ -66,7 +66,9 @@ pub struct Pie<P> {
 
 impl<P: Packet> Pie<P> {
     /// An empty queue.
-    pub fn new(parameters: PieParameters, limit: Limit, seed: Seed) -> Self {
+    pub fn new(mut parameters: PieParameters, limit: Limit, seed: Seed) -> Self {
+        // Time must go on from update to update.
+        parameters.update = parameters.update.max(Duration::from_nanoseconds(1));
         Self {
             parameters,
             limit,

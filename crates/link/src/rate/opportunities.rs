@@ -8,7 +8,7 @@ use crate::queue::{Queue, Waiting};
 use crate::rate::constant::held;
 use crate::trace::{ByteConvention, Schedule};
 
-/// A queue served at the opportunities of a schedule, with mm-link's accounting (measured, see the crate's documentation):
+/// A queue served at the opportunities of a schedule, with mm-link's accounting, as observed of it:
 ///
 /// - an opportunity carries the bytes of one full packet; small packets share it, a packet may span several;
 /// - what is left of an opportunity when nothing waits is wasted;

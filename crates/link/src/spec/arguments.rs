@@ -129,3 +129,22 @@ pub(super) fn split_first(text: &str) -> (&str, &str) {
     let (first, rest) = text.split_once(',').unwrap_or((text, ""));
     (first.trim(), rest)
 }
+
+/// How specifications read the files that they name: from a path to the text, or why not.
+pub type ReadFile<'a> = &'a dyn Fn(&str) -> Result<String, String>;
+
+/// What reads no file, for text that should name none.
+pub(super) fn no_file(_path: &str) -> Result<String, String> {
+    Err("files are not read here; hand in a reader of files".to_owned())
+}
+
+/// A value from a file: `path`, read and parsed, with every error saying which file.
+pub(super) fn from_file<T, E: Display>(
+    what: &str,
+    path: &str,
+    read_file: ReadFile<'_>,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, SpecError> {
+    let read = read_file(path).and_then(|text| parse(&text).map_err(|error| error.to_string()));
+    read.map_err(|problem| SpecError::BadValue { what: what.to_owned(), key: path.to_owned(), problem })
+}

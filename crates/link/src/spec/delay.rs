@@ -1,4 +1,4 @@
-//! Delay: `28ms`, `28ms,jitter=5ms,distribution=normal,reorder=yes`; batches: `packets=10,wait=5ms`, `every=100ms`.
+//! Delay: `28ms`, `28ms,jitter=5ms,distribution=normal,reorder=yes`, `series:FILE`; batches: `packets=10,wait=5ms`, `every=100ms`.
 
 use std::str::FromStr;
 
@@ -8,7 +8,7 @@ use crate::delay::{Batches, Delay, Distribution, OrderedDelay, ReorderingDelay};
 use crate::element::Stage;
 use crate::packet::Packet;
 use crate::series::Series;
-use crate::spec::arguments::{Arguments, split_first};
+use crate::spec::arguments::{Arguments, ReadFile, from_file, no_file, split_first};
 use crate::spec::{SpecError, words};
 
 /// A one-way delay as written.
@@ -27,7 +27,7 @@ pub enum DelaySpec {
         /// Whether later packets may overtake.
         reorder: bool,
     },
-    /// Delays over time that the caller read.
+    /// `series:FILE[,reorder=no]` with lines of a millisecond and a time.
     Varying {
         /// The delays.
         series: Series<Duration>,
@@ -39,8 +39,27 @@ pub enum DelaySpec {
 impl FromStr for DelaySpec {
     type Err = SpecError;
 
+    /// Reads a delay that names no file.
     fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::read(text, &no_file)
+    }
+}
+
+impl DelaySpec {
+    /// Reads a delay, and the file that it names if it is recorded.
+    ///
+    /// # Errors
+    /// What is wrong with the text or with the file.
+    pub fn read(text: &str, read_file: ReadFile<'_>) -> Result<Self, SpecError> {
         let (first, rest) = split_first(text);
+        if let Some(path) = first.strip_prefix("series:") {
+            let reorder =
+                Arguments::parse("delay series", rest, &["reorder"])?.flag("reorder")?.unwrap_or(false);
+            return Ok(Self::Varying {
+                series: from_file("delay series", path, read_file, Series::parse_delays)?,
+                reorder,
+            });
+        }
         let arguments = Arguments::parse("delay", rest, &["jitter", "distribution", "reorder"])?;
         let base = first.parse().map_err(|error| arguments.bad(first, format!("{error}")))?;
         match arguments.span("jitter")? {

@@ -6,6 +6,7 @@ use crate::link::Link;
 use crate::packet::Packet;
 use crate::queue::Queue;
 use crate::rate::{ConstantRate, TraceRate};
+use crate::spec::arguments::ReadFile;
 use crate::spec::rate::Resolved;
 use crate::spec::{
     BatchSpec, DelaySpec, LossSpec, OutageSpec, PolicerSpec, QueueSpec, RateSpec, SpecError, Surroundings,
@@ -44,10 +45,14 @@ impl LinkSpec {
     ///
     /// A packet meets them in this order: policer, rate with its queue (`infinite` unless given), outage, loss, delay, batches:
     /// what is lost has taken its time at the bottleneck. Mahimahi's nested shells have this order from the inside out.
+    /// `read_file` reads the files that are named, such as in `trace:FILE`.
     ///
     /// # Errors
     /// An unknown key, one given twice, a value that is refused, or a queue without a rate.
-    pub fn from_pairs<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self, SpecError> {
+    pub fn from_pairs<'a>(
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+        read_file: ReadFile<'_>,
+    ) -> Result<Self, SpecError> {
         let mut values = [None; KEYS.len()];
         for (key, value) in pairs {
             let known = KEYS.iter().position(|known| *known == key);
@@ -59,10 +64,10 @@ impl LinkSpec {
         let [policer, rate, queue, outage, loss, delay, batches] = values;
         let elements = [
             policer.map(|text| text.parse().map(ElementSpec::Policer)),
-            bottleneck(rate, queue),
+            bottleneck(rate, queue, read_file),
             outage.map(|text| text.parse().map(ElementSpec::Outage)),
-            loss.map(|text| text.parse().map(ElementSpec::Loss)),
-            delay.map(|text| text.parse().map(ElementSpec::Delay)),
+            loss.map(|text| LossSpec::read(text, read_file).map(ElementSpec::Loss)),
+            delay.map(|text| DelaySpec::read(text, read_file).map(ElementSpec::Delay)),
             batches.map(|text| text.parse().map(ElementSpec::Batches)),
         ];
         Ok(Self { elements: elements.into_iter().flatten().collect::<Result<_, _>>()? })
@@ -105,7 +110,11 @@ impl LinkSpec {
     }
 }
 
-fn bottleneck(rate: Option<&str>, queue: Option<&str>) -> Option<Result<ElementSpec, SpecError>> {
+fn bottleneck(
+    rate: Option<&str>,
+    queue: Option<&str>,
+    read_file: ReadFile<'_>,
+) -> Option<Result<ElementSpec, SpecError>> {
     match (rate, queue) {
         (None, None) => None,
         (None, Some(_)) => {
@@ -117,7 +126,7 @@ fn bottleneck(rate: Option<&str>, queue: Option<&str>) -> Option<Result<ElementS
             }))
         }
         (Some(rate), queue) => Some(
-            rate.parse()
+            RateSpec::read(rate, read_file)
                 .and_then(|rate| Ok(ElementSpec::Bottleneck(rate, queue.unwrap_or("infinite").parse()?))),
         ),
     }

@@ -1,4 +1,4 @@
-//! Loss: `0.4%`, `gilbert-elliott:to_bad=1%,to_good=10%`, `pattern:0001`.
+//! Loss: `0.4%`, `gilbert-elliott:to_bad=1%,to_good=10%`, `pattern:0001`, `trace:FILE`, `series:FILE`.
 
 use std::str::FromStr;
 
@@ -7,11 +7,11 @@ use trialwise_units::{Seed, Time, parse_fraction};
 use crate::element::Gate;
 use crate::loss::{Bernoulli, GilbertElliott, GilbertElliottParameters, Pattern, PatternLoss, VaryingLoss};
 use crate::series::Series;
-use crate::spec::arguments::{Arguments, split_name};
+use crate::spec::arguments::{Arguments, ReadFile, from_file, no_file, split_first, split_name};
 use crate::spec::{SpecError, words};
 use crate::trace::Repeat;
 
-const NAMES: &[&str] = &["gilbert-elliott", "pattern"];
+const NAMES: &[&str] = &["gilbert-elliott", "pattern", "trace", "series"];
 
 /// Loss as written.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,20 +20,33 @@ pub enum LossSpec {
     Bernoulli(f64),
     /// `gilbert-elliott:to_bad=,to_good=[,loss_bad=100%][,loss_good=0%]`
     GilbertElliott(GilbertElliottParameters),
-    /// `pattern:0001`, repeated; or one that the caller read.
+    /// `pattern:0001`, repeated, or `trace:FILE[,repeat=no]` with 0 or 1 for each packet.
     Pattern(Pattern, Repeat),
-    /// Probabilities over time that the caller read.
+    /// `series:FILE` with lines of a millisecond and a fraction.
     Varying(Series<f64>),
 }
 
 impl FromStr for LossSpec {
     type Err = SpecError;
 
+    /// Reads loss that names no file.
     fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::read(text, &no_file)
+    }
+}
+
+impl LossSpec {
+    /// Reads loss, and the file that it names if it is recorded.
+    ///
+    /// # Errors
+    /// What is wrong with the text or with the file.
+    pub fn read(text: &str, read_file: ReadFile<'_>) -> Result<Self, SpecError> {
         let (name, rest) = split_name(text);
         match name {
             "gilbert-elliott" => read_gilbert_elliott(rest),
             "pattern" => Ok(Self::Pattern(rest.parse()?, Repeat::Forever)),
+            "trace" => read_trace(rest, read_file),
+            "series" => from_file("loss", rest.trim(), read_file, Series::parse_fractions).map(Self::Varying),
             _ if text.starts_with(|letter: char| letter.is_alphabetic()) => {
                 Err(words::unknown("loss", name, NAMES))
             }
@@ -43,6 +56,13 @@ impl FromStr for LossSpec {
             }),
         }
     }
+}
+
+fn read_trace(text: &str, read_file: ReadFile<'_>) -> Result<LossSpec, SpecError> {
+    let (path, rest) = split_first(text);
+    let repeats = Arguments::parse("loss trace", rest, &["repeat"])?.flag("repeat")?.unwrap_or(false);
+    let pattern = from_file("loss trace", path, read_file, str::parse)?;
+    Ok(LossSpec::Pattern(pattern, if repeats { Repeat::Forever } else { Repeat::Once }))
 }
 
 fn read_gilbert_elliott(rest: &str) -> Result<LossSpec, SpecError> {

@@ -9,6 +9,7 @@ mod queue;
 mod rate;
 mod words;
 
+pub use arguments::ReadFile;
 pub use delay::{BatchSpec, DelaySpec};
 pub use gates::{OutageSpec, PolicerSpec};
 pub use link::{ElementSpec, LinkSpec};

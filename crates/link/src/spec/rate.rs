@@ -1,14 +1,14 @@
-//! Rates: `12Mbit/s`, `poisson:rate=3Mbit/s`, or a trace that the caller read.
+//! Rates: `12Mbit/s`, `poisson:rate=3Mbit/s`, `trace:FILE`.
 
 use std::str::FromStr;
 
 use trialwise_units::{Bytes, Duration, Rate, Seed};
 
-use crate::spec::arguments::{Arguments, split_first, split_name};
+use crate::spec::arguments::{Arguments, ReadFile, from_file, no_file, split_first, split_name};
 use crate::spec::{SpecError, words};
 use crate::trace::{ByteConvention, Cellular, OnOff, Phases, Repeat, Trace, TraceError};
 
-const NAMES: &[&str] = &["poisson", "on-off", "cellular"];
+const NAMES: &[&str] = &["trace", "poisson", "on-off", "cellular"];
 const LENGTH: Duration = Duration::from_milliseconds(60_000);
 
 /// A rate as written.
@@ -21,7 +21,7 @@ pub enum RateSpec {
         /// What each packet takes beyond its size.
         overhead: Bytes,
     },
-    /// A trace that the caller read.
+    /// `trace:FILE[,bytes=documented|mahimahi][,repeat=yes]`
     Trace {
         /// The trace.
         trace: Trace,
@@ -88,10 +88,22 @@ impl RateSpec {
 impl FromStr for RateSpec {
     type Err = SpecError;
 
+    /// Reads a rate that names no file.
     fn from_str(text: &str) -> Result<Self, SpecError> {
+        Self::read(text, &no_file)
+    }
+}
+
+impl RateSpec {
+    /// Reads a rate, and the file that it names if it is a trace.
+    ///
+    /// # Errors
+    /// What is wrong with the text or with the file.
+    pub fn read(text: &str, read_file: ReadFile<'_>) -> Result<Self, SpecError> {
         let (name, rest) = split_name(text);
         let arguments = |allowed| Arguments::parse(format!("rate {name}"), rest, allowed);
         match name {
+            "trace" => read_trace(rest, read_file),
             "poisson" => read_poisson(&arguments(&["rate", "length"])?),
             "on-off" => read_on_off(&arguments(&["rate", "on", "off", "phases", "length"])?),
             "cellular" => read_cellular(&arguments(&["rate", "dwell", "levels", "length"])?),
@@ -130,6 +142,25 @@ fn required_rate(arguments: &Arguments<'_>) -> Result<Rate, SpecError> {
 
 fn read_length(arguments: &Arguments<'_>) -> Result<Duration, SpecError> {
     Ok(arguments.span("length")?.unwrap_or(LENGTH))
+}
+
+fn read_trace(text: &str, read_file: ReadFile<'_>) -> Result<RateSpec, SpecError> {
+    let (path, rest) = split_first(text);
+    let arguments = Arguments::parse("rate trace", rest, &["bytes", "repeat"])?;
+    let repeats = arguments.flag("repeat")?.unwrap_or(true);
+    Ok(RateSpec::Trace {
+        trace: from_file("rate trace", path, read_file, str::parse)?,
+        convention: arguments.with("bytes", read_convention)?.unwrap_or_default(),
+        repeat: if repeats { Repeat::Forever } else { Repeat::Once },
+    })
+}
+
+fn read_convention(text: &str) -> Result<ByteConvention, SpecError> {
+    match text {
+        "documented" => Ok(ByteConvention::Documented),
+        "mahimahi" => Ok(ByteConvention::Mahimahi),
+        _ => Err(words::unknown("bytes", text, &["documented", "mahimahi"])),
+    }
 }
 
 fn read_poisson(arguments: &Arguments<'_>) -> Result<RateSpec, SpecError> {

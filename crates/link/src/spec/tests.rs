@@ -3,7 +3,7 @@ use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use super::*;
 use crate::queue::{CoDelParameters, CoDelVariant, FqCoDelParameters, Limit};
-use crate::trace::Phases;
+use crate::trace::{ByteConvention, Phases, Repeat};
 use crate::{Exit, Fate, Packet};
 
 struct Full;
@@ -11,6 +11,18 @@ struct Full;
 impl Packet for Full {
     fn size(&self) -> Bytes {
         Bytes::new(1500)
+    }
+}
+
+/// A folder with a few files.
+fn files(path: &str) -> Result<String, String> {
+    match path {
+        "12mbps.trace" => Ok("1\n".to_owned()),
+        "unsorted.trace" => Ok("5\n1\n".to_owned()),
+        "packets.loss" => Ok("0\n1\n0\n".to_owned()),
+        "rates.loss" => Ok("0 0%\n1000 50%\n".to_owned()),
+        "delays" => Ok("0 10ms\n1000 20ms\n".to_owned()),
+        _ => Err("there is no such file".to_owned()),
     }
 }
 
@@ -102,7 +114,7 @@ fn refusals_name_what_is_wrong_what_is_known_and_what_is_near() {
 #[test]
 fn links_are_refused_as_wholes_too() {
     let refusal =
-        |pairs: &[(&str, &str)]| LinkSpec::from_pairs(pairs.iter().copied()).unwrap_err().to_string();
+        |pairs: &[(&str, &str)]| LinkSpec::from_pairs(pairs.iter().copied(), &files).unwrap_err().to_string();
     assert!(refusal(&[("queue", "infinite")]).starts_with("a queue needs a rate"));
     assert!(refusal(&[("dealy", "1ms")]).contains("did you mean `delay`?"));
     assert!(refusal(&[("delay", "1ms"), ("delay", "2ms")]).contains("given twice"));
@@ -135,7 +147,7 @@ fn a_link_is_built_in_the_order_of_its_elements() {
         ("queue", "droptail:packets=2"),
         ("outage", "fixed:on=10s,off=1s"),
     ];
-    let spec = LinkSpec::from_pairs(pairs).unwrap();
+    let spec = LinkSpec::from_pairs(pairs, &files).unwrap();
     assert_eq!(spec.base_delay(), Duration::from_milliseconds(28));
     let mut link = spec.build(Time::ZERO, Seed::new(1), None).unwrap();
     (0..4).for_each(|_| link.push(Time::ZERO, Full));
@@ -149,6 +161,28 @@ fn a_link_is_built_in_the_order_of_its_elements() {
 }
 
 #[test]
+fn files_are_read_by_the_caller() {
+    let refusal = |text: &str| RateSpec::read(text, &files).unwrap_err().to_string();
+    assert_eq!(refusal("trace:lost.trace"), "rate trace: lost.trace: there is no such file");
+    assert!(
+        refusal("trace:unsorted.trace")
+            .starts_with("rate trace: unsorted.trace: line 2 of the trace goes back")
+    );
+    assert!(refusal("trace:12mbps.trace,bytes=mahi").contains("known: documented, mahimahi"));
+    assert!(message::<RateSpec>("trace:12mbps.trace").ends_with("hand in a reader of files"));
+    let RateSpec::Trace { convention, repeat, .. } =
+        RateSpec::read("trace:12mbps.trace,bytes=mahimahi,repeat=no", &files).unwrap()
+    else {
+        panic!("no trace")
+    };
+    assert_eq!((convention, repeat), (ByteConvention::Mahimahi, Repeat::Once));
+    let delay = DelaySpec::read("series:delays,reorder=yes", &files).unwrap();
+    assert_eq!(delay.base(), Duration::from_milliseconds(10));
+    assert!(matches!(LossSpec::read("trace:packets.loss", &files), Ok(LossSpec::Pattern(_, Repeat::Once))));
+    assert!(matches!(LossSpec::read("series:rates.loss", &files), Ok(LossSpec::Varying(_))));
+}
+
+#[test]
 fn every_kind_of_element_can_be_written_and_built() {
     for pairs in [
         vec![
@@ -158,10 +192,13 @@ fn every_kind_of_element_can_be_written_and_built() {
         vec![("rate", "poisson:rate=3Mbit/s,length=5s"), ("queue", "pie:packets=100,ecn=yes")],
         vec![("rate", "on-off:rate=12Mbit/s,on=1s,off=500ms,phases=fixed"), ("queue", "red:bdp=2")],
         vec![("rate", "cellular:rate=5Mbit/s,dwell=50ms,levels=4"), ("batches", "every=100ms")],
+        vec![("rate", "trace:12mbps.trace"), ("delay", "series:delays")],
+        vec![("loss", "trace:packets.loss,repeat=yes"), ("delay", "1ms")],
         vec![("rate", "1Gbit/s,overhead=38"), ("loss", "gilbert-elliott:to_bad=1%,to_good=10%")],
         vec![("outage", "exponential:on=5s,off=1s"), ("batches", "packets=10,wait=5ms")],
     ] {
-        let spec = LinkSpec::from_pairs(pairs.clone()).unwrap_or_else(|error| panic!("{pairs:?}: {error}"));
+        let spec =
+            LinkSpec::from_pairs(pairs.clone(), &files).unwrap_or_else(|error| panic!("{pairs:?}: {error}"));
         assert_eq!(spec.elements.len(), if pairs.iter().any(|(key, _)| *key == "queue") { 1 } else { 2 });
         let link = spec.build::<Full>(Time::ZERO, Seed::new(1), Some(Duration::from_milliseconds(56)));
         assert!(link.is_ok());

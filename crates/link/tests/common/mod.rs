@@ -55,3 +55,8 @@ impl Mix {
         (word ^ (word >> 31)) % bound
     }
 }
+
+/// For links that name no file.
+pub(crate) fn no_file(path: &str) -> Result<String, String> {
+    Err(format!("{path} is not read"))
+}
