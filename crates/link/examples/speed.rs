@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release -p trialwise-link --example speed`
 
-#![expect(clippy::print_stdout, reason = "a program that prints what it measures")]
+#![expect(clippy::print_stdout, clippy::disallowed_methods, reason = "a program that measures and prints")]
 
 use std::fs;
 use std::time::Instant;

@@ -69,6 +69,10 @@ struct Node<P> {
 /// [`push`](Self::push) brings the model up to `now` and puts a packet in; [`pop`](Self::pop) brings it up to `now` and takes out
 /// what has left by then, in order of logical time. A caller that comes late gets the very packets and times that a
 /// punctual one gets. `now` never goes back: an earlier `now` counts as the latest one seen.
+///
+/// An emulator reads packets and pushes them with the instant of reading, pops what is due and writes it, and sleeps until
+/// [`next_delivery`](Self::next_delivery). A simulator schedules [`next_event`](Self::next_event). Links join end to end, for whoever wants
+/// to see what passes between elements: push each exit of the first into the second at `exit.time`, then pop the second.
 pub struct Link<P> {
     nodes: Vec<Node<P>>,
     exits: VecDeque<Exit<P>>,

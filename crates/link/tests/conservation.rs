@@ -210,6 +210,50 @@ proptest! {
     }
 }
 
+/// Two links joined by a caller who looks now and then: each exit of the first goes into the second at its own time.
+struct Joined {
+    first: Link<Numbered>,
+    second: Link<Numbered>,
+    lost: Vec<Exit<Numbered>>,
+}
+
+impl Joined {
+    fn delivered(&mut self, now: Time) -> Vec<Exit<Numbered>> {
+        for exit in drain(&mut self.first, now) {
+            match exit.fate {
+                Fate::Delivered => self.second.push(exit.time, exit.packet),
+                Fate::Dropped { .. } => self.lost.push(exit),
+            }
+        }
+        drain(&mut self.second, now)
+    }
+}
+
+proptest! {
+    #[test]
+    fn links_join_end_to_end(rate in prop::sample::select(RATES), queue in prop::sample::select(QUEUES), seed in any::<u64>()) {
+        let (near, far) = (vec![("delay", "9ms,jitter=2ms")], vec![("rate", rate), ("queue", queue)]);
+        let mut whole = build(&[far.clone(), near.clone()].concat(), true, seed);
+        let mut joined = Joined { first: build(&near, false, seed), second: build(&far, false, seed), lost: Vec::new() };
+        let (random, mut now) = (&mut Mix(seed), Time::ZERO);
+        let mut found = Vec::new();
+        for (gap, packet) in arrivals(200, seed) {
+            now += Duration::from_nanoseconds(gap);
+            whole.push(now, packet);
+            joined.first.push(now, packet);
+            if random.below(9) == 0 {
+                found.extend(joined.delivered(now));
+            }
+        }
+        let end = Time::from_milliseconds(60_000);
+        found.extend(joined.delivered(end));
+        let expected: Vec<(Time, Numbered)> = drain(&mut whole, end).iter().map(|exit| (exit.time, exit.packet)).collect();
+        let found: Vec<(Time, Numbered)> = found.iter().map(|exit| (exit.time, exit.packet)).collect();
+        prop_assert_eq!(found, expected);
+        prop_assert!(joined.lost.is_empty());
+    }
+}
+
 #[test]
 fn a_reordering_delay_reorders_and_loses_nothing() {
     let mut link = build(&vec![("delay", REORDERING)], false, 1);
