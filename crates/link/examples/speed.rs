@@ -37,7 +37,8 @@ fn offer(link: &mut Link<Full>) -> u64 {
     left
 }
 
-/// Seconds that this thread has been on a processor (Linux), or else that have gone by: other programs must not count.
+/// Seconds that this thread has been on a processor (Linux), or else that have gone by: other programs must
+/// not count.
 fn processor_seconds(origin: Instant) -> f64 {
     let statistics = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = statistics.split(' ').next().and_then(|number| number.parse::<f64>().ok());

@@ -1,8 +1,8 @@
 //! Emulated one-way links without I/O: traces, queues, delay and loss, generic over the packet.
 //!
-//! A [`Link`] is a row of elements. Whoever holds it passes `now` in: an emulator with real packets and a clock, or a
-//! simulator with neither. There is no clock, socket, thread or file here, and no allocation for each packet once the
-//! rings have grown to what the link holds.
+//! A [`Link`] is a row of elements. Whoever holds it passes `now` in: an emulator with real packets and a
+//! clock, or a simulator with neither. There is no clock, socket, thread or file here, and no allocation for
+//! each packet once the rings have grown to what the link holds.
 //!
 //! ```
 //! use trialwise_link::{ConstantRate, Delay, DropTail, Fate, Limit, Link, OrderedDelay, Packet};
@@ -24,7 +24,8 @@
 //! }
 //! // One is sent, one waits, one finds the queue full. However late we ask, times are those of the model.
 //! let late = Time::from_milliseconds(500);
-//! let exits: Vec<_> = std::iter::from_fn(|| link.pop(late)).map(|exit| (exit.time.milliseconds(), exit.fate)).collect();
+//! let exits = std::iter::from_fn(|| link.pop(late));
+//! let exits: Vec<_> = exits.map(|exit| (exit.time.milliseconds(), exit.fate)).collect();
 //! assert!(matches!(exits[0], (0, Fate::Dropped { element: 0, .. })));
 //! assert_eq!(exits[1..], [(29, Fate::Delivered), (30, Fate::Delivered)]);
 //! ```

@@ -66,13 +66,15 @@ struct Node<P> {
 
 /// A one-way link, driven by whoever holds it: no clock, no thread.
 ///
-/// [`push`](Self::push) brings the model up to `now` and puts a packet in; [`pop`](Self::pop) brings it up to `now` and takes out
-/// what has left by then, in order of logical time. A caller that comes late gets the very packets and times that a
-/// punctual one gets. `now` never goes back: an earlier `now` counts as the latest one seen.
+/// [`push`](Self::push) brings the model up to `now` and puts a packet in; [`pop`](Self::pop) brings it up to
+/// `now` and takes out what has left by then, in order of logical time. A caller that comes late gets the
+/// very packets and times that a punctual one gets. `now` never goes back: an earlier `now` counts as the
+/// latest one seen.
 ///
-/// An emulator reads packets and pushes them with the instant of reading, pops what is due and writes it, and sleeps until
-/// [`next_delivery`](Self::next_delivery). A simulator schedules [`next_event`](Self::next_event). Links join end to end, for whoever wants
-/// to see what passes between elements: push each exit of the first into the second at `exit.time`, then pop the second.
+/// An emulator reads packets and pushes them with the instant of reading, pops what is due and writes it, and
+/// sleeps until [`next_delivery`](Self::next_delivery). A simulator schedules
+/// [`next_event`](Self::next_event). Links join end to end, for whoever wants to see what passes between
+/// elements: push each exit of the first into the second at `exit.time`, then pop the second.
 pub struct Link<P> {
     nodes: Vec<Node<P>>,
     exits: VecDeque<Exit<P>>,
@@ -127,21 +129,23 @@ impl<P: Packet> Link<P> {
         self.offer(0, self.now, packet);
     }
 
-    /// Brings the link up to `now` and takes out the next packet that left at or before `now`, dropped ones too.
+    /// Brings the link up to `now` and takes out the next packet that left at or before `now`, dropped ones
+    /// too.
     pub fn pop(&mut self, now: Time) -> Option<Exit<P>> {
         self.advance(now);
         self.exits.pop_front()
     }
 
-    /// When something happens next inside, exactly: what an event simulator schedules. `None`: nothing until a packet comes.
+    /// When something happens next inside, exactly: what an event simulator schedules. `None`: nothing until
+    /// a packet comes.
     pub fn next_event(&self) -> Option<Time> {
         self.exits.front().map(|exit| exit.time).or_else(|| self.earliest().map(|(_, time)| time))
     }
 
     /// No packet is delivered before this instant unless another is pushed: how long an emulator may sleep.
     ///
-    /// Popping then may give nothing yet (a packet may need a second opportunity), or a later instant. What is
-    /// dropped inside is reported at the next call, with its own time.
+    /// Popping then may give nothing yet (a packet may need a second opportunity), or a later instant. What
+    /// is dropped inside is reported at the next call, with its own time.
     pub fn next_delivery(&self) -> Option<Time> {
         let stages = self.nodes.iter().filter_map(|node| Some(node.next? + node.delay_after));
         self.exits.front().map(|exit| exit.time).or_else(|| stages.min())

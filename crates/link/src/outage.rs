@@ -6,7 +6,8 @@ use crate::element::{Cause, Gate, Verdict};
 use crate::random::Random;
 use crate::trace::Phases;
 
-/// Drops what arrives while the link is off (mm-onoff with exponential phases, mm-intermittent with fixed ones). It starts on.
+/// Drops what arrives while the link is off (mm-onoff with exponential phases, mm-intermittent with fixed
+/// ones). It starts on.
 #[derive(Clone, Debug)]
 pub struct Outage {
     on: Duration,

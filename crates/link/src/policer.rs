@@ -4,11 +4,12 @@ use trialwise_units::{Bytes, Rate, Time};
 
 use crate::element::{Cause, Gate, Verdict};
 
-/// Tokens are counted in bytes / (8 · 10¹²), so that a rate in bits per second fills whole ones in each picosecond.
+/// Tokens are counted in bytes / (8 · 10¹²), so that a rate in bits per second fills whole ones in each
+/// picosecond.
 const TOKENS_PER_BYTE: u128 = 8_000_000_000_000;
 
-/// Passes what the bucket pays for and drops the rest; the bucket fills at `rate` up to `burst`, and starts full
-/// (the meter of RFC 2697 with one bucket, without queue or shaping).
+/// Passes what the bucket pays for and drops the rest; the bucket fills at `rate` up to `burst`, and starts
+/// full (the meter of RFC 2697 with one bucket, without queue or shaping).
 #[derive(Clone, Debug)]
 pub struct Policer {
     rate: Rate,

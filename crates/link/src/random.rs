@@ -1,7 +1,7 @@
 //! Pseudo-random numbers: PCG64 DXSM (the generator that NumPy calls `PCG64DXSM`), seeded by name.
 //!
-//! Distributions are computed here, with `libm` in place of the platform's functions, so that a seed gives the
-//! same numbers on every machine and with every version of the generator's crates.
+//! Distributions are computed here, with `libm` in place of the platform's functions, so that a seed gives
+//! the same numbers on every machine and with every version of the generator's crates.
 
 use rand_core::Rng;
 use rand_pcg::Pcg64Dxsm;

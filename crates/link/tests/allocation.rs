@@ -18,7 +18,8 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches no memory but a thread-local number.
+// SAFETY: every call is handed to the system's allocator unchanged; counting touches no memory but a
+// thread-local number.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);

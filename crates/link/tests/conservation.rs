@@ -1,4 +1,5 @@
-//! What holds for every link: each packet has one fate, order where promised, time that never goes back, the same from the same seed.
+//! What holds for every link: each packet has one fate, order where promised, time that never goes back, the
+//! same from the same seed.
 
 mod common;
 
@@ -152,16 +153,21 @@ proptest! {
     }
 
     #[test]
-    fn time_never_goes_back_and_order_is_kept(pairs in pairs(), reversed in any::<bool>(), seed in any::<u64>()) {
+    fn time_never_goes_back_and_order_is_kept(
+        pairs in pairs(),
+        reversed in any::<bool>(),
+        seed in any::<u64>(),
+    ) {
         let mut link = build(&pairs, reversed, seed);
         let mut exits = run(&mut link, &arrivals(300, seed), || false);
         exits.extend(drain(&mut link, Time::from_milliseconds(60_000)));
         prop_assert!(exits.windows(2).all(|pair| pair[0].time <= pair[1].time));
-        let delivered: Vec<&Numbered> = exits.iter().filter(|exit| is_delivered(exit)).map(|exit| &exit.packet).collect();
+        let delivered = exits.iter().filter(|exit| is_delivered(exit));
+        let delivered: Vec<&Numbered> = delivered.map(|exit| &exit.packet).collect();
         // Between flows, fq_codel makes an order of its own.
         for flow in 0..6 {
-            let numbers: Vec<u64> = delivered.iter().filter(|packet| packet.flow == flow).map(|packet| packet.number).collect();
-            prop_assert!(numbers.is_sorted());
+            let packets = delivered.iter().filter(|packet| packet.flow == flow);
+            prop_assert!(packets.is_sorted_by_key(|packet| packet.number));
         }
         if !pairs.iter().any(|(_, value)| value.starts_with("fq_codel")) {
             prop_assert!(delivered.is_sorted_by_key(|packet| packet.number));
@@ -169,7 +175,11 @@ proptest! {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_drops_however_late_one_looks(pairs in pairs(), seed in any::<u64>(), looks in any::<u64>()) {
+    fn the_same_seed_gives_the_same_drops_however_late_one_looks(
+        pairs in pairs(),
+        seed in any::<u64>(),
+        looks in any::<u64>(),
+    ) {
         let arrivals = arrivals(300, seed);
         let end = Time::from_milliseconds(60_000);
         let mut punctual = build(&pairs, false, seed);
@@ -210,7 +220,8 @@ proptest! {
     }
 }
 
-/// Two links joined by a caller who looks now and then: each exit of the first goes into the second at its own time.
+/// Two links joined by a caller who looks now and then: each exit of the first goes into the second at its
+/// own time.
 struct Joined {
     first: Link<Numbered>,
     second: Link<Numbered>,
@@ -231,10 +242,15 @@ impl Joined {
 
 proptest! {
     #[test]
-    fn links_join_end_to_end(rate in prop::sample::select(RATES), queue in prop::sample::select(QUEUES), seed in any::<u64>()) {
+    fn links_join_end_to_end(
+        rate in prop::sample::select(RATES),
+        queue in prop::sample::select(QUEUES),
+        seed in any::<u64>(),
+    ) {
         let (near, far) = (vec![("delay", "9ms,jitter=2ms")], vec![("rate", rate), ("queue", queue)]);
         let mut whole = build(&[far.clone(), near.clone()].concat(), true, seed);
-        let mut joined = Joined { first: build(&near, false, seed), second: build(&far, false, seed), lost: Vec::new() };
+        let (first, second) = (build(&near, false, seed), build(&far, false, seed));
+        let mut joined = Joined { first, second, lost: Vec::new() };
         let (random, mut now) = (&mut Mix(seed), Time::ZERO);
         let mut found = Vec::new();
         for (gap, packet) in arrivals(200, seed) {
@@ -247,9 +263,10 @@ proptest! {
         }
         let end = Time::from_milliseconds(60_000);
         found.extend(joined.delivered(end));
-        let expected: Vec<(Time, Numbered)> = drain(&mut whole, end).iter().map(|exit| (exit.time, exit.packet)).collect();
-        let found: Vec<(Time, Numbered)> = found.iter().map(|exit| (exit.time, exit.packet)).collect();
-        prop_assert_eq!(found, expected);
+        let seen = |exits: &[Exit<Numbered>]| -> Vec<(Time, Numbered)> {
+            exits.iter().map(|exit| (exit.time, exit.packet)).collect()
+        };
+        prop_assert_eq!(seen(&found), seen(&drain(&mut whole, end)));
         prop_assert!(joined.lost.is_empty());
     }
 }

@@ -1,4 +1,5 @@
-//! Published behaviour of managed queues in a closed loop: a sender that halves its window at a loss or a mark.
+//! Published behaviour of managed queues in a closed loop: a sender that halves its window at a loss or a
+//! mark.
 
 mod common;
 
@@ -11,7 +12,8 @@ use trialwise_units::{Duration, Seed, Time};
 const MILLISECOND: Duration = Duration::from_milliseconds(1);
 const ROUND_TRIP: Duration = Duration::from_milliseconds(50);
 
-/// A sender as in TCP Reno's congestion avoidance: one packet more in each round trip, half at a signal, once in a round trip.
+/// A sender as in TCP Reno's congestion avoidance: one packet more in each round trip, half at a signal, once
+/// in a round trip.
 struct Sender {
     window: f64,
     in_flight: u64,
@@ -125,7 +127,8 @@ fn codel_holds_a_standing_queue_down_where_droptail_lets_it_stand() {
     let standing = closed_loop("droptail:packets=500", 2, Ecn::NotCapable);
     let managed = closed_loop("codel:packets=500", 2, Ecn::NotCapable);
     assert!(standing.quantile(0.5) > 200.0, "droptail: {}", standing.quantile(0.5));
-    // RFC 8289 section 4.3: with long-lived flows the median delay tends to the target of 5 ms, under 10 ms in general.
+    // RFC 8289 section 4: with long-lived flows the median delay tends to the target of 5 ms, under 10 ms in
+    // general.
     assert!(managed.quantile(0.5) < 10.0, "codel: {}", managed.quantile(0.5));
     assert!(managed.utilisation > 0.9, "codel: {}", managed.utilisation);
 }

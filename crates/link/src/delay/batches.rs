@@ -7,7 +7,8 @@ use trialwise_units::{Duration, Time};
 use crate::element::{Drops, Stage};
 use crate::packet::{Packet, Tally};
 
-/// Holds packets until `packets` of them are there or the oldest has waited for `wait`, then releases all together, in order.
+/// Holds packets until `packets` of them are there or the oldest has waited for `wait`, then releases all
+/// together, in order.
 ///
 /// For batches at fixed instants, see [`Delay::until_multiple_of`](crate::delay::Delay::until_multiple_of).
 #[derive(Debug)]

@@ -52,7 +52,8 @@ impl<P: Packet> Stage<P> for OrderedDelay<P> {
     }
 }
 
-/// Delays packets each on its own, so that a later one may overtake; packets due together leave in the order in which they came.
+/// Delays packets each on its own, so that a later one may overtake; packets due together leave in the order
+/// in which they came.
 #[derive(Debug)]
 pub struct ReorderingDelay<P> {
     delay: Delay,

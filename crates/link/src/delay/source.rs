@@ -45,7 +45,8 @@ impl Delay {
         Self(Kind::Varying { cursor: series.cursor(), start })
     }
 
-    /// Until the next multiple of `period` after `start`, none for a packet that arrives at one: everything that arrived since leaves together.
+    /// Until the next multiple of `period` after `start`, none for a packet that arrives at one: everything
+    /// that arrived since leaves together.
     pub fn until_multiple_of(period: Duration, start: Time) -> Self {
         Self(Kind::Grid { period, start })
     }

@@ -20,7 +20,8 @@ pub struct GilbertElliottParameters {
 }
 
 impl GilbertElliottParameters {
-    /// The share of packets that find the chain in the bad state, p / (p + r); zero for a chain that never moves.
+    /// The share of packets that find the chain in the bad state, p / (p + r); zero for a chain that never
+    /// moves.
     pub fn bad_share(&self) -> f64 {
         let both = self.to_bad + self.to_good;
         if both > 0.0 { self.to_bad / both } else { 0.0 }
@@ -80,7 +81,8 @@ mod tests {
 
     #[test]
     fn gilbert_loss_and_bursts_are_those_of_theory() {
-        // Gilbert: everything is lost in the bad state, nothing in the good one; bursts are geometric of mean 1/r.
+        // Gilbert: everything is lost in the bad state, nothing in the good one; bursts are geometric of mean
+        // 1/r.
         let parameters =
             GilbertElliottParameters { to_bad: 0.01, to_good: 0.25, loss_good: 0.0, loss_bad: 1.0 };
         let (loss, burst) = measure(parameters, 1_000_000);

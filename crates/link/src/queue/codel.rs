@@ -13,19 +13,20 @@ pub enum CoDelVariant {
     /// RFC 8289 section 5.
     #[default]
     Rfc,
-    /// As mm-link does it: times in whole milliseconds (the control law rounds down), no ECN, and where the RFC drops the packet at the head
-    /// and sends the one behind it, it sends the head and drops the one behind it.
+    /// As mm-link does it: times in whole milliseconds (the control law rounds down), no ECN, and where the
+    /// RFC drops the packet at the head and sends the one behind it, it sends the head and drops the one
+    /// behind it.
     Mahimahi,
 }
 
 /// What CoDel goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CoDelParameters {
-    /// TARGET: the standing delay that is accepted (RFC 8289 section 4.3: 5 ms).
+    /// TARGET: the standing delay that is accepted (RFC 8289 section 5.3: 5 ms).
     pub target: Duration,
-    /// INTERVAL: how long the delay may stay above it (RFC 8289 section 4.2: 100 ms).
+    /// INTERVAL: how long the delay may stay above it (RFC 8289 section 5.3: 100 ms).
     pub interval: Duration,
-    /// MAXPACKET: never drop when no more than this is left (RFC 8289 section 4.4: the link's MTU).
+    /// MAXPACKET: never drop when no more than this is left (RFC 8289 section 5.3: the MTU).
     pub maximum_packet: Bytes,
     /// Mark ECN-capable packets instead of dropping them.
     pub ecn: bool,
@@ -114,7 +115,8 @@ impl Controller {
             self.dropping = may_drop;
             while self.dropping && clock >= self.drop_next {
                 self.count += 1;
-                // A mark takes the place of the drop, and the packet goes (RFC 8290 section 5.2.6 has it on by default).
+                // A mark takes the place of the drop, and the packet goes (RFC 8290 section 5.2.6 has it on
+                // by default).
                 if self.mark(parameters, &mut head) {
                     self.drop_next = parameters.control_law(self.drop_next, self.count);
                     break;
@@ -254,7 +256,8 @@ mod tests {
         CoDelParameters::mahimahi(Duration::from_milliseconds(5), Duration::from_milliseconds(100))
     }
 
-    /// 2000 packets come at 0 and leave one in each millisecond from 10 on: milliseconds of the drops before `end`.
+    /// 2000 packets come at 0 and leave one in each millisecond from 10 on: milliseconds of the drops before
+    /// `end`.
     fn drop_times(parameters: CoDelParameters, end: u64) -> Vec<u64> {
         let mut bench = bench(parameters);
         (0..2_000).for_each(|_| bench.enqueue(0, 0));
@@ -264,8 +267,9 @@ mod tests {
 
     #[test]
     fn drops_follow_the_control_law() {
-        // Above target from 10 on, so that the first drop is at 110, the next an interval later, and then after
-        // 100/√2 = 70.71, 100/√3 = 57.74, 50, 44.72, 40.82, 37.80, 35.36, 33.33: 280.71, 338.45, 388.45, 433.17, 473.99, ...
+        // Above target from 10 on, so that the first drop is at 110, the next an interval later, and then
+        // after 100/√2 = 70.71, 100/√3 = 57.74, 50, 44.72, 40.82, 37.80, 35.36, 33.33: 280.71, 338.45,
+        // 388.45, 433.17, 473.99, ...
         let times = drop_times(CoDelParameters::default(), 590);
         assert_eq!(times, [110, 210, 281, 339, 389, 434, 474, 512, 548, 581]);
     }
@@ -296,7 +300,8 @@ mod tests {
         (0..500).for_each(|_| bench.enqueue(349, 0));
         (10..600).for_each(|now| assert!(bench.dequeue(now).is_some()));
         let times: Vec<u64> = bench.take_drops().iter().map(|(time, ..)| *time).collect();
-        // Below target at 350, above again at 354, dropping at 454 with count 4 − 1 = 3, not 1: then after 57.74 (count 3), 50, 44.72.
+        // Below target at 350, above again at 354, dropping at 454 with count 4 − 1 = 3, not 1: then after
+        // 57.74 (count 3), 50, 44.72.
         assert_eq!(times, [110, 210, 281, 339, 454, 512, 562]);
     }
 

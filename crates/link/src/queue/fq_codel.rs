@@ -120,14 +120,14 @@ impl<P> Source<P> for FlowSource<'_, P> {
         self.store.pop(self.chain)
     }
 
-    /// The occupancy of all queues of the link (RFC 8289 section 4.5).
+    /// The occupancy of all queues of the link (RFC 8289 section 4.4).
     fn bytes_left(&self) -> Bytes {
         self.store.tally.bytes
     }
 }
 
 impl<P: Packet> FqCoDel<P> {
-    /// An empty queue; `seed` perturbs the hash of flows (RFC 8290 section 4.1.2 on collisions).
+    /// An empty queue; `seed` perturbs the hash of flows (RFC 8290 section 4.1).
     pub fn new(mut parameters: FqCoDelParameters, limit: Limit, seed: Seed) -> Self {
         // With none, no turn would ever come.
         parameters.quantum = parameters.quantum.max(Bytes::new(1));
@@ -151,7 +151,8 @@ impl<P: Packet> FqCoDel<P> {
         ((u128::from(hash) * self.flows.len() as u128) >> 64) as u32
     }
 
-    /// Drops from the head of the queue with the most bytes half of its packets, 64 at most (RFC 8290 section 4.1).
+    /// Drops from the head of the queue with the most bytes half of its packets, 64 at most (RFC 8290 section
+    /// 4.1).
     fn drop_from_fattest(&mut self, now: Time, drops: &mut Drops<P>) {
         let Some(fattest) = self.flows.iter_mut().max_by_key(|flow| flow.chain.tally.bytes.get()) else {
             return;
@@ -242,7 +243,8 @@ mod tests {
         let mut bench = bench(1_000);
         (0..4).for_each(|_| bench.enqueue(0, 1));
         (0..4).for_each(|_| bench.enqueue(0, 2));
-        // With a quantum of 1514 a new queue sends 1500 (14 left), 1500 more (−1486), gets 1514 (28), waits; then 1500 for each turn.
+        // With a quantum of 1514 a new queue sends 1500 (14 left), 1500 more (−1486), gets 1514 (28), waits;
+        // then 1500 for each turn.
         let flows: Vec<u64> = (0..8).map(|_| bench.dequeue(1).unwrap().flow).collect();
         assert_eq!(flows, [1, 1, 2, 2, 1, 2, 1, 2]);
     }

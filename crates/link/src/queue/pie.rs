@@ -1,4 +1,5 @@
-//! PIE (RFC 8033): the basic algorithm (section 4, appendix A) with ECN (5.1), derandomisation (5.4) and the capped adjustment (5.5).
+//! PIE (RFC 8033): the basic algorithm (section 4, appendix A) with ECN (5.1), derandomisation (5.4) and the
+//! capped adjustment (5.5).
 //!
 //! Latency is that of the packet dequeued last (section 4.3, second way), and zero while the queue is empty.
 //! Switching itself on and off (5.3) is left out: it would need a limit to go by.
@@ -14,7 +15,8 @@ use crate::random::Random;
 /// Weights of the controller, per second (RFC 8033 appendix A).
 const ALPHA: f64 = 0.125;
 const BETA: f64 = 1.25;
-/// Between these no drop is certain, below the first none happens, above the second one does (RFC 8033 section 5.4).
+/// Between these no drop is certain, below the first none happens, above the second one does (RFC 8033
+/// section 5.4).
 const ACCUMULATED_LOW: f64 = 0.85;
 const ACCUMULATED_HIGH: f64 = 8.5;
 
@@ -89,7 +91,8 @@ impl<P: Packet> Pie<P> {
         self.probability
     }
 
-    /// Makes the updates due by `now`. Between two events of the queue nothing changes, so that late ones are exact.
+    /// Makes the updates due by `now`. Between two events of the queue nothing changes, so that late ones are
+    /// exact.
     fn update_through(&mut self, now: Time) {
         let mut next = self.next_update.unwrap_or(now + self.parameters.update);
         while next <= now {
@@ -218,7 +221,8 @@ mod tests {
         Bench::new(Pie::new(parameters, Limit::NONE, Seed::new(1)))
     }
 
-    /// A packet in each millisecond, each leaving 20 ms after it came: probability after each update, from the second on.
+    /// A packet in each millisecond, each leaving 20 ms after it came: probability after each update, from
+    /// the second on.
     fn probabilities(count: u64) -> Vec<f64> {
         let mut bench = bench(PieParameters::default());
         let mut found = Vec::new();
@@ -273,7 +277,8 @@ mod tests {
                 gap = 0;
             }
         }
-        // The ninth packet brings 0.1 each to 0.9 ≥ 0.85, the 85th to 8.5. In between it is a coin: mean 8 + 10.
+        // The ninth packet brings 0.1 each to 0.9 ≥ 0.85, the 85th to 8.5. In between it is a coin: mean 8 +
+        // 10.
         assert_eq!(gaps.iter().min(), Some(&9));
         assert!(gaps.iter().all(|gap| *gap <= 86));
         let mean = f64::from(gaps.iter().sum::<i32>()) / gaps.len() as f64;
@@ -298,7 +303,8 @@ mod tests {
     #[test]
     fn a_burst_is_let_through_for_its_allowance() {
         let mut bench = bench(PieParameters::default());
-        // 2 packets come for each that leaves, so that latency grows; updates at 15, 30, ... use the allowance up at 165.
+        // 2 packets come for each that leaves, so that latency grows; updates at 15, 30, ... use the
+        // allowance up at 165.
         for now in 0..400 {
             bench.enqueue(now, 0);
             bench.enqueue(now, 0);

@@ -1,9 +1,12 @@
 //! mm-link's PIE, which follows an early draft (draft-ietf-aqm-pie) and differs from RFC 8033 in these ways:
 //!
 //! - all times are whole milliseconds, and α = 0.125 and β = 1.25 apply to milliseconds, not to seconds;
-//! - the probability is updated every 30 ms (once more than 30 ms have gone by), its steps divided by 128, 32 or 16;
-//! - latency is the backlog over a rate (bytes per millisecond, whole) measured over more than 16384 bytes that left, weighed 1/8;
-//! - the burst allowance starts at zero, shrinks by updates and by measured time, and is renewed only after a rate was known;
+//! - the probability is updated every 30 ms (once more than 30 ms have gone by), its steps divided by 128, 32
+//!   or 16;
+//! - latency is the backlog over a rate (bytes per millisecond, whole) measured over more than 16384 bytes
+//!   that left, weighed 1/8;
+//! - the burst allowance starts at zero, shrinks by updates and by measured time, and is renewed only after a
+//!   rate was known;
 //! - no drop is capped or derandomised, and there is no ECN.
 
 use trialwise_units::{Duration, Seed, Time};
@@ -196,7 +199,8 @@ mod tests {
         // 69 · 1504 / 1636 = 63 ms: (0.125 · 43 + 1.25 · 63) / 128.
         assert_eq!((bench.queue.latency, bench.queue.probability), (63, 84.125 / 128.0));
         assert!(bench.take_drops().is_empty());
-        // Then p > 0.1, so over 16; the latency sample before was 63 and 39 packets of 1504 over the rate are left at 61.
+        // Then p > 0.1, so over 16; the latency sample before was 63 and 39 packets of 1504 over the rate are
+        // left at 61.
         (32..=61).for_each(|now| assert!(bench.dequeue(now).is_some()));
         let latency = 39 * 1504 / bench.queue.rate;
         let step = 0.125 * (latency as f64 - 20.0) + 1.25 * (latency as f64 - 63.0);

@@ -1,4 +1,5 @@
-//! RED: random early detection (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993), gentle if asked for.
+//! RED: random early detection (Floyd and Jacobson, IEEE/ACM Transactions on Networking 1(4), 1993), gentle
+//! if asked for.
 
 use trialwise_units::{Duration, Seed, Time};
 
@@ -25,7 +26,8 @@ pub struct RedParameters {
     /// Mark ECN-capable packets instead of dropping them, while the average is below `maximum`;
     /// above it they are dropped (RFC 3168 section 7).
     pub ecn: bool,
-    /// s: the time that a typical packet takes on the link, by which the average decays while the queue is empty.
+    /// s: the time that a typical packet takes on the link, by which the average decays while the queue is
+    /// empty.
     pub packet_time: Duration,
 }
 
@@ -50,7 +52,8 @@ enum Decision {
 }
 
 impl RedParameters {
-    /// p_b at this average (equations 1 and 2 of the paper, section 4); from `maximum` on by the gentle variant, or 1.
+    /// p_b at this average (equations 1 and 2 of the paper, section 4); from `maximum` on by the gentle
+    /// variant, or 1.
     pub fn base_probability(&self, average: f64) -> f64 {
         let Self { minimum, maximum, probability, is_gentle, .. } = *self;
         if average < minimum {
@@ -195,8 +198,8 @@ mod tests {
 
     #[test]
     fn marks_at_a_constant_average_are_spread_uniformly() {
-        // The queue stays at 10, so that p_b = 1/20: by figure 2 of the paper, a mark is 1 to 19 packets after the
-        // one before, each equally likely.
+        // The queue stays at 10, so that p_b = 1/20: by figure 2 of the paper, a mark is 1 to 19 packets
+        // after the one before, each equally likely.
         let mut bench = bench(PARAMETERS);
         (0..10).for_each(|_| bench.enqueue(0, 0));
         let (mut counts, mut gap, mut before) = ([0_u32; 21], 0, bench.queue.marked());

@@ -10,8 +10,8 @@ const PICOSECONDS_PER_SECOND: u128 = 1_000_000_000_000;
 
 /// A queue served at a constant rate, one packet after the other, never idle while one waits.
 ///
-/// The n-th departure of a busy period that starts at s is at s + (bits of the n packets) / rate, rounded up to a
-/// picosecond once, not n times. The packet being sent does not count against the queue's limit.
+/// The n-th departure of a busy period that starts at s is at s + (bits of the n packets) / rate, rounded up
+/// to a picosecond once, not n times. The packet being sent does not count against the queue's limit.
 #[derive(Debug)]
 pub struct ConstantRate<P, Q> {
     bits_per_second: u64,
@@ -63,7 +63,8 @@ fn divide(size: Bytes, bits_per_second: u64, carry: u64) -> (u64, u64) {
 }
 
 impl<P: Packet, Q: Queue<P>> ConstantRate<P, Q> {
-    /// A bottleneck of `rate` that adds `overhead` to each packet (zero for the IP rate); at rate zero nothing ever leaves.
+    /// A bottleneck of `rate` that adds `overhead` to each packet (zero for the IP rate); at rate zero
+    /// nothing ever leaves.
     pub fn new(rate: Rate, overhead: Bytes, queue: Q) -> Self {
         Self { bits_per_second: rate.bits_per_second(), overhead, queue, sending: None }
     }

@@ -59,7 +59,8 @@ impl<P: Packet, Q: Queue<P>> TraceRate<P, Q> {
         Some(())
     }
 
-    /// Sends as much as the budget allows of the packet that is being sent, or else of the next: the packet, when it ends.
+    /// Sends as much as the budget allows of the packet that is being sent, or else of the next: the packet,
+    /// when it ends.
     fn send(&mut self, drops: &mut Drops<P>) -> Option<P> {
         let mut sending = match self.sending.take() {
             Some(sending) => sending,

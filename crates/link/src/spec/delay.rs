@@ -1,4 +1,5 @@
-//! Delay: `28ms`, `28ms,jitter=5ms,distribution=normal,reorder=yes`, `series:FILE`; batches: `packets=10,wait=5ms`, `every=100ms`.
+//! Delay: `28ms`, `28ms,jitter=5ms,distribution=normal,reorder=yes`, `series:FILE`; batches:
+//! `packets=10,wait=5ms`, `every=100ms`.
 
 use std::str::FromStr;
 

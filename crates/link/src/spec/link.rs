@@ -41,11 +41,12 @@ pub struct LinkSpec {
 }
 
 impl LinkSpec {
-    /// A link from pairs such as `("rate", "12Mbit/s")`, `("delay", "28ms")`, `("queue", "droptail:packets=50")`, in any order.
+    /// A link from pairs such as `("rate", "12Mbit/s")`, `("delay", "28ms")`, `("queue",
+    /// "droptail:packets=50")`, in any order.
     ///
-    /// A packet meets them in this order: policer, rate with its queue (`infinite` unless given), outage, loss, delay, batches:
-    /// what is lost has taken its time at the bottleneck. Mahimahi's nested shells have this order from the inside out.
-    /// `read_file` reads the files that are named, such as in `trace:FILE`.
+    /// A packet meets them in this order: policer, rate with its queue (`infinite` unless given), outage,
+    /// loss, delay, batches: what is lost has taken its time at the bottleneck. Mahimahi's nested shells have
+    /// this order from the inside out. `read_file` reads the files that are named, such as in `trace:FILE`.
     ///
     /// # Errors
     /// An unknown key, one given twice, a value that is refused, or a queue without a rate.
@@ -88,8 +89,9 @@ impl LinkSpec {
         })
     }
 
-    /// The link, empty, starting at `start`. Seeds derive from `seed` by the kind of the element and how many of it come before, so
-    /// that adding an element of another kind changes no other element's numbers. `round_trip` is needed for limits in BDPs.
+    /// The link, empty, starting at `start`. Seeds derive from `seed` by the kind of the element and how many
+    /// of it come before, so that adding an element of another kind changes no other element's numbers.
+    /// `round_trip` is needed for limits in BDPs.
     ///
     /// # Errors
     /// A limit in BDPs without `round_trip`, or a generated rate for which there is no trace.

@@ -22,7 +22,8 @@ use thiserror::Error;
 use crate::loss::PatternError;
 use crate::trace::TraceError;
 
-/// Text that is no specification of a link or of a part of one; the message says what is wrong and what to write.
+/// Text that is no specification of a link or of a part of one; the message says what is wrong and what to
+/// write.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// A word that is not known where it stands.

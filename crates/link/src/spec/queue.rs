@@ -25,7 +25,8 @@ const NAMES: &[&str] = &[
 ];
 const FULL_PACKET: Bytes = Bytes::new(1500);
 
-/// A queue as written. Defaults are those of its RFC; where that has none, of Linux (limits of 1000 packets, fq_codel 10240).
+/// A queue as written. Defaults are those of its RFC; where that has none, of Linux (limits of 1000 packets,
+/// fq_codel 10240).
 #[derive(Clone, Debug, PartialEq)]
 pub enum QueueSpec {
     /// `infinite`
@@ -223,7 +224,8 @@ fn read_fq_codel(arguments: &Arguments<'_>) -> Result<QueueSpec, SpecError> {
 
 fn read_red(arguments: &Arguments<'_>) -> Result<QueueSpec, SpecError> {
     let minimum = arguments.number("min")?.unwrap_or(5.0);
-    // Three times min_th and max_p of 0.1, as Floyd recommends ("RED: discussions of setting parameters", 1997).
+    // Three times min_th and max_p of 0.1, as Floyd recommends ("RED: discussions of setting parameters",
+    // 1997).
     let maximum = arguments.number("max")?.unwrap_or(3.0 * minimum);
     if maximum < minimum {
         return Err(arguments.bad("max", format!("{maximum} is below min ({minimum}); write at least that")));
@@ -247,8 +249,8 @@ fn read_red(arguments: &Arguments<'_>) -> Result<QueueSpec, SpecError> {
 }
 
 impl QueueSpec {
-    /// Reads `--uplink-queue=NAME --uplink-queue-args=ARGUMENTS` of mm-link, `name=number` with times in milliseconds:
-    /// its `codel` and `pie` are `codel-mahimahi` and `pie-mahimahi` here.
+    /// Reads `--uplink-queue=NAME --uplink-queue-args=ARGUMENTS` of mm-link, `name=number` with times in
+    /// milliseconds: its `codel` and `pie` are `codel-mahimahi` and `pie-mahimahi` here.
     ///
     /// # Errors
     /// What the queue with that name of ours would refuse.

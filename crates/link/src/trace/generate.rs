@@ -29,9 +29,10 @@ pub struct OnOff {
 
 /// A cellular-like link: packets leave as a Poisson process whose rate is a Markov chain.
 ///
-/// The chain has `levels` + 1 equally spaced rates from 0 to twice the mean, all equally likely in the long run; it stays at one for an
-/// exponential time of mean `dwell` and goes on to a neighbour, up and down with equal chance (at either end it stays when the step would lead out).
-/// A discrete, stationary relative of the link model of Sprout (Winstein and others, NSDI 2013, section 3.1).
+/// The chain has `levels` + 1 equally spaced rates from 0 to twice the mean, all equally likely in the long
+/// run; it stays at one for an exponential time of mean `dwell` and goes on to a neighbour, up and down with
+/// equal chance (at either end it stays when the step would lead out). A discrete, stationary relative of the
+/// link model of Sprout (Winstein and others, NSDI 2013, section 3.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cellular {
     /// The mean rate.
@@ -43,7 +44,8 @@ pub struct Cellular {
 }
 
 impl Trace {
-    /// The trace of a constant rate over `length`, its opportunities at the first millisecond by which each is due.
+    /// The trace of a constant rate over `length`, its opportunities at the first millisecond by which each
+    /// is due.
     ///
     /// # Errors
     /// A rate or length for which there is no opportunity, or too many.
@@ -65,7 +67,8 @@ impl Trace {
 }
 
 impl OnOff {
-    /// A trace of this link over `length`. It starts off, so that its last opportunity, where it repeats, ends a phase that is on.
+    /// A trace of this link over `length`. It starts off, so that its last opportunity, where it repeats,
+    /// ends a phase that is on.
     ///
     /// # Errors
     /// Values for which there is no opportunity, or too many.

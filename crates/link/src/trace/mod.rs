@@ -13,7 +13,7 @@ pub use generate::{Cellular, OnOff, Phases};
 pub use parse::TraceError;
 pub use schedule::{Repeat, Schedule};
 
-/// Traces with more opportunities than this are refused (an hour at 100 Gbit/s has 30 million milliseconds' worth of lines).
+/// Traces with more opportunities than this are refused: an hour at 166 Mbit/s.
 pub const MAXIMUM_OPPORTUNITIES: usize = 50_000_000;
 /// The latest millisecond of a trace (115 days), so that instants fit their type.
 pub const MAXIMUM_MILLISECOND: u64 = 10_000_000_000;
@@ -30,7 +30,8 @@ impl Trace {
     /// A trace of these opportunities.
     ///
     /// # Errors
-    /// None at all, too many, not in order, one beyond [`MAXIMUM_MILLISECOND`], or the last at 0. The error counts lines from 1.
+    /// None at all, too many, not in order, one beyond [`MAXIMUM_MILLISECOND`], or the last at 0. The error
+    /// counts lines from 1.
     pub fn new(milliseconds: Vec<u64>) -> Result<Self, TraceError> {
         parse::check(&milliseconds)?;
         Ok(Self { milliseconds: milliseconds.into() })
@@ -53,7 +54,8 @@ impl Trace {
 
 /// How many bytes an opportunity carries and what a packet takes of it.
 ///
-/// Both carry one full IP packet of 1500 bytes for each opportunity; they differ for smaller ones and in byte limits.
+/// Both carry one full IP packet of 1500 bytes for each opportunity; they differ for smaller ones and in byte
+/// limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ByteConvention {
     /// As mahimahi documents it: an opportunity of 1500 bytes; a packet takes its IP length.

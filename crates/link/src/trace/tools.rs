@@ -35,8 +35,9 @@ impl Trace {
         Self::new(inside.map(|time| time - from).collect())
     }
 
-    /// The trace of a link that a saturating sender filled: an opportunity for each full packet's worth of bytes
-    /// that departed, in the millisecond after which it had. `departures` are instants, in order, and sizes without overhead.
+    /// The trace of a link that a saturating sender filled: an opportunity for each full packet's worth of
+    /// bytes that departed, in the millisecond after which it had. `departures` are instants, in order, and
+    /// sizes without overhead.
     ///
     /// # Errors
     /// Departures out of order, or too few for one opportunity.
