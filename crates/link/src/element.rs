@@ -43,7 +43,8 @@ pub trait Stage<P>: Send {
     /// Takes a packet in at `now`.
     fn push(&mut self, now: Time, packet: P, drops: &mut Drops<P>);
 
-    /// The next packet that leaves at or before `now`, with the instant at which it leaves.
+    /// The next packet that leaves at or before `now`, with the instant at which it leaves. When there is none
+    /// any more, [`next_event`](Self::next_event) is after `now`.
     fn pop(&mut self, now: Time, drops: &mut Drops<P>) -> Option<(Time, P)>;
 
     /// No packet leaves before this instant unless another arrives; `None`: nothing is to be awaited.

@@ -197,6 +197,11 @@ impl<P: Packet> Link<P> {
         let Element::Stage(stage) = &mut node.element else { return };
         let departure = stage.pop(time, &mut self.drops);
         node.next = stage.next_event();
+        debug_assert!(
+            departure.is_some() || node.next.is_none_or(|next| next > time),
+            "{} stands still",
+            node.name
+        );
         self.collect_drops(index);
         if let Some((time, packet)) = departure {
             self.nodes[index].departed.add(packet.size());
