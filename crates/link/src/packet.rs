@@ -5,6 +5,8 @@ use std::ops::{AddAssign, Sub};
 use trialwise_units::Bytes;
 
 /// A packet as a link sees it: its size, its ECN field and its flow.
+///
+/// Links move packets from ring to ring: let it be small, such as a handle of a buffer.
 pub trait Packet: Send + 'static {
     /// The size on the wire: for IP traffic the length of the IP packet.
     fn size(&self) -> Bytes;

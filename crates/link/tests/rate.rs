@@ -166,3 +166,11 @@ fn a_now_that_goes_back_counts_as_the_latest_seen() {
         drain(&mut link, Time::from_milliseconds(99)).iter().map(|exit| exit.time.milliseconds()).collect();
     assert_eq!(times, [15, 15]);
 }
+
+#[test]
+fn a_link_may_be_handed_to_another_thread() {
+    fn is_send<T: Send>(_: &T) -> bool {
+        true
+    }
+    assert!(is_send(&Link::<common::Numbered>::new()));
+}
