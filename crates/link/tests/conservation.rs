@@ -34,7 +34,7 @@ const RATES: &[&str] = &[
     "cellular:rate=6Mbit/s,length=2s",
 ];
 const LOSSES: &[&str] = &["0%", "10%", "gilbert-elliott:to_bad=5%,to_good=30%", "pattern:0010"];
-const DELAYS: &[&str] = &["0ms", "28ms", "5ms,jitter=5ms", "5ms,jitter=3ms,distribution=normal"];
+const DELAYS: &[&str] = &["0ms", "1ms", "28ms", "5ms,jitter=5ms", "5ms,jitter=3ms,distribution=normal"];
 const REORDERING: &str = "5ms,jitter=5ms,distribution=exponential,reorder=yes";
 const OUTAGES: &[&str] = &["fixed:on=20ms,off=5ms", "exponential:on=20ms,off=5ms"];
 const BATCHES: &[&str] = &["packets=4,wait=3ms", "every=7ms"];

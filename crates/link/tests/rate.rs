@@ -74,6 +74,21 @@ fn the_packet_that_is_sent_does_not_count_against_the_limit() {
 }
 
 #[test]
+fn at_one_instant_departures_come_before_arrivals() {
+    let rate = Rate::from_megabits_per_second(12);
+    let mut link = Link::new()
+        .stage("delay", OrderedDelay::new(Delay::fixed(milliseconds(1))))
+        .stage("rate", ConstantRate::new(rate, Bytes::ZERO, DropTail::new(Limit::packets(1))));
+    link.push(Time::ZERO, packet(0, 1500));
+    link.push(Time::ZERO, packet(1, 1500));
+    // It meets the queue at 2 ms, when the first has been sent and the second leaves the queue.
+    link.push(Time::from_milliseconds(1), packet(2, 1500));
+    let exits = drain(&mut link, Time::from_milliseconds(9));
+    assert!(exits.iter().all(|exit| exit.fate == Fate::Delivered));
+    assert_eq!(exits.iter().map(|exit| exit.time.milliseconds()).collect::<Vec<_>>(), [2, 3, 4]);
+}
+
+#[test]
 fn drop_head_keeps_the_newest() {
     let rate = Rate::from_megabits_per_second(12);
     let queue = DropHead::new(Limit::bytes(Bytes::new(3_000)));

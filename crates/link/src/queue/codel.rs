@@ -306,6 +306,16 @@ mod tests {
     }
 
     #[test]
+    fn a_next_drop_still_ahead_counts_as_recent_but_not_in_mm_link() {
+        for (parameters, count) in [(CoDelParameters::default(), 4), (mahimahi(), 1)] {
+            let drop_next = Time::from_milliseconds(1_010);
+            let mut controller = Controller { count: 5, last_count: 1, drop_next, ..Controller::default() };
+            controller.start_dropping(&parameters, Time::from_milliseconds(1_000));
+            assert_eq!(controller.count, count);
+        }
+    }
+
+    #[test]
     fn the_last_packets_are_never_dropped() {
         let mut bench = bench(CoDelParameters::default());
         // With every dequeue, 1500 bytes are left: no more than a full packet, however long it waited.

@@ -255,6 +255,31 @@ mod tests {
         assert!(found.len() >= expected.len());
     }
 
+    /// The probability after one update from this one and these samples of latency, in milliseconds.
+    fn updated(probability: f64, old_latency: u64, latency: u64) -> f64 {
+        let mut bench = bench(PieParameters::default());
+        bench.enqueue(0, 0);
+        bench.queue.probability = probability;
+        bench.queue.old_latency = Duration::from_milliseconds(old_latency);
+        bench.queue.latency = Duration::from_milliseconds(latency);
+        bench.queue.update();
+        bench.queue.probability
+    }
+
+    #[test]
+    fn steps_are_capped_from_a_tenth_on() {
+        // 0.125 · 985 ms + 1.25 · 1 s is far above 0.02 (section 5.5); below 0.1 it is halved and not capped.
+        assert!((updated(0.2, 0, 1_000) - 0.22).abs() < 1e-12);
+        assert!((updated(0.09, 0, 1_000) - (0.09 + (0.123_125 + 1.25) / 2.0)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_probability_decays_while_latency_is_below_half_the_target() {
+        // 0.125 · −14 ms, and then 2 % less (appendix B); at 8 ms without.
+        assert!((updated(0.5, 1, 1) - (0.5 - 0.001_75) * 0.98).abs() < 1e-12);
+        assert!((updated(0.5, 8, 8) - (0.5 - 0.000_875)).abs() < 1e-12);
+    }
+
     #[test]
     fn divisors_are_those_of_section_4_2() {
         let at = [0.0, 5e-6, 5e-5, 5e-4, 5e-3, 5e-2, 0.5];

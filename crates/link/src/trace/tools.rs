@@ -77,6 +77,12 @@ mod tests {
     }
 
     #[test]
+    fn scaling_keeps_every_so_manieth_or_repeats() {
+        assert_eq!(trace(&[1, 2, 3, 4, 5]).scaled(0.4).unwrap(), trace(&[3, 5]));
+        assert_eq!(trace(&[1, 4]).scaled(2.0).unwrap(), trace(&[1, 1, 4, 4]));
+    }
+
+    #[test]
     fn cutting_counts_from_the_cut() {
         assert_eq!(trace(&[0, 5, 10, 10, 15]).cut(5, 10).unwrap(), trace(&[5, 5]));
         assert_eq!(trace(&[5, 10]).cut(6, 9), Err(TraceError::Empty));
