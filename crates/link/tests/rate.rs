@@ -4,8 +4,8 @@ mod common;
 
 use common::{drain, packet};
 use trialwise_link::{
-    Batches, ConstantRate, Delay, Distribution, DropHead, DropTail, Fate, Limit, Link, OrderedDelay, Series,
-    TraceRate,
+    Batches, ConstantRate, Delay, Distribution, DropHead, DropTail, Fate, Limit, Link, OrderedDelay,
+    ReorderingDelay, Series, TraceRate,
 };
 use trialwise_link::{ByteConvention, Repeat, Schedule};
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
@@ -143,6 +143,13 @@ fn jitter_has_the_moments_of_its_distribution() {
 }
 
 #[test]
+fn packets_that_are_due_together_leave_in_order() {
+    let mut link = Link::new().stage("delay", ReorderingDelay::new(Delay::fixed(milliseconds(5))));
+    (0..50).for_each(|number| link.push(Time::ZERO, packet(number, 100)));
+    assert!(drain(&mut link, Time::from_milliseconds(9)).is_sorted_by_key(|exit| exit.packet.number));
+}
+
+#[test]
 fn a_recorded_delay_that_falls_overtakes_nobody_in_order() {
     let series = Series::parse_delays("0 50ms\n10 5ms\n").unwrap();
     let mut link = Link::new().stage("delay", OrderedDelay::new(Delay::varying(&series, Time::ZERO)));
@@ -177,6 +184,7 @@ fn a_now_that_goes_back_counts_as_the_latest_seen() {
     let mut link = Link::new().stage("delay", OrderedDelay::new(Delay::fixed(milliseconds(5))));
     link.push(Time::from_milliseconds(10), packet(0, 100));
     link.push(Time::from_milliseconds(3), packet(1, 100));
+    assert_eq!(link.now(), Time::from_milliseconds(10));
     let times: Vec<u64> =
         drain(&mut link, Time::from_milliseconds(99)).iter().map(|exit| exit.time.milliseconds()).collect();
     assert_eq!(times, [15, 15]);

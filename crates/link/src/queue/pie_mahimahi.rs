@@ -208,6 +208,16 @@ mod tests {
     }
 
     #[test]
+    fn measured_time_uses_the_allowance_up() {
+        let mut bench = bench();
+        bench.queue.burst_allowance = 100;
+        (0..100).for_each(|_| bench.enqueue(0, 0));
+        // Measurements end after 10 and 11 ms more, before the first update.
+        (1..=22).for_each(|now| assert!(bench.dequeue(now).is_some()));
+        assert_eq!(bench.queue.burst_allowance, 79);
+    }
+
+    #[test]
     fn an_allowance_is_there_only_after_a_calm_that_followed_a_load() {
         let mut bench = bench();
         assert_eq!(bench.queue.burst_allowance, 0);

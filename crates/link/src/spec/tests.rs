@@ -131,6 +131,8 @@ fn limits_in_bdps_are_bytes_of_rate_and_round_trip() {
     let QueueSpec::DropTail(limit) = queue("droptail:bdp=1") else { panic!("not droptail") };
     let sixty = surroundings(Some(Duration::from_milliseconds(60)));
     assert_eq!(limit.resolve(&sixty), Ok(Limit::bytes(Bytes::new(90_000))));
+    let QueueSpec::DropTail(small) = queue("droptail:bdp=0.001") else { panic!("not droptail") };
+    assert_eq!(small.resolve(&sixty), Ok(Limit::bytes(Bytes::new(1_500))), "a full packet must fit");
     let refusal = limit.resolve(&surroundings(None)).unwrap_err().to_string();
     assert_eq!(
         refusal,
