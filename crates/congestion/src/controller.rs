@@ -2,7 +2,8 @@
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
-use crate::{Acknowledgement, Loss, Sent, Timeout};
+use crate::window::RateWindow;
+use crate::{Acknowledgement, Loss, Sent, Timeout, WindowRule};
 
 /// What a driver knows when a flow starts; what it does not know is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +18,61 @@ pub struct Context {
     pub base_rtt: Option<Duration>,
     /// One bandwidth-delay product of the path.
     pub path_window: Option<Bytes>,
+}
+
+impl Context {
+    /// The line rate in bits per second, or a refusal on behalf of `controller`.
+    pub(crate) fn line_rate_for(&self, controller: &'static str) -> Result<f64, BuildError> {
+        let lacking = BuildError::Lacking { controller, field: "line_rate" };
+        self.line_rate
+            .filter(|rate| *rate > Rate::ZERO)
+            .map(|rate| rate.bits_per_second() as f64)
+            .ok_or(lacking)
+    }
+
+    pub(crate) fn base_rtt_for(&self, controller: &'static str) -> Result<Duration, BuildError> {
+        let lacking = BuildError::Lacking { controller, field: "base_rtt" };
+        self.base_rtt.filter(|rtt| *rtt > Duration::ZERO).ok_or(lacking)
+    }
+
+    pub(crate) fn path_window_for(&self, controller: &'static str) -> Result<u64, BuildError> {
+        let lacking = BuildError::Lacking { controller, field: "path_window" };
+        self.path_window.filter(|window| *window > Bytes::ZERO).map(Bytes::get).ok_or(lacking)
+    }
+
+    /// The window of this rule, or a refusal where the rule needs what is not known.
+    pub(crate) fn rate_window(
+        &self,
+        rule: WindowRule,
+        controller: &'static str,
+    ) -> Result<RateWindow, BuildError> {
+        let full = match rule {
+            WindowRule::Unlimited => 0,
+            WindowRule::Fixed | WindowRule::Scaled => self.path_window_for(controller)?,
+        };
+        Ok(RateWindow::new(rule, full, self.line_rate_for(controller)? as u64))
+    }
+}
+
+/// Why no controller can be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// No controller has this name.
+    #[error("no controller is called {name:?}; known: {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The controller needs a fact that the driver did not give.
+    #[error("{controller} needs Context::{field}, greater than zero: give what the path has")]
+    Lacking {
+        /// The controller.
+        controller: &'static str,
+        /// The field of [`Context`].
+        field: &'static str,
+    },
 }
 
 /// A congestion controller: facts in, a window and a pacing rate out.
@@ -48,6 +104,12 @@ pub trait Controller: Send {
     /// When [`Self::on_timer`] wants to be called next; it may change in every call.
     fn next_timer(&self) -> Option<Time> {
         None
+    }
+
+    /// All timers in a fixed order, for a driver that settles ties by the order of arming (as the simulator does); empty
+    /// where [`Self::next_timer`] is the only one.
+    fn timers(&self) -> &[Option<Time>] {
+        &[]
     }
 
     /// The time that [`Self::next_timer`] named has come: handles whatever is due at `now`, and then names a later
@@ -98,6 +160,10 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn next_timer(&self) -> Option<Time> {
         (**self).next_timer()
+    }
+
+    fn timers(&self) -> &[Option<Time>] {
+        (**self).timers()
     }
 
     fn on_timer(&mut self, now: Time) {
