@@ -1,5 +1,6 @@
 //! TIMELY: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, and its patched form:
-//! Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, section 4.3.
+//! Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, section 4 (the law and its
+//! constants as in the authors' published fluid model).
 
 use trialwise_units::{Bytes, Duration, Rate};
 
@@ -15,7 +16,7 @@ pub enum TimelyLaw {
     /// The sign of the gradient decides (SIGCOMM 2015, algorithm 1).
     Gradient,
     /// A weight of the gradient mixes increase and a decrease that is proportional to the queue, so that
-    /// there is one fixed point and it is fair (CoNEXT 2016, section 4.3).
+    /// there is one fixed point and it is fair (CoNEXT 2016).
     Patched,
 }
 
@@ -147,7 +148,8 @@ impl Timely {
         self.steps = 0;
     }
 
-    /// CoNEXT 2016, algorithm 2 and equation 30: the reference round-trip time is the lower threshold.
+    /// CoNEXT 2016: weight `w = clamp(2 g + 1/2, 0, 1)`, `R = delta (1 - w) + R (1 - beta w e)`, where the error `e` is relative to
+    /// the lower threshold.
     fn mix(&mut self, rtt: f64, gradient: f64) {
         let reference = self.nanoseconds(self.settings.low);
         let weight = (2.0 * gradient + 0.5).clamp(0.0, 1.0);
@@ -265,7 +267,7 @@ mod tests {
     #[test]
     fn the_patched_law_is_still_at_its_fixed_point() {
         // Gradient 0 gives weight 1/2: increase delta / 2 balances rate * beta / 2 * error, so
-        // error = delta / (beta * rate) (CoNEXT 2016, equation 31).
+        // error = delta / (beta * rate).
         let mut controller = build(TimelySettings::patched);
         controller.rate = 10e9;
         let error = 100e6 / (0.008 * 10e9);

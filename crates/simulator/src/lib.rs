@@ -1,0 +1,46 @@
+//! Packet-level event simulator of data-centre networks: hosts with paced network cards, switches with a shared
+//! buffer, priority flow control, ECN marks and telemetry, and any congestion controller of `trialwise-congestion`.
+//!
+//! Time is whole picoseconds and a trial is a function of its arguments: the same flows, settings and seed give the same
+//! bits on every machine and with any number of threads. [`Mode::Compatible`] follows the public HPCC simulator
+//! flow by flow in nanoseconds.
+
+mod buffer;
+mod event;
+mod fabric;
+mod faults;
+mod flow;
+mod flow_list;
+mod host;
+mod index;
+mod marking;
+mod metrics;
+mod network;
+mod observer;
+mod packet;
+mod port;
+mod quantity;
+mod random;
+mod routing;
+mod run;
+mod settings;
+mod switch;
+mod timers;
+mod timing;
+mod topology;
+mod topology_file;
+mod transport;
+
+pub use fabric::{Fabric, PathFacts};
+pub use flow::{FlowSpecification, FlowView};
+pub use flow_list::{FlowListError, read_csv, read_hpcc, write_csv, write_hpcc, write_results_csv};
+pub use index::{FlowId, HostId, NodeId, PortId};
+pub use metrics::{FlowRecord, Outcome, Phase, Phases, Totals};
+pub use observer::{Observer, Snapshot};
+pub use port::PortStatistics;
+pub use quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, parse_rate};
+pub use random::Random;
+pub use routing::RouteOrder;
+pub use run::{SimulationError, Trial, simulate, simulate_batch, simulate_observed};
+pub use settings::{Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Settings};
+pub use topology::{Link, Topology, TopologyError};
