@@ -30,6 +30,7 @@ mod timing;
 mod topology;
 mod topology_file;
 mod transport;
+mod workload;
 
 pub use fabric::{Fabric, PathFacts};
 pub use flow::{FlowSpecification, FlowView};
@@ -44,3 +45,6 @@ pub use routing::RouteOrder;
 pub use run::{SimulationError, Trial, simulate, simulate_batch, simulate_observed};
 pub use settings::{Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Settings};
 pub use topology::{Link, Topology, TopologyError};
+pub use workload::{
+    Arrivals, Load, Pattern, SizeDistribution, SizeError, SizeTable, Workload, WorkloadError,
+};

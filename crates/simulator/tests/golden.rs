@@ -3,6 +3,12 @@
 //! The recordings stand beside the repository in `../shared/data/simulator` and are no part of it; where they are absent these
 //! tests say so and pass.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test fails by panicking and says what it skips"
+)]
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
