@@ -1,4 +1,5 @@
-//! The queue of pending events: a four-ary heap of 16-byte entries.
+//! The queue of pending events: a binary heap of 16-byte entries (heaps of three, four and eight children, and one that sinks to the
+//! leaves first, were slower or no faster).
 //!
 //! Events at equal time run in the order in which their place was reserved, which is the order of scheduling. A place
 //! may be reserved before it is known whether an event is needed there: a link that falls idle with nothing to send costs no event.
@@ -105,8 +106,6 @@ pub(crate) struct EventQueue {
     reserved: u64,
 }
 
-const ARITY: usize = 4;
-
 impl EventQueue {
     /// The next place: after everything scheduled so far.
     #[inline]
@@ -164,7 +163,7 @@ impl EventQueue {
     #[inline]
     fn rise(&mut self, mut position: usize, entry: Entry) {
         while position > 0 {
-            let parent = (position - 1) / ARITY;
+            let parent = (position - 1) / 2;
             if !entry.precedes(self.heap[parent]) {
                 break;
             }
@@ -180,21 +179,17 @@ impl EventQueue {
         let heap = &mut self.heap[..];
         let mut position = 0;
         loop {
-            let first_child = position * ARITY + 1;
-            if first_child >= heap.len() {
+            let first = 2 * position + 1;
+            let child = match heap.get(first..) {
+                None | Some([]) => break,
+                Some([_]) => first,
+                Some([left, right, ..]) => first + usize::from(right.precedes(*left)),
+            };
+            if !heap[child].precedes(entry) {
                 break;
             }
-            let mut least = first_child;
-            for child in first_child + 1..(first_child + ARITY).min(heap.len()) {
-                if heap[child].precedes(heap[least]) {
-                    least = child;
-                }
-            }
-            if !heap[least].precedes(entry) {
-                break;
-            }
-            heap[position] = heap[least];
-            position = least;
+            heap[position] = heap[child];
+            position = child;
         }
         heap[position] = entry;
     }
