@@ -29,8 +29,10 @@ pub struct TimelySettings {
     pub law: TimelyLaw,
     /// The weight of a new difference of round-trip times (`alpha` of the paper).
     pub gain: f64,
-    /// The multiplicative decrease factor.
+    /// The multiplicative decrease factor, of the patched law only above the upper threshold.
     pub beta: f64,
+    /// The decrease factor of the patched law between the thresholds.
+    pub patched_beta: f64,
     /// Below this round-trip time the rate always grows.
     pub low: Duration,
     /// Above it the rate always shrinks.
@@ -59,6 +61,7 @@ impl TimelySettings {
             law: TimelyLaw::Gradient,
             gain: 0.875,
             beta: 0.8,
+            patched_beta: 0.008,
             low: Duration::from_microseconds(50),
             high: Duration::from_microseconds(500),
             minimum_rtt: Duration::from_microseconds(20),
@@ -70,10 +73,11 @@ impl TimelySettings {
         }
     }
 
-    /// The patched law with its `beta = 0.008`; hyper increase is not part of it.
+    /// The patched law, without hyper increase. Its authors' model has `beta = 0.008` above the upper threshold
+    /// too, for flows that begin at their share; flows that begin at line rate would keep their queue for seconds so, hence
+    /// the published 0.8 stays there.
     pub const fn patched(mut self) -> Self {
         self.law = TimelyLaw::Patched;
-        self.beta = 0.008;
         self.steps_to_hyper = u32::MAX;
         self
     }
@@ -155,7 +159,8 @@ impl Timely {
         let weight = (2.0 * gradient + 0.5).clamp(0.0, 1.0);
         let error = (rtt - reference) / reference;
         let increase = self.settings.increase.bits_per_second() as f64;
-        let mixed = increase * (1.0 - weight) + self.rate * (1.0 - self.settings.beta * weight * error);
+        let mixed =
+            increase * (1.0 - weight) + self.rate * (1.0 - self.settings.patched_beta * weight * error);
         let minimum = self.settings.minimum.bits_per_second() as f64;
         self.rate = self.settings.fidelity.settle(mixed).clamp(minimum.min(self.line), self.line);
         self.steps = 0;

@@ -5,12 +5,17 @@
 
 use trialwise_units::{Duration, Rate};
 
-use crate::settings::{FlowControl, Settings};
+use crate::settings::{Mode, Settings};
 
 /// Classes of a port.
 pub(crate) const CLASSES: usize = 8;
 /// The class of control frames, outside the accounts.
 pub(crate) const CONTROL: usize = 0;
+
+/// Bytes of the largest header that a controller adds.
+const LARGEST_FEEDBACK: u64 = 42;
+/// Bytes of a pause frame.
+pub(crate) const PAUSE_BYTES: u64 = 43;
 
 /// What one class holds that came through one port.
 #[derive(Clone, Copy, Debug, Default)]
@@ -30,16 +35,19 @@ pub(crate) struct IngressLimits {
 }
 
 impl IngressLimits {
-    /// Headroom for three link delays (two of pause and packet, one of margin); a share that doubles with each
-    /// doubling of the port's rate over that of the hosts.
-    pub(crate) fn new(
-        rate: Rate,
-        delay: Duration,
-        host_rate: Rate,
-        flow_control: Option<FlowControl>,
-    ) -> Self {
-        let headroom = rate.bytes_in(delay * 3).get();
-        let mut shift = flow_control.map_or(0, |control| control.shift);
+    /// A share that doubles with each doubling of the port's rate over that of the hosts, and headroom for what may still come
+    /// after the decision to pause: twice the link's delay, a packet that the pause frame waits for, one that its receiver has
+    /// begun, and the one that decided. The reference takes three delays, which is less on short or slow links.
+    pub(crate) fn new(rate: Rate, delay: Duration, host_rate: Rate, settings: &Settings) -> Self {
+        let three_delays = rate.bytes_in(delay * 3).get();
+        let headroom = match settings.mode {
+            Mode::Compatible => three_delays,
+            Mode::Clean => {
+                let packet = settings.segment.get() + settings.header.get() + LARGEST_FEEDBACK;
+                three_delays.max(rate.bytes_in(delay * 2).get() + 3 * packet + PAUSE_BYTES)
+            }
+        };
+        let mut shift = settings.flow_control.map_or(0, |control| control.shift);
         let mut port_rate = rate.bits_per_second();
         while port_rate > host_rate.bits_per_second() && shift > 0 {
             port_rate /= 2;
@@ -155,8 +163,7 @@ mod tests {
     const LINE: Rate = Rate::from_megabits_per_second(100_000);
 
     fn limits() -> IngressLimits {
-        let control = Settings::for_line_rate(LINE).flow_control;
-        IngressLimits::new(LINE, Duration::from_microseconds(1), LINE, control)
+        IngressLimits::new(LINE, Duration::from_microseconds(1), LINE, &Settings::for_line_rate(LINE))
     }
 
     fn buffer(bytes: u64) -> SharedBuffer {
@@ -168,9 +175,12 @@ mod tests {
     #[test]
     fn headroom_covers_three_delays_and_fast_ports_have_a_larger_share() {
         assert_eq!(limits().headroom, 37_500);
-        let control = Settings::for_line_rate(LINE).flow_control;
-        let fast = IngressLimits::new(Rate::from_megabits_per_second(400_000), Duration::ZERO, LINE, control);
-        assert_eq!(fast.shift, 1);
+        let settings = Settings::for_line_rate(LINE);
+        let fast =
+            IngressLimits::new(Rate::from_megabits_per_second(400_000), Duration::ZERO, LINE, &settings);
+        assert_eq!((fast.shift, fast.headroom), (1, 3 * 1090 + 43));
+        let compatible = settings.with_mode(Mode::Compatible);
+        assert_eq!(IngressLimits::new(LINE, Duration::ZERO, LINE, &compatible).headroom, 0);
     }
 
     #[test]
@@ -200,7 +210,7 @@ mod tests {
             buffer: trialwise_units::Bytes::new(14_096),
             ..Settings::for_line_rate(LINE)
         };
-        let limits = IngressLimits::new(LINE, Duration::ZERO, LINE, None);
+        let limits = IngressLimits::new(LINE, Duration::ZERO, LINE, &settings);
         let mut buffer = SharedBuffer::new(&settings, std::iter::once(limits));
         let mut held = Held::default();
         let admitted = (0..20).filter(|_| buffer.admit(&mut held, limits, 1000)).count();

@@ -119,8 +119,10 @@ pub(crate) struct Transport {
     pub(crate) controller: AnyController,
     pub(crate) round_trip: RoundTrip,
     pub(crate) timers: [TimerSlot; CONTROLLER_TIMERS + 1],
-    /// Losses are repaired until this offset is acknowledged.
+    /// What was sent when the last loss or time-out was seen: a loss below is part of the same episode.
     pub(crate) recover: u64,
+    /// Whether a loss is being repaired up to there. After a time-out the sender starts afresh instead.
+    pub(crate) repairing: bool,
     /// Time-outs in a row.
     pub(crate) repetition: u32,
     /// The highest offset sent so far.
@@ -136,6 +138,7 @@ impl Transport {
             round_trip: RoundTrip::new(),
             timers: [TimerSlot::OFF; CONTROLLER_TIMERS + 1],
             recover: 0,
+            repairing: false,
             repetition: 0,
             highest: 0,
             interval: (0, 0, Duration::ZERO),

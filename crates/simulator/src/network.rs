@@ -266,6 +266,6 @@ fn make_port(fabric: &Fabric, settings: &Settings, port: PortId) -> Port {
         None => Thresholds::NEVER,
     };
     let host_rate = fabric.host_rate(HostId::new(0));
-    let limits = IngressLimits::new(link.rate, link.delay, host_rate, settings.flow_control);
+    let limits = IngressLimits::new(link.rate, link.delay, host_rate, settings);
     Port::new(link.rate, link.delay, fabric.end(port), link.loss, thresholds, limits)
 }

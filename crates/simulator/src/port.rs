@@ -200,8 +200,7 @@ mod tests {
 
     fn port() -> Port {
         let rate = Rate::from_megabits_per_second(100_000);
-        let limits =
-            IngressLimits::new(rate, Duration::ZERO, rate, Settings::for_line_rate(rate).flow_control);
+        let limits = IngressLimits::new(rate, Duration::ZERO, rate, &Settings::for_line_rate(rate));
         Port::new(rate, Duration::ZERO, End::Host(HostId::new(0)), 0.0, Thresholds::NEVER, limits)
     }
 

@@ -3,14 +3,12 @@
 use trialwise_congestion::HopRecord;
 use trialwise_units::{Bytes, Rate, Time};
 
-use crate::buffer::CONTROL;
+use crate::buffer::{CONTROL, PAUSE_BYTES};
 use crate::index::{PacketId, PortId, SwitchId};
 use crate::network::Network;
 use crate::packet::Kind;
 use crate::routing::{address, murmur3};
 
-/// Bytes of a pause frame.
-const PAUSE_WIRE: u16 = 43;
 /// The destination port that all flows of the HPCC simulator have.
 const DESTINATION_PORT: u32 = 100;
 /// Quanta of the telemetry of the HPCC simulator, for each 25 Gbit/s of the link.
@@ -138,7 +136,7 @@ impl Network<'_> {
         let packet = &mut self.packets[id];
         packet.kind = if pause { Kind::Pause } else { Kind::Resume };
         packet.sequence = class as u64;
-        packet.wire = PAUSE_WIRE;
+        packet.wire = PAUSE_BYTES as u16;
         let count = if pause { &mut self.totals.pauses } else { &mut self.totals.resumes };
         *count += 1;
         self.ports[ingress.index()].enqueue(&mut self.packets, CONTROL, id);

@@ -152,6 +152,7 @@ impl Network<'_> {
         let new_episode = flow.acknowledged >= transport.recover;
         if new_episode {
             transport.recover = transport.highest;
+            transport.repairing = true;
         }
         flow.sent = flow.acknowledged;
         transport.controller.on_loss(&Loss {
@@ -177,7 +178,7 @@ impl Network<'_> {
             cumulative: flow.acknowledged,
             next_sequence: flow.sent,
             in_flight: Bytes::new(flow.in_flight()),
-            in_recovery: flow.acknowledged < transport.recover,
+            in_recovery: transport.repairing && flow.acknowledged < transport.recover,
             rtt: Some(rtt),
             one_way_delay: Some(packet.received - packet.stamp),
             packets: 1,
@@ -237,6 +238,7 @@ impl Network<'_> {
         let lost = flow.in_flight();
         flow.sent = flow.acknowledged;
         transport.recover = transport.highest;
+        transport.repairing = false;
         transport.repetition += 1;
         transport.controller.on_timeout(&Timeout {
             now: self.now,

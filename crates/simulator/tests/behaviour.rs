@@ -87,6 +87,22 @@ fn pauses_lose_nothing_under_incast() {
     }
 }
 
+/// Where links are short or slow, whole packets and not delays are what comes after a pause.
+#[test]
+fn pauses_lose_nothing_on_short_and_slow_links() {
+    for shape in [
+        "dumbbell:8x1,10Gbit/s,1us",
+        "dumbbell:8x1,100Gbit/s,1ns",
+        "leaf-spine:3x2x3,25Gbit/s,100ns,100Gbit/s",
+    ] {
+        let fabric = fabric(shape);
+        let settings = Settings { buffer: Bytes::new(1 << 20), ..Settings::for_line_rate(LINE) };
+        let outcome = simulate(&fabric, &settings, &algorithm("timely"), &incast(8, 8, 500_000)).unwrap();
+        assert!(outcome.totals.pauses > 0, "{shape}");
+        assert_eq!((outcome.unfinished(), outcome.totals.dropped()), (0, 0), "{shape}");
+    }
+}
+
 #[test]
 fn without_pauses_the_same_incast_loses_and_repairs() {
     let fabric = fabric("leaf-spine:4x2x8,100Gbit/s,1us");
@@ -164,6 +180,55 @@ fn an_observer_sees_queues_and_rates() {
     assert!(samples.iter().any(|sample| sample.1 > Bytes::new(10_000)));
     assert!(samples.iter().any(|sample| sample.2 == 4 && sample.3 < 120_000_000_000));
     assert!(samples.windows(2).all(|pair| pair[1].0 - pair[0].0 == Duration::from_microseconds(2)));
+}
+
+/// Without rounding and quirks the picture is the same: links are a percent slower, marks are other ones.
+#[test]
+fn the_clean_mode_is_near_the_compatible_one() {
+    let fabric = fabric("dumbbell:10x10,100Gbit/s,1us");
+    let flows =
+        workload(Pattern::OneWay, Load::Bottleneck(0.4), 5000).generate(&fabric, Seed::new(3)).unwrap();
+    for name in ["dctcp", "dcqcn", "timely", "hpcc"] {
+        let mean = |mode: Mode| {
+            let algorithm = algorithm(name).with_fidelity(mode.fidelity());
+            let settings = Settings::for_algorithm(&algorithm, LINE).with_mode(mode);
+            let outcome = simulate(&fabric, &settings, &algorithm, &flows).unwrap();
+            let slowdowns = outcome.flows.iter().map(|record| record.slowdown().unwrap());
+            slowdowns.sum::<f64>() / flows.len() as f64
+        };
+        let ratio = mean(Mode::Clean) / mean(Mode::Compatible);
+        assert!((0.93..1.07).contains(&ratio), "{name}: {ratio}");
+    }
+}
+
+/// The patched law has one fixed point (CoNEXT 2016, section 4): equal rates, and a round-trip time of `T_low (1 + delta / (beta R))`
+/// where increase and decrease balance at gradient 0.
+#[test]
+fn patched_timely_comes_to_its_fixed_point() {
+    let fabric = fabric("dumbbell:2x2,10Gbit/s,1us");
+    let line = Rate::from_megabits_per_second(10_000);
+    let settings = Settings {
+        stop: Some(Time::from_milliseconds(150)),
+        sample_interval: Some(Duration::from_microseconds(100)),
+        ..Settings::for_line_rate(line)
+    };
+    let flows = [flow(0, 0, 2, 1 << 30, Time::ZERO), flow(1, 1, 3, 1 << 30, Time::from_milliseconds(5))];
+    let bottleneck = PortId::new(2 * 4);
+    let (mut rates, mut queues) = (Vec::new(), Vec::new());
+    let mut observer = |snapshot: &trialwise_simulator::Snapshot<'_>| {
+        if snapshot.now() > Time::from_milliseconds(120) {
+            rates = snapshot.flows().map(|flow| flow.rate.unwrap().bits_per_second() as f64).collect();
+            queues.push(snapshot.port(bottleneck).0.get() as f64);
+        }
+    };
+    let algorithm = Algorithm::named("timely_patched", line).unwrap();
+    simulate_observed(&fabric, &settings, &algorithm, &flows, &mut observer).unwrap();
+    assert!((rates[0] / rates[1] - 1.0).abs() < 0.02, "{rates:?}");
+    // 50 us (1 + 10 Mbit/s / (0.008 * 5 Gbit/s)) = 62.5 us, of which the empty path takes 8.7 us: three links of 1 us there
+    // and back, three packets of 1056 bytes and three acknowledgements of 60.
+    let expected = (62.5 - 8.7) * 1250.0;
+    let mean = queues.iter().sum::<f64>() / queues.len() as f64;
+    assert!((mean / expected - 1.0).abs() < 0.05, "{mean}, not {expected}");
 }
 
 #[test]

@@ -164,6 +164,7 @@ fn the_mean_under_load_is_that_of_processor_sharing() {
         let (mean, error) = processor_sharing(sizes, 0.5, 10);
         // Headers raise the load of the wire by 4.8 percent.
         let expected = 1.0 / (1.0 - 0.5 * 1.048);
+        println!("{sizes}: {mean} ± {error}, {expected}");
         assert!(
             (mean - expected).abs() < 3.0 * error + 0.02 * expected,
             "{sizes}: {mean} ± {error}, not {expected}"
