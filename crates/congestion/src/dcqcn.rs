@@ -3,7 +3,7 @@
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
-use crate::window::RateWindow;
+use crate::paced::PacedRate;
 use crate::{Acknowledgement, BuildError, Context, Controller, Fidelity, Loss, Timeout, WindowRule};
 
 const NAME: &str = "dcqcn";
@@ -71,9 +71,7 @@ impl DcqcnSettings {
 #[derive(Clone, Debug)]
 pub struct Dcqcn {
     settings: DcqcnSettings,
-    window: RateWindow,
-    line: f64,
-    rate: f64,
+    rate: PacedRate,
     target: f64,
     alpha: f64,
     notified: bool,
@@ -86,13 +84,12 @@ pub struct Dcqcn {
 impl Dcqcn {
     /// A flow that starts at line rate, quiet until the first notification.
     pub fn new(settings: &DcqcnSettings, context: &Context) -> Result<Self, BuildError> {
-        let line = context.line_rate_for(NAME)?;
+        let DcqcnSettings { fidelity, minimum, window, .. } = *settings;
+        let rate = PacedRate::new(fidelity, minimum, window, context, NAME)?;
         Ok(Self {
             settings: *settings,
-            window: context.rate_window(settings.window, NAME)?,
-            line,
-            rate: line,
-            target: line,
+            rate,
+            target: rate.line(),
             alpha: 1.0,
             notified: false,
             notified_for_alpha: false,
@@ -106,7 +103,7 @@ impl Dcqcn {
     fn on_first_notification(&mut self, now: Time) {
         self.notified = true;
         self.notified_for_alpha = false;
-        self.target = self.rate;
+        self.target = self.rate.get();
         self.timers[ALPHA] = Some(now + self.settings.alpha_interval);
         // The nanosecond keeps the cut behind alpha's update where both fall together.
         let behind = match self.settings.fidelity {
@@ -132,10 +129,9 @@ impl Dcqcn {
         }
         self.notified_for_decrease = false;
         if self.settings.clamp_target || self.steps != 0 {
-            self.target = self.rate;
+            self.target = self.rate.get();
         }
-        let cut = self.settings.fidelity.settle(self.rate * (1.0 - self.alpha / 2.0));
-        self.rate = cut.max(self.settings.minimum.bits_per_second() as f64);
+        self.rate.multiply(1.0 - self.alpha / 2.0);
         self.steps = 0;
         self.timers[INCREASE] = Some(now + self.settings.increase_interval);
     }
@@ -148,9 +144,9 @@ impl Dcqcn {
             std::cmp::Ordering::Equal => self.settings.increase.bits_per_second(),
             std::cmp::Ordering::Greater => self.settings.hyper_increase.bits_per_second(),
         };
-        self.target = (self.target + raise as f64).min(self.line);
-        let settle = |rate| self.settings.fidelity.settle(rate);
-        self.rate = settle(self.rate / 2.0) + settle(self.target / 2.0);
+        self.target = (self.target + raise as f64).min(self.rate.line());
+        let half = |rate| self.settings.fidelity.settle(rate / 2.0);
+        self.rate.set(half(self.rate.get()) + half(self.target));
         self.steps += 1;
     }
 
@@ -203,11 +199,11 @@ impl Controller for Dcqcn {
     }
 
     fn window(&self) -> Option<Bytes> {
-        self.window.at(self.rate)
+        self.rate.window()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bits_per_second(self.rate as u64))
+        self.rate.pacing_rate()
     }
 }
 
@@ -246,10 +242,10 @@ mod tests {
         let mut controller = build(Fidelity::Compatible);
         notify(&mut controller, Time::from_nanoseconds(10));
         run_until(&mut controller, Time::from_nanoseconds(4010));
-        assert_eq!(controller.rate, 100e9);
+        assert_eq!(controller.rate.get(), 100e9);
         run_until(&mut controller, Time::from_nanoseconds(4011));
         let alpha = (255.0_f64 / 256.0).powi(4);
-        assert_eq!(controller.rate, (100e9 * (1.0 - alpha / 2.0)).trunc());
+        assert_eq!(controller.rate.get(), (100e9 * (1.0 - alpha / 2.0)).trunc());
         assert_eq!(controller.target, 100e9);
         assert_eq!(controller.timers[INCREASE], Some(Time::from_nanoseconds(304_011)));
     }
@@ -259,13 +255,13 @@ mod tests {
         let mut controller = build(Fidelity::Clean);
         notify(&mut controller, Time::ZERO);
         run_until(&mut controller, Time::from_nanoseconds(4000));
-        let cut = controller.rate;
+        let cut = controller.rate.get();
         run_until(&mut controller, Time::from_nanoseconds(304_000));
-        assert_eq!(controller.rate, cut / 2.0 + 50e9);
+        assert_eq!(controller.rate.get(), cut / 2.0 + 50e9);
         controller.target = 60e9;
-        let before = controller.rate;
+        let before = controller.rate.get();
         run_until(&mut controller, Time::from_nanoseconds(604_000));
-        assert_eq!(controller.rate, before / 2.0 + 60.02e9 / 2.0);
+        assert_eq!(controller.rate.get(), before / 2.0 + 60.02e9 / 2.0);
         run_until(&mut controller, Time::from_nanoseconds(904_000));
         assert_eq!(controller.target, 60.22e9);
     }
@@ -277,7 +273,7 @@ mod tests {
         run_until(&mut controller, Time::from_nanoseconds(4000));
         notify(&mut controller, Time::from_nanoseconds(4500));
         run_until(&mut controller, Time::from_nanoseconds(8000));
-        assert!(controller.rate < 30e9);
+        assert!(controller.rate.get() < 30e9);
         assert_eq!(controller.target, 100e9);
     }
 }

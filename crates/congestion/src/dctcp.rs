@@ -5,7 +5,7 @@
 
 use trialwise_units::{Bytes, Rate};
 
-use crate::window::RateWindow;
+use crate::paced::PacedRate;
 use crate::{Acknowledgement, BuildError, Context, Controller, Fidelity, Loss, Timeout, WindowRule};
 
 const NAME: &str = "dctcp";
@@ -43,10 +43,8 @@ impl DctcpSettings {
 #[derive(Clone, Debug)]
 pub struct Dctcp {
     settings: DctcpSettings,
-    window: RateWindow,
     segment: u64,
-    line: f64,
-    rate: f64,
+    rate: PacedRate,
     alpha: f64,
     round_end: u64,
     round_marks: u64,
@@ -57,13 +55,11 @@ pub struct Dctcp {
 impl Dctcp {
     /// A flow that starts at line rate with `alpha = 1` (RFC 8257, section 4.2).
     pub fn new(settings: &DctcpSettings, context: &Context) -> Result<Self, BuildError> {
-        let line = context.line_rate_for(NAME)?;
+        let DctcpSettings { fidelity, minimum, window, .. } = *settings;
         Ok(Self {
             settings: *settings,
-            window: context.rate_window(settings.window, NAME)?,
             segment: context.segment.get(),
-            line,
-            rate: line,
+            rate: PacedRate::new(fidelity, minimum, window, context, NAME)?,
             alpha: 1.0,
             round_end: 0,
             round_marks: 0,
@@ -111,8 +107,7 @@ impl Dctcp {
     /// A cut, at most one for each window of data (RFC 8257, section 3.3, item 8; congestion window reduced until what was
     /// sent by now is acknowledged).
     fn cut(&mut self, factor: f64, next_sequence: u64) {
-        let minimum = self.settings.minimum.bits_per_second() as f64;
-        self.rate = self.settings.fidelity.settle(self.rate * factor).max(minimum);
+        self.rate.multiply(factor);
         self.reduced_until = Some(next_sequence);
     }
 }
@@ -133,8 +128,7 @@ impl Controller for Dctcp {
             self.cut(1.0 - self.alpha / 2.0, acknowledgement.next_sequence);
         }
         if self.reduced_until.is_none() && new_round {
-            let increase = self.settings.increase.bits_per_second() as f64;
-            self.rate = (self.rate + increase).min(self.line);
+            self.rate.add(self.settings.increase);
         }
     }
 
@@ -153,11 +147,11 @@ impl Controller for Dctcp {
     }
 
     fn window(&self) -> Option<Bytes> {
-        self.window.at(self.rate)
+        self.rate.window()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bits_per_second(self.rate as u64))
+        self.rate.pacing_rate()
     }
 }
 
@@ -175,7 +169,7 @@ mod tests {
     fn feed(controller: &mut Dctcp, cumulative: u64, next_sequence: u64, marked: u32) -> u64 {
         let event = Acknowledgement { marked_packets: marked, ..acknowledgement(cumulative, next_sequence) };
         controller.on_acknowledgement(&event);
-        controller.rate as u64
+        controller.rate.get() as u64
     }
 
     #[test]
@@ -223,11 +217,11 @@ mod tests {
         let loss = crate::testing::loss(true);
         let mut clean = build(Fidelity::Clean);
         clean.on_loss(&loss);
-        assert_eq!(clean.rate, 50e9);
+        assert_eq!(clean.rate.get(), 50e9);
         clean.on_loss(&crate::testing::loss(false));
-        assert_eq!(clean.rate, 50e9);
+        assert_eq!(clean.rate.get(), 50e9);
         let mut compatible = build(Fidelity::Compatible);
         compatible.on_loss(&loss);
-        assert_eq!(compatible.rate, 100e9);
+        assert_eq!(compatible.rate.get(), 100e9);
     }
 }

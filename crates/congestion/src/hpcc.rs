@@ -3,7 +3,7 @@
 
 use trialwise_units::{Bytes, Duration, Rate};
 
-use crate::window::RateWindow;
+use crate::paced::PacedRate;
 use crate::{
     Acknowledgement, BuildError, Context, Controller, Fidelity, HopRecord, Loss, Timeout, WindowRule,
 };
@@ -50,11 +50,9 @@ impl HpccSettings {
 #[derive(Clone, Debug)]
 pub struct Hpcc {
     settings: HpccSettings,
-    window: RateWindow,
-    line: f64,
     path_window: f64,
     base_rtt: Duration,
-    rate: f64,
+    rate: PacedRate,
     reference_rate: f64,
     utilisation: f64,
     stage: u32,
@@ -66,16 +64,14 @@ pub struct Hpcc {
 impl Hpcc {
     /// A flow that starts at line rate.
     pub fn new(settings: &HpccSettings, context: &Context) -> Result<Self, BuildError> {
-        let line = context.line_rate_for(NAME)?;
-        let path_window = context.path_window_for(NAME)?;
+        let HpccSettings { fidelity, minimum, window, .. } = *settings;
+        let rate = PacedRate::new(fidelity, minimum, window, context, NAME)?;
         Ok(Self {
             settings: *settings,
-            window: RateWindow::new(settings.window, path_window, line as u64),
-            line,
-            path_window: path_window as f64,
+            path_window: context.path_window_for(NAME)? as f64,
             base_rtt: context.base_rtt_for(NAME)?,
-            rate: line,
-            reference_rate: line,
+            rate,
+            reference_rate: rate.line(),
             utilisation: 1.0,
             stage: 0,
             round_end: 0,
@@ -113,7 +109,7 @@ impl Hpcc {
         let sent = after.transmitted.wrapping_sub(before.transmitted) as f64;
         let capacity = after.rate.bits_per_second() as f64;
         let queue = before.queue.min(after.queue).get() as f64;
-        sent * 8.0 / seconds / capacity + queue * self.line / capacity / self.path_window
+        sent * 8.0 / seconds / capacity + queue * self.rate.line() / capacity / self.path_window
     }
 
     /// Algorithm 1, `MeasureInflight`: the busiest hop, averaged over a base round trip.
@@ -139,13 +135,11 @@ impl Hpcc {
         let excess = self.utilisation / self.settings.target_utilisation;
         let increase = self.settings.increase.bits_per_second() as f64;
         let multiplicative = excess >= 1.0 || self.stage >= self.settings.maximum_stage;
-        let (rate, stage) = if multiplicative {
+        if multiplicative {
             (self.reference_rate / excess + increase, 0)
         } else {
             (self.reference_rate + increase, self.stage + 1)
-        };
-        let minimum = self.settings.minimum.bits_per_second() as f64;
-        (self.settings.fidelity.settle(rate).clamp(minimum.min(self.line), self.line), stage)
+        }
     }
 }
 
@@ -168,10 +162,10 @@ impl Controller for Hpcc {
         self.measure(hops);
         self.remember(hops);
         let (rate, stage) = self.compute();
-        self.rate = rate;
+        self.rate.set(rate);
         // Algorithm 1, `NewAck`: the reference moves once for a round trip.
         if acknowledgement.cumulative > self.round_end {
-            self.reference_rate = rate;
+            self.reference_rate = self.rate.get();
             self.stage = stage;
             self.round_end = acknowledgement.next_sequence;
         }
@@ -184,11 +178,11 @@ impl Controller for Hpcc {
     fn on_timeout(&mut self, _timeout: &Timeout) {}
 
     fn window(&self) -> Option<Bytes> {
-        self.window.at(self.rate)
+        self.rate.window()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bits_per_second(self.rate as u64))
+        self.rate.pacing_rate()
     }
 
     fn repaces_waiting_packet(&self) -> bool {
@@ -228,7 +222,7 @@ mod tests {
             hops: &hops,
             ..acknowledgement(cumulative, next_sequence)
         });
-        controller.rate as u64
+        controller.rate.get() as u64
     }
 
     #[test]
@@ -256,13 +250,12 @@ mod tests {
         feed(&mut controller, 2000, 79_000, record(1084, 1050, 0));
         assert_eq!(controller.reference_rate, 100e9);
         feed(&mut controller, 78_001, 150_000, record(1168, 2100, 0));
-        assert_eq!(controller.reference_rate, controller.rate);
+        assert_eq!(controller.reference_rate, controller.rate.get());
     }
 
     #[test]
     fn stages_add_while_the_path_has_room() {
         let mut controller = build(5);
-        controller.rate = 10e9;
         controller.reference_rate = 10e9;
         controller.utilisation = 0.1;
         feed(&mut controller, 1000, 2000, record(1000, 0, 0));

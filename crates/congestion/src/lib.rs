@@ -15,6 +15,7 @@ mod dctcp;
 mod event;
 mod fidelity;
 mod hpcc;
+mod paced;
 mod round_trip;
 #[cfg(test)]
 mod testing;

@@ -4,7 +4,7 @@
 
 use trialwise_units::{Bytes, Duration, Rate};
 
-use crate::window::RateWindow;
+use crate::paced::PacedRate;
 use crate::{Acknowledgement, BuildError, Context, Controller, Fidelity, Loss, Timeout, WindowRule};
 
 const NAME: &str = "timely";
@@ -87,9 +87,7 @@ impl TimelySettings {
 #[derive(Clone, Debug)]
 pub struct Timely {
     settings: TimelySettings,
-    window: RateWindow,
-    line: f64,
-    rate: f64,
+    rate: PacedRate,
     round_end: u64,
     last_rtt: f64,
     difference: f64,
@@ -99,12 +97,10 @@ pub struct Timely {
 impl Timely {
     /// A flow that starts at line rate.
     pub fn new(settings: &TimelySettings, context: &Context) -> Result<Self, BuildError> {
-        let line = context.line_rate_for(NAME)?;
+        let TimelySettings { fidelity, minimum, window, .. } = *settings;
         Ok(Self {
             settings: *settings,
-            window: context.rate_window(settings.window, NAME)?,
-            line,
-            rate: line,
+            rate: PacedRate::new(fidelity, minimum, window, context, NAME)?,
             round_end: 0,
             last_rtt: 0.0,
             difference: 0.0,
@@ -142,13 +138,12 @@ impl Timely {
     fn grow(&mut self) {
         let hyper = self.steps >= self.settings.steps_to_hyper;
         let increase = if hyper { self.settings.hyper_increase } else { self.settings.increase };
-        self.rate = (self.rate + increase.bits_per_second() as f64).min(self.line);
+        self.rate.add(increase);
         self.steps = self.steps.saturating_add(1);
     }
 
     fn shrink(&mut self, factor: f64) {
-        let minimum = self.settings.minimum.bits_per_second() as f64;
-        self.rate = self.settings.fidelity.settle(self.rate * factor).max(minimum);
+        self.rate.multiply(factor);
         self.steps = 0;
     }
 
@@ -159,10 +154,8 @@ impl Timely {
         let weight = (2.0 * gradient + 0.5).clamp(0.0, 1.0);
         let error = (rtt - reference) / reference;
         let increase = self.settings.increase.bits_per_second() as f64;
-        let mixed =
-            increase * (1.0 - weight) + self.rate * (1.0 - self.settings.patched_beta * weight * error);
-        let minimum = self.settings.minimum.bits_per_second() as f64;
-        self.rate = self.settings.fidelity.settle(mixed).clamp(minimum.min(self.line), self.line);
+        let factor = 1.0 - self.settings.patched_beta * weight * error;
+        self.rate.set(increase * (1.0 - weight) + self.rate.get() * factor);
         self.steps = 0;
     }
 }
@@ -195,11 +188,11 @@ impl Controller for Timely {
     fn on_timeout(&mut self, _timeout: &Timeout) {}
 
     fn window(&self) -> Option<Bytes> {
-        self.window.at(self.rate)
+        self.rate.window()
     }
 
     fn pacing_rate(&self) -> Option<Rate> {
-        Some(Rate::from_bits_per_second(self.rate as u64))
+        self.rate.pacing_rate()
     }
 }
 
@@ -222,7 +215,7 @@ mod tests {
                 let rtt = Some(Duration::from_microseconds(*rtt));
                 let event = Acknowledgement { rtt, ..acknowledgement(base + 1000, base + 10_000) };
                 controller.on_acknowledgement(&event);
-                controller.rate
+                controller.rate.get()
             })
             .collect()
     }
@@ -251,7 +244,7 @@ mod tests {
     #[test]
     fn five_increases_in_a_row_lead_to_hyper_increase() {
         let mut controller = build(|settings| settings);
-        controller.rate = 10e9;
+        controller.rate.set(10e9);
         let rates = rates(&mut controller, &[40; 8]);
         assert_eq!(rates, [10e9, 10.1e9, 10.2e9, 10.3e9, 10.4e9, 10.5e9, 11.0e9, 11.5e9]);
     }
@@ -260,13 +253,13 @@ mod tests {
     fn an_acknowledgement_of_the_same_round_changes_nothing() {
         let mut controller = build(|settings| settings);
         rates(&mut controller, &[100, 110]);
-        let before = controller.rate;
+        let before = controller.rate.get();
         let event = Acknowledgement {
             rtt: Some(Duration::from_microseconds(400)),
             ..acknowledgement(15_000, 30_000)
         };
         controller.on_acknowledgement(&event);
-        assert_eq!(controller.rate, before);
+        assert_eq!(controller.rate.get(), before);
     }
 
     #[test]
@@ -274,7 +267,7 @@ mod tests {
         // Gradient 0 gives weight 1/2: increase delta / 2 balances rate * beta / 2 * error, so
         // error = delta / (beta * rate).
         let mut controller = build(TimelySettings::patched);
-        controller.rate = 10e9;
+        controller.rate.set(10e9);
         let error = 100e6 / (0.008 * 10e9);
         let fixed = (50.0 * (1.0 + error)) as u64;
         let after = rates(&mut controller, &[fixed, fixed, fixed])[2];
