@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use trialwise_units::{Bytes, Duration, Rate};
 
 use crate::index::{HostId, NodeId, PortId, SwitchId};
-use crate::routing::{RouteOrder, Routes, far_end, ports_by_node};
+use crate::routing::{RouteOrder, Routes, check_size, far_end, ports_by_node};
 use crate::topology::{Link, Topology, TopologyError};
 
 /// Payload of the packet whose transmission the round-trip time of an empty path includes once for each hop.
@@ -70,6 +70,7 @@ impl Fabric {
         let ports = ports_by_node(&topology);
         let hosts: Vec<_> = topology.hosts().collect();
         check_hosts(&hosts, &ports)?;
+        check_size(&topology, &ports)?;
         let switches: Vec<_> = nodes_of(&topology, true).collect();
         let host_ports = hosts.iter().map(|host| ports[host.index()][0]).collect();
         let switch_ports = switches.iter().map(|switch| ports[switch.index()].clone()).collect();
@@ -260,6 +261,15 @@ mod tests {
         let fabric = fabric("fat-tree:4,100Gbit/s,1us");
         assert_eq!(fabric.extremes(), (Duration::from_nanoseconds(12_480), Bytes::new(156_000)));
         assert_eq!(fabric.path(HostId::new(0), HostId::new(1)).round_trip.nanoseconds(), 4160);
+    }
+
+    #[test]
+    fn a_topology_too_large_for_its_routes_is_refused_at_once() {
+        let topology = "fat-tree:64,100Gbit/s,1us".parse().unwrap();
+        assert_eq!(
+            Fabric::new(topology).unwrap_err(),
+            TopologyError::TooLarge { nodes: 70_656, hosts: 65_536 }
+        );
     }
 
     #[test]

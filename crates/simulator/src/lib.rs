@@ -4,6 +4,27 @@
 //! Time is whole picoseconds and a trial is a function of its arguments: the same flows, settings and seed give the same
 //! bits on every machine and with any number of threads. [`Mode::Compatible`] follows the public HPCC simulator
 //! flow by flow in nanoseconds.
+//!
+//! ```
+//! use trialwise_congestion::Algorithm;
+//! use trialwise_simulator::{Arrivals, Fabric, Load, Pattern, Settings, Workload, simulate};
+//! use trialwise_units::{Duration, Rate, Seed};
+//!
+//! let line = Rate::from_megabits_per_second(100_000);
+//! let fabric = Fabric::new("dumbbell:10x10,100Gbit/s,1us".parse()?)?;
+//! let workload = Workload {
+//!     sizes: "websearch".parse()?,
+//!     arrivals: Arrivals::Poisson,
+//!     pattern: Pattern::OneWay,
+//!     load: Load::Bottleneck(0.3),
+//!     duration: Duration::from_milliseconds(1),
+//! };
+//! let flows = workload.generate(&fabric, Seed::new(1))?;
+//! let algorithm = Algorithm::named("hpcc", line)?;
+//! let outcome = simulate(&fabric, &Settings::for_algorithm(&algorithm, line), &algorithm, &flows)?;
+//! assert!(outcome.flows.iter().all(|record| record.slowdown().is_some_and(|slowdown| slowdown > 0.9)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod buffer;
 mod event;

@@ -184,6 +184,12 @@ impl Port {
         }
     }
 
+    /// What the port has seen until `now`, with a pause that still lasts.
+    pub(crate) fn statistics_until(&self, now: Time) -> PortStatistics {
+        let lasting = if self.paused == 0 { Duration::ZERO } else { now - self.paused_since };
+        PortStatistics { paused: self.statistics.paused + lasting, ..self.statistics }
+    }
+
     /// Ends every pause, as the loss of the link does.
     pub(crate) fn forget_pauses(&mut self, now: Time) {
         (0..CLASSES).for_each(|class| self.set_paused(now, class, false));
@@ -233,6 +239,8 @@ mod tests {
         fill(&mut port, &mut packets, 3);
         port.set_paused(Time::from_nanoseconds(10), 3, true);
         assert_eq!(port.next_class(), None);
+        let lasting = port.statistics_until(Time::from_nanoseconds(20));
+        assert_eq!(lasting.paused, Duration::from_nanoseconds(10));
         port.set_paused(Time::from_nanoseconds(25), 3, false);
         assert_eq!((port.next_class(), port.statistics.paused), (Some(3), Duration::from_nanoseconds(15)));
     }

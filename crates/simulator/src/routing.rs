@@ -1,6 +1,6 @@
 //! Shortest paths, and the choice among them (equal-cost multipath).
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 
 use crate::index::{NodeId, PortId};
 use crate::topology::{Topology, TopologyError};
@@ -9,13 +9,29 @@ use crate::topology::{Topology, TopologyError};
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
     hosts: usize,
-    /// For each node and host: how many ports (high 8 bits), and the port, or the place of the first in `choices`.
+    /// For each node and host: how many ports (high 10 bits), and the port, or the place of the first in `choices`.
     entries: Vec<u32>,
+    /// The different sets of ports among which some node chooses.
     choices: Vec<PortId>,
 }
 
-const COUNT_SHIFT: u32 = 24;
+const COUNT_SHIFT: u32 = 22;
 const PLACE_MASK: u32 = (1 << COUNT_SHIFT) - 1;
+/// Ports that a route can name, and ways among which a node can choose.
+const MOST_PORTS: usize = 1 << COUNT_SHIFT;
+const MOST_WAYS: usize = 1 << (32 - COUNT_SHIFT);
+/// Entries of the table: half a gigabyte.
+const MOST_ENTRIES: usize = 1 << 27;
+
+/// Refuses a topology whose routes do not fit, before anything is allocated for them.
+pub(crate) fn check_size(topology: &Topology, ports: &[Vec<PortId>]) -> Result<(), TopologyError> {
+    let (nodes, hosts) = (topology.is_switch.len(), topology.hosts().count());
+    let ways = ports.iter().map(Vec::len).max().unwrap_or(0);
+    let fits = nodes.saturating_mul(hosts) <= MOST_ENTRIES
+        && 2 * topology.links.len() < MOST_PORTS
+        && ways < MOST_WAYS;
+    if fits { Ok(()) } else { Err(TopologyError::TooLarge { nodes, hosts }) }
+}
 
 /// For each node, its ports in the order of the links.
 pub(crate) fn ports_by_node(topology: &Topology) -> Vec<Vec<PortId>> {
@@ -42,6 +58,7 @@ impl Routes {
         let nodes = topology.is_switch.len();
         let mut routes =
             Self { hosts: hosts.len(), entries: vec![0; nodes * hosts.len()], choices: Vec::new() };
+        let mut known = HashMap::new();
         for (column, host) in hosts.iter().enumerate() {
             let distance = distances(topology, &ports, up, *host);
             for node in 0..nodes {
@@ -57,27 +74,23 @@ impl Routes {
                 if let Some(order) = order {
                     order.sort(topology, NodeId::new(node as u32), *host, &mut towards);
                 }
-                routes.set(node, column, &towards);
+                routes.set(node, column, &towards, &mut known);
             }
         }
         routes
     }
 
-    fn set(&mut self, node: usize, host: usize, towards: &[PortId]) {
+    fn set(&mut self, node: usize, host: usize, towards: &[PortId], known: &mut HashMap<Vec<PortId>, u32>) {
+        let count = towards.len() as u32;
         let place = match towards {
             [] => return,
             [only] => only.get(),
-            several => {
-                let place = self.choices.len() as u32;
+            several => *known.entry(several.to_vec()).or_insert_with(|| {
                 self.choices.extend_from_slice(several);
-                place
-            }
+                (self.choices.len() - several.len()) as u32
+            }),
         };
-        debug_assert!(
-            place <= PLACE_MASK && towards.len() < 256,
-            "a topology of this size is refused before"
-        );
-        self.entries[node * self.hosts + host] = (towards.len() as u32) << COUNT_SHIFT | place;
+        self.entries[node * self.hosts + host] = count << COUNT_SHIFT | place;
     }
 
     /// The port by which `node` sends to the host in this column; `hash` is asked for only where there is a choice.
@@ -115,7 +128,7 @@ fn distances(topology: &Topology, ports: &[Vec<PortId>], up: &[bool], host: Node
 /// An order of equal next hops that the topology does not imply: for repeating somebody's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteOrder {
-    next_hops: std::collections::HashMap<(NodeId, NodeId), Vec<NodeId>>,
+    next_hops: HashMap<(NodeId, NodeId), Vec<NodeId>>,
 }
 
 impl RouteOrder {

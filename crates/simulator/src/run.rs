@@ -237,7 +237,7 @@ fn outcome(network: &Network<'_>, flows: &[FlowSpecification]) -> Outcome {
     Outcome {
         flows: network.flows.iter().zip(flows).map(record).collect(),
         totals: network.final_totals(),
-        ports: network.ports.iter().map(|port| port.statistics).collect(),
+        ports: network.ports.iter().map(|port| port.statistics_until(network.now)).collect(),
         end: network.now,
     }
 }

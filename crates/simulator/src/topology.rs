@@ -75,6 +75,16 @@ pub enum TopologyError {
         /// A host that it cannot reach.
         to: u32,
     },
+    /// Routes would not fit into memory.
+    #[error(
+        "{nodes} nodes with {hosts} hosts are too many: nodes times hosts may be 2^27, links 2^21, links of a node 1023"
+    )]
+    TooLarge {
+        /// Nodes.
+        nodes: usize,
+        /// Hosts among them.
+        hosts: usize,
+    },
     /// A link that no packet could cross, or a loss that is no probability.
     #[error("link {0} needs a rate above zero, a loss in [0, 1), and two different ends that exist")]
     Link(usize),
