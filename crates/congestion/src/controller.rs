@@ -77,8 +77,8 @@ pub enum BuildError {
 
 /// A congestion controller: facts in, a window and a pacing rate out.
 ///
-/// All sizes are payload bytes. Methods with a default body are for controllers that need them; a driver calls every
-/// one. The trait can be used by static dispatch and as `dyn Controller`.
+/// All sizes are payload bytes. Methods with a default body are for controllers that need them; a driver
+/// calls every one. The trait can be used by static dispatch and as `dyn Controller`.
 pub trait Controller: Send {
     /// The name by which it is chosen, such as `"dctcp"`.
     fn name(&self) -> &'static str;
@@ -95,7 +95,8 @@ pub trait Controller: Send {
     /// The retransmission timer has expired.
     fn on_timeout(&mut self, timeout: &Timeout);
 
-    /// The last loss or time-out turned out to be none: what was reduced may be undone (RFC 9438, section 4.9).
+    /// The last loss or time-out turned out to be none: what was reduced may be undone (RFC 9438, section
+    /// 4.9).
     fn on_spurious(&mut self, _now: Time) {}
 
     /// The flow starts to send again after nothing was in flight for `idle` (RFC 5681, section 4.1).
@@ -106,14 +107,14 @@ pub trait Controller: Send {
         None
     }
 
-    /// All timers in a fixed order, for a driver that settles ties by the order of arming (as the simulator does); empty
-    /// where [`Self::next_timer`] is the only one.
+    /// All timers in a fixed order, for a driver that settles ties by the order of arming (as the simulator
+    /// does); empty where [`Self::next_timer`] is the only one.
     fn timers(&self) -> &[Option<Time>] {
         &[]
     }
 
-    /// The time that [`Self::next_timer`] named has come: handles whatever is due at `now`, and then names a later
-    /// time or none.
+    /// The time that [`Self::next_timer`] named has come: handles whatever is due at `now`, and then names a
+    /// later time or none.
     fn on_timer(&mut self, _now: Time) {}
 
     /// How much payload may be in flight; `None` for no limit. A packet may be sent while less is in flight.
@@ -122,8 +123,8 @@ pub trait Controller: Send {
     /// How fast packets may leave; `None` where only the window (and its acknowledgements) clock them.
     fn pacing_rate(&self) -> Option<Rate>;
 
-    /// Whether a change of the pacing rate also moves the departure of the packet that already waits for its turn; most
-    /// let it go at the time that the old rate gave it.
+    /// Whether a change of the pacing rate also moves the departure of the packet that already waits for its
+    /// turn; most let it go at the time that the old rate gave it.
     fn repaces_waiting_packet(&self) -> bool {
         false
     }

@@ -1,5 +1,5 @@
-//! DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, in the form that network
-//! cards ship: the cut is decided by a timer, and there is no byte counter.
+//! DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, in the form that
+//! network cards ship: the cut is decided by a timer, and there is no byte counter.
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
@@ -39,8 +39,8 @@ pub struct DcqcnSettings {
 }
 
 impl DcqcnSettings {
-    /// What the HPCC simulator uses at this line rate: g = 1/256; 1, 4 and 300 us; F = 1; 5 and 50 Mbit/s for each 25
-    /// Gbit/s of the line; a floor of one hundredth of it; no window.
+    /// What the HPCC simulator uses at this line rate: g = 1/256; 1, 4 and 300 us; F = 1; 5 and 50 Mbit/s for
+    /// each 25 Gbit/s of the line; a floor of one hundredth of it; no window.
     pub const fn for_line_rate(line: Rate) -> Self {
         let per_25_gigabit = line.bits_per_second() / 25_000;
         Self {
@@ -58,7 +58,7 @@ impl DcqcnSettings {
         }
     }
 
-    /// The intervals of the paper (section 5.2): 50, 50 and 55 us.
+    /// The intervals of the paper as the HPCC simulator's scripts have them: 50, 50 and 55 us.
     pub const fn with_intervals_of_the_paper(mut self) -> Self {
         self.alpha_interval = Duration::from_microseconds(50);
         self.decrease_interval = Duration::from_microseconds(50);
@@ -136,7 +136,8 @@ impl Dcqcn {
         self.timers[INCREASE] = Some(now + self.settings.increase_interval);
     }
 
-    /// Paper, equations 3 and 4: fast recovery, then additive, then hyper increase of the target; half way towards it.
+    /// Paper, equations 3 and 4: fast recovery, then additive, then hyper increase of the target; half way
+    /// towards it.
     fn increase(&mut self, now: Time) {
         self.timers[INCREASE] = Some(now + self.settings.increase_interval);
         let raise = match self.steps.cmp(&self.settings.recovery_steps) {

@@ -1,7 +1,7 @@
 //! DCTCP as a rate: Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010; RFC 8257.
 //!
-//! The window law of the paper is applied to a pacing rate, with a window that follows the rate, and without slow start:
-//! a flow begins at line rate (the form in which the HPCC paper compares DCTCP, SIGCOMM 2019, section 5.1).
+//! The window law of the paper is applied to a pacing rate, with a window that follows the rate, and without
+//! slow start: a flow begins at line rate (the form in which the HPCC simulator runs DCTCP).
 
 use trialwise_units::{Bytes, Rate};
 
@@ -15,7 +15,7 @@ const NAME: &str = "dctcp";
 pub struct DctcpSettings {
     /// Exact or as the reference simulator.
     pub fidelity: Fidelity,
-    /// `g`, the weight of a new estimate (RFC 8257, section 4.2: 1/16).
+    /// `g`, the weight of a new estimate (paper, equation 1: 1/16).
     pub gain: f64,
     /// Additive increase for each round trip.
     pub increase: Rate,
@@ -53,7 +53,7 @@ pub struct Dctcp {
 }
 
 impl Dctcp {
-    /// A flow that starts at line rate with `alpha = 1` (RFC 8257, section 4.2).
+    /// A flow that starts at line rate with `alpha = 1` (RFC 8257, section 3.3).
     pub fn new(settings: &DctcpSettings, context: &Context) -> Result<Self, BuildError> {
         let DctcpSettings { fidelity, minimum, window, .. } = *settings;
         Ok(Self {
@@ -73,8 +73,9 @@ impl Dctcp {
         self.alpha
     }
 
-    /// Closes the round that ends with `acknowledgement`, if one does: `alpha = (1 - g) alpha + g F` (paper, equation 1; RFC
-    /// 8257, section 3.3, item 6). The first round only opens the next one in compatible fidelity.
+    /// Closes the round that ends with `acknowledgement`, if one does: `alpha = (1 - g) alpha + g F` (paper,
+    /// equation 1; RFC 8257, section 3.3, item 6). The first round only opens the next one in compatible
+    /// fidelity.
     fn close_round(&mut self, acknowledgement: &Acknowledgement<'_>) -> bool {
         if acknowledgement.cumulative <= self.round_end {
             return false;
@@ -104,8 +105,8 @@ impl Dctcp {
         }
     }
 
-    /// A cut, at most one for each window of data (RFC 8257, section 3.3, item 8; congestion window reduced until what was
-    /// sent by now is acknowledged).
+    /// A cut, at most one for each window of data (RFC 8257, section 3.3): until what is sent by now is
+    /// acknowledged.
     fn cut(&mut self, factor: f64, next_sequence: u64) {
         self.rate.multiply(factor);
         self.reduced_until = Some(next_sequence);
@@ -132,7 +133,8 @@ impl Controller for Dctcp {
         }
     }
 
-    /// Halves once for an episode (RFC 8257, section 3.5); the reference simulator has no losses and no reaction.
+    /// Halves once for an episode (RFC 8257, section 3.5); the reference simulator has no losses and no
+    /// reaction.
     fn on_loss(&mut self, loss: &Loss) {
         if self.settings.fidelity == Fidelity::Clean && loss.new_episode {
             self.cut(0.5, loss.next_sequence);

@@ -6,8 +6,8 @@ pub enum Fidelity {
     /// Rates keep their fraction; counts are what was really counted.
     #[default]
     Clean,
-    /// As the public HPCC simulator does it: every rate is cut to whole bits per second, batches are estimated, and
-    /// losses change no rate. For comparing results flow by flow.
+    /// As the public HPCC simulator does it: every rate is cut to whole bits per second, batches are
+    /// estimated, and losses change no rate. For comparing results flow by flow.
     Compatible,
 }
 

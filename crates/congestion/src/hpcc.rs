@@ -1,5 +1,5 @@
-//! HPCC: Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1, with one rate for all hops and a
-//! reaction to every acknowledgement.
+//! HPCC: Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, algorithm 1, with one rate for
+//! all hops and a reaction to every acknowledgement.
 
 use trialwise_units::{Bytes, Duration, Rate};
 
@@ -9,7 +9,7 @@ use crate::{
 };
 
 const NAME: &str = "hpcc";
-/// Most hops that a packet carries records of (paper, figure 7).
+/// Most hops that a packet carries records of.
 pub const MAXIMUM_HOPS: usize = 5;
 /// The clock in the records of the reference simulator wraps after 2^24 ns.
 const CLOCK_WRAP: u64 = 1 << 24;
@@ -32,8 +32,8 @@ pub struct HpccSettings {
 }
 
 impl HpccSettings {
-    /// What the HPCC simulator uses at this line rate: 0.95, stage 0, 10 Mbit/s for each 25 Gbit/s of the line, a floor
-    /// of one hundredth of it, a scaled window. (The paper's text has 5 stages.)
+    /// What the HPCC simulator uses at this line rate: 0.95, stage 0, 10 Mbit/s for each 25 Gbit/s of the
+    /// line, a floor of one hundredth of it, a scaled window. (The paper's text has 5 stages.)
     pub const fn for_line_rate(line: Rate) -> Self {
         Self {
             fidelity: Fidelity::Clean,
@@ -100,7 +100,8 @@ impl Hpcc {
         }
     }
 
-    /// `qlen / (B T) + txRate / B` of one hop (algorithm 1, lines 2 to 5; the queue is the smaller of both records).
+    /// `qlen / (B T) + txRate / B` of one hop (algorithm 1, lines 2 to 5; the queue is the smaller of both
+    /// records).
     fn hop_utilisation(&self, before: &HopRecord, after: &HopRecord, elapsed: Duration) -> f64 {
         let seconds = match self.settings.fidelity {
             Fidelity::Clean => elapsed.as_seconds(),

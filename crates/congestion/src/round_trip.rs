@@ -2,7 +2,8 @@
 
 use trialwise_units::Duration;
 
-/// The estimator of RFC 6298, in integer picoseconds: drivers take their time-out from it, controllers their smoothed time.
+/// The estimator of RFC 6298, in integer picoseconds: drivers take their time-out from it, controllers their
+/// smoothed time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RoundTrip {
     smoothed: Option<Duration>,
@@ -51,8 +52,9 @@ impl RoundTrip {
         self.latest
     }
 
-    /// `RTO = SRTT + max(G, 4 RTTVAR)`, at least `floor` (section 2.3 and 2.4; the RFC's floor is a second, kernels use
-    /// 200 ms, data centres less); none before the first sample. Back-off (section 5.5) is the driver's.
+    /// `RTO = SRTT + max(G, 4 RTTVAR)`, at least `floor` (section 2.3 and 2.4; the RFC's floor is a second,
+    /// kernels use 200 ms, data centres less); none before the first sample. Back-off (section 5.5) is the
+    /// driver's.
     pub fn timeout(&self, granularity: Duration, floor: Duration) -> Option<Duration> {
         self.smoothed.map(|smoothed| (smoothed + granularity.max(self.variation * 4)).max(floor))
     }

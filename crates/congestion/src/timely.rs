@@ -1,6 +1,6 @@
-//! TIMELY: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, and its patched form:
-//! Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016, section 4 (the law and its
-//! constants as in the authors' published fluid model).
+//! TIMELY: Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter", SIGCOMM 2015, and its
+//! patched form: Zhu et al., "ECN or Delay: Lessons Learnt from Analysis of DCQCN and TIMELY", CoNEXT 2016,
+//! section 4 (the law and its constants as in the authors' published fluid model).
 
 use trialwise_units::{Bytes, Duration, Rate};
 
@@ -52,8 +52,8 @@ pub struct TimelySettings {
 }
 
 impl TimelySettings {
-    /// What the HPCC simulator uses at this line rate: 0.875, 0.8, 50 and 500 us, 20 us, 10 and 50 Mbit/s for each 10
-    /// Gbit/s of the line, N = 5, a floor of one hundredth of it, no window.
+    /// What the HPCC simulator uses at this line rate: 0.875, 0.8, 50 and 500 us, 20 us, 10 and 50 Mbit/s for
+    /// each 10 Gbit/s of the line, N = 5, a floor of one hundredth of it, no window.
     pub const fn for_line_rate(line: Rate) -> Self {
         let per_10_gigabit = line.bits_per_second() / 10_000;
         Self {
@@ -73,9 +73,9 @@ impl TimelySettings {
         }
     }
 
-    /// The patched law, without hyper increase. Its authors' model has `beta = 0.008` above the upper threshold
-    /// too, for flows that begin at their share; flows that begin at line rate would keep their queue for seconds so, hence
-    /// the published 0.8 stays there.
+    /// The patched law, without hyper increase. Its authors' model has `beta = 0.008` above the upper
+    /// threshold too, for flows that begin at their share; flows that begin at line rate would keep their
+    /// queue for seconds so, hence the published 0.8 stays there.
     pub const fn patched(mut self) -> Self {
         self.law = TimelyLaw::Patched;
         self.steps_to_hyper = u32::MAX;
@@ -147,8 +147,8 @@ impl Timely {
         self.steps = 0;
     }
 
-    /// CoNEXT 2016: weight `w = clamp(2 g + 1/2, 0, 1)`, `R = delta (1 - w) + R (1 - beta w e)`, where the error `e` is relative to
-    /// the lower threshold.
+    /// CoNEXT 2016: weight `w = clamp(2 g + 1/2, 0, 1)`, `R = delta (1 - w) + R (1 - beta w e)`, where the
+    /// error `e` is relative to the lower threshold.
     fn mix(&mut self, rtt: f64, gradient: f64) {
         let reference = self.nanoseconds(self.settings.low);
         let weight = (2.0 * gradient + 0.5).clamp(0.0, 1.0);

@@ -9,7 +9,7 @@ pub enum WindowRule {
     Unlimited,
     /// One bandwidth-delay product of the path, always.
     Fixed,
-    /// That product times rate over line rate, at least one byte (HPCC, SIGCOMM 2019, section 3.2: `W = R T`).
+    /// That product times rate over line rate, at least one byte (HPCC, SIGCOMM 2019: `W = R T`).
     Scaled,
 }
 

@@ -1,4 +1,5 @@
-//! Prints how fast the simulator is, in processor time: WebSearch on the dumbbell, 20 ms at 30 % of the bottleneck, for each controller, then a fat-tree of 128 hosts.
+//! Prints how fast the simulator is, in processor time: WebSearch on the dumbbell, 20 ms at 30 % of the
+//! bottleneck, for each controller, then a fat-tree of 128 hosts.
 //!
 //! `cargo run --release -p trialwise-simulator --example speed [repetitions]`
 #![allow(clippy::print_stdout, reason = "this is what the program is for")]

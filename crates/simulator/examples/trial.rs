@@ -1,6 +1,7 @@
 //! Runs one trial and prints its flows as comma-separated values, and what happened on the standard error.
 //!
-//! `cargo run --release -p trialwise-simulator --example trial -- dumbbell:10x10,100Gbit/s,1us hpcc websearch 30% 20ms 1 [compatible]`
+//! `cargo run --release -p trialwise-simulator --example trial -- dumbbell:10x10,100Gbit/s,1us hpcc websearch
+//! 30% 20ms 1 [compatible]`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "this is what the program is for")]
 
 use std::error::Error;

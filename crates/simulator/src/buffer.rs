@@ -1,7 +1,7 @@
 //! The shared buffer of a switch: what each ingress port and class holds, and when its sender must pause.
 //!
-//! A class of an ingress port fills a reserve first, then the shared part up to a threshold that falls as the shared part
-//! fills, then the headroom that takes what is on the wire when the pause is sent.
+//! A class of an ingress port fills a reserve first, then the shared part up to a threshold that falls as the
+//! shared part fills, then the headroom that takes what is on the wire when the pause is sent.
 
 use trialwise_units::{Duration, Rate};
 
@@ -35,9 +35,10 @@ pub(crate) struct IngressLimits {
 }
 
 impl IngressLimits {
-    /// A share that doubles with each doubling of the port's rate over that of the hosts, and headroom for what may still come
-    /// after the decision to pause: twice the link's delay, a packet that the pause frame waits for, one that its receiver has
-    /// begun, and the one that decided. The reference takes three delays, which is less on short or slow links.
+    /// A share that doubles with each doubling of the port's rate over that of the hosts, and headroom for
+    /// what may still come after the decision to pause: twice the link's delay, a packet that the pause frame
+    /// waits for, one that its receiver has begun, and the one that decided. The reference takes three
+    /// delays, which is less on short or slow links.
     pub(crate) fn new(rate: Rate, delay: Duration, host_rate: Rate, settings: &Settings) -> Self {
         let three_delays = rate.bytes_in(delay * 3).get();
         let headroom = match settings.mode {
@@ -185,7 +186,8 @@ mod tests {
 
     #[test]
     fn a_class_pauses_at_its_share_and_resumes_below_it() {
-        // 41 596 bytes are set apart, 80 000 shared: the class holds s while s < (80 000 - s) / 8, so up to 8889.
+        // 41 596 bytes are set apart, 80 000 shared: the class holds s while s < (80 000 - s) / 8, so up to
+        // 8889.
         let mut buffer = buffer(121_596);
         let mut held = Held::default();
         let mut count = 0;

@@ -1,10 +1,10 @@
-//! The queue of pending events: a binary heap of 16-byte entries (heaps of three, four and eight children, and one that sinks to the
-//! leaves first, were slower or no faster).
+//! The queue of pending events: a binary heap of 16-byte entries (heaps of three, four and eight children,
+//! and one that sinks to the leaves first, were slower or no faster).
 //!
-//! Events at equal time run in the order in which their place was reserved, which is the order of scheduling. A place
-//! may be reserved before it is known whether an event is needed there: a link that falls idle with nothing to send costs no event.
-//! Packets on a wire wait in their port's own list and only the first of each is here, so the heap holds about
-//! as many entries as there are busy links, not packets.
+//! Events at equal time run in the order in which their place was reserved, which is the order of scheduling.
+//! A place may be reserved before it is known whether an event is needed there: a link that falls idle with
+//! nothing to send costs no event. Packets on a wire wait in their port's own list and only the first of each
+//! is here, so the heap holds about as many entries as there are busy links, not packets.
 
 use trialwise_units::Time;
 
@@ -100,8 +100,8 @@ pub(crate) struct Due {
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
     heap: Vec<Entry>,
-    /// Whether the top has been taken out and not been filled: what is scheduled next goes there, which is cheaper than a
-    /// removal and an insertion.
+    /// Whether the top has been taken out and not been filled: what is scheduled next goes there, which is
+    /// cheaper than a removal and an insertion.
     hole: bool,
     reserved: u64,
 }

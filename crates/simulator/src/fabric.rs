@@ -35,8 +35,9 @@ impl PathFacts {
         self.bottleneck.bytes_in(self.round_trip)
     }
 
-    /// The completion time of a lone flow by the usual approximation: the round trip, and every byte with its headers at the
-    /// bottleneck (it counts one transmission twice, so that a slowdown may be a little below 1).
+    /// The completion time of a lone flow by the usual approximation: the round trip, and every byte with its
+    /// headers at the bottleneck (it counts one transmission twice, so that a slowdown may be a little below
+    /// 1).
     pub fn ideal(&self, size: u64) -> Duration {
         let wire = size + IDEAL_HEADER * size.div_ceil(PROBE_PAYLOAD);
         self.round_trip + self.bottleneck.transmission_time(Bytes::new(wire))

@@ -24,7 +24,8 @@ impl Network<'_> {
         ports.iter().for_each(|port| self.serve(*port));
     }
 
-    /// What is on the wire or waits for it is lost, and so are pauses. Acknowledgements and flows of a host wait.
+    /// What is on the wire or waits for it is lost, and so are pauses. Acknowledgements and flows of a host
+    /// wait.
     fn lose_everything(&mut self, port: PortId) {
         while let Some(id) = self.ports[port.index()].flight.pop(&self.packets) {
             self.totals.dropped_fault += 1;

@@ -95,8 +95,8 @@ impl TransportId {
     pub(crate) const NONE: Self = Self(u32::MAX);
 }
 
-/// A timer of a flow. An event stands at `queued_at`, which is never later than `deadline`: a deadline that moves away costs
-/// nothing until the event comes.
+/// A timer of a flow. An event stands at `queued_at`, which is never later than `deadline`: a deadline that
+/// moves away costs nothing until the event comes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TimerSlot {
     pub(crate) deadline: Option<Time>,

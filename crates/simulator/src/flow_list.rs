@@ -32,8 +32,8 @@ pub enum FlowListError {
     },
 }
 
-/// Reads comma-separated values whose first line names the columns `flow_id, src, dst, size_bytes, start_ns` in any order;
-/// others are passed over.
+/// Reads comma-separated values whose first line names the columns `flow_id, src, dst, size_bytes, start_ns`
+/// in any order; others are passed over.
 pub fn read_csv(text: &str) -> Result<Vec<FlowSpecification>, FlowListError> {
     let mut lines = text.lines();
     let header: Vec<_> = lines.next().unwrap_or("").split(',').map(str::trim).collect();
@@ -89,8 +89,9 @@ fn csv_fields(flow: &FlowSpecification) -> String {
     format!("{id},{},{},{},{}", source.get(), destination.get(), size.get(), start.nanoseconds())
 }
 
-/// Reads the HPCC simulator's format: a count, then `<src> <dst> <class> <port> <bytes> <start in seconds>`. Starts go
-/// through binary fractions as there (some are a nanosecond early) and count from its origin at 2 s.
+/// Reads the HPCC simulator's format: a count, then `<src> <dst> <class> <port> <bytes> <start in seconds>`.
+/// Starts go through binary fractions as there (some are a nanosecond early) and count from its origin at 2
+/// s.
 pub fn read_hpcc(text: &str) -> Result<Vec<FlowSpecification>, FlowListError> {
     let mut lines = text.lines().enumerate().map(|(line, text)| (line + 1, text.trim()));
     let wrong = |line, problem: &str| FlowListError::Line { line, problem: problem.to_owned() };

@@ -61,8 +61,8 @@ impl Network<'_> {
         }
     }
 
-    /// Sends what is next, if the wire is idle: acknowledgements first, then the flows in turn. Where nothing may go
-    /// yet, the card wakes at the next departure.
+    /// Sends what is next, if the wire is idle: acknowledgements first, then the flows in turn. Where nothing
+    /// may go yet, the card wakes at the next departure.
     pub(crate) fn serve_host(&mut self, host: HostId) {
         let state = &self.hosts[host.index()];
         let port = state.port;
@@ -101,7 +101,8 @@ impl Network<'_> {
         !state.acknowledgements.is_empty() && !held_back
     }
 
-    /// The next flow in turn that may send now. Flows that ended are swept out on the way, which does not move the turn.
+    /// The next flow in turn that may send now. Flows that ended are swept out on the way, which does not
+    /// move the turn.
     fn choose_flow(&mut self, host: HostId) -> Option<FlowId> {
         let state = &mut self.hosts[host.index()];
         let count = state.active.len();
@@ -152,8 +153,9 @@ impl Network<'_> {
         moved
     }
 
-    /// Schedules the card's next look. The reference takes the earliest departure of all flows with data, also of
-    /// those whose window is closed, forgets it where that is past, and never moves a wake-up that stands.
+    /// Schedules the card's next look. The reference takes the earliest departure of all flows with data,
+    /// also of those whose window is closed, forgets it where that is past, and never moves a wake-up that
+    /// stands.
     fn schedule_wake(&mut self, host: HostId) {
         let state = &self.hosts[host.index()];
         let flows = state.active.iter().map(|flow| &self.flows[flow.index()]).filter(|flow| flow.has_data());

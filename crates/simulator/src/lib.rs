@@ -1,9 +1,10 @@
-//! Packet-level event simulator of data-centre networks: hosts with paced network cards, switches with a shared
-//! buffer, priority flow control, ECN marks and telemetry, and any congestion controller of `trialwise-congestion`.
+//! Packet-level event simulator of data-centre networks: hosts with paced network cards, switches with a
+//! shared buffer, priority flow control, ECN marks and telemetry, and any congestion controller of
+//! `trialwise-congestion`.
 //!
-//! Time is whole picoseconds and a trial is a function of its arguments: the same flows, settings and seed give the same
-//! bits on every machine and with any number of threads. [`Mode::Compatible`] follows the public HPCC simulator
-//! flow by flow in nanoseconds.
+//! Time is whole picoseconds and a trial is a function of its arguments: the same flows, settings and seed
+//! give the same bits on every machine and with any number of threads. [`Mode::Compatible`] follows the
+//! public HPCC simulator flow by flow in nanoseconds.
 //!
 //! ```
 //! use trialwise_congestion::Algorithm;

@@ -21,7 +21,7 @@ use crate::timing::Quantum;
 
 /// Bytes of the time stamp that a controller may ask for.
 const TIMESTAMP_BYTES: u64 = 8;
-/// Bytes of the telemetry header: five records of eight bytes and a count, always whole (HPCC, SIGCOMM 2019, figure 7).
+/// Bytes of the telemetry header: five records of eight bytes and a count, always whole.
 const TELEMETRY_BYTES: u64 = 42;
 /// Ethernet, IPv4 and the fields of an acknowledgement.
 const ACKNOWLEDGEMENT_HEADER: u64 = 46;

@@ -28,7 +28,8 @@ pub struct PortStatistics {
     pub paused: Duration,
 }
 
-/// An egress port and its wire. The accounts belong to the same socket seen from the other side: what arrived through it.
+/// An egress port and its wire. The accounts belong to the same socket seen from the other side: what arrived
+/// through it.
 #[derive(Clone, Debug)]
 pub(crate) struct Port {
     pub(crate) rate: u64,
@@ -122,7 +123,8 @@ impl Port {
         self.statistics.peak_queue = self.statistics.peak_queue.max(self.queued);
     }
 
-    /// The class to serve next: control first, then round robin after the class served last, without paused ones.
+    /// The class to serve next: control first, then round robin after the class served last, without paused
+    /// ones.
     #[inline]
     pub(crate) fn next_class(&self) -> Option<usize> {
         if self.waiting & 1 << CONTROL != 0 {

@@ -2,7 +2,8 @@
 
 use trialwise_units::Seed;
 
-/// xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", 2021), seeded by SplitMix64.
+/// xoshiro256++ 1.0 (Blackman and Vigna, "Scrambled Linear Pseudorandom Number Generators", 2021), seeded by
+/// SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
@@ -34,7 +35,8 @@ impl Random {
         to_unit(self.next_bits())
     }
 
-    /// A whole number below `limit`, each as likely (Lemire 2019, without the rejection: the bias is below `limit` / 2^64).
+    /// A whole number below `limit`, each as likely (Lemire 2019, without the rejection: the bias is below
+    /// `limit` / 2^64).
     pub const fn below(&mut self, limit: u64) -> u64 {
         ((self.next_bits() as u128 * limit as u128) >> 64) as u64
     }
@@ -53,7 +55,8 @@ const fn split_mix(counter: &mut u64) -> u64 {
     word ^ (word >> 31)
 }
 
-/// Marsaglia's xorshift64 with the shifts 13, 7, 17 ("Xorshift RNGs", 2003): the stream of marks in compatible mode.
+/// Marsaglia's xorshift64 with the shifts 13, 7, 17 ("Xorshift RNGs", 2003): the stream of marks in
+/// compatible mode.
 #[derive(Clone, Debug)]
 pub(crate) struct Xorshift(u64);
 

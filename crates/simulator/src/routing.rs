@@ -9,7 +9,8 @@ use crate::topology::{Topology, TopologyError};
 #[derive(Clone, Debug)]
 pub(crate) struct Routes {
     hosts: usize,
-    /// For each node and host: how many ports (high 10 bits), and the port, or the place of the first in `choices`.
+    /// For each node and host: how many ports (high 10 bits), and the port, or the place of the first in
+    /// `choices`.
     entries: Vec<u32>,
     /// The different sets of ports among which some node chooses.
     choices: Vec<PortId>,
@@ -50,8 +51,8 @@ pub(crate) fn far_end(topology: &Topology, port: PortId) -> NodeId {
 }
 
 impl Routes {
-    /// All shortest paths over the links that are `up`; hosts forward nothing. Among equals, ports stand in the order of
-    /// the links, or as `order` has it.
+    /// All shortest paths over the links that are `up`; hosts forward nothing. Among equals, ports stand in
+    /// the order of the links, or as `order` has it.
     pub(crate) fn shortest(topology: &Topology, up: &[bool], order: Option<&RouteOrder>) -> Self {
         let ports = ports_by_node(topology);
         let hosts: Vec<_> = topology.hosts().collect();
@@ -93,7 +94,8 @@ impl Routes {
         self.entries[node * self.hosts + host] = count << COUNT_SHIFT | place;
     }
 
-    /// The port by which `node` sends to the host in this column; `hash` is asked for only where there is a choice.
+    /// The port by which `node` sends to the host in this column; `hash` is asked for only where there is a
+    /// choice.
     #[inline]
     pub(crate) fn next(&self, node: NodeId, host: usize, hash: impl FnOnce() -> u32) -> Option<PortId> {
         let entry = self.entries[node.index() * self.hosts + host];
@@ -157,7 +159,8 @@ impl RouteOrder {
     }
 }
 
-/// The hash by which the HPCC simulator's switches choose: MurmurHash3 (Appleby, public domain), 32 bits, over three words.
+/// The hash by which the HPCC simulator's switches choose: MurmurHash3 (Appleby, public domain), 32 bits,
+/// over three words.
 pub(crate) fn murmur3(words: [u32; 3], seed: u32) -> u32 {
     let mut hash = words.iter().fold(seed, |hash, word| {
         let scrambled = word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);

@@ -114,7 +114,8 @@ pub struct Trial {
     pub flows: Vec<FlowSpecification>,
 }
 
-/// Runs trials on `threads` threads; outcomes come in the order of the trials and do not depend on the number of threads.
+/// Runs trials on `threads` threads; outcomes come in the order of the trials and do not depend on the number
+/// of threads.
 pub fn simulate_batch(
     fabric: &Fabric,
     factory: &dyn Factory,

@@ -9,7 +9,8 @@ pub enum Mode {
     /// Exact picoseconds; a lost tail is repaired by a time-out; acknowledgements repeat what is known.
     #[default]
     Clean,
-    /// Nanoseconds rounded down and the peculiarities of the public HPCC simulator, for equal results flow by flow.
+    /// Nanoseconds rounded down and the peculiarities of the public HPCC simulator, for equal results flow by
+    /// flow.
     Compatible,
 }
 
@@ -23,7 +24,7 @@ impl Mode {
     }
 }
 
-/// ECN marking by queue length (RED on the instantaneous queue; DCQCN, SIGCOMM 2015, figure 5), at dequeue.
+/// ECN marking by queue length (RED on the instantaneous queue, as DCQCN's congestion point), at dequeue.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Marking {
     /// Up to this length nothing is marked.
@@ -156,8 +157,8 @@ impl Settings {
         }
     }
 
-    /// The same with what goes with this algorithm: DCTCP marks everything beyond 3 kB for each Gbit/s, and DCTCP and HPCC
-    /// let acknowledgements wait with paused data.
+    /// The same with what goes with this algorithm: DCTCP marks everything beyond 3 kB for each Gbit/s, and
+    /// DCTCP and HPCC let acknowledgements wait with paused data.
     pub const fn for_algorithm(algorithm: &Algorithm, line: Rate) -> Self {
         let mut settings = Self::for_line_rate(line);
         if let Algorithm::Dctcp(_) = algorithm {

@@ -44,7 +44,8 @@ impl Network<'_> {
         self.consume(id);
     }
 
-    /// The way to the packet's destination: by the hash of its addresses and ports where several are as short.
+    /// The way to the packet's destination: by the hash of its addresses and ports where several are as
+    /// short.
     fn egress(&self, switch: SwitchId, id: PacketId) -> Option<PortId> {
         let packet = &self.packets[id];
         let flow = &self.flows[packet.flow.index()];
@@ -106,8 +107,8 @@ impl Network<'_> {
         }
     }
 
-    /// What happens when a packet leaves its queue: its buffer is free, it may be marked by what stays behind, and a
-    /// paused sender may go on.
+    /// What happens when a packet leaves its queue: its buffer is free, it may be marked by what stays
+    /// behind, and a paused sender may go on.
     fn let_go(&mut self, switch: SwitchId, port: PortId, class: usize, id: PacketId) {
         self.release_buffer(switch, class, id);
         let egress = &self.ports[port.index()];
@@ -160,8 +161,8 @@ const fn hop_record(time: Time, transmitted: u64, queued: u64, rate: u64) -> Hop
     HopRecord { time, transmitted, queue: Bytes::new(queued), rate: Rate::from_bits_per_second(rate) }
 }
 
-/// The record as the narrow fields of the HPCC simulator hold it. Its counter of bytes also wraps, but only after
-/// more bytes than the link carries between two acknowledgements of a flow in progress.
+/// The record as the narrow fields of the HPCC simulator hold it. Its counter of bytes also wraps, but only
+/// after more bytes than the link carries between two acknowledgements of a flow in progress.
 fn quantised(record: HopRecord) -> HopRecord {
     let multiple = (record.rate.bits_per_second() / QUANTUM_RATE).max(1);
     let floor = |value: u64, quantum: u64| value / (quantum * multiple) * (quantum * multiple);

@@ -9,7 +9,8 @@ use crate::index::FlowId;
 use crate::network::Network;
 
 impl Network<'_> {
-    /// Arms, moves or stops a timer. A timer that is armed anew gets the next place among events of its instant.
+    /// Arms, moves or stops a timer. A timer that is armed anew gets the next place among events of its
+    /// instant.
     pub(crate) fn set_timer(&mut self, flow_id: FlowId, slot: usize, deadline: Option<Time>) {
         let transport = self.flows[flow_id.index()].transport;
         let timer = &mut self.transports[transport].timers[slot];

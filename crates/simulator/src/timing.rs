@@ -9,7 +9,8 @@ const NANOSECONDS_PER_SECOND: u128 = 1_000_000_000;
 pub(crate) enum Quantum {
     /// Picoseconds, rounded up.
     Picosecond,
-    /// Whole nanoseconds, rounded down through binary fractions as ns-3 does it: at 100 Gbit/s links run one percent fast.
+    /// Whole nanoseconds, rounded down through binary fractions as ns-3 does it: at 100 Gbit/s links run one
+    /// percent fast.
     NanosecondFloor,
 }
 
@@ -35,8 +36,8 @@ fn exact_transmission(bytes: u64, rate: u64) -> Duration {
     }
 }
 
-/// Seconds as whole nanoseconds, by way of a fraction of 64 bits: `floor(floor(s (2^64 - 1)) 10^9 / 2^64)` for the
-/// part below a second.
+/// Seconds as whole nanoseconds, by way of a fraction of 64 bits: `floor(floor(s (2^64 - 1)) 10^9 / 2^64)`
+/// for the part below a second.
 pub(crate) fn floor_to_nanoseconds(seconds: f64) -> u64 {
     let whole = seconds.trunc();
     let fraction = fraction_of_64_bits(seconds - whole);

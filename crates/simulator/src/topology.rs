@@ -115,8 +115,9 @@ impl Topology {
         topology
     }
 
-    /// The k-ary fat-tree (Al-Fares et al., SIGCOMM 2008): k^3/4 hosts, then k^2/2 edge, k^2/2 aggregation and k^2/4 core
-    /// switches, all links alike. Aggregation switch `a` of each pod is joined to cores `a k/2` to `(a + 1) k/2 - 1`.
+    /// The k-ary fat-tree (Al-Fares et al., SIGCOMM 2008): k^3/4 hosts, then k^2/2 edge, k^2/2 aggregation
+    /// and k^2/4 core switches, all links alike. Aggregation switch `a` of each pod is joined to cores `a
+    /// k/2` to `(a + 1) k/2 - 1`.
     pub fn fat_tree(k: u32, rate: Rate, delay: Duration) -> Self {
         let half = k / 2;
         let hosts = k * half * half;
@@ -194,7 +195,8 @@ impl Builder {
 const DUMBBELL: &str =
     "dumbbell:10x10,100Gbit/s,1us, and after it the rate of the middle link if it is another";
 const FAT_TREE: &str = "fat-tree:4,100Gbit/s,1us, with an even number from 2 to 64";
-const LEAF_SPINE: &str = "leaf-spine:4x2x8,100Gbit/s,1us (leaves, spines, hosts of a leaf), and after it the rate of the uplinks if it is another";
+const LEAF_SPINE: &str =
+    "leaf-spine:4x2x8,100Gbit/s,1us (leaves, spines, hosts of a leaf), and last the uplinks' rate if another";
 
 /// `name:size,rate,delay[,other rate]`.
 impl FromStr for Topology {

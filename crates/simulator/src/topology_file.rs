@@ -7,7 +7,8 @@ use crate::quantity::{parse_duration, parse_rate};
 use crate::topology::{Link, Topology, TopologyError};
 
 impl Topology {
-    /// Reads `<nodes> <switches> <links>`, the numbers of the switches, then `<first> <second> <rate> <delay> <loss>` for each link.
+    /// Reads `<nodes> <switches> <links>`, the numbers of the switches, then `<first> <second> <rate> <delay>
+    /// <loss>` for each link.
     pub fn from_hpcc(text: &str) -> Result<Self, TopologyError> {
         let mut lines = text.lines().enumerate().map(|(line, text)| (line + 1, text));
         let (line, header) = next_line(&mut lines)?;

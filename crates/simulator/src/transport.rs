@@ -70,8 +70,8 @@ impl Network<'_> {
         }
     }
 
-    /// Data have arrived: what was expected is acknowledged, a gap is reported, what came before is said again (or, in the
-    /// reference, ignored).
+    /// Data have arrived: what was expected is acknowledged, a gap is reported, what came before is said
+    /// again (or, in the reference, ignored).
     pub(crate) fn receive_data(&mut self, host: HostId, id: PacketId) {
         let packet = self.packets[id];
         let flow = &mut self.flows[packet.flow.index()];

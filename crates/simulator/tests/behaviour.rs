@@ -1,5 +1,5 @@
-//! What must hold whatever the network: nothing is made or lost silently, the same seed gives the same bits, pauses lose nothing,
-//! losses and failures are repaired.
+//! What must hold whatever the network: nothing is made or lost silently, the same seed gives the same bits,
+//! pauses lose nothing, losses and failures are repaired.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use proptest::prelude::*;
@@ -201,8 +201,8 @@ fn the_clean_mode_is_near_the_compatible_one() {
     }
 }
 
-/// The patched law has one fixed point (CoNEXT 2016, section 4): equal rates, and a round-trip time of `T_low (1 + delta / (beta R))`
-/// where increase and decrease balance at gradient 0.
+/// The patched law has one fixed point (CoNEXT 2016, section 4): equal rates, and a round-trip time of `T_low
+/// (1 + delta / (beta R))` where increase and decrease balance at gradient 0.
 #[test]
 fn patched_timely_comes_to_its_fixed_point() {
     let fabric = fabric("dumbbell:2x2,10Gbit/s,1us");
@@ -224,8 +224,8 @@ fn patched_timely_comes_to_its_fixed_point() {
     let algorithm = Algorithm::named("timely_patched", line).unwrap();
     simulate_observed(&fabric, &settings, &algorithm, &flows, &mut observer).unwrap();
     assert!((rates[0] / rates[1] - 1.0).abs() < 0.02, "{rates:?}");
-    // 50 us (1 + 10 Mbit/s / (0.008 * 5 Gbit/s)) = 62.5 us, of which the empty path takes 8.7 us: three links of 1 us there
-    // and back, three packets of 1056 bytes and three acknowledgements of 60.
+    // 50 us (1 + 10 Mbit/s / (0.008 * 5 Gbit/s)) = 62.5 us, of which the empty path takes 8.7 us: three links
+    // of 1 us there and back, three packets of 1056 bytes and three acknowledgements of 60.
     let expected = (62.5 - 8.7) * 1250.0;
     let mean = queues.iter().sum::<f64>() / queues.len() as f64;
     assert!((mean / expected - 1.0).abs() < 0.05, "{mean}, not {expected}");
@@ -272,7 +272,8 @@ fn topologies() -> impl Strategy<Value = &'static str> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Packets in = delivered + dropped + held, and every flow ends, with losses, failures, pauses or drops, in every mode.
+    /// Packets in = delivered + dropped + held, and every flow ends, with losses, failures, pauses or drops,
+    /// in every mode.
     #[test]
     fn packets_are_conserved(
         shape in topologies(),

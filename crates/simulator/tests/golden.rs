@@ -1,7 +1,7 @@
 //! Every flow of the recorded runs of the HPCC simulator, equal in every nanosecond.
 //!
-//! The recordings stand beside the repository in `../shared/data/simulator` and are no part of it; where they are absent these
-//! tests say so and pass.
+//! The recordings stand beside the repository in `../shared/data/simulator` and are no part of it; where they
+//! are absent these tests say so and pass.
 
 #![allow(
     clippy::unwrap_used,

@@ -73,7 +73,8 @@ fn wire(bytes: u64) -> Duration {
     LINE.transmission_time(Bytes::new(bytes))
 }
 
-/// Store and forward: `n` packets leave one after the other, the last crosses the other links, its acknowledgement three.
+/// Store and forward: `n` packets leave one after the other, the last crosses the other links, its
+/// acknowledgement three.
 #[test]
 fn a_lone_flow_takes_exactly_what_store_and_forward_says() {
     let fabric = fabric("dumbbell:1x1,100Gbit/s,1us");
@@ -117,9 +118,9 @@ fn equal_windows_share_equally() {
     assert!(*most - *least <= wire(1048) * 8 * 30);
 }
 
-/// M/G/1 processor sharing: the mean time is `x / (1 - rho)` for a flow of service time `x`, whatever the distribution of sizes
-/// (Kleinrock, Queueing Systems II, section 4.4). Many senders with equal windows before one link are such a queue once
-/// the window covers the path.
+/// M/G/1 processor sharing: the mean time is `x / (1 - rho)` for a flow of service time `x`, whatever the
+/// distribution of sizes (Kleinrock, Queueing Systems, volume 2, chapter 4). Many senders with equal windows
+/// before one link are such a queue once the window covers the path.
 fn processor_sharing(sizes: &str, load: f64, trials: u64) -> (f64, f64) {
     // Short links, so that the path adds next to nothing to the time in the queue.
     let fabric = fabric("dumbbell:40x40,100Gbit/s,10ns");

@@ -13,7 +13,8 @@ pub enum Arrivals {
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Bursts at exponential gaps; a burst has a geometric number of arrivals at one instant, this many in the mean.
+    /// Bursts at exponential gaps; a burst has a geometric number of arrivals at one instant, this many in
+    /// the mean.
     Bursty {
         /// Mean number in a burst, at least 1.
         mean_burst: f64,
@@ -38,7 +39,8 @@ impl Arrivals {
                 let normal = normal_quantile(random.uniform().max(f64::MIN_POSITIVE));
                 mean * libm::exp(sigma * normal - sigma * sigma / 2.0)
             }
-            // The burst goes on with probability 1 - 1/b; otherwise the gap to the next one has mean b times `mean`.
+            // The burst goes on with probability 1 - 1/b; otherwise the gap to the next one has mean b times
+            // `mean`.
             Self::Bursty { mean_burst } if random.uniform() * mean_burst < mean_burst - 1.0 => 0.0,
             Self::Bursty { mean_burst } => exponential(mean * mean_burst, random),
         }

@@ -80,8 +80,8 @@ pub enum WorkloadError {
 }
 
 impl Workload {
-    /// The flow list of this seed. Arrivals, sizes and pairs have streams of their own, so that trials that differ in
-    /// one keep the others.
+    /// The flow list of this seed. Arrivals, sizes and pairs have streams of their own, so that trials that
+    /// differ in one keep the others.
     pub fn generate(&self, fabric: &Fabric, seed: Seed) -> Result<Vec<FlowSpecification>, WorkloadError> {
         let mean_gap = self.check(fabric)?;
         let mut streams = ["arrivals", "sizes", "pairs"].map(|name| Random::new(seed.named(name)));

@@ -67,8 +67,8 @@ const FAR_TAIL: [[f64; 8]; 2] = [
     ],
 ];
 
-/// The `p`-quantile, 0 < p < 1, to about 1e-16 (Wichura, "Algorithm AS 241", Applied Statistics 37, 1988), the same bits on every
-/// machine.
+/// The `p`-quantile, 0 < p < 1, to about 1e-16 (Wichura, "Algorithm AS 241", Applied Statistics 37, 1988),
+/// the same bits on every machine.
 pub(super) fn normal_quantile(p: f64) -> f64 {
     let centred = p - 0.5;
     if centred.abs() <= 0.425 {

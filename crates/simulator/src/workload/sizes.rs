@@ -27,7 +27,8 @@ pub struct SizeTable {
 pub enum SizeDistribution {
     /// Given by knots.
     Table(SizeTable),
-    /// The logarithm of the size is normal with this mean and standard deviation (natural logarithm of bytes).
+    /// The logarithm of the size is normal with this mean and standard deviation (natural logarithm of
+    /// bytes).
     Lognormal {
         /// Mean of the logarithm.
         mu: f64,
@@ -70,8 +71,9 @@ pub enum SizeError {
 }
 
 impl SizeTable {
-    /// Reads lines of a size in bytes and the percentage of flows up to it, separated by a comma or blanks; `#` begins a
-    /// comment, and a line of names may come first. (The format of the usual files of this field is one of these.)
+    /// Reads lines of a size in bytes and the percentage of flows up to it, separated by a comma or blanks;
+    /// `#` begins a comment, and a line of names may come first. (The format of the usual files of this field
+    /// is one of these.)
     pub fn parse(text: &str) -> Result<Self, SizeError> {
         let mut knots: Vec<(f64, f64)> = Vec::new();
         for (number, line) in text.lines().enumerate() {
