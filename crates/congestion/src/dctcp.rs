@@ -82,7 +82,7 @@ impl Dctcp {
         }
         let first = self.round_end == 0;
         let compatible = self.settings.fidelity == Fidelity::Compatible;
-        if !(first && compatible) {
+        if !(first && compatible) && self.round_packets > 0 {
             let fraction = (self.round_marks as f64 / self.round_packets as f64).min(1.0);
             self.alpha = (1.0 - self.settings.gain) * self.alpha + self.settings.gain * fraction;
             self.round_marks = 0;

@@ -90,6 +90,13 @@ impl Hpcc {
         self.hops[..self.hop_count].copy_from_slice(&hops[..self.hop_count]);
     }
 
+    /// Whether these records come from other ports than the last ones: another number of hops, or counters
+    /// that went back. (The paper's header names the path; the reference simulator takes it for unchanged.)
+    fn is_other_path(&self, hops: &[HopRecord]) -> bool {
+        let went_back = |(before, after): (&HopRecord, &HopRecord)| after.transmitted < before.transmitted;
+        hops.len().min(MAXIMUM_HOPS) != self.hop_count || self.hops.iter().zip(hops).any(went_back)
+    }
+
     fn elapsed(&self, from: &HopRecord, to: &HopRecord) -> Duration {
         match self.settings.fidelity {
             Fidelity::Clean => to.time - from.time,
@@ -107,7 +114,7 @@ impl Hpcc {
             Fidelity::Clean => elapsed.as_seconds(),
             Fidelity::Compatible => elapsed.nanoseconds() as f64 * 1e-9,
         };
-        let sent = after.transmitted.wrapping_sub(before.transmitted) as f64;
+        let sent = (after.transmitted - before.transmitted) as f64;
         let capacity = after.rate.bits_per_second() as f64;
         let queue = before.queue.min(after.queue).get() as f64;
         sent * 8.0 / seconds / capacity + queue * self.rate.line() / capacity / self.path_window
@@ -154,8 +161,7 @@ impl Controller for Hpcc {
         if hops.is_empty() {
             return;
         }
-        let new_path = hops.len().min(MAXIMUM_HOPS) != self.hop_count;
-        if self.round_end == 0 || new_path {
+        if self.round_end == 0 || self.is_other_path(hops) {
             self.remember(hops);
             self.round_end = self.round_end.max(acknowledgement.next_sequence);
             return;
@@ -262,6 +268,14 @@ mod tests {
         feed(&mut controller, 1000, 2000, record(1000, 0, 0));
         assert_eq!(feed(&mut controller, 3000, 5000, record(7240, 7800, 0)), 10_040_000_000);
         assert_eq!(controller.stage, 1);
+    }
+
+    #[test]
+    fn records_of_another_path_only_start_anew() {
+        let mut controller = build(0);
+        feed(&mut controller, 1000, 78_000, record(1000, 900_000, 0));
+        assert_eq!(feed(&mut controller, 79_000, 150_000, record(7240, 78_000, 0)), 100_000_000_000);
+        assert!(feed(&mut controller, 151_000, 220_000, record(13_480, 156_000, 0)) < 96_000_000_000);
     }
 
     #[test]
