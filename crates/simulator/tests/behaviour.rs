@@ -270,7 +270,7 @@ fn topologies() -> impl Strategy<Value = &'static str> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(40))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     /// Packets in = delivered + dropped + held, and every flow ends, with losses, failures, pauses or drops,
     /// in every mode.
