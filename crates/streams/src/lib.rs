@@ -1,5 +1,7 @@
 //! Measurement streams: what a program measures, filtered on the way, sent to a collector.
 //!
+//! [`filter`] reduces windows of samples;
 //! [`protocol`] speaks OML's wire protocol (versions 1 to 5) in both directions.
 
+pub mod filter;
 pub mod protocol;
