@@ -1,7 +1,8 @@
 //! Measurement streams: what a program measures, filtered on the way, sent to a collector.
 //!
-//! [`filter`] reduces windows of samples;
+//! [`config`] says what is streamed where; [`filter`] reduces windows of samples;
 //! [`protocol`] speaks OML's wire protocol (versions 1 to 5) in both directions.
 
+pub mod config;
 pub mod filter;
 pub mod protocol;

@@ -74,8 +74,10 @@ fn recorded_samples(all: &[Found]) -> Vec<Vec<Owned>> {
     one.collect()
 }
 
-/// The recorded streams name their outputs in reverse order of the configuration, hence these lists.
-const RECORDED: [(&str, u64, &[(&str, &str)]); 8] = [
+type Recorded = (&'static str, u64, &'static [(&'static str, &'static str)]);
+
+/// Stream, window, and filters in the reverse of the configuration's order, as liboml2 has them.
+const RECORDED: [Recorded; 8] = [
     ("vecapp_f_std1", 1, &[("d", "stddev")]),
     ("vecapp_f_std", 5, &[("d", "stddev")]),
     ("vecapp_f_delta", 5, &[("d", "delta"), ("i", "delta")]),
