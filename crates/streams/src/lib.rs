@@ -1,8 +1,9 @@
 //! Measurement streams: what a program measures, filtered on the way, sent to a collector.
 //!
-//! [`config`] says what is streamed where; [`filter`] reduces windows of samples;
+//! [`client`] is what a program measures with; [`config`] says what is streamed where; [`filter`] reduces windows of samples;
 //! [`protocol`] speaks OML's wire protocol (versions 1 to 5) in both directions.
 
+pub mod client;
 pub mod config;
 pub mod filter;
 pub mod protocol;

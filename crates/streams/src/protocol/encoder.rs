@@ -113,6 +113,13 @@ impl Encoder {
         Ok(())
     }
 
+    /// Whether a row of these values goes shortened: OML's packets hold 254 bytes of a string.
+    pub fn cuts(&self, values: &[Value<'_>]) -> bool {
+        let long =
+            |value: &Value<'_>| matches!(value, Value::String(text) if text.len() > binary::LONGEST_STRING);
+        self.content == Content::Binary && self.dialect == Dialect::Oml && values.iter().any(long)
+    }
+
     fn check_values<'v>(
         &self,
         schema: &Schema,
@@ -145,9 +152,4 @@ fn is_too_long(value: &Value<'_>) -> bool {
         Value::Blob(bytes) | Value::String(bytes) => bytes.len() > LONGEST_BLOB,
         _ => false,
     }
-}
-
-/// Whether a string goes whole in a packet; a longer one is cut.
-pub(crate) const fn is_cut(text: &[u8]) -> bool {
-    text.len() > binary::LONGEST_STRING
 }

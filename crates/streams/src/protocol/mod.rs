@@ -19,6 +19,7 @@ pub use decoder::{Advance, Counters, Decoder, Event, Limits, StreamDecoder};
 pub use encoder::{EncodeError, Encoder};
 pub use header::{Content, Header, HeaderError, is_domain};
 pub use row::{Damage, DamageKind, Row};
+pub(crate) use row::{Slot, Span};
 pub use schema::{Field, METADATA_NAME, Schema, SchemaError, is_name};
 pub use types::{ElementType, FieldType, UnknownType};
 pub use value::{Element, Value, Vector};

@@ -22,7 +22,7 @@ pub struct Row<'a> {
 
 /// Where a value lies: offsets, so that the memory of one row serves the next.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Slot {
+pub(crate) enum Slot {
     Int32(i32),
     UInt32(u32),
     Int64(i64),
@@ -37,7 +37,7 @@ pub(super) enum Slot {
 
 /// A stretch of the input or of the scratch memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(crate) struct Span {
     pub(super) scratch: bool,
     pub(super) start: usize,
     pub(super) end: usize,
@@ -66,7 +66,7 @@ impl Parts {
 }
 
 impl Span {
-    pub(super) const fn input(start: usize, end: usize) -> Self {
+    pub(crate) const fn input(start: usize, end: usize) -> Self {
         Self { scratch: false, start, end }
     }
 
@@ -99,7 +99,7 @@ impl<'a> Row<'a> {
 }
 
 impl Slot {
-    pub(super) fn value<'a>(self, input: &'a [u8], scratch: &'a [u8]) -> Value<'a> {
+    pub(crate) fn value<'a>(self, input: &'a [u8], scratch: &'a [u8]) -> Value<'a> {
         match self {
             Self::Int32(value) => Value::Int32(value),
             Self::UInt32(value) => Value::UInt32(value),

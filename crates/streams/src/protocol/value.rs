@@ -175,16 +175,34 @@ impl PartialEq for Vector<'_> {
 }
 
 impl Element {
+    /// The packed form in the low bytes of a word.
+    pub(crate) const fn packed_bits(self) -> u64 {
+        match self {
+            Self::Int32(value) => value.cast_unsigned() as u64,
+            Self::UInt32(value) => value as u64,
+            Self::Int64(value) => value.cast_unsigned(),
+            Self::UInt64(value) => value,
+            Self::Double(value) => value.to_bits(),
+            Self::Bool(value) => (if value { PACKED_TRUE } else { PACKED_FALSE }) as u64,
+        }
+    }
+
+    /// The type.
+    pub const fn element_type(self) -> ElementType {
+        match self {
+            Self::Int32(_) => ElementType::Int32,
+            Self::UInt32(_) => ElementType::UInt32,
+            Self::Int64(_) => ElementType::Int64,
+            Self::UInt64(_) => ElementType::UInt64,
+            Self::Double(_) => ElementType::Double,
+            Self::Bool(_) => ElementType::Bool,
+        }
+    }
+
     /// Appends the packed form.
     pub fn pack(self, out: &mut Vec<u8>) {
-        match self {
-            Self::Int32(value) => out.extend_from_slice(&value.to_be_bytes()),
-            Self::UInt32(value) => out.extend_from_slice(&value.to_be_bytes()),
-            Self::Int64(value) => out.extend_from_slice(&value.to_be_bytes()),
-            Self::UInt64(value) => out.extend_from_slice(&value.to_be_bytes()),
-            Self::Double(value) => out.extend_from_slice(&value.to_be_bytes()),
-            Self::Bool(value) => out.push(if value { PACKED_TRUE } else { PACKED_FALSE }),
-        }
+        let bytes = self.packed_bits().to_be_bytes();
+        out.extend_from_slice(&bytes[8 - self.element_type().width()..]);
     }
 }
 

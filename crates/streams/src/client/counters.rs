@@ -1,0 +1,126 @@
+//! What the client has done, readable at any time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Samples of one measurement point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PointCounters {
+    /// The point's name.
+    pub point: String,
+    /// Samples taken over by the writer.
+    pub injected: u64,
+    /// Samples lost at the inject, each of which returned an error: ring full, client closed, wrong values.
+    pub dropped: u64,
+}
+
+/// Rows of one stream on their way to one destination; `rows` = `sent` + `dropped` + those that wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteCounters {
+    /// The stream's name.
+    pub stream: String,
+    /// Where it goes.
+    pub destination: String,
+    /// Rows made.
+    pub rows: u64,
+    /// Rows handed whole to the machine (acknowledged, in the native protocol).
+    pub sent: u64,
+    /// Rows lost: no room while the destination took nothing, or unsent at the end.
+    pub dropped: u64,
+    /// Rows with a string of more than 254 bytes, cut because OML's packets hold no more.
+    pub cut: u64,
+}
+
+/// Everything counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// By measurement point; the client's own among them.
+    pub points: Vec<PointCounters>,
+    /// By stream and destination.
+    pub routes: Vec<RouteCounters>,
+}
+
+impl Counters {
+    /// Samples and rows lost so far, anywhere.
+    pub fn dropped(&self) -> u64 {
+        let points = self.points.iter().map(|point| point.dropped);
+        points.chain(self.routes.iter().map(|route| route.dropped)).sum()
+    }
+
+    /// Rows that wait for their destination.
+    pub fn waiting(&self) -> u64 {
+        self.routes.iter().map(|route| route.rows - route.sent - route.dropped).sum()
+    }
+
+    /// The counters of a measurement point.
+    pub fn point(&self, name: &str) -> Option<&PointCounters> {
+        self.points.iter().find(|point| point.point == name)
+    }
+
+    /// The counters of a stream, by its full name.
+    pub fn stream(&self, name: &str) -> Option<&RouteCounters> {
+        self.routes.iter().find(|route| route.stream == name)
+    }
+}
+
+/// A route's counters, written by the writer alone.
+#[derive(Debug)]
+pub(super) struct Route {
+    stream: String,
+    destination: String,
+    rows: AtomicU64,
+    sent: AtomicU64,
+    dropped: AtomicU64,
+    cut: AtomicU64,
+}
+
+impl Route {
+    pub(super) fn new(stream: &str, destination: &str) -> Arc<Self> {
+        Arc::new(Self {
+            stream: stream.to_owned(),
+            destination: destination.to_owned(),
+            rows: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            cut: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn count_row(&self) {
+        add_one(&self.rows);
+    }
+
+    pub(super) fn count_sent(&self) {
+        add_one(&self.sent);
+    }
+
+    pub(super) fn count_dropped(&self) {
+        add_one(&self.dropped);
+    }
+
+    pub(super) fn count_cut(&self) {
+        add_one(&self.cut);
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn read(&self) -> RouteCounters {
+        // Sent and dropped before rows: a row between the two looks is seen as waiting, not as one too many.
+        let (sent, dropped) = (self.sent.load(Ordering::Acquire), self.dropped.load(Ordering::Acquire));
+        RouteCounters {
+            stream: self.stream.clone(),
+            destination: self.destination.clone(),
+            rows: self.rows.load(Ordering::Acquire),
+            sent,
+            dropped,
+            cut: self.cut.load(Ordering::Acquire),
+        }
+    }
+}
+
+/// For a counter that one thread writes: a plain store, no locked instruction.
+pub(super) fn add_one(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
+}

@@ -1,0 +1,133 @@
+//! Where bytes go: a connection or a file. Neither makes the writer wait where the system lets one choose.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::connection::Connection;
+use super::outbox::Outbox;
+
+/// Most bytes for one call of the system.
+const PIECE: usize = 256 << 10;
+/// A file that could not be written is tried again after so long.
+const FILE_RETRY: Duration = Duration::from_millis(100);
+
+/// Takes bytes out of an outbox.
+pub(super) trait Sink: Send {
+    /// Sends what can be sent; calls `begin` where the stream begins anew. Whether anything was sent.
+    fn pump(
+        &mut self,
+        outbox: &mut Outbox,
+        begin: &mut dyn FnMut(&mut Outbox),
+        now: Instant,
+        hurry: bool,
+    ) -> bool;
+
+    /// Ends the stream.
+    fn finish(&mut self);
+}
+
+/// A TCP collector that never answers.
+pub(super) struct TcpSink(Connection);
+
+impl TcpSink {
+    pub(super) fn new(host: &str, port: u16) -> Self {
+        Self(Connection::new(host, port))
+    }
+}
+
+impl Sink for TcpSink {
+    fn pump(
+        &mut self,
+        outbox: &mut Outbox,
+        begin: &mut dyn FnMut(&mut Outbox),
+        now: Instant,
+        hurry: bool,
+    ) -> bool {
+        if self.0.poll(now, hurry) {
+            begin(outbox);
+        }
+        self.0.discard_input(now);
+        let mut sent = false;
+        while !outbox.unsent().is_empty() {
+            let piece = outbox.unsent();
+            match self.0.write(&piece[..piece.len().min(PIECE)], now) {
+                0 => break,
+                taken => outbox.advance(taken),
+            }
+            sent = true;
+        }
+        sent
+    }
+
+    fn finish(&mut self) {
+        self.0.shut_down();
+    }
+}
+
+/// A file or standard output.
+pub(super) struct FileSink {
+    /// `None`: standard output.
+    path: Option<PathBuf>,
+    file: Option<File>,
+    retry: Option<Instant>,
+}
+
+impl FileSink {
+    pub(super) const fn new(path: Option<PathBuf>) -> Self {
+        Self { path, file: None, retry: None }
+    }
+
+    fn open(&self) -> io::Result<File> {
+        match &self.path {
+            Some(path) => File::options().append(true).create(true).open(path),
+            None => Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+        }
+    }
+}
+
+impl Sink for FileSink {
+    fn pump(
+        &mut self,
+        outbox: &mut Outbox,
+        begin: &mut dyn FnMut(&mut Outbox),
+        now: Instant,
+        _hurry: bool,
+    ) -> bool {
+        if self.retry.is_some_and(|retry| now < retry) {
+            return false;
+        }
+        self.retry = None;
+        if self.file.is_none() {
+            match self.open() {
+                Ok(file) => self.file = Some(file),
+                Err(_) => {
+                    self.retry = Some(now + FILE_RETRY);
+                    return false;
+                }
+            }
+            begin(outbox);
+        }
+        let mut sent = false;
+        while let (Some(file), false) = (&mut self.file, outbox.unsent().is_empty()) {
+            let piece = outbox.unsent();
+            match file.write(&piece[..piece.len().min(PIECE)]) {
+                Ok(taken) if taken > 0 => outbox.advance(taken),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                // The same bytes are written on from here when there is space again: no row is cut or doubled.
+                _ => {
+                    self.retry = Some(now + FILE_RETRY);
+                    break;
+                }
+            }
+            sent = true;
+        }
+        sent
+    }
+
+    fn finish(&mut self) {
+        self.file = None;
+    }
+}
