@@ -128,7 +128,22 @@ impl Decoder {
         Self::with_dialect(limits, Dialect::Oml)
     }
 
-    pub(crate) fn with_dialect(limits: Limits, dialect: Dialect) -> Self {
+    /// A decoder of packets that come in whole pieces, their header known.
+    pub(crate) fn for_pieces(limits: Limits, dialect: Dialect, header: Header) -> Result<Self, HeaderError> {
+        let mut decoder = Self::with_dialect(limits, dialect);
+        decoder.header = header;
+        decoder.finish_header()?;
+        decoder.finish();
+        decoder.begin_piece();
+        Ok(decoder)
+    }
+
+    /// The next bytes are the start of a piece, whatever became of the last one.
+    pub(crate) const fn begin_piece(&mut self) {
+        self.state = State::Binary;
+    }
+
+    fn with_dialect(limits: Limits, dialect: Dialect) -> Self {
         Self {
             limits,
             state: State::Header,
@@ -441,10 +456,6 @@ impl StreamDecoder {
     /// An empty one.
     pub fn new(limits: Limits) -> Self {
         Self { decoder: Decoder::new(limits), ..Self::default() }
-    }
-
-    pub(crate) fn from_decoder(decoder: Decoder) -> Self {
-        Self { decoder, ..Self::default() }
     }
 
     /// Adds bytes. Call [`Self::next_event`] until it gives nothing before adding more: then at most

@@ -15,6 +15,7 @@ mod text;
 mod types;
 mod value;
 
+pub(crate) use binary::Dialect;
 pub use decoder::{Advance, Counters, Decoder, Event, Limits, StreamDecoder};
 pub use encoder::{EncodeError, Encoder};
 pub use header::{Content, Header, HeaderError, is_domain};
