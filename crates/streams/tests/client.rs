@@ -594,9 +594,12 @@ fn what_cannot_be_declared_is_refused() {
     assert!(refused(&mut client, "a b", &TRIPLE).contains("no name"));
     assert!(refused(&mut client, "n", &[("x", FieldType::Bool), ("x", FieldType::Bool)]).contains("twice"));
     assert!(refused(&mut client, &"n".repeat(60), &TRIPLE).contains("63"));
-    client.start().unwrap();
+    assert_eq!(client.warnings(), [] as [String; 0]);
     let names: Vec<_> = (0..30).map(|number| format!("a_long_name_of_a_field_{number}")).collect();
     let wide: Vec<_> = names.iter().map(|name| (name.as_str(), FieldType::Bool)).collect();
+    client.point("early", &wide).unwrap();
+    assert!(client.warnings()[0].contains("oml2-server"), "{:?}", client.warnings());
+    client.start().unwrap();
     assert!(refused(&mut client, "wide", &wide).contains("before the start"));
     assert!(client.metadata(None, None, "schema", "x").is_err());
     assert!(client.start().is_err() && Client::new("a-b", &tcp(address)).is_err());

@@ -8,13 +8,15 @@ use std::time::{Duration, Instant};
 /// The first pause before another attempt; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// A connection that held for so long was a good one.
+const LASTING: Duration = Duration::from_secs(1);
 /// An address that does not answer is given up after so long.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 enum State {
     Waiting(Option<Instant>),
     Connecting(Receiver<io::Result<TcpStream>>),
-    Open(TcpStream),
+    Open(TcpStream, Instant),
 }
 
 /// A connection to one host, made again whenever it is lost.
@@ -33,7 +35,7 @@ impl Connection {
     /// Goes on with connecting; whether a new connection has just been made.
     pub(super) fn poll(&mut self, now: Instant, hurry: bool) -> bool {
         match &mut self.state {
-            State::Open(_) => false,
+            State::Open(..) => false,
             State::Waiting(until) => {
                 let until = until.map(|until| if hurry { until.min(now + FIRST_PAUSE) } else { until });
                 self.state = match until {
@@ -45,7 +47,7 @@ impl Connection {
             State::Connecting(result) => match result.try_recv() {
                 Err(TryRecvError::Empty) => false,
                 Ok(Ok(stream)) => {
-                    self.state = State::Open(stream);
+                    self.state = State::Open(stream, now);
                     true
                 }
                 Ok(Err(_)) | Err(TryRecvError::Disconnected) => {
@@ -58,12 +60,9 @@ impl Connection {
 
     /// Writes what the system takes at once; 0 when it takes nothing or the connection is lost.
     pub(super) fn write(&mut self, bytes: &[u8], now: Instant) -> usize {
-        let State::Open(stream) = &mut self.state else { return 0 };
+        let State::Open(stream, _) = &mut self.state else { return 0 };
         match stream.write(bytes) {
-            Ok(taken) => {
-                self.pause = FIRST_PAUSE;
-                taken
-            }
+            Ok(taken) => taken,
             Err(error) if is_passing(&error) => 0,
             Err(_) => {
                 self.lose(now);
@@ -74,7 +73,7 @@ impl Connection {
 
     /// Reads what has come; `None` when there is nothing or the connection is lost.
     pub(super) fn read(&mut self, buffer: &mut [u8], now: Instant) -> Option<usize> {
-        let State::Open(stream) = &mut self.state else { return None };
+        let State::Open(stream, _) = &mut self.state else { return None };
         match stream.read(buffer) {
             Ok(read) if read > 0 => Some(read),
             Err(error) if is_passing(&error) => None,
@@ -91,15 +90,18 @@ impl Connection {
         while self.read(&mut buffer, now).is_some() {}
     }
 
-    /// Ends the connection; the next one is made after a pause.
+    /// Ends the connection; the next one is made after a pause, a longer one each time unless this one lasted.
     pub(super) fn lose(&mut self, now: Instant) {
+        if matches!(self.state, State::Open(_, since) if now.duration_since(since) > LASTING) {
+            self.pause = FIRST_PAUSE;
+        }
         self.state = State::Waiting(Some(now + self.pause));
         self.pause = (self.pause * 2).min(LONGEST_PAUSE);
     }
 
     /// Says that nothing follows.
     pub(super) fn shut_down(&mut self) {
-        if let State::Open(stream) = &self.state {
+        if let State::Open(stream, _) = &self.state {
             let _ = stream.shutdown(Shutdown::Write); // a peer that is gone already is as good
         }
     }

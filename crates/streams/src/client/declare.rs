@@ -4,7 +4,7 @@ use super::counters::Route;
 use super::stream::{Stream, StreamRoute};
 use crate::config::{Collect, Config, Destination};
 use crate::filter::{FilterChoice, FilterError, Registry, Stage, Window};
-use crate::protocol::{Content, Field, Schema, SchemaError, is_name};
+use crate::protocol::{Content, Encoder, Field, Schema, SchemaError, is_name};
 
 /// Why a measurement point cannot be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,6 +60,7 @@ pub(super) struct Declarations {
     next_stream: u32,
     streams: Vec<String>,
     points: Vec<String>,
+    warnings: Vec<String>,
 }
 
 impl Declarations {
@@ -74,7 +75,13 @@ impl Declarations {
             next_stream: 0,
             streams: Vec::new(),
             points: Vec::new(),
+            warnings: Vec::new(),
         }
+    }
+
+    /// What an oml2-server would not take of the streams so far.
+    pub(super) fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     pub(super) fn app(&self) -> &str {
@@ -110,6 +117,7 @@ impl Declarations {
             .zip(&plans)
             .map(|(index, plan)| self.build(index, fields, plan))
             .collect::<Result<_, _>>()?;
+        streams.iter().for_each(|stream| self.warn(stream));
         self.next_stream += streams.len() as u32;
         self.streams.extend(plans.into_iter().map(|plan| plan.name));
         self.points.push(name.to_owned());
@@ -199,6 +207,18 @@ impl Declarations {
             seq: 0,
         });
         Ok(Stream::new(schema, stage, routes.collect()))
+    }
+
+    /// An OML collector may be a real server, with its limits; what passes them is sent all the same.
+    fn warn(&mut self, stream: &Stream) {
+        for route in &stream.routes {
+            let collect = &self.collects[route.outlet];
+            let checked = match collect.destination {
+                Destination::Tcp { .. } => Encoder::new(collect.content).check_schema(&stream.schema),
+                _ => Ok(()),
+            };
+            self.warnings.extend(checked.err().map(|error| error.to_string()));
+        }
     }
 
     fn goes_binary(&self, plan: &Plan) -> bool {

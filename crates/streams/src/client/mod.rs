@@ -22,6 +22,7 @@ mod clock;
 mod connection;
 mod counters;
 mod declare;
+mod native;
 mod outbox;
 mod outlet;
 mod point;
@@ -46,7 +47,9 @@ pub use counters::{Counters, PointCounters, RouteCounters};
 pub use declare::DeclareError;
 pub use point::{InjectError, Point};
 
+use connection::Connection;
 use declare::Declarations;
+use native::NativeOutlet;
 use outlet::{OmlOutlet, Outlet};
 use point::PointState;
 use reporter::{INSTRUMENTATION_NAME, LOSSES_NAME, Reporter};
@@ -208,6 +211,11 @@ impl Client {
         self.declarations.undeclared()
     }
 
+    /// What an oml2-server would not take of the streams declared so far (OML.md section 16); our collector takes it.
+    pub fn warnings(&self) -> &[String] {
+        self.declarations.warnings()
+    }
+
     /// Says something about the experiment (`point` absent), a point's stream of the same name, or one of its fields.
     ///
     /// # Errors
@@ -323,9 +331,11 @@ fn make_outlet(app: &str, config: &Config, collect: &Collect, start: i64) -> Box
         content: collect.content,
     };
     let sink: Box<dyn Sink> = match &collect.destination {
-        Destination::Tcp { host, port } | Destination::Native { host, port } => {
-            Box::new(TcpSink::new(host, *port))
+        Destination::Native { host, port } => {
+            let connection = Connection::new(host, *port);
+            return Box::new(NativeOutlet::new(header, &config.token, config.buffer_bytes, connection));
         }
+        Destination::Tcp { host, port } => Box::new(TcpSink::new(Connection::new(host, *port))),
         Destination::File(path) => Box::new(FileSink::new(Some(path.clone()))),
         Destination::Stdout => Box::new(FileSink::new(None)),
     };

@@ -13,8 +13,8 @@ pub(super) trait Outlet: Send {
     /// Adds a stream's route; its number is for [`Self::write`].
     fn add_route(&mut self, route: Arc<Route>) -> usize;
 
-    /// Adds a stream that is known before the first row.
-    fn define(&mut self, schema: &Schema);
+    /// Adds a stream; a late one is also defined by a row.
+    fn define(&mut self, schema: &Schema, late: bool);
 
     /// Whether a row would be taken.
     fn has_room(&self) -> bool;
@@ -58,8 +58,10 @@ impl Outlet for OmlOutlet {
         self.outbox.add_route(route)
     }
 
-    fn define(&mut self, schema: &Schema) {
-        self.header.schemas.push(schema.clone());
+    fn define(&mut self, schema: &Schema, late: bool) {
+        if !late {
+            self.header.schemas.push(schema.clone());
+        }
     }
 
     fn has_room(&self) -> bool {

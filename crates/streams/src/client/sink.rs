@@ -33,8 +33,8 @@ pub(super) trait Sink: Send {
 pub(super) struct TcpSink(Connection);
 
 impl TcpSink {
-    pub(super) fn new(host: &str, port: u16) -> Self {
-        Self(Connection::new(host, port))
+    pub(super) const fn new(connection: Connection) -> Self {
+        Self(connection)
     }
 }
 

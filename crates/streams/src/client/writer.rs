@@ -125,9 +125,7 @@ impl Writer {
             for route in &mut stream.routes {
                 let outlet = &mut self.outlets[route.outlet];
                 route.slot = outlet.add_route(Arc::clone(&route.counters));
-                if !new.late {
-                    outlet.define(&stream.schema);
-                }
+                outlet.define(&stream.schema, new.late);
             }
         }
         if new.late {

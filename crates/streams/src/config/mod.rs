@@ -29,6 +29,8 @@ pub struct Config {
     pub buffer_bytes: usize,
     /// Period of the client's rows about itself, zero for none.
     pub instrumentation: Duration,
+    /// What proves to a native collector that this client may send; empty: nothing.
+    pub token: String,
     /// Where the log goes, if anywhere but standard error.
     pub log_file: Option<PathBuf>,
     /// −2 (nothing) to 4 (everything).
@@ -111,6 +113,7 @@ impl Config {
             window: Window::Samples(1),
             buffer_bytes: DEFAULT_BUFFER,
             instrumentation: Duration::from_secs(1),
+            token: String::new(),
             log_file: None,
             log_level: 0,
         }

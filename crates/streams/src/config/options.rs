@@ -153,6 +153,7 @@ impl Given {
             window: choose_window(self.samples, self.interval)?,
             buffer_bytes: self.buffer_bytes.unwrap_or(DEFAULT_BUFFER).max(LEAST_BUFFER),
             instrumentation: Duration::from_secs(self.instrumentation.unwrap_or(1)),
+            token: variable("TRIALWISE_TOKEN").unwrap_or_default(),
             log_file: self.log_file,
             log_level: self.log_level.unwrap_or(0),
         })
@@ -192,5 +193,6 @@ pub const fn usage() -> &'static str {
      \x20 --oml-log-file FILE      log there\n\
      \x20 --oml-noop               measure nothing\n\
      \x20 --oml-list-filters       list the filters\n\
-     \x20 --oml-help               this text\n"
+     \x20 --oml-help               this text\n\
+     A native collector may want a token: TRIALWISE_TOKEN.\n"
 }

@@ -167,6 +167,8 @@ fn write_value(out: &mut Vec<u8>, value: Value<'_>) {
         Value::UInt32(value) => write_unsigned(out, u64::from(value)),
         Value::Int64(value) => write_signed(out, value),
         Value::UInt64(value) | Value::Guid(value) => write_unsigned(out, value),
+        // A server's strtod says "out of range" of subnormals and drops the row.
+        Value::Double(value) if value.is_subnormal() => write_double(out, 0.0_f64.copysign(value)),
         Value::Double(value) => write_double(out, value),
         Value::Bool(value) => out.push(if value { b'T' } else { b'F' }),
         Value::String(text) => write_string(out, text),
