@@ -211,7 +211,7 @@ fn a_collector_that_knows_nothing_of_a_session_goes_on_from_its_base() {
     sender.push(b"later", 4);
     sender.connected(&header_text());
     let mut stranger = Receiver::new();
-    stranger.push(&sender.unsent().to_vec());
+    stranger.push(sender.unsent());
     sender.advance(sender.unsent().len());
     let Request::Hello { base, .. } = stranger.next_request().unwrap().unwrap() else { panic!() };
     assert_eq!(base, 5);
