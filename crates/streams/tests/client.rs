@@ -186,6 +186,7 @@ fn closing_ends_in_time_whatever_the_peer_does() {
         let start = Instant::now();
         let report = client.close(Duration::from_millis(300));
         assert!(start.elapsed() < Duration::from_millis(600), "{:?}", start.elapsed());
+        assert!(report.settled);
         assert!(!report.finished || address == stalled, "the system may take in all that was not dropped");
         let (injected, dropped) = lost_at_inject(&report, "m");
         assert_eq!(injected + dropped, attempts as u64, "{address}");
@@ -603,6 +604,8 @@ fn what_cannot_be_declared_is_refused() {
     assert!(refused(&mut client, "wide", &wide).contains("before the start"));
     assert!(client.metadata(None, None, "schema", "x").is_err());
     assert!(client.start().is_err() && Client::new("a-b", &tcp(address)).is_err());
+    let elsewhere = Config { domain: "../x".into(), ..tcp(address) };
+    assert!(Client::new("app", &elsewhere).unwrap_err().to_string().contains("domain"));
     drop(TcpStream::connect(address).map(|mut peer| peer.write_all(b"\n")));
 }
 
@@ -640,7 +643,7 @@ fn short_runs_end_with_every_row_whole() {
 }
 
 #[test]
-#[ignore = "soak: a thousand runs take half a minute"]
+#[ignore = "soak: a thousand runs"]
 fn a_thousand_short_runs_end_with_every_row_whole() {
     short_runs(1000);
 }

@@ -7,7 +7,7 @@ mod common;
 use common::{Found, damages, decode, decode_all, recorded, rows};
 use proptest::prelude::*;
 use trialwise_streams::protocol::{
-    Content, DamageKind, Decoder, Encoder, Field, FieldType, HeaderError, Limits, Schema, Value,
+    Content, DamageKind, Decoder, Encoder, Field, FieldType, Header, HeaderError, Limits, Schema, Value,
 };
 
 const HEAD: &str = "protocol: 5\ndomain: d\nstart-time: 100\nsender-id: s\napp-name: a\n\
@@ -189,6 +189,19 @@ fn headers_that_a_server_refuses_are_refused_with_a_reason() {
         decode([format!("protocol: 5\ndomain: {}\n", "d".repeat(10_000)).as_bytes()], Limits::default())
             .is_err()
     );
+}
+
+#[test]
+fn definitions_are_bounded() {
+    let limits = Limits { streams: 4, fields: 12, ..Limits::default() };
+    let define = |row: i32, schema: &str| format!("0\t0\t{row}\t.\tschema\t{schema}\n");
+    let wide = define(1, "3 w a:bool b:bool c:bool d:bool e:bool");
+    let lines =
+        [wide, define(2, "3 w a:bool"), define(3, "3 w a:int32 b:bool"), define(4, "4 x a:bool")].concat();
+    let all = decode([&text(&lines)[..]], limits).unwrap();
+    assert_eq!(damages(&all).iter().map(|damage| damage.seq).collect::<Vec<_>>(), [Some(1), Some(4)]);
+    let refused = decode([&text("")[..]], Limits { streams: 2, ..limits }).unwrap_err();
+    assert_eq!(refused, HeaderError::TooManyStreams(2, 12));
 }
 
 #[test]
@@ -392,6 +405,27 @@ fn same(content: Content, given: &Value<'_>, decoded: &common::Owned) -> bool {
         }
         _ => common::owned(*given) == *decoded,
     }
+}
+
+#[test]
+fn no_name_makes_a_line_of_its_own() {
+    let header = Header {
+        protocol: 5,
+        domain: "d".into(),
+        sender_id: "a\ncontent: binary\r".into(),
+        ..Header::default()
+    };
+    let mut bytes = Vec::new();
+    header.write(&mut bytes);
+    let mut decoder = Decoder::default();
+    let mut rest = &bytes[..];
+    while !rest.is_empty() {
+        rest = &rest[decoder.advance(rest).unwrap().0..];
+    }
+    assert_eq!(
+        (decoder.header().sender_id.as_str(), decoder.header().content),
+        ("a?content: binary?", Content::Text)
+    );
 }
 
 proptest! {

@@ -27,7 +27,7 @@ pub struct RouteCounters {
     pub sent: u64,
     /// Rows lost: no room while the destination took nothing, or unsent at the end.
     pub dropped: u64,
-    /// Rows with a string of more than 254 bytes, cut because OML's packets hold no more.
+    /// Rows with a string that was cut: OML's packets hold 254 bytes of it, its lines no NUL.
     pub cut: u64,
 }
 

@@ -41,7 +41,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::config::{Collect, Config, Destination};
 use crate::filter::Registry;
-use crate::protocol::{Field, FieldType, Header, Schema, Value, is_name};
+use crate::protocol::{Field, FieldType, Header, Schema, Value, is_domain, is_name};
 
 pub use counters::{Counters, PointCounters, RouteCounters};
 pub use declare::DeclareError;
@@ -93,6 +93,9 @@ pub enum ClientError {
         "program name {0:?} cannot begin the names of streams; letters, digits and _, the first no digit"
     )]
     App(String),
+    /// A domain that could not name a database.
+    #[error("{0:?} cannot name a domain; letters, digits and -_.+: make one, the first a letter, digit or _")]
+    Domain(String),
     /// A key of metadata that is none, or that the protocol keeps for itself.
     #[error("metadata key {0:?} is no name or is kept for the protocol")]
     Key(String),
@@ -119,7 +122,9 @@ pub enum ClientError {
 pub struct CloseReport {
     /// Whether all work ended before the deadline; if not, what waited was given up and counted.
     pub finished: bool,
-    /// The final counts (rows still `waiting` are in the hands of a system call that does not return).
+    /// Whether the counts are final: not while the writer is held in a system call that does not return.
+    pub settled: bool,
+    /// What was injected, sent and lost.
     pub counters: Counters,
 }
 
@@ -143,6 +148,9 @@ impl Client {
     pub fn with_filters(app: &str, config: &Config, registry: Registry) -> Result<Self, ClientError> {
         if !is_name(app) {
             return Err(ClientError::App(app.to_owned()));
+        }
+        if !is_domain(&config.domain) {
+            return Err(ClientError::Domain(config.domain.clone()));
         }
         let shared = Shared::new(config.buffer_bytes, State::Open);
         let start =
@@ -254,10 +262,12 @@ impl Client {
     }
 
     /// Ends: no inject succeeds any more, partial windows become rows, what waits is sent. Returns after `patience` at
-    /// the latest (and some milliseconds), whatever the destinations do; what could not be sent is counted as dropped.
+    /// the latest, whatever the destinations do (and 0.2 s, if the writer is held up); what could not be sent is counted
+    /// as dropped.
     pub fn close(mut self, patience: Duration) -> CloseReport {
         let finished = self.end(patience);
-        CloseReport { finished, counters: self.counters() }
+        let settled = finished || lock(&self.shared.closing).finished;
+        CloseReport { finished, settled, counters: self.counters() }
     }
 
     /// Whether the writer ended with everything sent.
@@ -277,7 +287,7 @@ impl Client {
 
     /// Waits for the writer; past the deadline only for what it needs to notice it.
     fn await_writer(&self, deadline: Instant) -> bool {
-        const NOTICE: Duration = Duration::from_millis(50);
+        const NOTICE: Duration = Duration::from_millis(200);
         let mut closing = lock(&self.shared.closing);
         while !closing.finished {
             let left = (deadline + NOTICE).saturating_duration_since(Instant::now());

@@ -16,12 +16,14 @@ pub struct Limits {
     pub row: usize,
     /// Streams defined.
     pub streams: usize,
+    /// Fields of all streams together.
+    pub fields: usize,
 }
 
 impl Default for Limits {
-    /// 256 KiB of header, 4 MiB for a row, 4096 streams.
+    /// 256 KiB of header, 4 MiB for a row, 4096 streams, 65,536 fields.
     fn default() -> Self {
-        Self { header: 256 << 10, row: 4 << 20, streams: 4096 }
+        Self { header: 256 << 10, row: 4 << 20, streams: 4096, fields: 1 << 16 }
     }
 }
 
@@ -220,7 +222,7 @@ impl Decoder {
     }
 
     fn read_header_line(&mut self, input: &[u8]) -> Result<(usize, Advance), HeaderError> {
-        let Some(end) = text::find_line_end(input, self.scanned) else {
+        let Some(end) = text::find_line_end(input, self.scanned.min(input.len())) else {
             self.scanned = input.len();
             if self.header_bytes + input.len() >= self.limits.header {
                 return Err(HeaderError::TooLong(self.limits.header));
@@ -247,10 +249,10 @@ impl Decoder {
             self.streams.define(Schema::metadata());
         }
         for schema in &self.header.schemas {
+            if !self.may_define(schema) {
+                return Err(HeaderError::TooManyStreams(self.limits.streams, self.limits.fields));
+            }
             self.streams.define(schema.clone());
-        }
-        if self.streams.len() > self.limits.streams {
-            return Err(HeaderError::TooManyStreams(self.limits.streams));
         }
         self.state = match self.header.content {
             Content::Text => State::Text,
@@ -260,7 +262,7 @@ impl Decoder {
     }
 
     fn read_line(&mut self, input: &[u8]) -> (usize, Advance) {
-        let end = text::find_line_end(input, self.scanned);
+        let end = text::find_line_end(input, self.scanned.min(input.len()));
         self.scanned = 0;
         match end {
             Some(end) if end < self.limits.row => (end + 1, self.parse_line(&input[..end])),
@@ -432,15 +434,21 @@ impl Decoder {
         }
         let schema: Schema = std::str::from_utf8(value(2)).map_err(drop)?.parse().map_err(drop)?;
         let index = schema.index;
-        let present = self.streams.get(index);
-        if present == Some(&schema) {
+        if self.streams.get(index) == Some(&schema) {
             return Ok(Some(index));
         }
-        if index == 0 || (present.is_none() && self.streams.len() >= self.limits.streams) {
+        if index == 0 || !self.may_define(&schema) {
             return Err(());
         }
         self.streams.define(schema);
         Ok(Some(index))
+    }
+
+    /// Whether the limits leave room for a definition.
+    fn may_define(&self, schema: &Schema) -> bool {
+        let known = self.streams.get(schema.index).is_some();
+        (known || self.streams.len() < self.limits.streams)
+            && self.streams.fields_with(schema) <= self.limits.fields
     }
 }
 

@@ -113,11 +113,14 @@ impl Encoder {
         Ok(())
     }
 
-    /// Whether a row of these values goes shortened: OML's packets hold 254 bytes of a string.
+    /// Whether a row of these values goes shortened: OML's packets hold 254 bytes of a string, its lines no NUL.
     pub fn cuts(&self, values: &[Value<'_>]) -> bool {
-        let long =
-            |value: &Value<'_>| matches!(value, Value::String(text) if text.len() > binary::LONGEST_STRING);
-        self.content == Content::Binary && self.dialect == Dialect::Oml && values.iter().any(long)
+        let cut = |text: &[u8]| match self.content {
+            Content::Binary => text.len() > binary::LONGEST_STRING,
+            Content::Text => memchr::memchr(0, text).is_some(),
+        };
+        let is_cut = |value: &Value<'_>| matches!(value, Value::String(text) if cut(text));
+        self.dialect == Dialect::Oml && values.iter().any(is_cut)
     }
 
     fn check_values<'v>(

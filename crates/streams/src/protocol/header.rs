@@ -65,8 +65,8 @@ pub enum HeaderError {
     #[error("schema line: {0}")]
     Schema(#[from] SchemaError),
     /// More streams than the limit.
-    #[error("more than {0} streams on one connection")]
-    TooManyStreams(usize),
+    #[error("more than {0} streams, or {1} fields, on one connection")]
+    TooManyStreams(usize, usize),
 }
 
 /// Longest domain that is taken, in bytes (a real server cuts at 64).
@@ -123,7 +123,8 @@ impl Header {
         self.need_domain("the end of the header")
     }
 
-    /// Appends the lines in liboml2's order, with the blank line.
+    /// Appends the lines in liboml2's order, with the blank line. Control characters in names become `?`: no name can
+    /// make a line of its own.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.to_text().as_bytes());
     }
@@ -131,11 +132,12 @@ impl Header {
     fn to_text(&self) -> String {
         let late = self.protocol >= 4;
         let (domain, start) = if late { ("domain", "start-time") } else { ("experiment-id", "start_time") };
-        let mut text = format!("protocol: {}\n{domain}: {}\n", self.protocol, self.domain);
+        let mut text = format!("protocol: {}\n{domain}: {}\n", self.protocol, one_line(&self.domain));
         if let Some(seconds) = self.start_time {
             text += &format!("{start}: {seconds}\n");
         }
-        text += &format!("sender-id: {}\napp-name: {}\n", self.sender_id, self.app_name);
+        text +=
+            &format!("sender-id: {}\napp-name: {}\n", one_line(&self.sender_id), one_line(&self.app_name));
         for schema in &self.schemas {
             text += &format!("schema: {schema} \n");
         }
@@ -149,6 +151,10 @@ impl Header {
     fn need_domain(&self, what: &'static str) -> Result<(), HeaderError> {
         if self.domain.is_empty() { Err(HeaderError::NoDomain(what)) } else { Ok(()) }
     }
+}
+
+fn one_line(text: &str) -> String {
+    text.replace(char::is_control, "?")
 }
 
 fn parse_version(value: &str) -> Result<u8, HeaderError> {

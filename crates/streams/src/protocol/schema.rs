@@ -1,5 +1,6 @@
 //! Schemas: the name and the typed fields of a stream.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 
@@ -68,10 +69,9 @@ impl Schema {
         if let Some(bad) = bad.into_iter().find(|name| !is_name(name)) {
             return Err(SchemaError::Name(bad.to_owned()));
         }
-        for (position, field) in fields.iter().enumerate() {
-            if fields[..position].iter().any(|earlier| earlier.name == field.name) {
-                return Err(SchemaError::Twice(field.name.clone(), name.to_owned()));
-            }
+        let mut names = HashSet::with_capacity(fields.len());
+        if let Some(twice) = fields.iter().find(|field| !names.insert(field.name.as_str())) {
+            return Err(SchemaError::Twice(twice.name.clone(), name.to_owned()));
         }
         Ok(Self { index, name: name.to_owned(), fields })
     }

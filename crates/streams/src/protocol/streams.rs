@@ -13,6 +13,7 @@ const DENSE: usize = 256;
 pub(super) struct Streams {
     dense: Vec<Option<Stream>>,
     sparse: BTreeMap<u32, Stream>,
+    fields: usize,
     dialect: Dialect,
 }
 
@@ -39,6 +40,7 @@ impl Streams {
     /// Defines or redefines a stream.
     pub(super) fn define(&mut self, schema: Schema) {
         let index = schema.index;
+        self.fields = self.fields_with(&schema);
         let stream = Stream { fixed_length: fixed_length(&schema, self.dialect), schema };
         match usize::try_from(index) {
             Ok(place) if place < DENSE => {
@@ -54,6 +56,11 @@ impl Streams {
     /// The number of streams defined.
     pub(super) fn len(&self) -> usize {
         self.dense.iter().flatten().count() + self.sparse.len()
+    }
+
+    /// The number of fields of all streams, if `schema` were (re)defined.
+    pub(super) fn fields_with(&self, schema: &Schema) -> usize {
+        self.fields + schema.fields.len() - self.get(schema.index).map_or(0, |present| present.fields.len())
     }
 
     fn find(&self, index: u32) -> Option<&Stream> {
