@@ -8,9 +8,9 @@ use common::{Found, found, owned};
 use proptest::prelude::*;
 use trialwise_streams::native::{
     Frame, FrameDecoder, FrameError, LONGEST_FRAME, PREFACE, Receiver, ReceiverError, Request, RowDecoder,
-    RowEncoder, Sender, SenderError,
+    Sender, SenderError,
 };
-use trialwise_streams::protocol::{Content, Header, Schema, Value, Vector};
+use trialwise_streams::protocol::{Content, Encoder, Header, Schema, Value, Vector};
 
 const SESSION: [u8; 16] = *b"a session's name";
 
@@ -193,7 +193,7 @@ proptest! {
         let text = "é".repeat(length);
         let values = [Value::Double(x), Value::from(text.as_str()), Value::Vector(Vector::Bool(&bools))];
         let mut bytes = Vec::new();
-        RowEncoder::new().write_row(&mut bytes, &schema, 5, x, values.iter().copied()).unwrap();
+        Encoder::native().write_row(&mut bytes, &schema, 5, x, values.iter().copied()).unwrap();
         let mut decoder = RowDecoder::new(header()).unwrap();
         let mut rest = &bytes[..];
         let Found::Row { values: read, seq: 5, timestamp, .. } = found(decoder.next_row(&mut rest).unwrap()) else { panic!() };

@@ -9,8 +9,8 @@ use super::connection::Connection;
 use super::counters::Route;
 use super::outbox::Kind;
 use super::outlet::Outlet;
-use crate::native::{LONGEST_FRAME, RowEncoder, Sender, SessionId};
-use crate::protocol::{Header, Schema, Value};
+use crate::native::{LONGEST_FRAME, Sender, SessionId};
+use crate::protocol::{Encoder, Header, Schema, Value};
 
 /// Rows are put in frames of about so many bytes.
 const FRAME: usize = 64 << 10;
@@ -22,7 +22,7 @@ const SILENCE: Duration = Duration::from_secs(30);
 /// One session with a collector.
 pub(super) struct NativeOutlet {
     header: Header,
-    encoder: RowEncoder,
+    encoder: Encoder,
     routes: Vec<Arc<Route>>,
     capacity: usize,
     /// Rows of the frame that is being filled, and their routes.
@@ -39,7 +39,7 @@ impl NativeOutlet {
     pub(super) fn new(header: Header, token: &str, capacity: usize, connection: Connection) -> Self {
         Self {
             header,
-            encoder: RowEncoder::new(),
+            encoder: Encoder::native(),
             routes: Vec::new(),
             capacity,
             filling: Vec::new(),

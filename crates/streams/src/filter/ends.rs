@@ -4,16 +4,22 @@ use super::{Filter, Output};
 use crate::protocol::{FieldType, Value, Vector};
 
 /// A value kept beyond the call that brought it; its memory serves the next.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Kept {
-    number: Option<Value<'static>>,
+    field_type: FieldType,
+    /// Strings and the like without what they hold.
+    value: Option<Value<'static>>,
     bytes: Vec<u8>,
 }
 
 impl Kept {
+    const fn new(field_type: FieldType) -> Self {
+        Self { field_type, value: None, bytes: Vec::new() }
+    }
+
     fn set(&mut self, value: Value<'_>) {
         self.bytes.clear();
-        self.number = Some(match value {
+        self.value = Some(match value {
             Value::Int32(value) => Value::Int32(value),
             Value::UInt32(value) => Value::UInt32(value),
             Value::Int64(value) => Value::Int64(value),
@@ -36,8 +42,10 @@ impl Kept {
         });
     }
 
+    /// The value, or what its type has for none (integers, bool and guid have nothing).
     fn get(&self) -> Option<Value<'_>> {
-        Some(match self.number? {
+        let Some(value) = self.value else { return empty(self.field_type) };
+        Some(match value {
             Value::String(_) => Value::String(&self.bytes),
             Value::Blob(_) => Value::Blob(&self.bytes),
             Value::Vector(vector) => Value::Vector(Vector::Packed(vector.element_type(), &self.bytes)),
@@ -46,7 +54,6 @@ impl Kept {
     }
 }
 
-/// What a field of this type holds when there is nothing to hold; integers, bool and guid cannot say it.
 fn empty(field_type: FieldType) -> Option<Value<'static>> {
     match field_type {
         FieldType::Double => Some(Value::Double(f64::NAN)),
@@ -57,69 +64,42 @@ fn empty(field_type: FieldType) -> Option<Value<'static>> {
     }
 }
 
-/// `first`: the first value, of any type, under the field's own name.
+/// `first` and `last`: one value of the window, of any type; the first keeps the field's own name.
 #[derive(Clone, Debug)]
-pub struct First {
-    field_type: FieldType,
+pub struct End {
     kept: Kept,
+    last: bool,
 }
 
-impl First {
-    /// For a field of this type.
-    pub fn new(field_type: FieldType) -> Self {
-        Self { field_type, kept: Kept::default() }
+impl End {
+    /// The first value of a field of this type.
+    pub const fn first(field_type: FieldType) -> Self {
+        Self { kept: Kept::new(field_type), last: false }
+    }
+
+    /// The last value of a field of this type.
+    pub const fn last(field_type: FieldType) -> Self {
+        Self { kept: Kept::new(field_type), last: true }
     }
 }
 
-impl Filter for First {
+impl Filter for End {
     fn outputs(&self) -> Vec<Output> {
-        vec![Output::new("", self.field_type)]
+        vec![Output::new(if self.last { "last" } else { "" }, self.kept.field_type)]
     }
 
     fn add(&mut self, value: Value<'_>, _time: f64) {
-        if self.kept.number.is_none() {
+        if self.last || self.kept.value.is_none() {
             self.kept.set(value);
         }
     }
 
     fn output(&self, _index: usize) -> Option<Value<'_>> {
-        self.kept.get().or_else(|| empty(self.field_type))
+        self.kept.get()
     }
 
     fn next_window(&mut self) {
-        self.kept.number = None;
-    }
-}
-
-/// `last`: the last value, of any type.
-#[derive(Clone, Debug)]
-pub struct Last {
-    field_type: FieldType,
-    kept: Kept,
-}
-
-impl Last {
-    /// For a field of this type.
-    pub fn new(field_type: FieldType) -> Self {
-        Self { field_type, kept: Kept::default() }
-    }
-}
-
-impl Filter for Last {
-    fn outputs(&self) -> Vec<Output> {
-        vec![Output::new("last", self.field_type)]
-    }
-
-    fn add(&mut self, value: Value<'_>, _time: f64) {
-        self.kept.set(value);
-    }
-
-    fn output(&self, _index: usize) -> Option<Value<'_>> {
-        self.kept.get().or_else(|| empty(self.field_type))
-    }
-
-    fn next_window(&mut self) {
-        self.kept.number = None;
+        self.kept.value = None;
     }
 }
 

@@ -16,7 +16,7 @@ use crate::protocol::{FieldType, Value};
 
 pub use chain::Chain;
 pub use distribution::{Histogram, Quantiles};
-pub use ends::{Delta, First, Last};
+pub use ends::{Delta, End};
 pub use moments::{Average, StandardDeviation, Sum};
 pub use network::{Jitter, Loss};
 pub use registry::{Factory, FilterError, Properties, Registry};

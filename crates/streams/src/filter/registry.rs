@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::chain::Chain;
 use super::distribution::{Histogram, Quantiles};
-use super::ends::{Delta, First, Last};
+use super::ends::{Delta, End};
 use super::moments::{Average, StandardDeviation, Sum};
 use super::network::{Jitter, Loss};
 use super::{Filter, Output};
@@ -101,8 +101,8 @@ impl Default for Registry {
     /// The built-in ones: avg, sum, first, last, delta, stddev, histogram, quantiles, loss, jitter.
     fn default() -> Self {
         let mut registry = Self { factories: BTreeMap::new() };
-        registry.add("first", |field_type, _| Ok(Box::new(First::new(field_type))));
-        registry.add("last", |field_type, _| Ok(Box::new(Last::new(field_type))));
+        registry.add("first", |field_type, _| Ok(Box::new(End::first(field_type))));
+        registry.add("last", |field_type, _| Ok(Box::new(End::last(field_type))));
         registry.add_numeric("avg", |_| Ok(Box::new(Average::default())));
         registry.add_numeric("sum", |_| Ok(Box::new(Sum::default())));
         registry.add_numeric("delta", |_| Ok(Box::new(Delta::default())));

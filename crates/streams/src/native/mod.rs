@@ -27,7 +27,7 @@ mod sender;
 
 pub use frame::{Frame, FrameDecoder, FrameError, LONGEST_FRAME};
 pub use receiver::{Receiver, ReceiverError, Request};
-pub use rows::{RowDecoder, RowEncoder};
+pub use rows::RowDecoder;
 pub use sender::{Sender, SenderError, Sent};
 
 /// What a native connection begins with; the last byte is the version.

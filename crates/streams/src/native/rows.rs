@@ -1,45 +1,7 @@
-//! Rows inside data frames.
+//! Rows inside data frames; [`crate::protocol::Encoder::native`] writes them.
 
 use super::frame::LONGEST_FRAME;
-use crate::protocol::{
-    Advance, Counters, Decoder, Dialect, EncodeError, Encoder, Event, Header, HeaderError, Limits, Schema,
-    Value,
-};
-
-/// Writes rows for data frames: doubles exact, strings of any length.
-#[derive(Clone, Copy, Debug)]
-pub struct RowEncoder(Encoder);
-
-impl Default for RowEncoder {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl RowEncoder {
-    /// An encoder; it has no state.
-    pub const fn new() -> Self {
-        Self(Encoder::native())
-    }
-
-    /// Appends one row; `timestamp` in seconds since the start time of the header.
-    ///
-    /// # Errors
-    /// The values do not fit the schema; nothing is appended then.
-    pub fn write_row<'v, I>(
-        &self,
-        out: &mut Vec<u8>,
-        schema: &Schema,
-        seq: i64,
-        timestamp: f64,
-        values: I,
-    ) -> Result<(), EncodeError>
-    where
-        I: ExactSizeIterator<Item = Value<'v>> + Clone,
-    {
-        self.0.write_row(out, schema, seq, timestamp, values)
-    }
-}
+use crate::protocol::{Advance, Counters, Decoder, Dialect, Event, Header, HeaderError, Limits};
 
 /// Reads the rows of a session's data frames, in order.
 #[derive(Debug)]

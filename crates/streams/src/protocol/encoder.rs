@@ -63,8 +63,8 @@ impl Encoder {
         Self { content, dialect: Dialect::Oml }
     }
 
-    /// Packets with exact doubles and strings of any length, for our own collector.
-    pub(crate) const fn native() -> Self {
+    /// Packets for the frames of the native protocol: doubles exact, strings of any length.
+    pub const fn native() -> Self {
         Self { content: Content::Binary, dialect: Dialect::Native }
     }
 

@@ -1,5 +1,13 @@
 //! What the tests of this crate share: recorded streams and owned rows.
-#![allow(dead_code, unreachable_pub, clippy::print_stderr, reason = "each test file uses a part")]
+#![allow(
+    dead_code,
+    unreachable_pub,
+    clippy::print_stderr,
+    clippy::unwrap_used,
+    reason = "each test file uses a part"
+)]
+
+pub mod client;
 
 use std::path::PathBuf;
 
