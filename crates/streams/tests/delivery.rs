@@ -96,6 +96,12 @@ fn closing_ends_in_time_whatever_the_peer_does() {
         let report = client.close(Duration::from_millis(300));
         assert!(start.elapsed() < Duration::from_millis(600), "{:?}", start.elapsed());
         assert!(report.settled);
+        let state = &report.counters.destinations[0];
+        match (state.connections, &state.error) {
+            (connections, None) if address == stalled => assert_eq!(connections, 1),
+            (connections, error) if address == absent => assert!(connections == 0 && error.is_some()),
+            (_, error) => assert!(address == unroutable, "{error:?}"), // whatever the network here says of it
+        }
         assert!(!report.finished || address == stalled, "the system may take in all that was not dropped");
         let (injected, dropped) = lost_at_inject(&report, "m");
         assert_eq!(injected + dropped, attempts as u64, "{address}");
@@ -217,6 +223,7 @@ fn a_disk_that_is_full_costs_rows_that_are_counted() {
     assert!(!report.finished);
     let stream = report.counters.stream("app_m").unwrap();
     assert_eq!((stream.rows, stream.sent, stream.dropped), (2000, 0, 2000));
+    assert!(report.counters.destinations[0].error.as_ref().unwrap().contains("space"));
 }
 
 /// A file system of 64 KiB, if this process may make one.

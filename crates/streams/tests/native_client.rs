@@ -180,3 +180,36 @@ fn a_collector_that_never_acknowledges_leaves_all_rows_counted_as_dropped() {
     over.store(true, Ordering::Relaxed);
     peer.join().unwrap();
 }
+
+#[test]
+fn a_refusal_is_told_to_the_program() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let config = native(&listener);
+    let refuse = thread::spawn(move || {
+        let (mut peer, _) = listener.accept().unwrap();
+        let (mut receiver, mut buffer) = (Receiver::new(), [0; 4096]);
+        while receiver.next_request().unwrap().is_none() {
+            let read = peer.read(&mut buffer).unwrap();
+            receiver.push(&buffer[..read]);
+        }
+        receiver.refuse("this token may not write to domain domain");
+        peer.write_all(&receiver.take_output()).unwrap();
+        let _ = peer.read(&mut buffer);
+    });
+    let mut client = Client::new("app", &config).unwrap();
+    let point = client.point("m", &[("n", FieldType::Int32)]).unwrap();
+    client.start().unwrap();
+    point.inject(&[Value::Int32(1)]).unwrap();
+    refuse.join().unwrap();
+    let stop = Instant::now() + Duration::from_secs(5);
+    while !client.counters().destinations[0]
+        .error
+        .as_ref()
+        .is_some_and(|error| error.contains("may not write"))
+    {
+        assert!(Instant::now() < stop, "{:?}", client.counters().destinations);
+        thread::sleep(Duration::from_millis(2));
+    }
+    let report = client.close(Duration::from_millis(100));
+    assert_eq!(report.counters.stream("app_m").unwrap().dropped, 1);
+}

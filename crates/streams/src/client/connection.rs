@@ -5,6 +5,8 @@ use std::net::{Shutdown, TcpStream, ToSocketAddrs};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
+use super::counters::Status;
+
 /// The first pause before another attempt; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -25,11 +27,12 @@ pub(super) struct Connection {
     port: u16,
     state: State,
     pause: Duration,
+    status: Status,
 }
 
 impl Connection {
-    pub(super) fn new(host: &str, port: u16) -> Self {
-        Self { host: host.to_owned(), port, state: State::Waiting(None), pause: FIRST_PAUSE }
+    pub(super) fn new(host: &str, port: u16, status: Status) -> Self {
+        Self { host: host.to_owned(), port, state: State::Waiting(None), pause: FIRST_PAUSE, status }
     }
 
     /// Goes on with connecting; whether a new connection has just been made.
@@ -48,10 +51,15 @@ impl Connection {
                 Err(TryRecvError::Empty) => false,
                 Ok(Ok(stream)) => {
                     self.state = State::Open(stream, now);
+                    self.status.set_open();
                     true
                 }
-                Ok(Err(_)) | Err(TryRecvError::Disconnected) => {
-                    self.lose(now);
+                Ok(Err(error)) => {
+                    self.lose(now, &error);
+                    false
+                }
+                Err(TryRecvError::Disconnected) => {
+                    self.lose(now, &"there is no thread to connect with");
                     false
                 }
             },
@@ -64,8 +72,8 @@ impl Connection {
         match stream.write(bytes) {
             Ok(taken) => taken,
             Err(error) if is_passing(&error) => 0,
-            Err(_) => {
-                self.lose(now);
+            Err(error) => {
+                self.lose(now, &error);
                 0
             }
         }
@@ -77,8 +85,12 @@ impl Connection {
         match stream.read(buffer) {
             Ok(read) if read > 0 => Some(read),
             Err(error) if is_passing(&error) => None,
-            _ => {
-                self.lose(now);
+            Ok(_) => {
+                self.lose(now, &"the collector closed the connection");
+                None
+            }
+            Err(error) => {
+                self.lose(now, &error);
                 None
             }
         }
@@ -91,7 +103,8 @@ impl Connection {
     }
 
     /// Ends the connection; the next one is made after a pause, a longer one each time unless this one lasted.
-    pub(super) fn lose(&mut self, now: Instant) {
+    pub(super) fn lose(&mut self, now: Instant, why: &impl ToString) {
+        self.status.set_error(why);
         if matches!(self.state, State::Open(_, since) if now.duration_since(since) > LASTING) {
             self.pause = FIRST_PAUSE;
         }

@@ -1,7 +1,9 @@
 //! What the client has done, readable at any time.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::shared::lock;
 
 /// Samples of one measurement point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,6 +33,17 @@ pub struct RouteCounters {
     pub cut: u64,
 }
 
+/// How a destination stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DestinationState {
+    /// Its URI.
+    pub destination: String,
+    /// Connections made, or files opened, so far.
+    pub connections: u64,
+    /// Why it takes nothing at present, if that is known.
+    pub error: Option<String>,
+}
+
 /// Everything counted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -38,6 +51,8 @@ pub struct Counters {
     pub points: Vec<PointCounters>,
     /// By stream and destination.
     pub routes: Vec<RouteCounters>,
+    /// By destination.
+    pub destinations: Vec<DestinationState>,
 }
 
 impl Counters {
@@ -117,6 +132,35 @@ impl Route {
             dropped,
             cut: self.cut.load(Ordering::Acquire),
         }
+    }
+}
+
+/// How a destination stands, told by the writer.
+#[derive(Clone, Debug)]
+pub(super) struct Status(Arc<Mutex<DestinationState>>);
+
+impl Status {
+    pub(super) fn new(destination: &str) -> Self {
+        let state = DestinationState { destination: destination.to_owned(), ..DestinationState::default() };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    pub(super) fn set_open(&self) {
+        let mut state = lock(&self.0);
+        state.connections += 1;
+        state.error = None;
+    }
+
+    pub(super) fn set_error(&self, error: &impl ToString) {
+        lock(&self.0).error = Some(error.to_string());
+    }
+
+    pub(super) fn clear_error(&self) {
+        lock(&self.0).error = None;
+    }
+
+    pub(super) fn read(&self) -> DestinationState {
+        lock(&self.0).clone()
     }
 }
 

@@ -43,11 +43,12 @@ use crate::config::{Collect, Config, Destination};
 use crate::filter::Registry;
 use crate::protocol::{Field, FieldType, Header, Schema, Value, is_domain, is_name};
 
-pub use counters::{Counters, PointCounters, RouteCounters};
+pub use counters::{Counters, DestinationState, PointCounters, RouteCounters};
 pub use declare::DeclareError;
 pub use point::{InjectError, Point};
 
 use connection::Connection;
+use counters::Status;
 use declare::Declarations;
 use native::NativeOutlet;
 use outlet::{OmlOutlet, Outlet};
@@ -152,7 +153,9 @@ impl Client {
         if !is_domain(&config.domain) {
             return Err(ClientError::Domain(config.domain.clone()));
         }
-        let shared = Shared::new(config.buffer_bytes, State::Open);
+        let statuses: Vec<_> =
+            config.collects.iter().map(|collect| Status::new(&collect.destination.to_string())).collect();
+        let shared = Shared::new(config.buffer_bytes, State::Open, statuses.clone());
         let start =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed());
         let mut declarations = Declarations::new(app, config, registry);
@@ -165,8 +168,9 @@ impl Client {
         let losses = own_schema(LOSSES_STREAM, LOSSES_NAME, reporter::losses_fields());
         let losses = new_own(&mut declarations, losses, true)?;
         let reporter = Reporter::new(instrumentation, losses, config.instrumentation);
+        let outlets = config.collects.iter().zip(statuses);
         let outlets =
-            config.collects.iter().map(|collect| make_outlet(app, config, collect, start)).collect();
+            outlets.map(|(collect, status)| make_outlet(app, config, collect, start, status)).collect();
         let writer = Writer::new(Arc::clone(&shared), outlets, start, reporter);
         let metadata = Point { inner: metadata, shared: Arc::clone(&shared) };
         Ok(Self { shared, declarations, metadata, writer: Some(writer), thread: None })
@@ -179,7 +183,7 @@ impl Client {
     pub fn disabled(app: &str) -> Result<Self, ClientError> {
         let config = Config { collects: Vec::new(), ..Config::new(app, "disabled", Destination::Stdout) };
         let mut client = Self::new(app, &config)?;
-        client.shared = Shared::new(config.buffer_bytes, State::Disabled);
+        client.shared = Shared::new(config.buffer_bytes, State::Disabled, Vec::new());
         client.metadata.shared = Arc::clone(&client.shared);
         client.writer = None;
         Ok(client)
@@ -330,7 +334,7 @@ fn add_own(
     Ok(point)
 }
 
-fn make_outlet(app: &str, config: &Config, collect: &Collect, start: i64) -> Box<dyn Outlet> {
+fn make_outlet(app: &str, config: &Config, collect: &Collect, start: i64, status: Status) -> Box<dyn Outlet> {
     let header = Header {
         protocol: 5,
         domain: config.domain.clone(),
@@ -342,12 +346,12 @@ fn make_outlet(app: &str, config: &Config, collect: &Collect, start: i64) -> Box
     };
     let sink: Box<dyn Sink> = match &collect.destination {
         Destination::Native { host, port } => {
-            let connection = Connection::new(host, *port);
+            let connection = Connection::new(host, *port, status);
             return Box::new(NativeOutlet::new(header, &config.token, config.buffer_bytes, connection));
         }
-        Destination::Tcp { host, port } => Box::new(TcpSink::new(Connection::new(host, *port))),
-        Destination::File(path) => Box::new(FileSink::new(Some(path.clone()))),
-        Destination::Stdout => Box::new(FileSink::new(None)),
+        Destination::Tcp { host, port } => Box::new(TcpSink::new(Connection::new(host, *port, status))),
+        Destination::File(path) => Box::new(FileSink::new(Some(path.clone()), status)),
+        Destination::Stdout => Box::new(FileSink::new(None, status)),
     };
     Box::new(OmlOutlet::new(header, config.buffer_bytes, sink))
 }

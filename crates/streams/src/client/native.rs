@@ -64,8 +64,8 @@ impl NativeOutlet {
             self.heard = Some(now);
             let routes = &self.routes;
             let count = |rows: Vec<usize>| rows.into_iter().for_each(|route| routes[route].count_sent());
-            if self.sender.receive(&buffer[..read], |sent| count(sent.note)).is_err() {
-                self.connection.lose(now);
+            if let Err(error) = self.sender.receive(&buffer[..read], |sent| count(sent.note)) {
+                self.connection.lose(now, &error);
             }
         }
     }
@@ -86,7 +86,7 @@ impl NativeOutlet {
         if !self.sender.awaits_answer() {
             self.heard = Some(now);
         } else if self.heard.is_some_and(|heard| now.duration_since(heard) > SILENCE) {
-            self.connection.lose(now);
+            self.connection.lose(now, &"the collector does not answer");
             self.heard = Some(now);
         }
     }

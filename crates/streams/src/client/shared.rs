@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::clock::Ticks;
-use super::counters::{Counters, PointCounters, Route};
+use super::counters::{Counters, PointCounters, Route, Status};
 use super::point::PointState;
 use super::ring::Consumer;
 use super::sample;
@@ -53,6 +53,7 @@ pub(super) struct Shared {
     /// Every point and route that there ever was, for the counters.
     points: Mutex<Vec<Arc<PointState>>>,
     routes: Mutex<Vec<Arc<Route>>>,
+    destinations: Vec<Status>,
     /// Rings that the writer left at its end; what is in them is lost.
     left: Mutex<Vec<Consumer>>,
     pub(super) closing: Mutex<Closing>,
@@ -69,7 +70,7 @@ impl std::fmt::Debug for Shared {
 static NEXT_CLIENT: AtomicU64 = AtomicU64::new(0);
 
 impl Shared {
-    pub(super) fn new(ring_bytes: usize, state: State) -> Arc<Self> {
+    pub(super) fn new(ring_bytes: usize, state: State, destinations: Vec<Status>) -> Arc<Self> {
         Arc::new(Self {
             id: NEXT_CLIENT.fetch_add(1, Ordering::Relaxed),
             ticks: Ticks::choose(),
@@ -79,6 +80,7 @@ impl Shared {
             inbox: Mutex::default(),
             points: Mutex::default(),
             routes: Mutex::default(),
+            destinations,
             left: Mutex::default(),
             closing: Mutex::default(),
             finished: Condvar::new(),
@@ -135,7 +137,8 @@ impl Shared {
                 }
             });
         }
-        Counters { points, routes: lock(&self.routes).iter().map(|route| route.read()).collect() }
+        let routes = lock(&self.routes).iter().map(|route| route.read()).collect();
+        Counters { points, routes, destinations: self.destinations.iter().map(Status::read).collect() }
     }
 }
 

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use super::connection::Connection;
+use super::counters::Status;
 use super::outbox::Outbox;
 
 /// Most bytes for one call of the system.
@@ -73,11 +74,17 @@ pub(super) struct FileSink {
     path: Option<PathBuf>,
     file: Option<File>,
     retry: Option<Instant>,
+    status: Status,
 }
 
 impl FileSink {
-    pub(super) const fn new(path: Option<PathBuf>) -> Self {
-        Self { path, file: None, retry: None }
+    pub(super) const fn new(path: Option<PathBuf>, status: Status) -> Self {
+        Self { path, file: None, retry: None, status }
+    }
+
+    fn retry_later(&mut self, now: Instant, why: &impl ToString) {
+        self.status.set_error(why);
+        self.retry = Some(now + FILE_RETRY);
     }
 
     fn open(&self) -> io::Result<File> {
@@ -103,11 +110,12 @@ impl Sink for FileSink {
         if self.file.is_none() {
             match self.open() {
                 Ok(file) => self.file = Some(file),
-                Err(_) => {
-                    self.retry = Some(now + FILE_RETRY);
+                Err(error) => {
+                    self.retry_later(now, &error);
                     return false;
                 }
             }
+            self.status.set_open();
             begin(outbox);
         }
         let mut sent = false;
@@ -117,10 +125,17 @@ impl Sink for FileSink {
                 Ok(taken) if taken > 0 => outbox.advance(taken),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 // The same bytes are written on from here when there is space again: no row is cut or doubled.
-                _ => {
-                    self.retry = Some(now + FILE_RETRY);
+                Ok(_) => {
+                    self.retry_later(now, &"the file takes nothing");
                     break;
                 }
+                Err(error) => {
+                    self.retry_later(now, &error);
+                    break;
+                }
+            }
+            if !sent {
+                self.status.clear_error();
             }
             sent = true;
         }

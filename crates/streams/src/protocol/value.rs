@@ -42,7 +42,7 @@ pub enum Vector<'a> {
     Double(&'a [f64]),
     /// True or false.
     Bool(&'a [bool]),
-    /// Big-endian elements one after another; a bool is one byte, [`PACKED_TRUE`] or [`PACKED_FALSE`].
+    /// Big-endian elements one after another; a bool is one byte, 0C (true) or 0B (false).
     Packed(ElementType, &'a [u8]),
 }
 
