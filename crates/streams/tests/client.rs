@@ -111,9 +111,11 @@ fn windows_in_seconds_end_without_samples_too() {
     let mut client = Client::new("app", &config).unwrap();
     let point = client.point("m", &[("x", FieldType::Double)]).unwrap();
     client.start().unwrap();
+    let start = Instant::now();
     point.inject(&[Value::Double(3.0)]).unwrap();
     thread::sleep(Duration::from_millis(400));
     let report = client.close(PATIENCE);
+    let most = start.elapsed().as_millis() as usize / 50 + 2;
     let all = decode_all(&std::fs::read(path).unwrap());
     let values: Vec<_> = rows(&all)
         .into_iter()
@@ -124,7 +126,7 @@ fn windows_in_seconds_end_without_samples_too() {
             _ => None,
         })
         .collect();
-    assert!(report.finished && (4..=10).contains(&values.len()), "{}", values.len());
+    assert!(report.finished && (4..=most).contains(&values.len()), "{}", values.len());
     assert_eq!(values.iter().filter(|(_, value)| *value == common::double(3.0)).count(), 1);
     assert_eq!(
         values.iter().filter(|(_, value)| *value == common::double(f64::NAN)).count(),
@@ -141,13 +143,16 @@ fn time_stamps_are_those_of_the_inject_or_of_the_program() {
     let mut client = Client::new("app", &config).unwrap();
     let point = client.point("m", &[("x", FieldType::Int32)]).unwrap();
     client.start().unwrap();
+    let now = || std::time::SystemTime::now();
     let mut given = Vec::new();
     for number in 0..20 {
-        let now = std::time::SystemTime::now();
-        let seconds = now.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+        let before = now();
         point.inject(&[Value::Int32(number)]).unwrap();
-        point.inject_at(now + Duration::from_secs(100), &[Value::Int32(number)]).unwrap();
-        given.push(seconds);
+        let after = now();
+        point.inject_at(before + Duration::from_secs(100), &[Value::Int32(number)]).unwrap();
+        given.push(
+            [before, after].map(|time| time.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()),
+        );
         thread::sleep(Duration::from_millis(3));
     }
     assert!(client.close(PATIENCE).finished);
@@ -163,9 +168,10 @@ fn time_stamps_are_those_of_the_inject_or_of_the_program() {
             _ => None,
         })
         .collect();
-    for (pair, given) in times.chunks(2).zip(given) {
-        assert!((pair[0] - given).abs() < 0.002, "{} {given}", pair[0]);
-        assert!((pair[1] - given - 100.0).abs() < 2e-6, "{} {given}", pair[1]);
+    assert_eq!(times.len(), 40);
+    for (pair, [before, after]) in times.chunks(2).zip(given) {
+        assert!(before - 1e-4 < pair[0] && pair[0] < after + 1e-4, "{before} {} {after}", pair[0]);
+        assert!((pair[1] - before - 100.0).abs() < 2e-6, "{} {before}", pair[1]);
     }
 }
 

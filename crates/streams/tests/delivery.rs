@@ -91,10 +91,10 @@ fn closing_ends_in_time_whatever_the_peer_does() {
         client.start().unwrap();
         let attempts = 400_000;
         let slowest = slowest_inject(&point, attempts);
-        assert!(slowest < Duration::from_millis(500), "an inject took {slowest:?}: it must have waited");
+        assert!(slowest < Duration::from_secs(1), "an inject took {slowest:?}: it must have waited");
         let start = Instant::now();
         let report = client.close(Duration::from_millis(300));
-        assert!(start.elapsed() < Duration::from_millis(600), "{:?}", start.elapsed());
+        assert!(start.elapsed() < Duration::from_millis(1500), "{:?}", start.elapsed());
         assert!(report.settled);
         let state = &report.counters.destinations[0];
         match (state.connections, &state.error) {

@@ -42,39 +42,63 @@ pub(super) fn unix_nanoseconds(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64)
 }
 
+/// All clocks at one moment.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    ticks: u64,
+    unix: u64,
+    steady: Instant,
+}
+
+/// Comparisons made to find one that was not interrupted.
+const ATTEMPTS: usize = 4;
+
+impl Moment {
+    /// Reads the clocks between two readings of the ticks; of several attempts the one that took least.
+    fn read(ticks: Ticks) -> Self {
+        let attempt = |_| {
+            let before = ticks.now();
+            let (unix, steady) = (unix_nanoseconds(SystemTime::now()), Instant::now());
+            let took = ticks.now().saturating_sub(before);
+            (took, Self { ticks: before + took / 2, unix, steady })
+        };
+        let first = attempt(0);
+        let best =
+            (1..ATTEMPTS).map(attempt).fold(first, |best, next| if next.0 < best.0 { next } else { best });
+        best.1
+    }
+}
+
 /// Translates ticks to UNIX time: the rate from the longest span seen, the place from the last look.
 #[derive(Debug)]
 pub(super) struct ClockMap {
     ticks: Ticks,
-    first: (u64, Instant),
-    last: (u64, u64),
+    first: Moment,
+    last: Moment,
     nanoseconds_per_tick: f64,
 }
 
 impl ClockMap {
     pub(super) fn new(ticks: Ticks) -> Self {
-        let now = ticks.now();
-        let mut map = Self { ticks, first: (now, Instant::now()), last: (now, 0), nanoseconds_per_tick: 1.0 };
-        map.look();
-        map
+        let now = Moment::read(ticks);
+        Self { ticks, first: now, last: now, nanoseconds_per_tick: 1.0 }
     }
 
     /// Compares the clocks anew; returns the UNIX time in nanoseconds.
     pub(super) fn look(&mut self) -> u64 {
-        let now = unix_nanoseconds(SystemTime::now());
-        self.last = (self.ticks.now(), now);
-        let ticks = self.last.0.saturating_sub(self.first.0);
+        self.last = Moment::read(self.ticks);
+        let ticks = self.last.ticks.saturating_sub(self.first.ticks);
         if self.ticks != Ticks::Wall && ticks > 0 {
-            self.nanoseconds_per_tick = self.first.1.elapsed().as_nanos() as f64 / ticks as f64;
+            let span = self.last.steady.saturating_duration_since(self.first.steady);
+            self.nanoseconds_per_tick = span.as_nanos() as f64 / ticks as f64;
         }
-        now
+        self.last.unix
     }
 
     /// The UNIX time of ticks, in nanoseconds.
     pub(super) fn unix(&self, ticks: u64) -> u64 {
-        let (reference, now) = self.last;
-        let distance = ticks.wrapping_sub(reference).cast_signed() as f64 * self.nanoseconds_per_tick;
-        now.saturating_add_signed(distance as i64)
+        let distance = ticks.wrapping_sub(self.last.ticks).cast_signed() as f64 * self.nanoseconds_per_tick;
+        self.last.unix.saturating_add_signed(distance as i64)
     }
 }
 

@@ -41,7 +41,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::config::{Collect, Config, Destination};
 use crate::filter::Registry;
-use crate::protocol::{Field, FieldType, Header, Schema, Value, is_domain, is_name};
+use crate::protocol::{Content, Field, FieldType, Header, Schema, Value, is_domain, is_name};
 
 pub use counters::{Counters, DestinationState, PointCounters, RouteCounters};
 pub use declare::DeclareError;
@@ -346,6 +346,7 @@ fn make_outlet(app: &str, config: &Config, collect: &Collect, start: i64, status
     };
     let sink: Box<dyn Sink> = match &collect.destination {
         Destination::Native { host, port } => {
+            let header = Header { content: Content::Binary, ..header };
             let connection = Connection::new(host, *port, status);
             return Box::new(NativeOutlet::new(header, &config.token, config.buffer_bytes, connection));
         }

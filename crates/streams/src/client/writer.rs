@@ -92,8 +92,8 @@ impl Writer {
     fn work(&mut self) -> u64 {
         self.take_news();
         let now = self.clock.look();
-        let taken = self.drain();
-        if self.rings.iter().all(|ring| ring.len() == 0) {
+        let (taken, complete) = self.drain();
+        if complete {
             let time = self.seconds(now);
             for Taken { streams, .. } in self.points.iter_mut().flatten() {
                 streams.iter_mut().for_each(|stream| stream.advance(time, &mut self.outlets));
@@ -153,17 +153,21 @@ impl Writer {
         }
     }
 
-    fn drain(&mut self) -> u64 {
-        let mut most = 0;
+    /// Empties the rings as far as there is room and each has its turn. Returns the most words taken from one, and
+    /// whether everything was taken that waited.
+    fn drain(&mut self) -> (u64, bool) {
+        let (mut most, mut complete) = (0, true);
         for ring in 0..self.rings.len() {
-            most = most.max(self.drain_ring(ring));
+            let waiting = self.rings[ring].len();
+            let taken = self.drain_ring(ring, waiting.min(TURN));
+            most = most.max(taken);
+            complete &= taken >= waiting;
         }
         self.rings.retain(|ring| !ring.is_over());
-        most
+        (most, complete)
     }
 
-    fn drain_ring(&mut self, ring: usize) -> u64 {
-        let waiting = self.rings[ring].len().min(TURN);
+    fn drain_ring(&mut self, ring: usize, waiting: u64) -> u64 {
         let mut taken = 0;
         while taken < waiting && self.outlets.iter().any(|outlet| outlet.has_room()) {
             let head = head_at(&self.rings[ring], 0);

@@ -1,6 +1,6 @@
 //! The header: `key: value` lines before the blank line.
 
-use super::schema::{Schema, SchemaError};
+use super::schema::{Schema, SchemaError, excerpt};
 
 /// The encoding of the rows after the header.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub struct Header {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
     /// A line that is not `key: value`.
-    #[error("header line {0:?} has no colon{hint}", hint = if .0.ends_with('\r') { "; lines end with LF alone, not CRLF" } else { "" })]
+    #[error("header line {0:?} has no colon{hint}", hint = if .0 == "\r" { "; lines end with LF alone, not CRLF" } else { "" })]
     NoColon(String),
     /// A line that is not UTF-8.
     #[error("header line {0} is not UTF-8")]
@@ -88,7 +88,7 @@ impl Header {
     /// # Errors
     /// What a real server closes the connection for, and a domain that could not name a database.
     pub fn read_line(&mut self, line: &str) -> Result<(), HeaderError> {
-        let (key, value) = line.split_once(':').ok_or_else(|| HeaderError::NoColon(line.to_owned()))?;
+        let (key, value) = line.split_once(':').ok_or_else(|| HeaderError::NoColon(excerpt(line)))?;
         let value = value.trim_start_matches(' ').trim_end();
         match key {
             "protocol" => self.protocol = parse_version(value)?,
@@ -159,21 +159,21 @@ fn one_line(text: &str) -> String {
 
 fn parse_version(value: &str) -> Result<u8, HeaderError> {
     let version = value.parse().ok().filter(|version| (1..=5).contains(version));
-    version.ok_or_else(|| HeaderError::Version(value.to_owned()))
+    version.ok_or_else(|| HeaderError::Version(excerpt(value)))
 }
 
 fn parse_domain(value: &str) -> Result<String, HeaderError> {
-    if is_domain(value) { Ok(value.to_owned()) } else { Err(HeaderError::Domain(value.to_owned())) }
+    if is_domain(value) { Ok(value.to_owned()) } else { Err(HeaderError::Domain(excerpt(value))) }
 }
 
 fn parse_content(value: &str) -> Result<Content, HeaderError> {
     match value {
         "text" => Ok(Content::Text),
         "binary" => Ok(Content::Binary),
-        _ => Err(HeaderError::Content(value.to_owned())),
+        _ => Err(HeaderError::Content(excerpt(value))),
     }
 }
 
 fn parse_start_time(value: &str) -> Result<i64, HeaderError> {
-    value.parse().map_err(|_| HeaderError::StartTime(value.to_owned()))
+    value.parse().map_err(|_| HeaderError::StartTime(excerpt(value)))
 }

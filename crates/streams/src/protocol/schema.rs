@@ -52,6 +52,15 @@ pub enum SchemaError {
     Twice(String, String),
 }
 
+/// Enough of a text to recognise it in a message, whatever its length.
+pub(super) fn excerpt(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
 /// Whether `text` may name a stream or a field.
 pub fn is_name(text: &str) -> bool {
     text.len() <= LONGEST_NAME
@@ -67,7 +76,7 @@ impl Schema {
     pub fn new(index: u32, name: &str, fields: Vec<Field>) -> Result<Self, SchemaError> {
         let bad = std::iter::once(name).chain(fields.iter().map(|field| field.name.as_str()));
         if let Some(bad) = bad.into_iter().find(|name| !is_name(name)) {
-            return Err(SchemaError::Name(bad.to_owned()));
+            return Err(SchemaError::Name(excerpt(bad)));
         }
         let mut names = HashSet::with_capacity(fields.len());
         if let Some(twice) = fields.iter().find(|field| !names.insert(field.name.as_str())) {
@@ -96,7 +105,7 @@ impl Schema {
 }
 
 fn parse_field(text: &str) -> Result<Field, SchemaError> {
-    let (name, type_name) = text.split_once(':').ok_or_else(|| SchemaError::NoType(text.to_owned()))?;
+    let (name, type_name) = text.split_once(':').ok_or_else(|| SchemaError::NoType(excerpt(text)))?;
     Ok(Field { name: name.to_owned(), field_type: type_name.parse()? })
 }
 
@@ -107,7 +116,7 @@ impl FromStr for Schema {
         let mut words = text.split_ascii_whitespace();
         let index = words.next().unwrap_or_default();
         let number = index.parse().ok().filter(|_| index.bytes().all(|byte| byte.is_ascii_digit()));
-        let number = number.ok_or_else(|| SchemaError::Index(index.to_owned()))?;
+        let number = number.ok_or_else(|| SchemaError::Index(excerpt(index)))?;
         let name = words.next().unwrap_or_default();
         Self::new(number, name, words.map(parse_field).collect::<Result<_, _>>()?)
     }

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::schema::excerpt;
+
 /// The type of the elements of a vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ElementType {
@@ -102,7 +104,7 @@ impl FromStr for FieldType {
             "[uint64]" => Self::Vector(ElementType::UInt64),
             "[double]" => Self::Vector(ElementType::Double),
             "[bool]" => Self::Vector(ElementType::Bool),
-            _ => return Err(UnknownType(name.to_owned())),
+            _ => return Err(UnknownType(excerpt(name))),
         })
     }
 }
