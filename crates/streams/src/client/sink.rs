@@ -87,10 +87,44 @@ impl FileSink {
         self.retry = Some(now + FILE_RETRY);
     }
 
-    fn open(&self) -> io::Result<File> {
+    /// Opens the file if that is still to do; whether it is open.
+    fn open(&mut self, outbox: &mut Outbox, begin: &mut dyn FnMut(&mut Outbox), now: Instant) -> bool {
+        if self.file.is_some() {
+            return true;
+        }
+        match self.open_new() {
+            Ok(file) => {
+                self.file = Some(file);
+                self.status.set_open();
+                begin(outbox);
+                true
+            }
+            Err(error) => {
+                self.retry_later(now, &error);
+                false
+            }
+        }
+    }
+
+    fn open_new(&self) -> io::Result<File> {
         match &self.path {
             Some(path) => File::options().append(true).create(true).open(path),
             None => Ok(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
+        }
+    }
+
+    /// Writes one piece. What is not taken is written on from here when there is space again: no row is cut or doubled.
+    fn write(&mut self, outbox: &mut Outbox) -> io::Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        let piece = outbox.unsent();
+        match file.write(&piece[..piece.len().min(PIECE)]) {
+            Ok(0) => Err(io::Error::from(io::ErrorKind::WriteZero)),
+            Ok(taken) => {
+                outbox.advance(taken);
+                Ok(())
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(error) => Err(error),
         }
     }
 }
@@ -103,41 +137,19 @@ impl Sink for FileSink {
         now: Instant,
         _hurry: bool,
     ) -> bool {
-        if self.retry.is_some_and(|retry| now < retry) {
+        if self.retry.is_some_and(|retry| now < retry) || !self.open(outbox, begin, now) {
             return false;
         }
-        self.retry = None;
-        if self.file.is_none() {
-            match self.open() {
-                Ok(file) => self.file = Some(file),
-                Err(error) => {
-                    self.retry_later(now, &error);
-                    return false;
-                }
-            }
-            self.status.set_open();
-            begin(outbox);
-        }
         let mut sent = false;
-        while let (Some(file), false) = (&mut self.file, outbox.unsent().is_empty()) {
-            let piece = outbox.unsent();
-            match file.write(&piece[..piece.len().min(PIECE)]) {
-                Ok(taken) if taken > 0 => outbox.advance(taken),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                // The same bytes are written on from here when there is space again: no row is cut or doubled.
-                Ok(_) => {
-                    self.retry_later(now, &"the file takes nothing");
-                    break;
-                }
-                Err(error) => {
-                    self.retry_later(now, &error);
-                    break;
-                }
-            }
-            if !sent {
-                self.status.clear_error();
+        while !outbox.unsent().is_empty() {
+            if let Err(error) = self.write(outbox) {
+                self.retry_later(now, &error);
+                return sent;
             }
             sent = true;
+        }
+        if self.retry.take().is_some() {
+            self.status.clear_error();
         }
         sent
     }
