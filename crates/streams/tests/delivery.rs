@@ -226,6 +226,25 @@ fn a_disk_that_is_full_costs_rows_that_are_counted() {
     assert!(report.counters.destinations[0].error.as_ref().unwrap().contains("space"));
 }
 
+#[test]
+fn closing_ends_in_time_when_a_write_blocks_for_good() {
+    let pipe = scratch("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let reader = std::fs::File::options().read(true).write(true).open(&pipe).unwrap();
+    let mut client = Client::new("app", &config(Destination::File(pipe))).unwrap();
+    let point = client.point("m", &TRIPLE).unwrap();
+    client.start().unwrap();
+    assert_eq!(inject_from(1, 20_000, &point), 0);
+    thread::sleep(Duration::from_millis(50));
+    let start = Instant::now();
+    let report = client.close(Duration::from_millis(200));
+    assert!(start.elapsed() < Duration::from_millis(1500));
+    assert!(!report.finished && !report.settled && report.counters.waiting() > 0);
+    let stream = report.counters.stream("app_m").unwrap();
+    assert_eq!(stream.rows, stream.sent + stream.dropped + stream.waiting());
+    drop(reader);
+}
+
 /// A file system of 64 KiB, if this process may make one.
 struct SmallDisk(PathBuf);
 

@@ -33,6 +33,13 @@ pub struct RouteCounters {
     pub cut: u64,
 }
 
+impl RouteCounters {
+    /// Rows that wait for the destination.
+    pub const fn waiting(&self) -> u64 {
+        self.rows - self.sent - self.dropped
+    }
+}
+
 /// How a destination stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DestinationState {
@@ -64,7 +71,7 @@ impl Counters {
 
     /// Rows that wait for their destination.
     pub fn waiting(&self) -> u64 {
-        self.routes.iter().map(|route| route.rows - route.sent - route.dropped).sum()
+        self.routes.iter().map(RouteCounters::waiting).sum()
     }
 
     /// The counters of a measurement point.
