@@ -42,23 +42,20 @@ def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[Renderabl
         yield from _sentences(tuple(claim for claim in sentences if claim.standing == "remark"))
     failures = failure_table(analysis)
     if failures is not None:
-        yield Text()
-        yield rich_table(failures.without_remarks)
+        yield from _with_caption(failures.without_remarks)
     if not full:
         yield Text("\nall sentences and tables: --full, or `trialwise report`", style="dim")
 
 
 def _tables(analysis: Analysis) -> Iterator[RenderableType]:
     for table in result_tables(analysis):
-        yield Text()
-        yield rich_table(table.without_remarks)
+        yield from _with_caption(table.without_remarks)
 
 
 def _overview(analysis: Analysis) -> Iterator[RenderableType]:
     tables = overview_tables(analysis)
     for table in tables:
-        yield Text()
-        yield rich_table(table)
+        yield from _with_caption(table)
     marked = any(str(cell).startswith("~") for table in tables for row in table.rows for cell in row)
     if marked:
         yield Text(
@@ -108,12 +105,15 @@ def _piece(claim: Claim) -> Iterator[str | tuple[str, str]]:
             yield piece
 
 
-def rich_table(table: Table) -> RichTable:
+def _with_caption(table: Table) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(table.caption, style="bold")
+    yield _rich_table(table)
+
+
+def _rich_table(table: Table) -> RichTable:
     """A table for a terminal; it folds long cells rather than cutting numbers."""
     made = RichTable(
-        title=Text(table.caption),
-        title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),
