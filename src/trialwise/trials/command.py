@@ -38,6 +38,9 @@ _RESOURCES: Mapping[Resource, Callable[[CommandResult], float]] = {
 class CommandKind:
     """Starts the program, measures it, and reads what it reports."""
 
+    def __init__(self) -> None:
+        self._environment = dict(os.environ)
+
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where a program, or the working directory, is not there."""
         trial = _trial_of(experiment)
@@ -73,7 +76,7 @@ class CommandKind:
         fresh = _fresh_directory(trial, request)
         try:
             values = request.places | {"directory": str(fresh or request.experiment.folder)}
-            return _Execution(trial, request, values).run()
+            return _Execution(trial, request, values, self._environment).run()
         except TrialError as error:
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         finally:
@@ -84,13 +87,19 @@ class CommandKind:
 class _Execution:
     """One trial, from its filled texts to its outcome."""
 
-    def __init__(self, trial: CommandTrial, request: TrialRequest, values: Mapping[str, Level]) -> None:
+    def __init__(
+        self,
+        trial: CommandTrial,
+        request: TrialRequest,
+        values: Mapping[str, Level],
+        around: Mapping[str, str],
+    ) -> None:
         self.trial = trial
         self.request = request
         self.values = values
         self.directory = request.experiment.folder / fill(trial.directory, values)
         own = {name: fill(text, values) for name, text in trial.environment}
-        self.environment = {**os.environ, **own, MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
+        self.environment = {**around, **own, MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
 
     def run(self) -> TrialOutcome:
         if self.trial.prepare is not None and (problem := self._beside("prepare", self.trial.prepare)):

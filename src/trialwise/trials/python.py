@@ -29,6 +29,9 @@ _CALLING = Path(__file__).with_name("calling.py")
 class PythonKind:
     """Calls a Python function in a process of its own and reads what it returned."""
 
+    def __init__(self) -> None:
+        self._command = CommandKind()
+
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where the function cannot be imported, or does not take the factors."""
         trial = _trial_of(experiment)
@@ -81,7 +84,7 @@ class PythonKind:
             metric for metric in request.experiment.metrics if not isinstance(metric.source, ReturnSource)
         )
         experiment = dataclasses.replace(request.experiment, trial=command, metrics=metrics)
-        outcome = CommandKind().execute(dataclasses.replace(request, experiment=experiment))
+        outcome = self._command.execute(dataclasses.replace(request, experiment=experiment))
         if outcome.status != "finished":
             return outcome
         if not result.exists():
