@@ -7,9 +7,17 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, Session, TrialRow
@@ -141,3 +149,10 @@ class LedgerMachine(RuleBasedStateMachine):
 
 TestLedger = LedgerMachine.TestCase
 TestLedger.settings = settings(max_examples=25, stateful_step_count=25, deadline=None)
+
+
+@pytest.mark.soak
+def test_thousands_of_sequences() -> None:
+    run_state_machine_as_test(
+        LedgerMachine, settings=settings(max_examples=2000, stateful_step_count=60, deadline=None)
+    )

@@ -15,7 +15,14 @@ from tests.system.conftest import TRIALWISE, Bench
 
 from trialwise import study
 from trialwise.errors import PlanError, StoreError
-from trialwise.execution.events import EnvironmentChanged, RunEvent, SessionStarted, TrialEnded, TrialRecalled
+from trialwise.execution.events import (
+    EnvironmentChanged,
+    RunEvent,
+    SessionStarted,
+    TrialEnded,
+    TrialRecalled,
+    Waiting,
+)
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
 
@@ -376,3 +383,59 @@ def test_the_lock_is_of_the_directory_and_not_of_its_name(bench: Bench):
     bench.write("true").run()
     assert not study.state(bench.directory).is_active
     assert ExperimentDirectory(bench.directory).token
+
+
+# When
+
+
+def test_rounds_start_at_their_times_and_late_ones_at_once(bench: Bench):
+    bench.write("true", rest='span = "2s"', rounds=4)
+    listener = Listener()
+    bench.run(observers=[listener])
+    created = float(fact(bench, "created"))
+    rows = bench.rows()
+    for row in rows:
+        assert row.planned_start is not None
+        assert row.claimed is not None
+        assert 0 <= row.claimed - created - row.planned_start < 1.5
+    assert listener.of(Waiting)
+    (begun,) = listener.of(SessionStarted)
+    assert begun.last_start == pytest.approx(created + max(row.planned_start or 0 for row in rows))
+
+
+def test_warm_up_trials_come_first_and_are_marked(bench: Bench):
+    two_treatments(bench, rounds=2, rest="warmup_trials = 1").run()
+    assert [row.warmup for row in bench.rows()] == [True, True, False, False, False, False]
+    assert {row.status for row in bench.rows()} == {"finished"}
+    (series,) = {row.series for row in bench.rows()}
+    assert series == 1
+
+
+def fact(bench: Bench, key: str) -> str:
+    ledger = ExperimentDirectory(bench.directory).ledger()
+    try:
+        return ledger.fact(key)
+    finally:
+        ledger.close()
+
+
+def test_a_full_disk_is_said_and_the_experiment_goes_on_when_there_is_room(bench: Bench):
+    if os.geteuid() != 0:
+        pytest.skip("mounting a small tmpfs needs root")
+    disk = bench.folder / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2500k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("no tmpfs can be mounted here")
+    program(bench, "echo v; awk 'BEGIN { for (i = 0; i < 50000; i++) print rand() }'")
+    bench.write("./program", 'csv = "v"', rounds=12)
+    try:
+        with pytest.raises(StoreError) as caught:
+            study.run(bench.file, disk / "results")
+        assert "free some space" in str(caught.value.hint)
+        state = study.state(disk / "results")
+        assert 0 < state.counts["finished"] < 12
+        subprocess.run(["mount", "-o", "remount,size=20m", str(disk)], check=True)
+        assert study.run(disk / "results").counts["finished"] == 12
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,9 @@ def write_samples(path: Path, values: Array, times: Array | None) -> None:
     import polars as pl  # a tenth of a second that trials with single numbers need not wait for
 
     frame = pl.DataFrame({"value": values} if times is None else {"time": times, "value": values})
-    write_whole(path, lambda file: frame.write_parquet(file, compression="zstd"))
+    packed = io.BytesIO()  # polars has errors of its own for a full disk
+    frame.write_parquet(packed, compression="zstd")
+    write_whole(path, lambda file: file.write(packed.getbuffer()))
 
 
 def read_samples(path: Path) -> tuple[Array, Array | None]:

@@ -24,6 +24,8 @@ from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
 
 _CALLING = Path(__file__).with_name("calling.py")
+_LOOKING_SECONDS = 120.0
+"""How long importing the function may take, when it is looked at before anything runs."""
 
 
 class PythonKind:
@@ -115,16 +117,23 @@ def _try_call(experiment: Experiment, trial: PythonTrial, factors: Sequence[Mapp
     values = built_in | dict(factors[0]) if factors else built_in
     own = {name: fill(text, values) for name, text in trial.environment}
     keywords = {**(factors[0] if factors else {}), "__built_in__": built_in}
-    done = subprocess.run(
-        [sys.executable, str(_CALLING), trial.call, "-", "-"],
-        input=json.dumps(keywords),
-        cwd=experiment.folder / trial.directory,
-        env={**os.environ, **own},
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    try:
+        done = subprocess.run(
+            [sys.executable, str(_CALLING), trial.call, "-", "-"],
+            input=json.dumps(keywords),
+            cwd=experiment.folder / trial.directory,
+            env={**os.environ, **own},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LOOKING_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise PlanError(
+            f"trial.call: importing {trial.call} takes longer than {_LOOKING_SECONDS:g} s",
+            hint="do what takes long inside the function",
+        ) from error
     if done.returncode != 0:
         lines = done.stderr.strip().splitlines() or [f"the process ended with {done.returncode}"]
         raise PlanError(
