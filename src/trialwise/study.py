@@ -13,7 +13,7 @@ from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import Plan, make_plan
 from trialwise.errors import StoreError
-from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
+from trialwise.execution.beginning import begin, factors_of, planned_row, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
     Observer,
@@ -43,6 +43,7 @@ __all__ = [
     "default_directory",
     "load",
     "open_directory",
+    "planned_row",
     "run",
     "state",
 ]

@@ -14,7 +14,8 @@ from trialwise.design.sizing import size
 from trialwise.errors import PlanError, StoreError
 from trialwise.execution.session import new_identity
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
-from trialwise.experiment.reading import frozen_name, parse_experiment
+from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.text import frozen_name
 from trialwise.store.directory import EXPERIMENT, FOLDERS, LOCK, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
