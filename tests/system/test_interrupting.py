@@ -16,9 +16,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from jsonschema import validate
 from tests.system.conftest import TRIALWISE, Bench
 
 from trialwise import study
+from trialwise.cli.schema import json_schema
 
 SLEEPER = "sh -c 'echo $$ >> pids; trap \"\" HUP; sleep {seconds}; echo {trial} >> done'"
 
@@ -264,10 +266,14 @@ def test_a_line_for_each_trial_and_the_exit_code_of_failures(bench: Bench):
     assert "failed trials: see" in done.stderr
     again = bench.command_line("run", "results", "--json")
     assert again.returncode == 4
-    assert json.loads(again.stdout)["counts"] == {"failed": 1, "finished": 2}
+    document = json.loads(again.stdout)
+    assert document["counts"] == {"failed": 1, "finished": 2}
+    validate(document, json_schema("run"))
     status = bench.command_line("status", "results", "--json")
     assert status.returncode == 4
-    assert json.loads(status.stdout)["failures"][0]["reason"] == "ended with exit code 1"
+    document = json.loads(status.stdout)
+    assert document["failures"][0]["reason"] == "ended with exit code 1"
+    validate(document, json_schema("status"))
 
 
 def test_quiet_says_nothing_and_errors_name_what_to_try(bench: Bench):

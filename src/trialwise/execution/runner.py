@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from trialwise.errors import TrialwiseError
 from trialwise.execution.clocks import Clocks, disturbance, read_clocks
@@ -38,9 +39,9 @@ LOG_PART = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why the runner stopped: "complete", "interrupted", "stopped" (by the rule, which says why) or "reset failed"."""
+    """Why the runner stopped; "stopped" is by the rule, which says why in `text`."""
 
-    word: str
+    word: Literal["complete", "interrupted", "stopped", "reset failed"]
     text: str
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+from trialwise.execution.documents import FailureDocument, StatusDocument
 from trialwise.store.directory import ExperimentDirectory, is_locked
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
@@ -55,28 +56,23 @@ class State:
 
     def to_json(self) -> dict[str, object]:
         """The state as a document (format trialwise.status/1)."""
-        return {
-            "format": "trialwise.status/1",
-            "name": self.name,
-            "planned": self.planned,
-            "done": self.done,
-            "active": self.is_active,
-            "activity": self.activity,
-            "seconds_left": self.left,
-            "counts": self.counts,
-            "treatments": self.treatments,
-            "failures": [
-                {
-                    "number": row.number,
-                    "attempt": row.attempt,
-                    "treatment": row.treatment,
-                    "status": row.status,
-                    "reason": row.reason,
-                }
-                for row in self.failures
-            ],
-            "events": [dataclasses.asdict(event) for event in self.events],
-        }
+        failures = [
+            FailureDocument(row.number, row.attempt, row.treatment, row.status, row.reason)
+            for row in self.failures
+        ]
+        document = StatusDocument(
+            name=self.name,
+            planned=self.planned,
+            done=self.done,
+            active=self.is_active,
+            activity=self.activity,
+            seconds_left=self.left,
+            counts=self.counts,
+            treatments=self.treatments,
+            failures=failures,
+            events=list(self.events),
+        )
+        return dataclasses.asdict(document)
 
 
 def state(path: Path) -> State:
