@@ -163,6 +163,20 @@ def test_extending_goes_on_with_the_same_sequence(bench: Bench):
     assert study.run(bench.directory).counts == {"finished": 8}
 
 
+def test_a_span_that_has_begun_takes_no_further_rounds_but_further_series(bench: Bench):
+    file = bench.folder / "experiment.toml"
+    two_treatments(bench, rounds=2)
+    file.write_text(file.read_text() + 'span = "1s"\n')
+    begun = file.read_text()
+    bench.run()
+    file.write_text(begun.replace("rounds = 2", "rounds = 3"))
+    with pytest.raises(PlanError, match="number of trials differs") as caught:
+        bench.run(extend=True)
+    assert "design.series" in str(caught.value.hint)
+    file.write_text(begun.replace("series = 1", "series = 2"))
+    assert bench.run(extend=True).counts == {"finished": 8}
+
+
 # The machine and its programs
 
 

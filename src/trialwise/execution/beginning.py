@@ -156,6 +156,8 @@ def _check_sizes(
         return
     if now.series < then.series or now.rounds < then.rounds:
         hint = "put the numbers back; an experiment can only become longer"
+    elif now.rounds > then.rounds and experiment.design.span is not None:
+        hint = "a span is laid out when its series begins: raise design.series instead of design.rounds"
     elif not extend:
         hint = "add --extend to go on with the same sequence and more trials"
     else:
