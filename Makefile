@@ -53,3 +53,6 @@ soak: setup
 
 clean:
 	rm -rf .venv target demo
+
+schemas: setup
+	$(BIN)/python docs/generate_reference.py

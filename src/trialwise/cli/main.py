@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from trialwise import __version__
 from trialwise.errors import TrialwiseError
@@ -17,6 +17,7 @@ Exit codes: 0 done, 1 a difference beyond the margin, 2 usage or a wrong experim
 5 the experiment directory cannot be used, 6 a worker cannot be used, 7 data cannot be analysed, 130 interrupted.""",
     version=__version__,
     help_format="markdown",
+    default_parameter=Parameter(negative=()),
 )
 for _name, _summary in {
     "new": "Write an experiment file to start from.",
@@ -30,7 +31,9 @@ for _name, _summary in {
     "doctor": "Name what will disturb a measurement on this machine.",
     "schema": "Print the JSON Schema of a public format.",
 }.items():
-    app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help=_summary)
+    # The summaries spare `trialwise --help` the imports; a command that is called shows its docstring.
+    _help = {} if sys.argv[1:2] == [_name] else {"help": _summary}
+    app.command(f"trialwise.cli.{_name}:{_name}", name=_name, **_help)
 app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
 
 

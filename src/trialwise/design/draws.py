@@ -15,14 +15,24 @@ def drawn_value(factor: DrawnFactor, seed: int, series: int, round_: int | str) 
     rng = generator(seed, "draw", factor.name, series, round_)
     if factor.values:
         return factor.values[int(rng.integers(len(factor.values)))]
-    return _from_range(factor, rng)
-
-
-def _from_range(factor: DrawnFactor, rng: np.random.Generator) -> Level:
-    low, high = factor.low, factor.high
-    if factor.logarithmic:
-        value = math.exp(rng.uniform(math.log(low), math.log(high + 1 if factor.integer else high)))
-        return min(int(value), int(high)) if factor.integer else value
     if factor.integer:
-        return int(rng.integers(int(low), int(high), endpoint=True))
-    return float(rng.uniform(low, high))
+        return _whole(factor, rng)
+    return _real(factor, rng)
+
+
+def _whole(factor: DrawnFactor, rng: np.random.Generator) -> int:
+    low, high = int(factor.low), int(factor.high)
+    if not factor.logarithmic:
+        return int(rng.integers(low, high, endpoint=True))
+    value = int(math.exp(rng.uniform(math.log(low), math.log(high + 1))))
+    return min(max(value, low), high)
+
+
+def _real(factor: DrawnFactor, rng: np.random.Generator) -> float:
+    """Between the ends, whose difference may exceed the largest double; rounding must not leave the range."""
+    low, high, share = factor.low, factor.high, rng.random()
+    if factor.logarithmic:
+        value = math.exp(math.log(low) * (1 - share) + math.log(high) * share)
+    else:
+        value = low * (1 - share) + high * share
+    return min(max(value, low), high)

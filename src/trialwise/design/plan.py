@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise.design.draws import drawn_value
@@ -18,6 +19,7 @@ from trialwise.design.schedule import round_starts
 from trialwise.design.seeds import seed_of
 from trialwise.design.sizing import Sizing, size
 from trialwise.design.treatments import Treatment, treatments
+from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Level
 
 
@@ -56,10 +58,36 @@ class Plan:
         return plan_digest(self.experiment)
 
 
+MOST_TRIALS = 1_000_000
+"""A plan with more trials is not laid out."""
+
+
 def make_plan(experiment: Experiment) -> Plan:
-    """Size the experiment and lay out its trials."""
+    """Size the experiment and lay out its trials.
+
+    Raises
+    ------
+    PlanError
+        There would be more than `MOST_TRIALS`.
+    """
     sizing = size(experiment)
+    if (number := count_trials(experiment, sizing)) > MOST_TRIALS:
+        raise PlanError(
+            f"{experiment.name}: the plan has {number} trials; at most {MOST_TRIALS} can be laid out",
+            hint="`trialwise plan` says which objective asks for them; give rounds and series, or ask for less",
+        )
     return Plan(experiment, sizing, treatments(experiment), tuple(_numbered(experiment, sizing)))
+
+
+def count_trials(experiment: Experiment, sizing: Sizing) -> int:
+    """The number of trials, warm-ups included."""
+    rounds = sizing.rounds + experiment.design.warmup_trials
+    return sizing.series * rounds * len(treatments(experiment))
+
+
+def first_rounds(experiment: Experiment, sizing: Sizing, number: int) -> tuple[PlannedTrial, ...]:
+    """The trials of the first rounds of the plan, warm-up rounds included, without laying out the rest."""
+    return tuple(itertools.islice(_numbered(experiment, sizing), number * len(treatments(experiment))))
 
 
 def plan_digest(experiment: Experiment) -> str:
@@ -76,23 +104,30 @@ def _numbered(experiment: Experiment, sizing: Sizing) -> Iterator[PlannedTrial]:
 
 
 def _trials(experiment: Experiment, sizing: Sizing) -> Iterator[PlannedTrial]:
+    all_treatments = treatments(experiment)
     for series in range(1, sizing.series + 1):
         starts = round_starts(experiment, series, sizing.rounds)
         for round_ in range(1, experiment.design.warmup_trials + 1):
-            yield from _round(experiment, series, round_, start=starts[0], warmup=True)
+            yield from _round(experiment, all_treatments, series, round_, start=starts[0], warmup=True)
         for round_, start in enumerate(starts, 1):
-            yield from _round(experiment, series, round_, start=start, warmup=False)
+            yield from _round(experiment, all_treatments, series, round_, start=start, warmup=False)
 
 
 def _round(
-    experiment: Experiment, series: int, round_: int, *, start: float | None, warmup: bool
+    experiment: Experiment,
+    all_treatments: Sequence[Treatment],
+    series: int,
+    round_: int,
+    *,
+    start: float | None,
+    warmup: bool,
 ) -> Iterator[PlannedTrial]:
     label = f"warmup {round_}" if warmup else round_
     drawn = {
         factor.name: drawn_value(factor, experiment.seed, series, label)
         for factor in experiment.drawn_factors
     }
-    order = round_order(experiment.design.order, treatments(experiment), experiment.seed, series, label)
+    order = round_order(experiment.design.order, all_treatments, experiment.seed, series, label)
     for position, treatment in enumerate(order, 1):
         yield PlannedTrial(
             number=0,

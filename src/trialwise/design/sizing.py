@@ -16,6 +16,14 @@ class Need:
     objective: Kpi | Variability
     amount: int
 
+    @property
+    def text(self) -> str:
+        """The objective in words."""
+        objective = self.objective
+        if isinstance(objective, Kpi):
+            return f"{objective.confidence:g} % {objective.bound} bound on p{objective.percentile:g}"
+        return f"variability score (p{objective.percentile:g}, {objective.confidence:g} %)"
+
 
 @dataclass(frozen=True, slots=True)
 class Sizing:
@@ -41,16 +49,15 @@ def size(experiment: Experiment) -> Sizing:
 
 
 def _rounds(metric: Metric, robustness: int) -> list[Need]:
-    return [
-        Need(metric.name, kpi, samples_needed(_own_side(kpi), kpi.confidence, robustness=robustness))
-        for kpi in metric.kpis
-    ]
+    return [Need(metric.name, kpi, rounds_needed(kpi, robustness)) for kpi in metric.kpis]
 
 
-def _own_side(kpi: Kpi) -> float:
-    """The percentile as seen from its bound: a lower bound on p75 needs as many trials as an upper bound on p25."""
-    on_own_side = kpi.bound == ("lower" if kpi.percentile < 50 else "upper")
-    return kpi.percentile if on_own_side else 100 - kpi.percentile
+def rounds_needed(kpi: Kpi, robustness: int) -> int:
+    """The smallest number of rounds that gives the bound (TriScale Eq. 4).
+
+    A lower bound on p75 needs as many as an upper one on p25.
+    """
+    return samples_needed(kpi.percentile, kpi.confidence, robustness=robustness, sides=kpi.bound)
 
 
 def _series(metric: Metric, robustness: int) -> list[Need]:

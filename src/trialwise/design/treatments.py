@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
 from dataclasses import dataclass
 
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import level_text
+
+_NEEDS_QUOTES = re.compile(r"[\s=\"\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,11 +21,18 @@ class Treatment:
 
     @property
     def name(self) -> str:
-        """How the treatment is called everywhere: `factor=level factor=level`; `-` without factors."""
-        return " ".join(f"{factor}={level_text(level)}" for factor, level in self.levels) or "-"
+        """How the treatment is called everywhere: `factor=level factor=level`; `-` without factors.
+
+        A level that holds a space, a quotation mark or a sign = stands in quotes, so that no two treatments share a name.
+        """
+        return " ".join(f"{factor}={_quoted(level_text(level))}" for factor, level in self.levels) or "-"
 
 
 def treatments(experiment: Experiment) -> tuple[Treatment, ...]:
     """All combinations of levels, the last factor running fastest."""
     choices = [[(factor.name, level) for level in factor.levels] for factor in experiment.fixed_factors]
     return tuple(Treatment(levels) for levels in itertools.product(*choices))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False) if _NEEDS_QUOTES.search(text) else text

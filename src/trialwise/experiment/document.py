@@ -1,201 +1,404 @@
 """The experiment file as a document: what may stand where, and its defaults.
 
-These classes check one key each and give the JSON Schema; what spans several keys is checked in `reading`.
+These classes check one key each and give the JSON Schema and the reference; what spans several keys is checked in
+`building`.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Literal, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    WithJsonSchema,
+)
 
 from trialwise.experiment.quantity import seconds
+from trialwise.experiment.words import CALL_PATTERN, NAME_PATTERN, POINTER_PATTERN
+
+# What a key needs beyond its type
 
 
 def _duration(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError('a duration is a text such as "10s" or a number of seconds')  # noqa: TRY004 pydantic reads ValueError
+        raise ValueError('must be a duration: "10s", "500ms", "1h 30min", or a number of seconds')  # noqa: TRY004 pydantic reads ValueError
     return seconds(value)
 
 
+def _positive_duration(value: object) -> float:
+    duration = _duration(value)
+    if duration <= 0:
+        raise ValueError("must be longer than nothing")
+    return duration
+
+
+_DURATION = 'a duration such as "10s", "500ms", "1h 30min", or a number of seconds'
 Duration = Annotated[
     float,
-    BeforeValidator(_duration, json_schema_input_type=str | float),
-    Field(description='A duration: "10s", "500ms", "1h 30min", or a number of seconds.'),
+    BeforeValidator(_duration),
+    WithJsonSchema({"type": ["string", "number"], "minimum": 0, "title": _DURATION}),
 ]
-Percent = Annotated[float, Field(gt=0, lt=100)]
-Level = str | int | float | bool
-Name = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.\-]*$", max_length=128)]
+PositiveDuration = Annotated[
+    float,
+    BeforeValidator(_positive_duration),
+    WithJsonSchema({"type": ["string", "number"], "exclusiveMinimum": 0, "title": f"{_DURATION}, above 0"}),
+]
+# Beyond these ends the sizes of experiments lose their meaning, and computing them exactly takes for ever.
+Percent = Annotated[float, Field(ge=0.0001, le=99.9999)]
+Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Level = str | Whole | float | bool
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=128)]
+Text = Annotated[str, Field(min_length=1)]
+Words = Text | Annotated[list[str], Field(min_length=1)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+REDUCTIONS = ("mean", "median", "min", "max")
+
+
+def _measure(value: object) -> str | float:
+    if isinstance(value, str) and value in REDUCTIONS:
+        return value
+    try:
+        number = float(
+            value[1:] if isinstance(value, str) and value[:1] in {"p", "P"} else cast("float", value)
+        )
+    except (TypeError, ValueError, OverflowError):
+        number = -1.0
+    if (
+        isinstance(value, bool)
+        or not 0 < number < 100
+        or (isinstance(value, str) and not _is_percentile(value))
+    ):
+        raise ValueError('must be "mean", "median", "min", "max", or a percentile: 95 or "p95"')
+    return number
+
+
+def _is_percentile(text: str) -> bool:
+    return text[:1] in {"p", "P"} and text[1:].replace(".", "", 1).isdecimal() and text.isascii()
+
+
+Measure = Annotated[
+    str | float,
+    BeforeValidator(_measure),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"enum": list(REDUCTIONS)},
+                {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 100},
+                {"type": "string", "pattern": r"^[pP]\d{1,2}(\.\d+)?$"},
+            ],
+            "title": 'a reduction "mean", "median", "min", "max", or a percentile as 95 or "p95"',
+        }
+    ),
+]
+
+
+def _shape(value: object) -> str:
+    """Which branch of a union a value is meant for, so that what is wrong in it is told for that branch alone."""
+    return (
+        "<table>"
+        if isinstance(value, Mapping | BaseModel)
+        else "<list>"
+        if isinstance(value, list)
+        else "<value>"
+    )
+
+
+_BY_SHAPE = Discriminator(_shape)
 
 
 class Section(BaseModel):
     """A table of the file; unknown keys are errors."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class ExperimentSection(Section):
     """What the experiment is called, and its seed."""
 
-    name: Name = Field(description="Name of the experiment, used for its directory and in the report.")
-    seed: int = Field(
-        0, ge=0, lt=2**63, description="Every order, draw and trial seed derives from this number."
+    name: Name = Field(
+        description="Name of the experiment, used for its directory and in the report.",
+        examples=["tcp-over-12mbit"],
+    )
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(
+        0, description="Every order, draw and trial seed derives from this number.", examples=[7]
     )
     description: str = Field(
-        "", description="What the experiment is for, in a sentence; stands in the report."
+        "",
+        description="What the experiment is for, in a sentence; stands in the report.",
+        examples=["Does the level of compression pay?"],
     )
 
 
 class Range(Section):
-    """A range that a value is drawn from, uniformly."""
+    """A range that a value is drawn from, uniformly on its scale."""
 
-    low: float | int
-    high: float | int
-    scale: Literal["linear", "log"] = "linear"
+    low: Whole | float = Field(
+        description="Smallest value; the draws are whole numbers where both ends are.", examples=[1000]
+    )
+    high: Whole | float = Field(description="Largest value.", examples=[1000000])
+    scale: Literal["linear", "log"] = Field(
+        "linear", description="Whether values or their logarithms are uniform.", examples=["log"]
+    )
 
 
 class Draw(Section):
     """A factor drawn at random for each round."""
 
-    draw: str | list[Level] | Range = Field(
-        description="A file with one value on each line, a list, or a range { low, high }."
+    draw: Annotated[
+        Annotated[Text, Tag("<value>")]
+        | Annotated[Annotated[list[Level], Field(min_length=1)], Tag("<list>")]
+        | Annotated[Range, Tag("<table>")],
+        _BY_SHAPE,
+    ] = Field(
+        description="What to draw from: a file with one value on each line, a list, or a range { low, high }.",
+        examples=["prefixes.txt", [1, 2, 3], {"low": 1000, "high": 1000000, "scale": "log"}],
     )
 
 
 class ConvergenceSection(Section):
     """When the metric counts as steady within a trial."""
 
-    expected: bool = Field(True, description="Whether a trial is expected to converge.")
-    confidence: Percent = Field(95.0, description="Confidence of the convergence test, percent.")
-    tolerance: Percent = Field(5.0, description="Tolerance of the convergence test, percent.")
+    expected: bool = Field(True, description="Whether a trial is expected to converge.", examples=[False])
+    confidence: Percent = Field(
+        95.0, description="Confidence of the convergence test, percent.", examples=[90]
+    )
+    tolerance: Percent = Field(5.0, description="Tolerance of the convergence test, percent.", examples=[10])
 
 
 class KpiSection(Section):
     """A bound, at a confidence, on a percentile of the metric over a series."""
 
-    percentile: Percent = 50.0
-    confidence: Percent = 95.0
+    percentile: Percent = Field(50.0, description="The percentile that is bounded.", examples=[95])
+    confidence: Percent = Field(95.0, description="Confidence of the bound, percent.", examples=[75])
     bound: Literal["lower", "upper"] | None = Field(
         None,
-        description="Default: the percentile's own side; at 50, lower where higher is better, else upper.",
+        description="Default: the percentile's own side, upper above 50 and lower below; "
+        "at 50, lower where higher is better, else upper.",
+        examples=["lower"],
     )
 
 
 class VariabilitySection(Section):
     """The percentile range of KPIs over all series, at a confidence."""
 
-    percentile: Percent = 50.0
-    confidence: Percent = 75.0
+    percentile: Percent = Field(
+        50.0, description="The percentile of the KPIs; 25 and 75 mean the same.", examples=[75]
+    )
+    confidence: Percent = Field(75.0, description="Confidence of the range, percent.", examples=[90])
 
 
 class MetricSection(Section):
     """One number for one trial: where it comes from, how it is reduced, and what is claimed about it."""
 
     resource: Literal["wall", "user", "system", "max_rss"] | None = Field(
-        None, description="What the operating system counted: seconds, or bytes for max_rss."
+        None,
+        description="What the operating system counted: seconds, or bytes for max_rss.",
+        examples=["wall"],
     )
-    stdout: str | None = Field(
-        None, description="Regular expression with one group, searched in standard output."
+    stdout: Text | None = Field(
+        None,
+        description="Regular expression with one group, searched in standard output.",
+        examples=["([0-9.]+) Mbit/s"],
     )
-    file: str | None = Field(None, description="File that the trial writes, read with json, csv or pattern.")
-    json_: str | None = Field(
+    file: Text | None = Field(
+        None,
+        description="File that the trial writes, read with json, csv or pattern.",
+        examples=["{directory}/out.csv"],
+    )
+    json_: Annotated[str, Field(pattern=POINTER_PATTERN)] | None = Field(
         None,
         alias="json",
         description='JSON pointer ("" or "/a/b"), into the file or standard output; JSON lines give samples.',
+        examples=["/end/sum/bits_per_second"],
     )
-    csv: str | None = Field(
-        None, description="Column of a CSV file (or of standard output) whose rows are the samples."
+    csv: Text | None = Field(
+        None,
+        description="Column of a CSV file (or of standard output) whose rows are the samples.",
+        examples=["delay"],
     )
-    pattern: str | None = Field(None, description="Regular expression with one group, searched in the file.")
-    time: str | None = Field(
-        None, description="Column (csv) or key (JSON lines) with the time of each sample, seconds."
+    pattern: Text | None = Field(
+        None,
+        description="Regular expression with one group, searched in the file.",
+        examples=["took ([0-9.]+) s"],
     )
-    value: str | None = Field(
-        None, description="Kind python: the entry of the returned mapping; default the metric's name."
+    time: Text | None = Field(
+        None,
+        description="Column (csv) or key (JSON lines) with the time of each sample, seconds.",
+        examples=["time"],
     )
-    measure: (
-        Literal["mean", "median", "min", "max"]
-        | Percent
-        | Annotated[str, Field(pattern=r"^[pP]\d{1,2}(\.\d+)?$")]
-    ) = Field(
+    value: Text | None = Field(
+        None,
+        description="Kind python: the entry of the returned mapping; default the metric's name.",
+        examples=["seconds"],
+    )
+    measure: Measure = Field(
         "mean",
         description='What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
+        examples=["p95"],
     )
-    unit: str = ""
-    better: Literal["higher", "lower"] | None = Field(None, description="Which direction is better.")
-    convergence: ConvergenceSection | bool | None = None
-    kpi: KpiSection | list[KpiSection] | None = None
-    variability: VariabilitySection | None = None
-    limits: Annotated[list[float | int], Field(min_length=2, max_length=2)] | None = Field(
-        None, description="Expected extreme values [low, high], used for scaling."
+    unit: str = Field(
+        "", description="Unit, for people; for a resource s or B unless given.", examples=["Mbit/s"]
+    )
+    better: Literal["higher", "lower"] | None = Field(
+        None, description="Which direction is better; for a resource lower unless given.", examples=["higher"]
+    )
+    convergence: (
+        Annotated[
+            Annotated[bool, Tag("<value>")] | Annotated[ConvergenceSection, Tag("<table>")],
+            _BY_SHAPE,
+        ]
+        | None
+    ) = Field(
+        None,
+        description="Whether samples must have become steady within a trial, and how that is judged; "
+        "true takes the defaults.",
+        examples=[True, {"confidence": 95, "tolerance": 5}],
+    )
+    kpi: (
+        Annotated[
+            Annotated[KpiSection, Tag("<table>")]
+            | Annotated[Annotated[list[KpiSection], Field(min_length=1)], Tag("<list>")],
+            _BY_SHAPE,
+        ]
+        | None
+    ) = Field(
+        None,
+        description="The bound that is claimed for a series; a list for several.",
+        examples=[{"percentile": 95, "confidence": 95}],
+    )
+    variability: VariabilitySection | None = Field(
+        None,
+        description="How far the KPIs move from series to series; needs a kpi.",
+        examples=[{"percentile": 50, "confidence": 75}],
+    )
+    limits: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
+        None, description="Expected extreme values [low, high], used for scaling.", examples=[[0, 12]]
     )
 
 
 class TrialSection(Section):
     """One execution of one treatment. Any text may use {factor}."""
 
-    kind: Literal["command", "python"] = "command"
-    command: str | list[str] | None = Field(
-        None, description="Command line, split as a shell would; then placeholders are filled."
+    kind: Literal["command", "python"] = Field(
+        "command", description="What a trial is: a program, or a Python callable.", examples=["python"]
     )
-    call: str | None = Field(
-        None, description="Kind python: module:function, called with the factors as keywords."
+    command: Words | None = Field(
+        None,
+        description="Command line, split as a shell would (no shell runs it); then placeholders are filled.",
+        examples=["gzip -{level} --keep input"],
     )
-    environment: dict[str, str] = Field(default_factory=dict)
-    directory: str = Field(".", description="Working directory, relative to the experiment file.")
-    prepare: str | list[str] | None = Field(
-        None, description="Command run before each trial, outside of what is measured."
+    call: Annotated[str, Field(pattern=CALL_PATTERN)] | None = Field(
+        None,
+        description="Kind python: module:function, called with the factors as keywords.",
+        examples=["trials:run"],
     )
-    conclude: str | list[str] | None = Field(
-        None, description="Command run after each trial, outside of what is measured."
+    environment: dict[str, str] = Field(
+        default_factory=dict,
+        description="Variables added to the environment.",
+        examples=[{"OMP_NUM_THREADS": "{threads}"}],
     )
-    timeout: Duration | None = Field(None, description="A trial that takes longer is ended and failed.")
-    exit_codes: list[int] = Field(
-        default_factory=lambda: [0], min_length=1, description="Exit codes that mean success."
+    directory: Text = Field(
+        ".", description="Working directory, relative to the experiment file.", examples=["build"]
     )
-    output_limit: int = Field(
-        64 * 1024 * 1024, ge=1, description="Bytes of standard output kept; a trial that prints more fails."
+    prepare: Words | None = Field(
+        None,
+        description="Command run before each trial, outside of what is measured.",
+        examples=["make {target}"],
+    )
+    conclude: Words | None = Field(
+        None,
+        description="Command run after each trial, outside of what is measured.",
+        examples=["rm -f output"],
+    )
+    timeout: PositiveDuration | None = Field(
+        None, description="A trial that takes longer is ended and failed.", examples=["30s"]
+    )
+    exit_codes: Annotated[list[Annotated[int, Field(ge=0, le=255)]], Field(min_length=1)] = Field(
+        default_factory=lambda: [0], description="Exit codes that mean success.", examples=[[0, 1]]
+    )
+    output_limit: Annotated[int, Field(ge=1, lt=2**40)] = Field(
+        64 * 1024 * 1024,
+        description="Bytes of standard output kept; a trial that prints more fails.",
+        examples=[1048576],
     )
     leftovers: Literal["fail", "end"] = Field(
         "fail",
         description="What to do about processes that the program leaves running: fail the trial, or only end them.",
+        examples=["end"],
     )
-    runtime: Duration | None = Field(
-        None, description="How long a trial takes, as far as you know; used for planning."
+    runtime: PositiveDuration | None = Field(
+        None, description="How long a trial takes, as far as you know; used for planning.", examples=["10s"]
     )
-    warmup: Duration = Field(0.0, description="Start of each trial that is cut from samples that have times.")
+    warmup: Duration = Field(
+        0.0, description="Start of each trial that is cut from samples that have times.", examples=["2s"]
+    )
 
 
 class DesignSection(Section):
     """How many trials, in what order, and when."""
 
-    order: Literal["random", "fixed"] = "random"
-    series: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
-    rounds: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
-    span: Duration | None = Field(
-        None, description="Time over which the rounds of a series are spread at random."
+    order: Literal["random", "fixed"] = Field(
+        "random", description="Order of the treatments in each round.", examples=["fixed"]
     )
-    robustness: int = Field(0, ge=0, description="Extreme values that an interval must be able to leave out.")
-    warmup_trials: int = Field(
-        0, ge=0, description="Trials of each treatment run and not counted, before each series."
+    series: Literal["auto"] | Count = Field(
+        "auto", description="Number of series; auto: as many as the variability scores need.", examples=[5]
+    )
+    rounds: Literal["auto"] | Count = Field(
+        "auto", description="Rounds in each series; auto: as many as the KPIs need.", examples=[30]
+    )
+    span: PositiveDuration | None = Field(
+        None,
+        description="Time over which the rounds of a series are spread at random; without it they run back to back.",
+        examples=["24h"],
+    )
+    robustness: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        0, description="Extreme values that an interval must be able to leave out.", examples=[1]
+    )
+    warmup_trials: Annotated[int, Field(ge=0, le=10_000)] = Field(
+        0,
+        description="Trials of each treatment run and not counted, before each series.",
+        examples=[1],
     )
 
 
 class ResetSection(Section):
     """What puts the machine back into a known state."""
 
-    command: str | list[str]
-    every: Literal["round", "trial"] = "round"
-    timeout: Duration = 600.0
-    settle: Duration = 0.0
+    command: Words = Field(description="Command line, split as a shell would.", examples=["sync"])
+    every: Literal["round", "trial"] = Field(
+        "round", description="Before what the command runs.", examples=["trial"]
+    )
+    timeout: PositiveDuration = Field(
+        600.0, description="A reset that takes longer has failed, and the run ends.", examples=["60s"]
+    )
+    settle: Duration = Field(0.0, description="Time to wait after the command.", examples=["5s"])
+
+
+FactorSection = Annotated[
+    Annotated[Annotated[list[Level], Field(min_length=1)], Tag("<list>")] | Annotated[Draw, Tag("<table>")],
+    _BY_SHAPE,
+]
 
 
 class Document(Section):
     """A whole experiment file."""
 
     experiment: ExperimentSection
-    factors: dict[Name, Annotated[list[Level], Field(min_length=1)] | Draw] = Field(default_factory=dict)
+    factors: dict[Name, FactorSection] = Field(
+        default_factory=dict,
+        description="What is varied on purpose: factor = [levels], or a draw.",
+        json_schema_extra={"additionalProperties": False},
+    )
     trial: TrialSection
-    metrics: Annotated[dict[Name, MetricSection], Field(min_length=1)]
+    metrics: Annotated[
+        dict[Name, MetricSection], Field(min_length=1, json_schema_extra={"additionalProperties": False})
+    ]
     design: DesignSection = Field(default_factory=lambda: DesignSection.model_validate({}))
     reset: ResetSection | None = None

@@ -17,6 +17,15 @@ SECONDS = {
     "d": 86400.0,
     "w": 604800.0,
 }
+_LONG = {
+    "hour": "h",
+    "minute": "min",
+    "second": "s",
+    "sec": "s",
+    "day": "d",
+    "week": "w",
+    "millisecond": "ms",
+}
 _PART = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]+)")
 
 
@@ -30,25 +39,25 @@ def seconds(text: str | float) -> float:
     """
     value = float(text) if isinstance(text, int | float) else _sum_of_parts(text)
     if not math.isfinite(value) or value < 0:
-        raise ValueError(f"{text!r} is not a duration: it must be finite and not negative")
+        raise ValueError("a duration must be finite and not negative")
     return value
 
 
 def _sum_of_parts(text: str) -> float:
     parts = _PART.findall(text)
     if not parts or _PART.sub("", text).strip():
-        raise ValueError(
-            f'{text!r} is not a duration; write a number and a unit, as in "10s", "500ms", "1h 30min"'
-        )
+        raise ValueError('not a duration; write a number and a unit, as in "10s", "500ms", "1h 30min"')
     unknown = [unit for _, unit in parts if unit not in SECONDS]
     if unknown:
-        raise ValueError(f"{unknown[0]!r} is not a unit of time; allowed: {', '.join(SECONDS)}")
+        meant = _LONG.get(unknown[0].removesuffix("s"))
+        hint = f' did you mean "{meant}"?' if meant else ""
+        raise ValueError(f'"{unknown[0]}" is not a unit of time;{hint} allowed: {", ".join(SECONDS)}')
     return sum(float(number) * SECONDS[unit] for number, unit in parts)
 
 
 def duration_text(value: float) -> str:
     """Write a duration for people: the two largest units that matter, as in "1h 30min" or "350ms"."""
-    if value < 1.0:
+    if 0 < value < 1.0:
         return f"{value * 1e3:.3g}ms"
     if value < 60.0:
         return f"{value:.3g}s"

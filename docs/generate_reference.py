@@ -1,0 +1,95 @@
+"""Writes what follows from the model: the tables of the reference, and the JSON Schemas.
+
+python docs/generate_reference.py           # write
+python docs/generate_reference.py --check   # exit 1 where something is out of date
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import get_args
+
+from pydantic.fields import FieldInfo
+
+from trialwise.cli.schema import Format, json_schema
+from trialwise.experiment import document
+from trialwise.experiment.checking import document_schema
+from trialwise.experiment.words import allowed
+from trialwise.experiment.writing import toml_value
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs/reference/experiment-file.md"
+SECTIONS = {
+    "experiment": document.ExperimentSection,
+    "factor": document.Draw,
+    "range": document.Range,
+    "trial": document.TrialSection,
+    "metric": document.MetricSection,
+    "convergence": document.ConvergenceSection,
+    "kpi": document.KpiSection,
+    "variability": document.VariabilitySection,
+    "design": document.DesignSection,
+    "reset": document.ResetSection,
+}
+_TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def page(text: str) -> str:
+    """The text of the reference with its tables written anew."""
+    return _TABLE.sub(
+        lambda found: found.group(1) + "\n".join(table(found.group(2))) + "\n" + found.group(3), text
+    )
+
+
+def table(section: str) -> Iterator[str]:
+    """The keys of one section as a Markdown table."""
+    schema = document_schema()["$defs"][SECTIONS[section].__name__]
+    yield "| key | allowed | default | example | meaning |"
+    yield "|---|---|---|---|---|"
+    for name, field in SECTIONS[section].model_fields.items():
+        key = field.alias or name
+        yield row(key, field, allowed(schema["properties"][key], document_schema()["$defs"]))
+
+
+def row(key: str, field: FieldInfo, words: str) -> str:
+    """One key as a row."""
+    examples = "<br>".join(f"`{key} = {toml_value(example)}`" for example in field.examples or ())
+    cells = (f"`{key}`", words, default(field), examples, field.description or "")
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def default(field: FieldInfo) -> str:
+    """What a key is where it is not given."""
+    if field.is_required():
+        return "required"
+    value = field.get_default(call_default_factory=True)
+    return "none" if value is None or value == {} else f"`{toml_value(value)}`"
+
+
+def files() -> Iterator[tuple[Path, str]]:
+    """Everything that is generated."""
+    yield PAGE, page(PAGE.read_text())
+    for name in get_args(Format):
+        yield (
+            ROOT / f"schemas/{name}.json",
+            json.dumps(json_schema(name), indent=2, ensure_ascii=False) + "\n",
+        )
+
+
+def main() -> int:
+    """Write what has changed, or say what is out of date."""
+    stale = [(path, text) for path, text in files() if not path.exists() or path.read_text() != text]
+    for path, text in stale:
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+        if "--check" not in sys.argv[1:]:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+    return 1 if stale and "--check" in sys.argv[1:] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

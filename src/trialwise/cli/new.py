@@ -1,0 +1,100 @@
+"""`trialwise new`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trialwise.cli.text import say
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Level
+from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.template import template, usable_name
+
+DEFAULT = Path("experiment.toml")
+_Repeated = Parameter(negative="", consume_multiple=False)
+
+
+def new(
+    file: Path = DEFAULT,
+    /,
+    *,
+    command: str | None = None,
+    factor: Annotated[list[str] | None, _Repeated] = None,
+    metric: Annotated[list[str] | None, _Repeated] = None,
+) -> int:
+    r"""Write an experiment file to start from.
+
+    Without options it holds a small experiment that runs as it is: Python's zlib at three levels.
+
+    For example:
+
+    ```text
+    trialwise new
+    trialwise new sleep.toml --command 'sleep {time}' --factor time=0.1,0.2
+    trialwise new ping.toml --command 'ping -c {count} localhost' \
+        --factor count=1,5 --metric 'rtt== [0-9.]+/([0-9.]+)/'
+    ```
+
+    Parameters
+    ----------
+    file
+        The file to write; one that exists is left as it is.
+    command
+        Command line of a trial, with {factor} where a level goes.
+    factor
+        A factor and its levels, NAME=LEVEL,LEVEL,…; may be repeated.
+    metric
+        A metric and the regular expression with one group that finds it in the output, NAME=REGEX; may be repeated.
+    """
+    if command is None and (factor or metric):
+        raise PlanError("--factor and --metric go with --command", hint="--command 'CMD {factor}'")
+    name = usable_name(file.resolve().parent.name if file.name == DEFAULT.name else file.stem)
+    levels = {key: _levels(text) for key, text in _pairs("--factor", factor).items()}
+    text = template(name, command=command, factors=levels, metrics=_pairs("--metric", metric))
+    parse_experiment(text, file)
+    _write(file, text)
+    say([f"wrote {file}", f"next: trialwise plan {file}  ·  trialwise run {file}"])
+    return 0
+
+
+def _pairs(option: str, texts: Sequence[str] | None) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for text in texts or ():
+        name, sign, value = text.partition("=")
+        if not sign or not name or name in found:
+            problem = "stands twice" if name in found else "is not NAME=VALUE"
+            raise PlanError(f"{option} {text}: {problem}")
+        found[name] = value
+    return found
+
+
+def _levels(text: str) -> list[Level]:
+    return [_level(part.strip()) for part in text.split(",")]
+
+
+def _level(text: str) -> Level:
+    """A level as TOML would read it without quotes, else the text itself."""
+    if text in {"true", "false"}:
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return (
+                kind(text) if text.isascii() and text[-1:].isalnum() and text[:1] in "0123456789-" else text
+            )
+        except ValueError:
+            continue
+    return text
+
+
+def _write(file: Path, text: str) -> None:
+    try:
+        with file.open("x", encoding="utf-8") as target:
+            target.write(text)
+    except FileExistsError as error:
+        raise PlanError(f"{file}: exists, and is left as it is", hint="name another file") from error
+    except OSError as error:
+        raise PlanError(f"{file}: cannot be written: {error.strerror}") from error

@@ -1,0 +1,302 @@
+"""`trialwise plan`."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from trialwise.cli.output import print_json
+from trialwise.cli.text import columns, say
+from trialwise.design.budget import Budget, Fit
+from trialwise.design.pilot import measured_times
+from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summarise
+from trialwise.design.timing import TrialTimes, stated_times
+from trialwise.errors import PlanError, TrialError
+from trialwise.experiment.model import DrawnFactor, Experiment, Factor, Trial
+from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.quantity import duration_text, seconds
+from trialwise.experiment.reading import read_experiment
+
+ROUNDS_SHOWN = 2
+TREATMENTS_SHOWN = 12
+
+
+def plan(
+    experiment: Path,
+    /,
+    *,
+    order: bool = False,
+    budget: str | None = None,
+    pilot: bool = False,
+    json: bool = False,
+) -> int:
+    """Show what an experiment needs, its order, its schedule and the time it takes.
+
+    For each metric the smallest number of rounds and series that its objectives need, what decides, what is doubtful,
+    the treatments, their order, and the time that all of it takes.
+
+    For example:
+
+    ```text
+    trialwise plan experiment.toml
+    trialwise plan experiment.toml --order        # every trial
+    trialwise plan experiment.toml --pilot        # time each treatment once
+    trialwise plan experiment.toml --budget 2h    # what fits into two hours
+    trialwise plan x.results --budget 2h          # at the pace of its trials
+    ```
+
+    Exit codes: 0 the plan was shown, whether it fits into the budget or not; 2 the experiment file is wrong; 4 a trial
+    of the pilot failed.
+
+    Parameters
+    ----------
+    experiment
+        The experiment file, or the directory of an experiment that has begun.
+    order
+        Show every trial in its order, not only the first two rounds.
+    budget
+        Time into which the experiment should fit, such as 90min, 2h or "1d 12h".
+    pilot
+        Run each treatment once, in a temporary directory, to see how long it takes.
+    json
+        Print the plan as JSON (format trialwise.plan/1, see `trialwise schema plan`), every trial included.
+    """
+    limit = None if budget is None else _budget(budget)
+    loaded, times = _begun(experiment) if experiment.is_dir() else _stated(experiment)
+    if pilot:
+        times = _pilot(loaded)
+    shown = None if json or order else ROUNDS_SHOWN
+    summary = summarise(loaded, times=times, budget=limit, rounds_shown=shown)
+    if json:
+        print_json(plan_json(summary))
+    else:
+        say(_text(summary, loaded, whole_order=order))
+    return 0
+
+
+def _budget(text: str) -> float:
+    try:
+        found = seconds(text)
+    except ValueError as error:
+        raise PlanError(f"--budget {text}: {error}") from error
+    if found <= 0:
+        raise PlanError(f"--budget {text}: must be above 0")
+    return found
+
+
+# Times
+
+
+def _stated(file: Path) -> tuple[Experiment, TrialTimes | None]:
+    experiment = read_experiment(file)
+    return experiment, stated_times(experiment)
+
+
+def _begun(directory: Path) -> tuple[Experiment, TrialTimes | None]:
+    from trialwise import study
+
+    experiment, _, ledger = study.open_directory(directory)
+    measured = measured_times(experiment, ledger.trials())
+    ledger.close()
+    return experiment, measured or stated_times(experiment)
+
+
+def _pilot(experiment: Experiment) -> TrialTimes:
+    """Run one round of the experiment in a temporary directory."""
+    from trialwise import study
+    from trialwise.experiment.writing import write_experiment
+
+    with tempfile.TemporaryDirectory(prefix="trialwise-pilot-") as folder:
+        file = Path(folder, "experiment.toml")
+        file.write_text(write_experiment(_one_round(experiment)))
+        result = study.run(file, Path(folder, "results"))
+        if result.ending.word == "interrupted":
+            raise KeyboardInterrupt
+        _, _, ledger = study.open_directory(result.directory)
+        rows = ledger.trials()
+        ledger.close()
+    failed = [f"{row.treatment}: {row.reason}" for row in rows if row.status != "finished"]
+    if failed:
+        raise TrialError("the pilot failed\n" + "\n".join(failed), hint="mend the trial and try again")
+    times = measured_times(experiment, rows)
+    if times is None:
+        raise TrialError(f"the pilot ended without a trial: {result.ending.text}")
+    return times
+
+
+def _one_round(experiment: Experiment) -> Experiment:
+    """One round, at once, of the same experiment in another folder."""
+    return dataclasses.replace(
+        experiment,
+        factors=tuple(_anywhere(factor) for factor in experiment.factors),
+        trial=_in_folder(experiment.trial, experiment.folder),
+        design=dataclasses.replace(experiment.design, rounds=1, series=1, span=None, warmup_trials=0),
+    )
+
+
+def _anywhere(factor: Factor) -> Factor:
+    """The factor without the file that it is drawn from."""
+    drawn = isinstance(factor, DrawnFactor) and factor.values
+    return dataclasses.replace(factor, origin="list") if drawn else factor
+
+
+def _in_folder(trial: Trial, folder: Path) -> Trial:
+    return dataclasses.replace(trial, directory=str(folder / trial.directory))
+
+
+# What is shown
+
+
+def _text(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) -> Iterator[str]:
+    number = len(summary.treatments)
+    yield (
+        f"{summary.name}: {_amount(summary.series, 'series')} × {_count(summary.rounds, 'round')} × "
+        f"{_count(number, 'treatment')} = {_count(summary.series * summary.rounds * number, 'trial')}"
+    )
+    if summary.warmup_rounds:
+        yield f"and {_count(summary.warmup_rounds, 'warm-up round')} before each series, not counted"
+    yield from _objectives(summary)
+    yield from _section("Warnings", (f"  ! {warning}" for warning in summary.warnings))
+    yield from _section("Treatments", _treatments(summary, experiment))
+    yield from _section(f"Order (seed {summary.seed})", _order(summary, whole=whole_order))
+    yield from _section("Time", _time(summary))
+    if summary.budget:
+        yield from _section(
+            f"Budget of {duration_text(summary.budget.seconds)}", _budget_text(summary.budget)
+        )
+
+
+def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
+    content = list(lines)
+    if content:
+        yield from ("", title, *content)
+
+
+def _objectives(summary: PlanSummary) -> Iterator[str]:
+    rows = [
+        [
+            each.metric,
+            each.text,
+            _amount(each.needs, each.unit),
+            "decides" if each.decides else "",
+            "" if each.served else "not enough",
+        ]
+        for each in summary.objectives
+    ]
+    yield from _section("What the objectives need", columns(rows))
+
+
+def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
+    rows = [
+        [each.name, "" if each.seconds is None else duration_text(each.seconds)]
+        for each in summary.treatments[:TREATMENTS_SHOWN]
+    ]
+    yield from columns(rows)
+    if (further := len(summary.treatments) - len(rows)) > 0:
+        yield f"  and {further} more (--json has them all)"
+    for factor in experiment.drawn_factors:
+        origin = f"{len(factor.values)} values of {factor.origin}" if factor.values else factor.origin
+        yield f"  {factor.name}: drawn for each round from {origin}"
+
+
+def _order(summary: PlanSummary, *, whole: bool) -> Iterator[str]:
+    if summary.trials is None:
+        yield f"  {summary.trial_count} trials are too many to lay out"
+        return
+    most = len(summary.trials) if whole else ROUNDS_SHOWN * TREATMENTS_SHOWN
+    shown = summary.trials[:most]
+    names = [
+        *("trial", "series", "round"),
+        *(["start"] if summary.span else []),
+        *(["seed"] if whole else []),
+        "treatment",
+    ]
+    rows = [_cells(trial, summary) for trial in shown]
+    yield from columns([names, *([row[name] for name in names] for row in rows)])
+    if (further := summary.trial_count - len(rows)) > 0:
+        yield f"  and {further} more (--order shows them all)"
+
+
+def _cells(trial: TrialSummary, summary: PlanSummary) -> dict[str, str]:
+    fixed = {name for treatment in summary.treatments for name in treatment.factors}
+    drawn = [f"{name}={level_text(value)}" for name, value in trial.factors.items() if name not in fixed]
+    return {
+        "trial": str(trial.number),
+        "series": str(trial.series),
+        "round": f"warm-up {trial.round}" if trial.warmup else str(trial.round),
+        "start": "then" if trial.start is None else duration_text(trial.start),
+        "seed": str(trial.seed),
+        "treatment": f"{trial.treatment} ({', '.join(drawn)})" if drawn else trial.treatment,
+    }
+
+
+def _time(summary: PlanSummary) -> Iterator[str]:
+    time = summary.time
+    if time is None:
+        yield '  not known; write runtime = "10s" into [trial], or run a pilot with --pilot'
+        return
+    origin = "as [trial] runtime states" if time.origin == "runtime" else "as trials took that were run"
+    yield f"  a round takes {duration_text(time.round_seconds)}, {origin}"
+    yield f"  a series takes {duration_text(time.series_seconds)}" + (
+        "" if summary.span is None else f" (span {duration_text(summary.span)})"
+    )
+    yield f"  the experiment takes {duration_text(time.total_seconds)}"
+
+
+# Budget
+
+
+def _budget_text(budget: Budget) -> Iterator[str]:
+    if budget.fits:
+        yield f"  fits: {duration_text(budget.needed_seconds)} are needed"
+        yield f"  {_count(budget.rounds, 'round')} in each of {_amount(budget.series, 'series')} would fit"
+        return
+    yield f"  does not fit: {duration_text(budget.needed_seconds)} are needed"
+    span = "" if budget.span is None else f", each in a span of {duration_text(budget.span)}"
+    yield (
+        f"  {_amount(budget.series, 'series')} of {_count(budget.rounds, 'round')} fit{span}"
+        if budget.rounds
+        else f"  not one round fits into each of {_amount(budget.series, 'series')}"
+    )
+    rows = [[fit.metric, _need(fit), _verdict(fit)] for fit in (*budget.kpis, *budget.scores)]
+    yield from columns(rows)
+    if budget.changes:
+        yield "  To stay within it, one of:"
+    changes = [
+        [
+            f"{_amount(change.series, 'series')} × {_count(change.rounds, 'round')}",
+            duration_text(change.seconds),
+            change.what,
+        ]
+        for change in budget.changes
+    ]
+    yield from columns(changes, indent=4)
+
+
+def _need(fit: Fit) -> str:
+    return f"{fit.text}: {_amount(fit.amount, fit.unit)}"
+
+
+def _verdict(fit: Fit) -> str:
+    if fit.fits:
+        return "fits"
+    nearest = [
+        *([f"{fit.largest_confidence:g} % confidence"] if fit.largest_confidence is not None else []),
+        *(
+            [f"p{fit.most_extreme_percentile:g} at {fit.objective.confidence:g} %"]
+            if fit.most_extreme_percentile is not None
+            else []
+        ),
+    ]
+    return f"does not fit; at most {' or '.join(nearest)}" if nearest else "does not fit"
+
+
+def _amount(number: int, unit: Literal["rounds", "series"]) -> str:
+    return _count(number, "round") if unit == "rounds" else _count(number, "series", "series")
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,49 @@
+"""`trialwise schema`."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from trialwise.cli.output import print_json
+
+Format = Literal["experiment", "plan"]
+FORMATS: dict[Format, str] = {
+    "experiment": "trialwise.experiment.document:Document",
+    "plan": "trialwise.design.summary:PlanSummary",
+}
+"""Each public format, and the class that it is generated from."""
+
+
+def schema(format: Format = "experiment", /) -> int:  # noqa: A002 the word for it
+    """Print the JSON Schema of a public format.
+
+    `experiment` is the experiment file, for editors; the others are what commands print with --json.
+
+    For example:
+
+    ```text
+    trialwise schema > experiment.schema.json
+    trialwise schema plan
+    ```
+
+    Parameters
+    ----------
+    format
+        Which format.
+    """
+    print_json(json_schema(format))
+    return 0
+
+
+def json_schema(name: Format) -> dict[str, Any]:
+    """The JSON Schema of a format."""
+    module, _, attribute = FORMATS[name].partition(":")
+    described = getattr(importlib.import_module(module), attribute)
+    mode = "validation" if name == "experiment" else "serialization"
+    found = TypeAdapter(described).json_schema(by_alias=True, mode=mode)
+    return (
+        {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found | {"title": f"trialwise {name}"}
+    )

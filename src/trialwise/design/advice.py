@@ -1,0 +1,97 @@
+"""What is doubtful about a plan, in sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.design.sizing import Sizing
+from trialwise.design.timing import TrialTimes, work_seconds
+from trialwise.experiment.model import Experiment, Metric, ReturnSource, TextSource
+from trialwise.experiment.quantity import duration_text
+
+LEAST_CONFIDENCE = 75.0
+"""TriScale, section 6: "never go below 75 %": one estimate out of four would be wrong."""
+
+MOST_OF_THE_SPAN = 0.9
+
+
+def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> tuple[str, ...]:
+    """What the plan will not deliver, or only on weak grounds; `times` as far as they are known."""
+    return (
+        *_out_of_reach(sizing),
+        *_without_objectives(experiment),
+        *_confidences(experiment),
+        *_steadiness(experiment),
+        *_spacing(experiment, sizing, times),
+    )
+
+
+def _out_of_reach(sizing: Sizing) -> Iterator[str]:
+    for need in sizing.rounds_needed:
+        if need.amount > sizing.rounds:
+            yield f"{need.metric}: {need.text} needs {need.amount} rounds; there are {sizing.rounds}: it will not be had"
+    for need in sizing.series_needed:
+        if need.amount > sizing.series:
+            yield f"{need.metric}: {need.text} needs {need.amount} series; there are {sizing.series}: it will not be had"
+
+
+def _without_objectives(experiment: Experiment) -> Iterator[str]:
+    if experiment.design.rounds is None and not any(metric.kpis for metric in experiment.metrics):
+        yield "no metric has a kpi and the design gives no rounds: one round runs, from which nothing can be claimed"
+
+
+def _confidences(experiment: Experiment) -> Iterator[str]:
+    for metric in experiment.metrics:
+        objectives = [*metric.kpis, *([metric.variability] if metric.variability else [])]
+        for low in sorted({each.confidence for each in objectives if each.confidence < LEAST_CONFIDENCE}):
+            yield (
+                f"{metric.name}: a confidence of {low:g} % is wrong more often than one time in four; "
+                f"{LEAST_CONFIDENCE:g} % is the least that TriScale advises (section 6)"
+            )
+
+
+def _steadiness(experiment: Experiment) -> Iterator[str]:
+    for metric in experiment.metrics:
+        if metric.convergence and not _gives_samples(metric):
+            yield (
+                f"{metric.name}: convergence cannot be tested, because a trial gives one number; "
+                "read many samples from each trial with csv or JSON lines"
+            )
+    if experiment.warmup and not any(_has_times(metric) for metric in experiment.metrics):
+        yield "trial.warmup cuts nothing: no metric has samples with a time; add time to a metric with csv or json"
+
+
+def _gives_samples(metric: Metric) -> bool:
+    """Whether a trial may report more than one number."""
+    source = metric.source
+    return isinstance(source, ReturnSource) or (isinstance(source, TextSource) and source.pattern is None)
+
+
+def _has_times(metric: Metric) -> bool:
+    return isinstance(metric.source, TextSource) and metric.source.time is not None
+
+
+def _spacing(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> Iterator[str]:
+    span = experiment.design.span
+    if span is None:
+        if sizing.series > 1:
+            yield (
+                "without a span the series run one right after the other, so they are hardly independent; "
+                'give design.span, as in span = "24h"'
+            )
+        return
+    if times is None:
+        yield "how long a trial takes is unknown, so rounds may overlap and start late; give trial.runtime or use --pilot"
+    elif (taken := work_seconds(experiment, sizing.rounds, times)) > span:
+        yield (
+            f"the rounds of a series take {duration_text(taken)}, longer than the span of {duration_text(span)}: "
+            "they will run back to back, and late"
+        )
+    elif taken > MOST_OF_THE_SPAN * span:
+        yield (
+            f"the rounds of a series take {duration_text(taken)} of the span of {duration_text(span)}, "
+            "so their start times are hardly random; give a longer span"
+        )
+    elif experiment.runtime is None:
+        longest = max(times.seconds.values())
+        yield f'for start times without overlap, write runtime = "{duration_text(longest)}" into [trial]'

@@ -1,0 +1,211 @@
+"""The plan as a document: what `trialwise plan --json` prints (format trialwise.plan/1)."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.design.advice import advice
+from trialwise.design.budget import Budget, plan_budget
+from trialwise.design.plan import (
+    MOST_TRIALS,
+    PlannedTrial,
+    count_trials,
+    first_rounds,
+    plan_digest,
+)
+from trialwise.design.sizing import Need, Sizing, size
+from trialwise.design.timing import TrialTimes, series_seconds, total_seconds
+from trialwise.design.treatments import treatments
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Bound, Experiment, Kpi, Level
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectiveSummary:
+    """What one objective needs; `decides` where no other needs more, `served` where the plan has that many."""
+
+    metric: str
+    objective: Literal["kpi", "variability"]
+    percentile: float
+    confidence: float
+    bound: Bound | None
+    needs: int
+    unit: Literal["rounds", "series"]
+    decides: bool
+    served: bool
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class TreatmentSummary:
+    """A treatment, and how many seconds a trial of it takes as far as that is known."""
+
+    name: str
+    factors: Mapping[str, Level]
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSummary:
+    """One planned trial; `start` in seconds after the start of the experiment, null for right after the trial before."""
+
+    number: int
+    series: int
+    round: int
+    position: int
+    warmup: bool
+    treatment: str
+    factors: Mapping[str, Level]
+    seed: int
+    start: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSummary:
+    """How long the experiment takes, in seconds, and where that is known from."""
+
+    origin: Literal["runtime", "pilot"]
+    round_seconds: float
+    series_seconds: float
+    total_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """A plan: its sizes and what asks for them, treatments, time, budget, and trials in their order.
+
+    `trials` is null where there are too many to lay out.
+    """
+
+    format: Literal["trialwise.plan/1"]
+    name: str
+    seed: int
+    plan: str
+    rounds: int
+    series: int
+    warmup_rounds: int
+    span: float | None
+    trial_count: int
+    objectives: tuple[ObjectiveSummary, ...]
+    warnings: tuple[str, ...]
+    treatments: tuple[TreatmentSummary, ...]
+    time: TimeSummary | None
+    budget: Budget | None
+    trials: tuple[TrialSummary, ...] | None
+
+
+def summarise(
+    experiment: Experiment,
+    *,
+    times: TrialTimes | None = None,
+    budget: float | None = None,
+    rounds_shown: int | None = None,
+) -> PlanSummary:
+    """Describe the plan of an experiment.
+
+    Parameters
+    ----------
+    experiment
+        The experiment.
+    times
+        How long its trials take, where that is known.
+    budget
+        Seconds into which it should fit; None for no such question.
+    rounds_shown
+        How many rounds to lay out; None for all.
+
+    Raises
+    ------
+    PlanError
+        A budget without times.
+    """
+    if budget is not None and times is None:
+        raise PlanError(
+            f"{experiment.name}: what fits into a budget depends on how long a trial takes, which is not known",
+            hint='write runtime = "10s" into [trial], or run a pilot with --pilot',
+        )
+    sizing = size(experiment)
+    count = count_trials(experiment, sizing)
+    return PlanSummary(
+        format="trialwise.plan/1",
+        name=experiment.name,
+        seed=experiment.seed,
+        plan=plan_digest(experiment),
+        rounds=sizing.rounds,
+        series=sizing.series,
+        warmup_rounds=experiment.design.warmup_trials,
+        span=experiment.design.span,
+        trial_count=count,
+        objectives=tuple(_objectives(sizing)),
+        warnings=advice(experiment, sizing, times),
+        treatments=tuple(
+            TreatmentSummary(
+                each.name, dict(each.levels), None if times is None else times.seconds[each.name]
+            )
+            for each in treatments(experiment)
+        ),
+        time=None if times is None else _time(experiment, sizing, times),
+        budget=None if budget is None or times is None else plan_budget(experiment, sizing, times, budget),
+        trials=None if count > MOST_TRIALS else _trials(experiment, sizing, rounds_shown),
+    )
+
+
+def _objectives(sizing: Sizing) -> Iterator[ObjectiveSummary]:
+    for needs, have in ((sizing.rounds_needed, sizing.rounds), (sizing.series_needed, sizing.series)):
+        most = max((need.amount for need in needs), default=0)
+        for need in needs:
+            yield _objective(need, decides=need.amount == most, served=need.amount <= have)
+
+
+def _objective(need: Need, *, decides: bool, served: bool) -> ObjectiveSummary:
+    objective = need.objective
+    is_kpi = isinstance(objective, Kpi)
+    return ObjectiveSummary(
+        metric=need.metric,
+        objective="kpi" if is_kpi else "variability",
+        percentile=objective.percentile,
+        confidence=objective.confidence,
+        bound=objective.bound if is_kpi else None,
+        needs=need.amount,
+        unit="rounds" if is_kpi else "series",
+        decides=decides,
+        served=served,
+        text=need.text,
+    )
+
+
+def _time(experiment: Experiment, sizing: Sizing, times: TrialTimes) -> TimeSummary:
+    return TimeSummary(
+        times.origin,
+        times.round_seconds,
+        series_seconds(experiment, sizing.rounds, times),
+        total_seconds(experiment, sizing, times),
+    )
+
+
+def _trials(experiment: Experiment, sizing: Sizing, rounds: int | None) -> tuple[TrialSummary, ...]:
+    if rounds is None:
+        rounds = sizing.series * (sizing.rounds + experiment.design.warmup_trials)
+    return tuple(_trial(trial) for trial in first_rounds(experiment, sizing, rounds))
+
+
+def _trial(trial: PlannedTrial) -> TrialSummary:
+    return TrialSummary(
+        number=trial.number,
+        series=trial.series,
+        round=trial.round,
+        position=trial.position,
+        warmup=trial.warmup,
+        treatment=trial.treatment.name,
+        factors=trial.factors,
+        seed=trial.seed,
+        start=trial.start,
+    )
+
+
+def plan_json(summary: PlanSummary) -> dict[str, object]:
+    """The document as plain values."""
+    return dataclasses.asdict(summary)

@@ -1,0 +1,54 @@
+"""How long an experiment takes: from how long its trials take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.design.sizing import Sizing
+from trialwise.design.treatments import treatments
+from trialwise.experiment.model import Experiment
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTimes:
+    """Seconds that one trial of each treatment takes, and that a round takes beside its trials (resets).
+
+    `origin` says where they come from: `[trial] runtime` of the file, or trials that were run.
+    """
+
+    seconds: Mapping[str, float]
+    beside: float
+    origin: Literal["runtime", "pilot"]
+
+    @property
+    def round_seconds(self) -> float:
+        """How long a round takes."""
+        return sum(self.seconds.values()) + self.beside
+
+
+def stated_times(experiment: Experiment) -> TrialTimes | None:
+    """The times that the experiment file states; None where it states none."""
+    if experiment.runtime is None:
+        return None
+    names = [treatment.name for treatment in treatments(experiment)]
+    reset = experiment.reset
+    resets = 0 if reset is None else len(names) if reset.every == "trial" else 1
+    settling = 0.0 if reset is None else resets * reset.settle
+    return TrialTimes(dict.fromkeys(names, experiment.runtime), settling, "runtime")
+
+
+def series_seconds(experiment: Experiment, rounds: int, times: TrialTimes) -> float:
+    """How long a series of so many rounds takes, warm-up rounds included: at least its span."""
+    return max(work_seconds(experiment, rounds, times), experiment.design.span or 0.0)
+
+
+def work_seconds(experiment: Experiment, rounds: int, times: TrialTimes) -> float:
+    """How long the rounds of a series take by themselves, warm-up rounds included."""
+    return (experiment.design.warmup_trials + rounds) * times.round_seconds
+
+
+def total_seconds(experiment: Experiment, sizing: Sizing, times: TrialTimes) -> float:
+    """How long the whole experiment takes."""
+    return sizing.series * series_seconds(experiment, sizing.rounds, times)

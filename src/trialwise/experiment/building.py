@@ -1,0 +1,373 @@
+"""From a checked document to the model, with the checks that span several keys."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+from trialwise.errors import PlanError
+from trialwise.experiment import document as doc
+from trialwise.experiment import model
+from trialwise.experiment.placeholders import BUILT_IN, level_text, names_in
+from trialwise.experiment.positions import Key
+from trialwise.experiment.problems import Problems, nearest, shown
+from trialwise.experiment.text import read_text
+
+MOST_TREATMENTS = 100_000
+"""More combinations of levels than this are a mistake in the file."""
+
+LARGEST_DRAWN = 2**53
+"""Up to here doubles hold every whole number."""
+
+
+def build(document: doc.Document, path: Path, problems: Problems) -> model.Experiment:
+    """Turn a checked document into the model; `path` is where the file stands.
+
+    Every problem is noted; the experiment is only of use where none was.
+    """
+    factors = tuple(_factor(name, section, path, problems) for name, section in document.factors.items())
+    _check_treatments(factors, problems)
+    _check_placeholders(document, problems)
+    trial, design = document.trial, document.design
+    return model.Experiment(
+        name=document.experiment.name,
+        folder=path.resolve().parent,
+        trial=_trial(trial, problems),
+        metrics=tuple(_metric(name, item, trial.kind, problems) for name, item in document.metrics.items()),
+        seed=document.experiment.seed,
+        description=document.experiment.description,
+        factors=factors,
+        design=model.Design(
+            order=design.order,
+            series=None if design.series == "auto" else design.series,
+            rounds=None if design.rounds == "auto" else design.rounds,
+            span=design.span,
+            robustness=design.robustness,
+            warmup_trials=design.warmup_trials,
+        ),
+        reset=_reset(document.reset, problems),
+        runtime=trial.runtime,
+        warmup=trial.warmup,
+    )
+
+
+# Factors
+
+
+def _factor(
+    name: str, section: Sequence[doc.Level] | doc.Draw, path: Path, problems: Problems
+) -> model.Factor:
+    if name in BUILT_IN:
+        taken = ", ".join(f"{{{word}}}" for word in BUILT_IN)
+        problems.add(("factors", name), f"this name is taken; built in are {taken}")
+    if isinstance(section, doc.Draw):
+        return _drawn(name, section.draw, path, problems)
+    _check_levels(name, section, problems)
+    return model.FixedFactor(name, tuple(section))
+
+
+def _check_levels(name: str, levels: Sequence[model.Level], problems: Problems) -> None:
+    seen: dict[object, model.Level] = {}
+    for index, level in enumerate(levels):
+        same = seen.get(level, seen.get(level_text(level)))
+        if same is not None:
+            how = "" if shown(same) == shown(level) else f" as {shown(same)}, which is the same value"
+            problems.add(
+                ("factors", name, index),
+                f"the level {shown(level)} stands there already{how}",
+                "every level once",
+            )
+        seen.setdefault(level, level)
+        seen.setdefault(level_text(level), level)
+
+
+def _check_treatments(factors: Sequence[model.Factor], problems: Problems) -> None:
+    number = math.prod(len(factor.levels) for factor in factors if isinstance(factor, model.FixedFactor))
+    if number > MOST_TREATMENTS:
+        problems.add(
+            ("factors",),
+            f"the levels combine to {number} treatments; at most {MOST_TREATMENTS} can be planned",
+            "have fewer levels, or draw a factor at random for each round: { draw = [ … ] }",
+        )
+
+
+def _drawn(
+    name: str, draw: str | Sequence[doc.Level] | doc.Range, path: Path, problems: Problems
+) -> model.DrawnFactor:
+    if isinstance(draw, doc.Range):
+        return _drawn_from_range(name, draw, problems)
+    if not isinstance(draw, str):
+        return model.DrawnFactor(name, values=tuple(draw), origin="list")
+    return model.DrawnFactor(name, values=_lines(name, draw, path, problems), origin=draw)
+
+
+def _lines(name: str, draw: str, path: Path, problems: Problems) -> tuple[str, ...]:
+    key = ("factors", name, "draw")
+    try:
+        lines = (line.strip(" \t\r") for line in read_text(path.parent / draw).split("\n"))
+    except PlanError as error:
+        problems.add(key, f"the file to draw from: {error.message}")
+        return ()
+    values = tuple(line for line in lines if line)
+    if not values:
+        problems.add(key, f"nothing to draw from in {draw}", "write one value on each line")
+    return values
+
+
+def _drawn_from_range(name: str, draw: doc.Range, problems: Problems) -> model.DrawnFactor:
+    key = ("factors", name, "draw")
+    if not draw.low < draw.high:
+        problems.add(key, f"low must be less than high; given: {draw.low} and {draw.high}")
+    if draw.scale == "log" and draw.low <= 0:
+        problems.add((*key, "low"), f"must be above 0 on a log scale; given: {draw.low}")
+    integer = isinstance(draw.low, int) and isinstance(draw.high, int)
+    if integer and max(-draw.low, draw.high) > LARGEST_DRAWN:
+        problems.add(
+            key, f"whole numbers are drawn between -2^53 and 2^53; given: {draw.low} and {draw.high}"
+        )
+    return model.DrawnFactor(
+        name,
+        low=float(draw.low),
+        high=float(draw.high),
+        integer=integer,
+        logarithmic=draw.scale == "log",
+        origin=f"{draw.low} to {draw.high}",
+    )
+
+
+# Placeholders
+
+
+def _check_placeholders(document: doc.Document, problems: Problems) -> None:
+    factors = list(document.factors)
+    used: set[str] = set()
+    for key, text in _texts(document):
+        names = names_in(text)
+        for unknown in sorted(names - set(factors) - set(BUILT_IN)):
+            _note_unknown(key, unknown, [*factors, *BUILT_IN], problems)
+        used |= names
+    if document.trial.kind == "command":
+        for unused in (name for name in factors if name not in used and name not in BUILT_IN):
+            problems.add(
+                ("factors", unused),
+                "no text of the trial uses this factor, so all of its levels would run the same program",
+                f"put {{{unused}}} into trial.command or trial.environment",
+            )
+
+
+def _note_unknown(key: Key, unknown: str, known: Sequence[str], problems: Problems) -> None:
+    meant = nearest(unknown, known)
+    did = f" did you mean {{{meant}}}?" if meant else ""
+    problems.add(
+        key,
+        f"{{{unknown}}} is neither a factor nor built in;{did} known here: {', '.join(known)}",
+        f"write {{{{{unknown}}}}} for the literal text {{{unknown}}}",
+    )
+
+
+def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
+    """Every text in which placeholders are filled, with its key."""
+    trial = document.trial
+    for name in ("command", "prepare", "conclude", "directory"):
+        for text in _each(getattr(trial, name)):
+            yield ("trial", name), text
+    for name, text in trial.environment.items():
+        yield ("trial", "environment", name), text
+    for name, metric in document.metrics.items():
+        for text in _each(metric.file):
+            yield ("metrics", name, "file"), text
+    if document.reset is not None:
+        for text in _each(document.reset.command):
+            yield ("reset", "command"), text
+
+
+def _each(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else cast("list[str]", value or [])
+
+
+# Trial
+
+
+def _trial(section: doc.TrialSection, problems: Problems) -> model.Trial:
+    environment = tuple(sorted(section.environment.items()))
+    for name in section.environment:
+        if not name or "=" in name or "\0" in name:
+            problems.add(("trial", "environment", name), "cannot be the name of a variable")
+    if section.kind == "python":
+        return _python_trial(section, environment, problems)
+    if section.call is not None:
+        problems.add(("trial", "call"), 'goes with kind = "python"; a command stands in trial.command')
+    if section.command is None:
+        problems.add(
+            ("trial", "command"), "missing", 'write the command line, as in command = "sleep {duration}"'
+        )
+    return model.CommandTrial(
+        command=_words(("trial", "command"), section.command, problems) or (),
+        environment=environment,
+        directory=section.directory,
+        prepare=_words(("trial", "prepare"), section.prepare, problems),
+        conclude=_words(("trial", "conclude"), section.conclude, problems),
+        timeout=section.timeout,
+        exit_codes=tuple(section.exit_codes),
+        output_limit=section.output_limit,
+        leftovers=section.leftovers,
+    )
+
+
+def _python_trial(
+    section: doc.TrialSection, environment: tuple[tuple[str, str], ...], problems: Problems
+) -> model.PythonTrial:
+    for name in ("command", "prepare", "conclude", "exit_codes", "output_limit", "leftovers"):
+        if name in section.model_fields_set:
+            problems.add(("trial", name), 'goes with kind = "command"')
+    if section.call is None:
+        problems.add(("trial", "call"), "missing", 'write call = "module:function"')
+    return model.PythonTrial(section.call or "", environment, section.directory, section.timeout)
+
+
+def _words(key: Key, command: str | Sequence[str] | None, problems: Problems) -> tuple[str, ...] | None:
+    """Split a command line as a shell would."""
+    if command is None:
+        return None
+    try:
+        words = tuple(shlex.split(command) if isinstance(command, str) else command)
+    except ValueError as error:
+        reason = str(error)
+        problems.add(key, f"cannot be split as a shell would: {reason[:1].lower()}{reason[1:]}")
+        return ("",)
+    if not words or not words[0]:
+        problems.add(key, "names no program")
+    return words
+
+
+def _reset(section: doc.ResetSection | None, problems: Problems) -> model.Reset | None:
+    if section is None:
+        return None
+    words = _words(("reset", "command"), section.command, problems) or ()
+    return model.Reset(words, section.every, section.timeout, section.settle)
+
+
+# Metrics
+
+
+def _metric(name: str, section: doc.MetricSection, kind: str, problems: Problems) -> model.Metric:
+    key: Key = ("metrics", name)
+    sections = section.kpi if isinstance(section.kpi, list) else [section.kpi] if section.kpi else []
+    if section.variability and not sections:
+        hint = "add kpi = { percentile = 50, confidence = 95 }"
+        problems.add((*key, "variability"), "a variability score needs a kpi", hint)
+    kpis = tuple(_kpi(item, section) for item in sections)
+    for index, kpi in enumerate(kpis):
+        if kpi in kpis[:index]:
+            problems.add((*key, "kpi", index), "the same KPI stands there already")
+    return model.Metric(
+        name=name,
+        source=_source(key, section, kind, problems),
+        measure=cast("model.Measure", section.measure),
+        unit=section.unit or _unit(section.resource),
+        better=section.better or ("lower" if section.resource else None),
+        convergence=_convergence(section.convergence),
+        kpis=kpis,
+        variability=section.variability
+        and model.Variability(section.variability.percentile, section.variability.confidence),
+        limits=_limits((*key, "limits"), section.limits, problems),
+    )
+
+
+def _limits(key: Key, limits: Sequence[float] | None, problems: Problems) -> tuple[float, float] | None:
+    if limits is None:
+        return None
+    if not limits[0] < limits[1]:
+        problems.add(key, f"the first must be less than the second; given: {limits[0]} and {limits[1]}")
+    return float(limits[0]), float(limits[1])
+
+
+def _convergence(section: doc.ConvergenceSection | bool | None) -> model.Convergence | None:
+    if section is True:
+        return model.Convergence()
+    if not section or not section.expected:
+        return None
+    return model.Convergence(section.confidence, section.tolerance)
+
+
+def _kpi(section: doc.KpiSection, metric: doc.MetricSection) -> model.Kpi:
+    bound = section.bound or default_bound(section.percentile, metric.better)
+    return model.Kpi(section.percentile, section.confidence, bound)
+
+
+def default_bound(percentile: float, better: model.Better | None) -> model.Bound:
+    """The percentile's own side; for the median the side on which a metric disappoints."""
+    if percentile == 50:
+        return "lower" if better == "higher" else "upper"
+    return "lower" if percentile < 50 else "upper"
+
+
+def _unit(resource: str | None) -> str:
+    return "" if resource is None else "B" if resource == "max_rss" else "s"
+
+
+# Sources
+
+
+def _source(key: Key, section: doc.MetricSection, kind: str, problems: Problems) -> model.Source:
+    readers = [
+        reader
+        for reader, given in (
+            ("stdout", section.stdout),
+            ("json", section.json_),
+            ("csv", section.csv),
+            ("pattern", section.pattern),
+        )
+        if given is not None
+    ]
+    if section.resource:
+        for other in (*readers, *(name for name in ("file", "time", "value") if getattr(section, name))):
+            problems.add((*key, other), f"does not go with resource; give one source for {key[-1]}")
+        return model.ResourceSource(section.resource)
+    if not readers and not section.file and kind == "python":
+        return model.ReturnSource(section.value or str(key[-1]))
+    if section.value:
+        problems.add((*key, "value"), 'goes with kind = "python" and no other source')
+    return _text_source(key, section, readers, problems)
+
+
+def _text_source(
+    key: Key, section: doc.MetricSection, readers: Sequence[str], problems: Problems
+) -> model.TextSource:
+    if len(readers) != 1:
+        have = f"{' and '.join(readers)} are {len(readers)} sources; give one" if readers else "no source"
+        problems.add(key, have, "give one of resource, stdout, json, csv; or file with json, csv or pattern")
+    for reader in readers:
+        if reader == "stdout" and section.file:
+            problems.add((*key, "stdout"), "reads standard output; for a file write pattern")
+        if reader == "pattern" and not section.file:
+            problems.add((*key, "pattern"), "reads a file; add file, or write stdout")
+        if section.time and reader not in {"csv", "json"}:
+            problems.add((*key, "time"), "goes with csv or json")
+    for name, pattern in (("stdout", section.stdout), ("pattern", section.pattern)):
+        if pattern is not None:
+            _check_pattern((*key, name), pattern, problems)
+    return model.TextSource(
+        section.file, section.pattern or section.stdout, section.json_, section.csv, section.time
+    )
+
+
+def _check_pattern(key: Key, pattern: str, problems: Problems) -> None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            groups = re.compile(pattern).groups
+    except (re.error, OverflowError, RecursionError) as error:
+        problems.add(key, f"not a regular expression: {error}")
+        return
+    if groups != 1:
+        problems.add(
+            key,
+            f"must have exactly one group ( ) around the number; it has {groups}",
+            "(?:…) groups without counting" if groups > 1 else r"as in time: ([0-9.]+) s",
+        )

@@ -1,0 +1,52 @@
+"""Reading a small text file written by a person."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+from trialwise.errors import PlanError
+
+LARGEST_FILE = 4 * 1024 * 1024
+_UTF_16_OR_32 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+
+
+def read_text(path: Path) -> str:
+    """Read a small UTF-8 text file, with or without a byte order mark.
+
+    Raises
+    ------
+    PlanError
+        When it cannot be read, is larger than `LARGEST_FILE`, or is no text.
+    """
+    content = _content(path)
+    if len(content) > LARGEST_FILE:
+        raise PlanError(f"{path}: larger than {LARGEST_FILE} bytes; this is not an experiment file")
+    if content.startswith(_UTF_16_OR_32):
+        raise PlanError(f"{path}: this is UTF-16 or UTF-32", hint="save it as UTF-8")
+    if b"\0" in content:
+        raise PlanError(f"{path}: byte {content.index(0)} is NUL; this is not a text file")
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise PlanError(
+            f"{path}:{line}: byte {error.start} is not UTF-8", hint="save it as UTF-8, if it is a text file"
+        ) from error
+
+
+def _content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST_FILE + 1)
+    except FileNotFoundError as error:
+        raise PlanError(
+            f"{path}: there is no such file", hint="`trialwise new` writes an experiment file to start from"
+        ) from error
+    except IsADirectoryError as error:
+        raise PlanError(
+            f"{path}: this is a directory", hint="name a file, such as experiment.toml"
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise PlanError(f"{path}: cannot be read: {reason}") from error

@@ -1,0 +1,163 @@
+"""Writing an experiment as a file that reads back as the same experiment."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+import tomlkit
+
+from trialwise.experiment import model
+from trialwise.experiment.building import default_bound
+
+Value = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"]
+Table = dict[str, Value]
+
+
+def toml_value(value: Value) -> str:
+    """A value as it is written in TOML, on one line."""
+    if isinstance(value, Mapping):
+        pairs = (f"{toml_key(name)} = {toml_value(inner)}" for name, inner in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{', '.join(toml_value(inner) for inner in value)}]"
+    return str(tomlkit.item(value).as_string())
+
+
+def toml_key(name: str) -> str:
+    """A key as it is written in TOML, in quotes where it needs them."""
+    return str(tomlkit.key(name).as_string())
+
+
+def write_experiment(experiment: model.Experiment) -> str:
+    """Write an experiment as the text of an `experiment.toml`.
+
+    The folder is where the file will stand, so it is not written; a file that a factor is drawn from must stand there.
+    """
+    tables: dict[str, Table] = {
+        "experiment": _experiment(experiment),
+        "factors": {factor.name: _factor(factor) for factor in experiment.factors},
+        "trial": _trial(experiment),
+    }
+    tables |= {f"metrics.{toml_key(metric.name)}": _metric(metric) for metric in experiment.metrics}
+    tables["design"] = _design(experiment.design)
+    if experiment.reset:
+        tables["reset"] = _reset(experiment.reset)
+    return "\n".join(_table(name, table) for name, table in tables.items() if table)
+
+
+def _table(name: str, table: Table) -> str:
+    return "\n".join(
+        [f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()), ""]
+    )
+
+
+def _changed(table: Mapping[str, Value | None], defaults: Mapping[str, Value]) -> Table:
+    """What is given and is not the default."""
+    return {
+        key: value for key, value in table.items() if value is not None and value != defaults.get(key, ...)
+    }
+
+
+def _experiment(experiment: model.Experiment) -> Table:
+    table: Table = {"name": experiment.name, "seed": experiment.seed}
+    return table | ({"description": experiment.description} if experiment.description else {})
+
+
+def _factor(factor: model.Factor) -> Value:
+    if isinstance(factor, model.FixedFactor):
+        return factor.levels
+    if factor.origin == "list":
+        return {"draw": factor.values}
+    if factor.values:
+        return {"draw": factor.origin}
+    low, high = (int(end) if factor.integer else end for end in (factor.low, factor.high))
+    scale: Table = {"scale": "log"} if factor.logarithmic else {}
+    return {"draw": {"low": low, "high": high, **scale}}
+
+
+def _trial(experiment: model.Experiment) -> Table:
+    trial = experiment.trial
+    table: dict[str, Value | None] = {"kind": trial.kind}
+    if isinstance(trial, model.CommandTrial):
+        table |= {
+            "command": shlex.join(trial.command),
+            "prepare": None if trial.prepare is None else shlex.join(trial.prepare),
+            "conclude": None if trial.conclude is None else shlex.join(trial.conclude),
+            "exit_codes": trial.exit_codes,
+            "output_limit": trial.output_limit,
+            "leftovers": trial.leftovers,
+        }
+    else:
+        table["call"] = trial.call
+    table |= {
+        "directory": trial.directory,
+        "environment": dict(trial.environment) or None,
+        "timeout": trial.timeout,
+        "runtime": experiment.runtime,
+        "warmup": experiment.warmup,
+    }
+    plain = model.CommandTrial(command=())
+    defaults = {
+        "exit_codes": plain.exit_codes,
+        "output_limit": plain.output_limit,
+        "leftovers": "fail",
+        "directory": ".",
+        "warmup": 0.0,
+    }
+    return _changed(table, defaults)
+
+
+def _metric(metric: model.Metric) -> Table:
+    resource = isinstance(metric.source, model.ResourceSource)
+    table = _source(metric) | {
+        "measure": metric.measure,
+        "unit": metric.unit,
+        "better": metric.better,
+        "convergence": metric.convergence
+        and {"confidence": metric.convergence.confidence, "tolerance": metric.convergence.tolerance},
+        "kpi": [_kpi(kpi, metric) for kpi in metric.kpis] or None,
+        "variability": metric.variability
+        and {"percentile": metric.variability.percentile, "confidence": metric.variability.confidence},
+        "limits": metric.limits,
+    }
+    return _changed(table, {"measure": "mean", "unit": "", "better": "lower" if resource else ""})
+
+
+def _source(metric: model.Metric) -> dict[str, Value | None]:
+    match metric.source:
+        case model.ResourceSource(resource):
+            return {"resource": resource}
+        case model.ReturnSource(name):
+            return {"value": None if name == metric.name else name}
+        case model.TextSource(path, pattern, json, csv, time):
+            reader = "stdout" if path is None else "pattern"
+            return {"file": path, reader: pattern, "json": json, "csv": csv, "time": time}
+
+
+def _kpi(kpi: model.Kpi, metric: model.Metric) -> Value:
+    table: Table = {"percentile": kpi.percentile, "confidence": kpi.confidence}
+    own = default_bound(kpi.percentile, metric.better)
+    return table if kpi.bound == own else table | {"bound": kpi.bound}
+
+
+def _design(design: model.Design) -> Table:
+    table: dict[str, Value | None] = {
+        "order": design.order,
+        "series": design.series,
+        "rounds": design.rounds,
+        "span": design.span,
+        "robustness": design.robustness,
+        "warmup_trials": design.warmup_trials,
+    }
+    return _changed(table, {"order": "random", "robustness": 0, "warmup_trials": 0})
+
+
+def _reset(reset: model.Reset) -> Table:
+    table: dict[str, Value | None] = {
+        "command": shlex.join(reset.command),
+        "every": reset.every,
+        "timeout": reset.timeout,
+        "settle": reset.settle,
+    }
+    return _changed(table, {"every": "round", "timeout": 600.0, "settle": 0.0})

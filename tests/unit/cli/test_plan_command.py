@@ -1,0 +1,158 @@
+import json
+import re
+import sqlite3
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from trialwise.cli.plan import plan
+from trialwise.cli.schema import json_schema
+from trialwise.errors import PlanError, TrialError
+
+TEXT = """
+[experiment]
+name = "sleep"
+seed = 3
+[factors]
+time = [0.01, 0.02]
+size = { draw = [1, 2, 3] }
+[trial]
+command = "sh -c 'sleep {time}; echo {size} > out'"
+prepare = "mkdir -p work"
+%s
+[metrics.wall]
+resource = "wall"
+kpi = { percentile = 90 }
+variability = {}
+[design]
+%s
+"""
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(trial="", design="", text=TEXT):
+        path = tmp_path / "experiment.toml"
+        path.write_text(text % (trial, design))
+        return path
+
+    return write
+
+
+def printed(capsys, *arguments, **options):
+    assert plan(*arguments, **options) == 0
+    return capsys.readouterr().out
+
+
+def test_shows_what_is_needed_and_the_order(capsys, file):
+    out = printed(capsys, file(trial='runtime = "10s"', design='span = "1h"'))
+    assert "sleep: 3 series × 29 rounds × 2 treatments = 174 trials\n" in out
+    assert re.search(r"wall +95 % upper bound on p90 +29 rounds +decides\n", out)
+    assert re.search(r"wall +variability score \(p50, 75 %\) +3 series +decides\n", out)
+    assert "Order (seed 3)" in out
+    assert "  time=0.01  10s\n" in out
+    assert "size: drawn for each round from 3 values of list\n" in out
+    assert "and 170 more" in out
+    assert "the experiment takes 3h\n" in out
+    assert "Warnings" not in out
+
+
+def test_order_shows_every_trial_of_the_json(capsys, file):
+    path = file(design="rounds = 3\nseries = 2\nwarmup_trials = 1")
+    document = json.loads(printed(capsys, path, json=True))
+    out = printed(capsys, path, order=True)
+    assert len(document["trials"]) == document["trial_count"] == 2 * (1 + 3) * 2
+    for trial in document["trials"]:
+        assert re.search(
+            rf"^ +{trial['number']} .* {trial['seed']}  {re.escape(trial['treatment'])} \(size=",
+            out,
+            re.MULTILINE,
+        )
+
+
+def test_json_follows_its_schema(capsys, file):
+    schema = Draft202012Validator(json_schema("plan"))
+    path = file(trial='runtime = "10s"', design='span = "1h"')
+    for options in ({}, {"budget": "1h"}, {"budget": "10h"}):
+        document = json.loads(printed(capsys, path, json=True, **options))
+        schema.validate(document)
+        assert document["format"] == "trialwise.plan/1"
+    assert not schema.is_valid(document | {"rounds": "29"})
+    assert not schema.is_valid({key: value for key, value in document.items() if key != "trials"})
+
+
+def test_budget_that_does_not_fit_is_an_answer(capsys, file):
+    out = printed(capsys, file(trial='runtime = "10s"'), budget="15min")
+    assert "Budget of 15min\n  does not fit: 29min are needed\n  3 series of 15 rounds fit\n" in out
+    assert "does not fit; at most 79.4 % confidence or p81.8 at 95 %" in out
+    assert re.search(
+        r"3 series × 15 rounds +15min +have fewer rounds, without the 95 % upper bound on p90 of wall", out
+    )
+
+
+def test_budget_that_fits(capsys, file):
+    out = printed(capsys, file(trial='runtime = "10s"'), budget="1h")
+    assert "fits: 29min are needed\n  60 rounds in each of 3 series would fit\n" in out
+
+
+@pytest.mark.parametrize("text", ["", "two hours", "2", "-1h", "0s", "2 hours"])
+def test_wrong_budget(file, text):
+    with pytest.raises(PlanError, match="--budget"):
+        plan(file(trial='runtime = "10s"'), budget=text)
+
+
+def test_budget_without_times(file):
+    with pytest.raises(PlanError, match="not known") as caught:
+        plan(file(), budget="1h")
+    assert "--pilot" in str(caught.value)
+
+
+def test_pilot_runs_each_treatment_once_and_leaves_nothing(capsys, file, tmp_path, monkeypatch):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    path = file(trial='directory = "folder"', design='span = "24h"')
+    document = json.loads(printed(capsys, path, pilot=True, json=True))
+    seconds = {each["name"]: each["seconds"] for each in document["treatments"]}
+    assert 0.01 <= seconds["time=0.01"] < 5
+    assert 0.02 <= seconds["time=0.02"] < 5
+    assert document["time"]["origin"] == "pilot"
+    assert document["time"]["round_seconds"] == pytest.approx(sum(seconds.values()))
+    assert (folder / "out").exists()
+    assert list(temporary.iterdir()) == []
+    assert {entry.name for entry in tmp_path.iterdir()} == {"temporary", "folder", "experiment.toml"}
+
+
+def test_pilot_that_fails(file):
+    text = TEXT.replace("sleep {time};", "exit 3; sleep {time};")
+    with pytest.raises(TrialError, match="exit") as caught:
+        plan(file(text=text), pilot=True)
+    assert caught.value.exit_code == 4
+
+
+def test_times_of_a_directory(capsys, file, tmp_path):
+    from trialwise import study
+
+    path = file(design="rounds = 2\nseries = 1")
+    study.run(path, tmp_path / "results")
+    with sqlite3.connect(tmp_path / "results/ledger.sqlite") as ledger:
+        rows = ledger.execute("select treatment, claimed, finished from trial").fetchall()
+    document = json.loads(printed(capsys, tmp_path / "results", json=True))
+    for each in document["treatments"]:
+        taken = sorted(finished - claimed for name, claimed, finished in rows if name == each["name"])
+        assert each["seconds"] == pytest.approx(sum(taken) / 2)
+    assert document["time"]["origin"] == "pilot"
+
+
+def test_plan_of_too_many_trials_says_what_asks_for_them(capsys, file):
+    out = printed(capsys, file(design="rounds = 1000000"))
+    assert "3 series × 1000000 rounds" in out
+    assert "6000000 trials are too many to lay out" in out
+
+
+def test_absent_file():
+    with pytest.raises(PlanError, match="there is no such file"):
+        plan(Path("absent.toml"))

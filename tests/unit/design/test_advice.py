@@ -1,0 +1,60 @@
+import pytest
+
+from trialwise.design.advice import advice
+from trialwise.design.sizing import size
+from trialwise.design.timing import TrialTimes, stated_times
+
+SAMPLES = 'csv = "x"\ntime = "t"\n'
+
+
+def said(experiment, times=None):
+    return "\n".join(advice(experiment, size(experiment), times or stated_times(experiment)))
+
+
+def test_nothing_to_say_about_a_sound_plan(make):
+    experiment = make(
+        trial='runtime = "1s"', metric="kpi = { percentile = 95 }\nvariability = {}", design='span = "1h"'
+    )
+    assert said(experiment) == ""
+
+
+@pytest.mark.parametrize(
+    ("parts", "expected"),
+    [
+        (
+            {"metric": "kpi = { percentile = 95 }", "design": "rounds = 40"},
+            "m: 95 % upper bound on p95 needs 59 rounds; there are 40: it will not be had",
+        ),
+        (
+            {
+                "metric": "kpi = {}\nvariability = { confidence = 90 }",
+                "design": 'series = 3\nspan = "1h"',
+                "trial": 'runtime = "1s"',
+            },
+            "m: variability score (p50, 90 %) needs 5 series; there are 3: it will not be had",
+        ),
+        ({}, "no metric has a kpi and the design gives no rounds"),
+        ({"metric": "kpi = { confidence = 60 }"}, "m: a confidence of 60 % is wrong more often"),
+        ({"metric": "kpi = {}\nconvergence = true"}, "m: convergence cannot be tested"),
+        ({"metric": "kpi = {}", "trial": 'warmup = "2s"'}, "trial.warmup cuts nothing"),
+        ({"metric": "kpi = {}\nvariability = {}"}, "without a span the series run one right after the other"),
+        ({"metric": "kpi = {}", "design": 'span = "1h"'}, "how long a trial takes is unknown"),
+        (
+            {"metric": "kpi = {}", "trial": 'runtime = "1min"', "design": 'span = "10min"'},
+            "the rounds of a series take 15min, longer than the span of 10min",
+        ),
+        (
+            {"metric": "kpi = {}", "trial": 'runtime = "1min"', "design": 'span = "16min"'},
+            "the rounds of a series take 15min of the span of 16min, so their start times are hardly random",
+        ),
+    ],
+)
+def test_doubts(make, parts, expected):
+    lines = said(make(**parts)).splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith(expected)
+
+
+def test_a_pilot_says_which_runtime_to_write(make):
+    times = TrialTimes({"a=1": 1.0, "a=2": 2.5, "a=3": 1.0}, 0.0, "pilot")
+    assert 'runtime = "2.5s"' in said(make(metric="kpi = {}", design='span = "1h"'), times)

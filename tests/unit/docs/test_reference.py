@@ -1,0 +1,44 @@
+"""What is generated from the model is up to date, and the examples of the reference are right."""
+
+import json
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from trialwise.cli.schema import json_schema
+from trialwise.experiment.reading import parse_experiment
+
+ROOT = Path(__file__).resolve().parents[3]
+GENERATOR = runpy.run_path(str(ROOT / "docs/generate_reference.py"))
+GENERATED = dict(GENERATOR["files"]())
+
+
+@pytest.mark.parametrize("path", GENERATED, ids=lambda path: path.name)
+def test_up_to_date(path):
+    assert path.read_text() == GENERATED[path], "run python docs/generate_reference.py"
+
+
+def test_a_key_that_changes_changes_the_page():
+    page = GENERATED[GENERATOR["PAGE"]]
+    assert GENERATOR["page"](page.replace("| `seed` |", "| `sed` |")) == page
+
+
+def test_every_section_of_the_model_has_a_table():
+    page = GENERATED[GENERATOR["PAGE"]]
+    sections = set(json_schema("experiment")["$defs"])
+    assert {section.__name__ for section in GENERATOR["SECTIONS"].values()} == sections
+    for name in GENERATOR["SECTIONS"]:
+        assert f"<!-- keys of {name} -->\n| key |" in page
+
+
+def test_the_example_of_the_page_is_an_experiment():
+    (example,) = re.findall(r"```toml\n(.*?)```", GENERATED[GENERATOR["PAGE"]], re.DOTALL)
+    assert parse_experiment(example, Path("experiment.toml")).name == "compressors"
+
+
+@pytest.mark.parametrize("name", ["experiment", "plan"])
+def test_schemas_are_valid(name):
+    Draft202012Validator.check_schema(json.loads((ROOT / f"schemas/{name}.json").read_text()))
