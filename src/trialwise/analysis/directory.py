@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.results import Analysis, TrialFailure
 from trialwise.analysis.timescales import analyse_metric
@@ -22,7 +23,7 @@ def analyse_directory(
         description=experiment.description,
         method=method,
         seed=experiment.seed,
-        treatments=tuple(dict.fromkeys(row.treatment for row in sorted(counted, key=_plan_place))),
+        treatments=_treatments(experiment, counted),
         series=tuple(dict.fromkeys(store.series_of(row) for row in counted)),
         planned=len({row.number for row in counted}),
         counts=_counts(counted),
@@ -30,11 +31,20 @@ def analyse_directory(
         failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
         notes=_notes(store, ledger),
         boots=tuple(dict.fromkeys(session.boot for session in ledger.sessions())),
+        plan=plan_summary(experiment, counted),
+        populations=populations(experiment, counted),
+        sessions=session_facts(directory, ledger),
     )
 
 
-def _plan_place(row: TrialRow) -> str:
-    return row.treatment
+def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]:
+    """The treatments in the order of the levels in the file, the last factor running fastest."""
+
+    def place(row: TrialRow) -> list[int]:
+        return [factor.levels.index(row.factors[factor.name]) for factor in experiment.fixed_factors]
+
+    first = {row.treatment: row for row in rows}
+    return tuple(sorted(first, key=lambda name: place(first[name])))
 
 
 def _counts(rows: list[TrialRow]) -> dict[str, int]:
@@ -60,6 +70,7 @@ def _failure(store: StoreObservations, directory: ExperimentDirectory, row: Tria
         exit_code=row.exit_code,
         reason=row.reason,
         log=log if (directory.path / log).is_file() else None,
+        tail=log_tail(directory.path / log),
     )
 
 

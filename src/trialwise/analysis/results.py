@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from trialwise import statistics as st
+from trialwise.analysis.context import PlanSummary, Population, SessionFacts
+from trialwise.analysis.distributions import Distribution
+from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
 
 
@@ -74,6 +77,8 @@ class MetricAnalysis:
     independence: tuple[SeriesIndependence, ...]
     kpis: tuple[SeriesKpi, ...]
     variability: tuple[SeriesVariability, ...]
+    distributions: tuple[Distribution, ...] = ()
+    traces: tuple[TrialTrace, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +94,7 @@ class TrialFailure:
     exit_code: int | None
     reason: str | None
     log: str | None
+    tail: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +113,6 @@ class Analysis:
     failures: tuple[TrialFailure, ...]
     notes: tuple[str, ...]
     boots: tuple[str, ...]
+    plan: PlanSummary | None = None
+    populations: tuple[Population, ...] = ()
+    sessions: tuple[SessionFacts, ...] = ()

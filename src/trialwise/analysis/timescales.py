@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialwise import statistics as st
+from trialwise.analysis.distributions import Distribution, distribution
 from trialwise.analysis.observations import Observation
 from trialwise.analysis.results import (
     MetricAnalysis,
@@ -13,6 +14,7 @@ from trialwise.analysis.results import (
     SeriesVariability,
     TrialMetric,
 )
+from trialwise.analysis.traces import trial_traces
 from trialwise.experiment.model import Kpi, Method, Metric, Variability
 
 
@@ -31,7 +33,18 @@ def analyse_metric(metric: Metric, observations: Sequence[Observation], method: 
         independence=tuple(_independence(metric, *key, members, method) for key, members in groups.items()),
         kpis=kpis,
         variability=tuple(_scores(metric, kpis, method)),
+        distributions=tuple(
+            _distribution(metric, *key, members) for key, members in groups.items() if members
+        ),
+        traces=trial_traces(metric, observations, [trial.convergence for trial in trials], method),
     )
+
+
+def _distribution(
+    metric: Metric, treatment: str, series: str, members: Sequence[TrialMetric]
+) -> Distribution:
+    confidence = metric.kpis[0].confidence if metric.kpis else 95.0
+    return distribution(treatment, series, _values(members), confidence)
 
 
 # One trial
@@ -158,4 +171,4 @@ def _score(
     except ValueError as error:
         return SeriesVariability(score, kpi, treatment, len(values), None, descriptive=True, note=str(error))
     descriptive = result.independent is False or any(member.descriptive for member in members)
-    return SeriesVariability(score, kpi, treatment, len(values), result, descriptive, result.note)
+    return SeriesVariability(score, kpi, treatment, len(values), result, descriptive, result.note or None)

@@ -1,0 +1,157 @@
+"""What surrounds the numbers of an experiment: its plan, what factors were drawn from, the sessions, the logs."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from trialwise.experiment.model import CommandTrial, DrawnFactor, Experiment, Level, Order
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import Session, TrialRow
+
+_TAIL_LINES = 20
+_TAIL_BYTES = 8192
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """The design as it was carried out: the four parameters of the experiment in TriScale's Table 2, and the rest.
+
+    `rounds` is the largest number of rounds planned in a series. Times are in seconds: `span` None for back to back,
+    `runtime` as stated in the file, `median_runtime` as measured over finished trials.
+    """
+
+    order: Order
+    rounds: int
+    series: int
+    span: float | None
+    runtime: float | None
+    median_runtime: float | None
+    robustness: int
+    warmup_trials: int
+    warmup: float
+    kind: str
+    command: str
+    reset: str | None
+    factors: Mapping[str, tuple[Level, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """What the values of a drawn factor stand for: `size` listed values, or the range from `low` to `high`."""
+
+    factor: str
+    origin: str
+    size: int | None
+    low: float | None
+    high: float | None
+    drawn: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """One run of the runner: when, on what boot, and the environment that it recorded."""
+
+    number: int
+    started: float
+    ended: float | None
+    ending: str | None
+    epoch: int
+    worker: str
+    boot: str
+    version: str
+    environment: Mapping[str, object]
+
+
+def plan_summary(experiment: Experiment, rows: Sequence[TrialRow]) -> PlanSummary:
+    """Summarise the plan from the experiment and the rows of the trials that count."""
+    design, trial = experiment.design, experiment.trial
+    command = shlex.join(trial.command) if isinstance(trial, CommandTrial) else trial.call
+    return PlanSummary(
+        order=design.order,
+        rounds=max((row.round for row in rows), default=0),
+        series=len({row.series for row in rows}),
+        span=design.span,
+        runtime=experiment.runtime,
+        median_runtime=_median_runtime(rows),
+        robustness=design.robustness,
+        warmup_trials=design.warmup_trials,
+        warmup=experiment.warmup,
+        kind=trial.kind,
+        command=command,
+        reset=shlex.join(experiment.reset.command) if experiment.reset else None,
+        factors={factor.name: factor.levels for factor in experiment.fixed_factors},
+    )
+
+
+def _median_runtime(rows: Sequence[TrialRow]) -> float | None:
+    times = [
+        row.finished - row.started
+        for row in rows
+        if row.status == "finished" and row.started is not None and row.finished is not None
+    ]
+    return statistics.median(times) if times else None
+
+
+def populations(experiment: Experiment, rows: Sequence[TrialRow]) -> tuple[Population, ...]:
+    """What each drawn factor was drawn from, and how many different values finished trials had."""
+    return tuple(_population(factor, rows) for factor in experiment.drawn_factors)
+
+
+def _population(factor: DrawnFactor, rows: Sequence[TrialRow]) -> Population:
+    drawn = {
+        row.factors[factor.name] for row in rows if row.status == "finished" and factor.name in row.factors
+    }
+    listed = bool(factor.values)
+    return Population(
+        factor=factor.name,
+        origin=factor.origin,
+        size=len(factor.values) if listed else None,
+        low=None if listed else factor.low,
+        high=None if listed else factor.high,
+        drawn=len(drawn),
+    )
+
+
+def session_facts(directory: ExperimentDirectory, ledger: Ledger) -> tuple[SessionFacts, ...]:
+    """The sessions of a ledger with the environment that each recorded; empty where its file cannot be read."""
+    return tuple(_facts(directory.path, session) for session in ledger.sessions())
+
+
+def _facts(path: Path, session: Session) -> SessionFacts:
+    return SessionFacts(
+        number=session.number,
+        started=session.started,
+        ended=session.ended,
+        ending=session.ending,
+        epoch=session.epoch,
+        worker=session.worker,
+        boot=session.boot,
+        version=session.version,
+        environment=_environment(path / session.environment),
+    )
+
+
+def _environment(file: Path) -> Mapping[str, object]:
+    try:
+        found: object = json.loads(file.read_text())
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, object]", found) if isinstance(found, dict) else {}
+
+
+def log_tail(file: Path) -> tuple[str, ...]:
+    """The last lines of a log; none where it cannot be read."""
+    try:
+        with file.open("rb") as stream:
+            stream.seek(max(0, file.stat().st_size - _TAIL_BYTES))
+            text = stream.read().decode(errors="replace")
+    except OSError:
+        return ()
+    return tuple(text.splitlines()[-_TAIL_LINES:])

@@ -1,0 +1,51 @@
+"""Empirical distributions of a metric with their confidence bands, one for each treatment and series (TriScale, Fig. 7)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import statistics as st
+
+Array = npt.NDArray[np.float64]
+
+_STEPS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """The empirical distribution of a treatment's metric in one series.
+
+    `values` ascend, and `shares` (0 to 1) say how much of the trials is at or below each; from more than 200
+    different values, 200 evenly spaced ones are kept. `band` is None, with a `note`, where there are too few trials.
+    """
+
+    treatment: str
+    series: str
+    n: int
+    values: Array
+    shares: Array
+    band: st.CdfBand | None
+    note: str | None
+
+
+def distribution(treatment: str, series: str, values: list[float], confidence: float) -> Distribution:
+    """The empirical distribution of one treatment in one series, with the band at `confidence` (percent)."""
+    ordered, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
+    shares = np.cumsum(counts) / max(len(values), 1)
+    kept = _spread(len(ordered))
+    band, note = None, None
+    try:
+        band = st.cdf_band(values, confidence)
+        note = band.note or None
+    except ValueError as error:
+        note = str(error)
+    return Distribution(treatment, series, len(values), ordered[kept], shares[kept], band, note)
+
+
+def _spread(count: int) -> npt.NDArray[np.int64]:
+    if count <= _STEPS:
+        return np.arange(count, dtype=np.int64)
+    return np.unique(np.linspace(0, count - 1, _STEPS).round().astype(np.int64))

@@ -1,0 +1,113 @@
+"""Raw samples of a few trials with their convergence test, ready to be drawn (TriScale, Fig. 3a)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import statistics as st
+from trialwise.analysis.observations import Observation
+from trialwise.experiment.model import Method, Metric
+
+Array = npt.NDArray[np.float64]
+
+_MOST_TRIALS = 16
+_MOST_POINTS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class TrialTrace:
+    """The samples of one trial, and the line that its convergence test fitted.
+
+    A trial with more than 300 samples is drawn as 300 stretches: `times` is where each begins, `lows` and `highs`
+    are its extremes. `line` holds the fitted line's ends as (time, value), `tolerated` the change over the trial
+    that the tolerance allows, in the unit of the metric; both None where there was no test or no line. What came
+    before `warmup_end` was cut, None where nothing was. Times are in seconds where `timed`, else counts of samples.
+    """
+
+    number: int
+    attempt: int
+    treatment: str
+    series: str
+    samples: int
+    timed: bool
+    times: Array
+    lows: Array
+    highs: Array
+    batch_starts: Array
+    batches: Array
+    line: tuple[tuple[float, float], tuple[float, float]] | None
+    tolerated: float | None
+    converged: bool | None
+    warmup_end: float | None
+
+
+def trial_traces(
+    metric: Metric,
+    observations: Sequence[Observation],
+    tests: Sequence[st.Convergence | None],
+    method: Method,
+) -> tuple[TrialTrace, ...]:
+    """Traces of at most 16 trials with several samples.
+
+    They are the first of each treatment, then those that did not converge, then the others.
+    """
+    sampled = [(seen, test) for seen, test in zip(observations, tests, strict=True) if len(seen.values) > 1]
+    chosen = sorted(_choice(sampled), key=lambda index: sampled[index][0].number)
+    return tuple(_trace(metric, *sampled[index], method) for index in chosen)
+
+
+def _choice(sampled: Sequence[tuple[Observation, st.Convergence | None]]) -> list[int]:
+    first: dict[str, int] = {}
+    for index, (seen, _) in enumerate(sampled):
+        first.setdefault(seen.treatment, index)
+    unsteady = [index for index, (_, test) in enumerate(sampled) if test is not None and not test.converged]
+    return list(dict.fromkeys([*first.values(), *unsteady, *range(len(sampled))]))[:_MOST_TRIALS]
+
+
+def _trace(metric: Metric, seen: Observation, test: st.Convergence | None, method: Method) -> TrialTrace:
+    times = np.arange(len(seen.values), dtype=np.float64) if seen.times is None else seen.times
+    edges = np.unique(np.linspace(0, len(times), min(len(times), _MOST_POINTS) + 1).astype(np.int64))[:-1]
+    starts = np.asarray(test.batch_starts if test else (), dtype=np.float64)
+    batches = np.asarray(test.batches if test else (), dtype=np.float64)
+    return TrialTrace(
+        number=seen.number,
+        attempt=seen.attempt,
+        treatment=seen.treatment,
+        series=seen.series,
+        samples=len(seen.values),
+        timed=seen.times is not None,
+        times=times[edges],
+        lows=np.minimum.reduceat(seen.values, edges),
+        highs=np.maximum.reduceat(seen.values, edges),
+        batch_starts=starts,
+        batches=batches,
+        line=_line(starts, batches),
+        tolerated=_tolerated(metric, seen.values, batches, method),
+        converged=test.converged if test else None,
+        warmup_end=float(times[test.warmup]) if test and test.warmup else None,
+    )
+
+
+def _line(starts: Array, batches: Array) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """The Theil-Sen line through the batches, from the first to the last."""
+    try:
+        fit = st.theil_sen(starts, batches, 95.0)
+    except ValueError:
+        return None
+    first, last = float(starts[0]), float(starts[-1])
+    return (first, fit.intercept + fit.slope * first), (last, fit.intercept + fit.slope * last)
+
+
+def _tolerated(metric: Metric, values: Array, batches: Array, method: Method) -> float | None:
+    """The change over a trial that the tolerance allows: of the batches' median, or of the samples' range (paper)."""
+    if metric.convergence is None or len(batches) == 0:
+        return None
+    share = metric.convergence.tolerance / 100
+    low, high = metric.limits or (float(values.min()), float(values.max()))
+    if method == "paper":
+        return share * (high - low)
+    return share * (abs(float(np.median(batches))) if metric.limits is None else (high - low) / 2)

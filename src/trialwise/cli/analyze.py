@@ -1,0 +1,71 @@
+"""`trialwise analyze`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trialwise.cli.output import print_json, results
+from trialwise.cli.tables import TableOptions, analysis_of
+from trialwise.experiment.model import Method
+
+
+def analyze(
+    data: Path,
+    /,
+    *,
+    method: Method = "default",
+    json: Annotated[bool, Parameter(negative="")] = False,
+    csv: Annotated[bool, Parameter(negative="")] = False,
+    latex: Annotated[bool, Parameter(negative="")] = False,
+    table: TableOptions | None = None,
+) -> int:
+    """Analyse an experiment directory, or a table of measurements (CSV or Parquet, long form).
+
+    Says what can be claimed, what is descriptive only and why, and what would lift a refusal.
+
+    Examples
+    --------
+        trialwise analyze compressors.results
+        trialwise analyze compressors.results --json
+        trialwise analyze runs.csv --value delay --group scheme --objective percentile=75,confidence=95
+        trialwise analyze samples.csv --value delay --trial run --time t --measure p95 --convergence 95,5
+
+    Exit codes: 0 also on constant data, failed tests and refusals; 2 wrong options, 5 a directory that cannot be used,
+    7 data that cannot be read.
+
+    Parameters
+    ----------
+    data
+        The experiment directory, or a CSV or Parquet file.
+    method
+        "default", or "paper" for the methods of the TriScale paper.
+    json
+        Print the whole analysis as JSON (docs/reference/analysis-json.md).
+    csv
+        Print one row for each trial as CSV.
+    latex
+        Print the tables for LaTeX.
+    """
+    analysis = analysis_of(data, table or TableOptions(), method)
+    if json:
+        from trialwise.exchange.analysis_json import analysis_document
+
+        print_json(analysis_document(analysis))
+    elif csv:
+        from trialwise.exchange.trials_csv import trials_csv
+
+        print(trials_csv(analysis), end="")
+    elif latex:
+        from trialwise.report.latex import latex_files
+
+        print(latex_files(analysis)["tables.tex"], end="")
+    else:
+        from trialwise.report.text import text_report
+
+        console = results()
+        for part in text_report(analysis):
+            console.print(part, soft_wrap=False)
+    return 0

@@ -1,0 +1,100 @@
+"""`trialwise report`."""
+
+from __future__ import annotations
+
+import webbrowser
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trialwise import __version__
+from trialwise.analysis.results import Analysis
+from trialwise.cli.output import messages
+from trialwise.cli.tables import TableOptions, analysis_of
+from trialwise.errors import StoreError
+from trialwise.experiment.model import Method
+
+
+def report(
+    data: Path,
+    /,
+    *,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    pdf: Path | None = None,
+    svg: Path | None = None,
+    latex: Path | None = None,
+    method: Method = "default",
+    open: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 the flag's name
+    table: TableOptions | None = None,
+) -> int:
+    """Write the report of an experiment, or of a table of measurements, as one HTML file.
+
+    The file opens from disk without a network: claims that can be pasted, figures, every table, the plan, the
+    environment, the failures, the methods.
+
+    Examples
+    --------
+        trialwise report compressors.results
+        trialwise report compressors.results --pdf figures --latex paper
+        trialwise report runs.csv --value delay --group scheme --objective percentile=75,confidence=95
+
+    Exit codes: 0 written; 2 wrong options, 5 a place that cannot be written, 7 data that cannot be read.
+
+    Parameters
+    ----------
+    data
+        The experiment directory, or a CSV or Parquet file.
+    out
+        The HTML file; default report.html in the directory, or NAME.report.html beside a table.
+    pdf, svg
+        Folder for figures for print, one column wide.
+    latex
+        Folder for numbers.tex, claims.tex and tables.tex.
+    method
+        "default", or "paper" for the methods of the TriScale paper.
+    open
+        Open the report in the browser.
+    """
+    analysis = analysis_of(data, table or TableOptions(), method)
+    page = out or (data / "report.html" if data.is_dir() else data.with_name(f"{data.stem}.report.html"))
+    try:
+        written = _write(analysis, page, pdf, svg, latex)
+    except OSError as error:
+        where = error.filename or page
+        raise StoreError(
+            f"{where}: cannot be written: {error.strerror}", hint="choose another place with --out"
+        ) from error
+    for path in written:
+        messages().print(f"wrote {path}", markup=False)
+    if open:
+        webbrowser.open(page.resolve().as_uri())
+    return 0
+
+
+def _write(
+    analysis: Analysis, page: Path, pdf: Path | None, svg: Path | None, latex: Path | None
+) -> list[Path]:
+    from trialwise.report.html import html_report
+
+    page.write_text(html_report(analysis, __version__), encoding="utf-8")
+    written = [page]
+    if pdf or svg:
+        from trialwise.report.print_figures import print_figures
+
+        written += print_figures(analysis, pdf, "pdf") if pdf else []
+        written += print_figures(analysis, svg, "svg") if svg else []
+    if latex:
+        written += _write_latex(analysis, latex)
+    return written
+
+
+def _write_latex(analysis: Analysis, folder: Path) -> list[Path]:
+    from trialwise.report.latex import latex_files
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    for name, text in latex_files(analysis).items():
+        (folder / name).write_text(text, encoding="utf-8")
+        written.append(folder / name)
+    return written

@@ -1,0 +1,130 @@
+"""Records as plain JSON values, and the JSON Schema of their classes, both from the dataclasses alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, Union, cast
+
+import numpy as np
+
+Json = dict[str, "Json"] | list["Json"] | str | int | float | bool | None
+
+
+def plain(value: object) -> Json:
+    """A value as JSON has it: records as objects, sequences and arrays as lists, NaN and infinities as null.
+
+    Raises
+    ------
+    TypeError
+        The value is of a kind that JSON documents of Trialwise do not hold.
+    """
+    if isinstance(value, np.generic | np.ndarray):
+        return plain(cast("object", value.tolist()))
+    if value is None or isinstance(value, str | bool | int | float):
+        return None if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, Path):
+        return str(value)
+    return _compound(value)
+
+
+def _compound(value: object) -> Json:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        entries = cast("Mapping[object, object]", value)
+        return {str(key): plain(item) for key, item in entries.items()}
+    if isinstance(value, Sequence | set | frozenset):
+        return [plain(item) for item in cast("Sequence[object]", value)]
+    raise TypeError(f"{type(value).__name__} does not stand in JSON documents")
+
+
+def schema_of(record: type) -> dict[str, Json]:
+    """The JSON Schema of what `plain` makes of a dataclass; the classes that it holds stand in `$defs`."""
+    definitions: dict[str, Json] = {}
+    schema = _record(record, definitions)
+    return {**schema, "$defs": dict(sorted(definitions.items()))}
+
+
+def _record(record: type, definitions: dict[str, Json]) -> dict[str, Json]:
+    hints = typing.get_type_hints(record)
+    names = [field.name for field in dataclasses.fields(record)]
+    return {
+        "type": "object",
+        "description": " ".join((record.__doc__ or "").split()),
+        "properties": {name: _schema(hints[name], definitions) for name in names},
+        "required": list[Json](names),
+        "additionalProperties": False,
+    }
+
+
+_SIMPLE: dict[object, dict[str, Json]] = {
+    str: {"type": "string"},
+    Path: {"type": "string"},
+    bool: {"type": "boolean"},
+    int: {"type": "integer"},
+    float: {"type": ["number", "null"]},
+    type(None): {"type": "null"},
+    object: {},
+    Any: {},
+}
+
+
+def _schema(hint: Any, definitions: dict[str, Json]) -> dict[str, Json]:  # noqa: ANN401 a type, as typing has it
+    if hint in _SIMPLE:
+        return dict(_SIMPLE[hint])
+    if dataclasses.is_dataclass(hint):
+        return _reference(cast("type", hint), definitions)
+    return _generic(hint, typing.get_origin(hint), typing.get_args(hint), definitions)
+
+
+def _generic(
+    hint: object,
+    origin: Any,  # noqa: ANN401 a type, as typing has it
+    arguments: tuple[Any, ...],
+    definitions: dict[str, Json],
+) -> dict[str, Json]:
+    if origin is Literal:
+        return {"enum": list(arguments)}
+    if origin in (Union, types.UnionType):
+        return _any_of([_schema(argument, definitions) for argument in arguments])
+    if origin is np.ndarray:
+        return {"type": "array", "items": {"type": ["number", "null"]}}
+    if origin is tuple:
+        return _tuple(arguments, definitions)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return {"type": "object", "additionalProperties": _schema(arguments[1], definitions)}
+    raise TypeError(f"{hint} does not stand in JSON documents")
+
+
+def _reference(record: type, definitions: dict[str, Json]) -> dict[str, Json]:
+    name = _name(record)
+    if name not in definitions:
+        definitions[name] = {}
+        definitions[name] = _record(record, definitions)
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _name(record: type) -> str:
+    """The name of a class; results of statistics, some of which are called like what asks for them, end in Result."""
+    is_result = record.__module__.startswith("trialwise.statistics")
+    return record.__name__ + ("Result" if is_result and not record.__name__.endswith("Result") else "")
+
+
+def _tuple(arguments: tuple[Any, ...], definitions: dict[str, Json]) -> dict[str, Json]:
+    if len(arguments) == 2 and arguments[1] is ...:
+        return {"type": "array", "items": _schema(arguments[0], definitions)}
+    items: list[Json] = [_schema(argument, definitions) for argument in arguments]
+    return {"type": "array", "prefixItems": items, "items": False, "minItems": len(items)}
+
+
+def _any_of(choices: list[dict[str, Json]]) -> dict[str, Json]:
+    unique: list[Json] = []
+    for choice in choices:
+        if choice not in unique:
+            unique.append(choice)
+    return {"anyOf": unique}

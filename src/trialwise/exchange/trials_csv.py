@@ -1,0 +1,59 @@
+"""The metrics of all trials as CSV in long form: one row for each trial and metric."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from trialwise.analysis.results import Analysis, TrialMetric
+
+_COLUMNS = (
+    "metric",
+    "unit",
+    "trial",
+    "attempt",
+    "treatment",
+    "series",
+    "round",
+    "position",
+    "started",
+    "samples",
+    "value",
+    "converged",
+)
+
+
+def trials_csv(analysis: Analysis) -> str:
+    """Write the metrics of all trials; factors stand in columns of their own, after the others."""
+    factors = list(
+        dict.fromkeys(name for found in analysis.metrics for trial in found.trials for name in trial.factors)
+    )
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow([*_COLUMNS, *factors])
+    for found in analysis.metrics:
+        for trial in found.trials:
+            writer.writerow(
+                [
+                    found.metric.name,
+                    found.metric.unit,
+                    *_row(trial),
+                    *(trial.factors.get(name) for name in factors),
+                ]
+            )
+    return text.getvalue()
+
+
+def _row(trial: TrialMetric) -> list[object]:
+    return [
+        trial.number,
+        trial.attempt,
+        trial.treatment,
+        trial.series,
+        trial.round,
+        trial.position,
+        trial.started,
+        trial.samples,
+        trial.value,
+        trial.converged,
+    ]

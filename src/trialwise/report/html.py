@@ -1,0 +1,171 @@
+"""The report as one HTML file that opens from disk without a network."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from trialwise.analysis.results import Analysis, MetricAnalysis
+from trialwise.report.claims import Claim, Piece, Term, claims
+from trialwise.report.figures import Figure, figures
+from trialwise.report.notes import method_notes
+from trialwise.report.numbers import Number
+from trialwise.report.plan_tables import (
+    design_table,
+    environment_tables,
+    failure_table,
+    objective_table,
+    population_table,
+    session_table,
+)
+from trialwise.report.points import factor_names
+from trialwise.report.sheets import Sheet
+from trialwise.report.tables import Cell, Table, convergence_tables, result_tables, trial_table
+
+_OPEN = 12
+"""More sentences on one objective than this are folded."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """The sentences that answer one objective."""
+
+    title: str
+    sentences: tuple[Claim, ...]
+    summary: str
+    is_open: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSection:
+    """What the report shows of one metric."""
+
+    name: str
+    topics: tuple[Topic, ...]
+    figures: tuple[Figure, ...]
+
+
+def html_report(analysis: Analysis, version: str) -> str:
+    """Write the report; the same analysis and version give the same text."""
+    sentences = claims(analysis)
+    sheets: dict[str, Sheet] = {}
+    sections = [_section(analysis, found, sentences, sheets) for found in analysis.metrics]
+    specs = {figure.key: figure.spec for section in sections for figure in section.figures}
+    return (
+        _environment()
+        .get_template("report.html.j2")
+        .render(
+            analysis=analysis,
+            version=version,
+            sections=sections,
+            named_by=factor_names(analysis),
+            remarks=[claim for claim in sentences if claim.standing == "remark"],
+            tables=result_tables(analysis),
+            long_tables=[*convergence_tables(analysis), trial_table(analysis)],
+            plan=_present(objective_table(analysis), design_table(analysis), population_table(analysis)),
+            sessions=_present(session_table(analysis)),
+            environments=environment_tables(analysis),
+            failures=failure_table(analysis),
+            notes=method_notes(analysis),
+            specs=_script_json(specs),
+            sheets=_script_json(sheets),
+            bundle=Markup(_bundle()),  # noqa: S704 the bundle is Vega's, and a test sees that it closes no script
+            script=Markup(_asset("report.js")),  # noqa: S704 our own
+            style=Markup(_asset("report.css")),  # noqa: S704 our own
+        )
+    )
+
+
+def _section(
+    analysis: Analysis, found: MetricAnalysis, sentences: tuple[Claim, ...], sheets: dict[str, Sheet]
+) -> MetricSection:
+    name = found.metric.name
+    topics: dict[str, list[Claim]] = {}
+    for claim in sentences:
+        if claim.metric == name:
+            topics.setdefault(claim.topic, []).append(claim)
+    made = tuple(_topic(title, tuple(members)) for title, members in topics.items())
+    return MetricSection(name, made, tuple(figures(analysis, found, sheets)))
+
+
+def _topic(title: str, members: tuple[Claim, ...]) -> Topic:
+    words = {"claim": "hold", "descriptive": "descriptive only", "refusal": "cannot be had"}
+    counts = {word: sum(claim.standing == standing for claim in members) for standing, word in words.items()}
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    return Topic(title, members, summary, len(members) <= _OPEN)
+
+
+def _present(*tables: Table | None) -> list[Table]:
+    return [table for table in tables if table is not None and table.rows]
+
+
+# Pieces of text
+
+
+def piece_html(piece: Piece | Cell, *, unit: bool = True) -> Markup:
+    """A word, a name or a number as HTML; numbers carry their place in the JSON document and how they were rounded."""
+    if isinstance(piece, Term):
+        return Markup("<code>{}</code>").format(piece.text)
+    if not isinstance(piece, Number):
+        return escape(_unbroken(piece))
+    tag = Markup('<span class="number" data-path="{}" data-rounding="{}"{}>{}</span>')
+    known = Markup(' title="{}"').format(piece.basis.text) if piece.basis else ""
+    number = tag.format(piece.pointer, piece.rounding, known, piece.text)
+    return number + Markup("&nbsp;{}").format(piece.unit) if unit and piece.unit else number
+
+
+def _unbroken(text: str) -> str:
+    """A text whose percentages and counts do not break across lines."""
+    return text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
+
+
+def claim_html(claim: Claim) -> Markup:
+    """A sentence as HTML."""
+    return Markup("").join(piece_html(piece) for piece in claim.pieces)
+
+
+def cell_html(cell: Cell) -> Markup:
+    """A table cell as HTML; its unit stands in the heading."""
+    return piece_html(cell, unit=False)
+
+
+def _script_json(value: object) -> Markup:
+    """JSON that cannot end the script element it stands in."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 no < is left
+
+
+# Parts of the page
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("trialwise.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["claim"] = claim_html
+    environment.filters["cell"] = cell_html
+    environment.filters["unbroken"] = _unbroken
+    return environment
+
+
+def _asset(name: str) -> str:
+    return resources.files("trialwise.report").joinpath("templates", name).read_text(encoding="utf-8")
+
+
+@cache
+def _bundle() -> str:
+    """Vega, Vega-Lite and vega-embed as one script."""
+    import vl_convert
+
+    snippet = None  # the whole bundle
+    return str(vl_convert.javascript_bundle(snippet))  # pyright: ignore[reportArgumentType] its stub wants a text

@@ -1,0 +1,140 @@
+r"""Numbers and tables for LaTeX: one `\newcommand` for each number of a claim, and tables with booktabs.
+
+`numbers.tex` needs nothing but `\input`; `tables.tex` needs the package booktabs. The names of macros are in `macros`;
+each macro stands beside the sentence that it comes from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from trialwise.analysis.results import Analysis
+from trialwise.report.claims import Claim, Piece, Term, claims
+from trialwise.report.numbers import ABSENT, Number
+from trialwise.report.tables import Cell, Table, kpi_tables
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "–": "--",
+    "−": "$-$",
+    "µ": r"$\mu$",
+    "μ": r"$\mu$",
+    "°": r"$^\circ$",
+    "±": r"$\pm$",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "√": r"$\surd$",
+    "→": r"$\rightarrow$",
+    "…": r"\ldots{}",
+    "`": r"\textasciigrave{}",
+    "\n": " ",
+}
+_EXPONENT = re.compile(r"^(-?[\d.]+)e([+-]\d+)$")
+
+
+def latex_files(analysis: Analysis) -> dict[str, str]:
+    """The texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name."""
+    sentences = claims(analysis)
+    return {
+        "numbers.tex": "\n".join([_HEAD, *_macros(sentences)]) + "\n",
+        "claims.tex": "\n\n".join([_CLAIMS, *map(_sentence, sentences)]) + "\n",
+        "tables.tex": "\n\n".join(
+            [_TABLES, *(latex_table(table.without_remarks) for table in kpi_tables(analysis))]
+        )
+        + "\n",
+    }
+
+
+_HEAD = (
+    "% Written by `trialwise report --latex`: one macro for each number. \\input this file in the preamble."
+)
+_CLAIMS = "% Written by `trialwise report --latex`: the sentences, with the macros of numbers.tex."
+_TABLES = "% Written by `trialwise report --latex`: tables; they need \\usepackage{booktabs}."
+
+
+# Numbers
+
+
+def _macros(sentences: Iterable[Claim]) -> Iterator[str]:
+    for claim in sentences:
+        named = [number for number in claim.numbers if number.macro]
+        if named:
+            yield f"% {_comment(claim.text)}"
+            yield from (
+                f"\\newcommand{{\\{number.macro}}}{{{latex_number(number.text)}}}" for number in named
+            )
+
+
+def _comment(text: str) -> str:
+    return " ".join(text.split())
+
+
+def latex_number(text: str) -> str:
+    """A number as it is printed, in LaTeX; it works in text and in formulas."""
+    exponent = _EXPONENT.match(text)
+    if exponent:
+        return f"\\ensuremath{{{exponent[1]} \\times 10^{{{int(exponent[2])}}}}}"
+    return f"\\ensuremath{{{text}}}" if text.startswith("-") else "--" if text == ABSENT else text
+
+
+# Sentences and tables
+
+
+def _sentence(claim: Claim) -> str:
+    return "".join(map(_piece, claim.pieces))
+
+
+def _piece(piece: Piece) -> str:
+    if isinstance(piece, Number):
+        number = f"\\{piece.macro}{{}}" if piece.macro else latex_number(piece.text)
+        return f"{number}~{escaped(piece.unit)}" if piece.unit else number
+    if isinstance(piece, Term):
+        return f"\\texttt{{{escaped(piece.text)}}}"
+    return escaped(piece).replace(r" \%", r"~\%").replace("n = ", "$n$~=~")
+
+
+def latex_table(table: Table) -> str:
+    """A table with booktabs."""
+    columns = "".join("r" if place in table.numeric else "l" for place in range(len(table.columns)))
+    lines = [
+        r"\begin{table}",
+        rf"\caption{{{escaped(table.caption)}}}\label{{tab:{re.sub(r'[^A-Za-z0-9-]', '-', table.key)}}}",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        _line(map(escaped, table.columns)),
+        r"\midrule",
+        *(_line(map(_cell, row)) for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _line(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, Number):
+        return latex_number(cell.text)
+    return f"\\texttt{{{escaped(cell.text)}}}" if isinstance(cell, Term) else escaped(cell)
+
+
+def escaped(text: str) -> str:
+    """A text that LaTeX prints as it is; what the common fonts lack becomes a question mark."""
+    return "".join(_SPECIAL.get(letter) or (letter if letter.isprintable() else "?") for letter in text)

@@ -1,0 +1,128 @@
+"""What interactive figures share: scales, legends, choices, tooltips, the look."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+
+from trialwise.analysis.results import MetricAnalysis
+from trialwise.report.palette import COLOURS, DASHES, SHAPES
+
+Chart = Any
+"""altair's charts share no public base class that has their methods."""
+
+HEIGHT = 300
+TALL = 640
+"""Figures higher than this many pixels are scrolled in their place."""
+_ZOOM = "wheel![event.ctrlKey || event.metaKey]"
+_SHORT_NAME = 24
+_INK = {"labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 12, "titleFontSize": 12}
+_CONFIG: dict[str, Any] = {
+    "font": "system-ui, 'DejaVu Sans', sans-serif",
+    "view": {"stroke": None},
+    "axis": {
+        **_INK,
+        "gridColor": "currentColor",
+        "gridOpacity": 0.12,
+        "domainColor": "currentColor",
+        "tickColor": "currentColor",
+        "titleFontWeight": "normal",
+    },
+    "legend": {**_INK, "symbolStrokeWidth": 2},
+    "text": {"color": "currentColor"},
+    "rule": {"color": "currentColor"},
+}
+
+
+def finished(chart: Chart, height: int = HEIGHT) -> dict[str, Any]:
+    """A chart as a Vega-Lite document as wide as its place, in the ink of the page."""
+    made = chart.properties(width="container", height=height, background="transparent")
+    made = made.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
+    spec: dict[str, Any] = made.configure(**_CONFIG).to_dict()
+    return spec
+
+
+def titled(found: MetricAnalysis) -> str:
+    """The metric with its unit."""
+    return f"{found.metric.name} [{found.metric.unit}]" if found.metric.unit else found.metric.name
+
+
+def _legend(names: list[str]) -> alt.Legend | None:
+    if len(names) < 2:
+        return None
+    columns = 2 if max(map(len, names)) <= _SHORT_NAME else 1
+    return alt.Legend(orient="top", title=None, columns=columns, labelLimit=190 if columns == 2 else 400)
+
+
+def colour(names: list[str]) -> alt.Color:
+    """A colour for each treatment."""
+    scale = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
+    return alt.Color("treatment:N", scale=scale, legend=_legend(names))
+
+
+def shape(names: list[str]) -> alt.Shape:
+    """A shape for each treatment, so that colour is never alone."""
+    scale = alt.Scale(domain=names, range=list(SHAPES[: len(names)]))
+    return alt.Shape("treatment:N", scale=scale, legend=_legend(names))
+
+
+def dash(names: list[str]) -> alt.StrokeDash:
+    """Dashes for each treatment, so that colour is never alone."""
+    scale = alt.Scale(domain=names, range=[list(pattern) for pattern in DASHES[: len(names)]])
+    return alt.StrokeDash("treatment:N", scale=scale, legend=_legend(names))
+
+
+def standing() -> tuple[alt.Stroke, alt.Fill]:
+    """Filled marks hold, hollow ones are descriptive only."""
+    legend = alt.Legend(orient="top", title=None)
+    domain = ["holds", "descriptive only"]
+    stroke = alt.Scale(domain=domain, range=[COLOURS[0], COLOURS[1]])
+    fill = alt.Scale(domain=domain, range=[COLOURS[0], "transparent"])
+    return (
+        alt.Stroke("standing:N", scale=stroke, legend=legend),
+        alt.Fill("standing:N", scale=fill, legend=legend),
+    )
+
+
+def choice(name: str, label: str, options: list[str]) -> alt.Parameter:
+    """A list to choose from below a figure."""
+    bind = alt.BindRadioSelect(options=options, name=f"{label} ", input="select")
+    return alt.param(name=name, value=options[0], bind=bind)
+
+
+def choices(**options: list[str]) -> list[alt.Parameter]:
+    """Lists for what there is more than one of; the names are those of fields."""
+    return [choice(f"one_{name}", name, known) for name, known in options.items() if len(known) > 1]
+
+
+def chosen(**options: list[str]) -> str:
+    """The condition that a row is what `choices` says."""
+    conditions = [f"datum.{name} === one_{name}" for name, known in options.items() if len(known) > 1]
+    return " && ".join(conditions) or "true"
+
+
+def zoom(*encodings: str) -> alt.Parameter:
+    """Drag to move, Ctrl and wheel to zoom; the wheel alone scrolls the page."""
+    return alt.selection_interval(bind="scales", encodings=list(encodings), zoom=_ZOOM)  # type: ignore[arg-type]
+
+
+def metric_x(field: str, title: str, height: int = HEIGHT) -> alt.X:
+    """A horizontal axis of the metric that need not begin at 0; on top of figures that are scrolled."""
+    axis = alt.Axis(orient="top" if height > TALL else "bottom")
+    return alt.X(f"{field}:Q", title=title, axis=axis, scale=alt.Scale(zero=False, nice=False, padding=10))
+
+
+def treatment_rows(names: list[str]) -> alt.Y:
+    """A row for each treatment, in the order of the file."""
+    return alt.Y("treatment:N", sort=names, title=None, axis=alt.Axis(labelLimit=170, grid=True))
+
+
+def tip(field: str, title: str | None = None) -> alt.Tooltip:
+    """A number in a tooltip."""
+    return alt.Tooltip(f"{field}:Q", title=title or field, format=".5~g")
+
+
+def name_tips(*fields: str) -> list[alt.Tooltip]:
+    """Names and counts in a tooltip."""
+    return [alt.Tooltip(f"{field}:N") for field in fields]

@@ -1,0 +1,122 @@
+"""What the methods are and where they come from, for the end of a report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from trialwise.analysis.results import Analysis
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A method in a few sentences, with its sources."""
+
+    title: str
+    text: str
+    sources: tuple[str, ...]
+
+
+TRISCALE = (
+    "R. Jacob, M. Zimmerling, C. A. Boano, L. Vanbever, L. Thiele: Designing Replicable Networking Experiments With "
+    "TriScale. Journal of Systems Research 1(1), 2021."
+)
+_THOMPSON = (
+    "W. R. Thompson: On Confidence Ranges for the Median and Other Expectation Distributions. "
+    "Ann. Math. Statist. 7, 1936."
+)
+_THEIL = "H. Theil: A rank-invariant method of linear and polynomial regression analysis. 1950."
+_SEN = (
+    "P. K. Sen: Estimates of the Regression Coefficient Based on Kendall's Tau. J. Am. Stat. Assoc. 63, 1968."
+)
+_WHITE = "K. P. White: An Effective Truncation Heuristic for Bias Reduction in Simulation Output. Simulation 69, 1997."
+_KENDALL = "M. G. Kendall: A New Measure of Rank Correlation. Biometrika 30, 1938."
+_HOLM = "S. Holm: A Simple Sequentially Rejective Multiple Test Procedure. Scand. J. Statist. 6, 1979."
+_MASSART = (
+    "P. Massart: The Tight Constant in the Dvoretzky–Kiefer–Wolfowitz Inequality. Ann. Probab. 18, 1990."
+)
+
+
+def method_notes(analysis: Analysis) -> tuple[Note, ...]:
+    """The notes on the methods that this analysis used."""
+    paper = analysis.method == "paper"
+    notes = [_kpis(), _scores(), _independence_paper() if paper else _independence(), _band()]
+    if any(found.metric.convergence for found in analysis.metrics):
+        notes.insert(0, _convergence_paper() if paper else _convergence())
+    return (*notes, _rounding())
+
+
+def _kpis() -> Note:
+    return Note(
+        "KPIs",
+        "A KPI is a bound, at a confidence, on a percentile of the metric over the trials of a series: the value of a rank "
+        "that an exact binomial probability picks. It takes no shape of the distribution for granted, but trials "
+        "that are independent and alike; randomised order is what makes them so. With too few trials there is no such "
+        "bound, and the report says how many it needs.",
+        (_THOMPSON, TRISCALE),
+    )
+
+
+def _scores() -> Note:
+    return Note(
+        "Variability scores",
+        "A score is the range between bounds on a percentile of the KPIs of all series and on its mirror image. Each bound "
+        "holds at the confidence asked for (for the median, both together); how surely both hold together is stated beside "
+        "it, and so is the chance that the KPI of one more series falls in between, were all series alike.",
+        (TRISCALE,),
+    )
+
+
+def _independence() -> Note:
+    return Note(
+        "Independence",
+        "Permutation test of the lag-1 autocorrelation and Kendall's test of a trend, together by Holm's procedure at 5 %. "
+        "Four trials or fewer cannot show dependence at that level, whatever they are. A failed test makes a KPI "
+        "descriptive; a passed one is no proof.",
+        (_KENDALL, _HOLM),
+    )
+
+
+def _independence_paper() -> Note:
+    return Note(
+        "Independence (as in the paper)",
+        "No trend by the convergence test at 50 % confidence and 10 % tolerance, and autocorrelation within ±1.95/√n "
+        "at every lag. On independent trials this test fails far more often than one time in twenty.",
+        (TRISCALE,),
+    )
+
+
+def _convergence() -> Note:
+    return Note(
+        "Convergence",
+        "The drift of the measure over twenty batches of a trial, as a share of its median, must lie within the tolerance "
+        "with the confidence asked for (an equivalence test: noise does not pass for steadiness). If it does not, the "
+        "start-up that MSER-5 finds is cut and the rest is tested again.",
+        (_WHITE,),
+    )
+
+
+def _convergence_paper() -> Note:
+    return Note(
+        "Convergence (as in the paper)",
+        "Theil–Sen slope of the measure over sliding windows of half the samples, scaled to [−1, 1]; passed where its "
+        "interval lies within the tolerance. The metric is then the median over the windows.",
+        (_THEIL, _SEN, TRISCALE),
+    )
+
+
+def _band() -> Note:
+    return Note(
+        "Bands of distributions",
+        "Grey: the band of Dvoretzky, Kiefer, Wolfowitz and Massart, which holds the whole distribution at once. Dotted: "
+        "the bound on each percentile by itself, as in Fig. 7 of the TriScale paper; those do not hold together.",
+        (_MASSART, TRISCALE),
+    )
+
+
+def _rounding() -> Note:
+    return Note(
+        "Numbers",
+        "Numbers have four significant digits. Lower bounds are rounded down and upper bounds up, so that what is printed "
+        "holds as well. All digits stand in the JSON form (trialwise analyze --json).",
+        (),
+    )

@@ -1,0 +1,11 @@
+"""Colours, shapes and dashes: Okabe and Ito's colour-blind safe set, always with a second mark beside the colour."""
+
+from __future__ import annotations
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross")
+MARKERS = ("o", "s", "^", "D", "v", "P")
+DASHES = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (10, 3))
+FAILED = "#D55E00"
+MOST = len(COLOURS)
+"""Up to so many treatments have a colour each; more are told apart by rows and by choosing one."""

@@ -1,0 +1,187 @@
+"""Tables of what was asked for and how it was carried out: objectives, design, environment, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from trialwise.analysis.context import PlanSummary, SessionFacts
+from trialwise.analysis.results import Analysis
+from trialwise.experiment.quantity import duration_text
+from trialwise.report.claims import Term
+from trialwise.report.numbers import ABSENT, Number
+from trialwise.report.tables import Cell, Table, moment
+
+
+def objective_table(analysis: Analysis) -> Table:
+    """The parameters of each metric, as in TriScale's Table 2."""
+    return Table(
+        key="objectives",
+        caption="Objectives of each metric (TriScale, Table 2)",
+        columns=(
+            "metric",
+            "measure",
+            "better",
+            "converges",
+            "conf. %",
+            "tol. %",
+            "KPI percentile",
+            "KPI conf. %",
+            "bound",
+            "score percentile",
+            "score conf. %",
+        ),
+        rows=tuple(row for index in range(len(analysis.metrics)) for row in _objectives(analysis, index)),
+        numeric=frozenset({4, 5, 6, 7, 9, 10}),
+    )
+
+
+def _objectives(analysis: Analysis, index: int) -> Iterator[tuple[Cell, ...]]:
+    metric, at = analysis.metrics[index].metric, f"/metrics/{index}/metric"
+    measure = metric.measure if isinstance(metric.measure, str) else f"p{metric.measure:.10g}"
+    begin = (metric.name, measure, metric.better or ABSENT)
+    steady, score = metric.convergence, metric.variability
+    test: tuple[Cell, ...] = ("no", ABSENT, ABSENT)
+    if steady is not None:
+        parts = (("confidence", steady.confidence), ("tolerance", steady.tolerance))
+        test = ("yes", *(Number(value, f"{at}/convergence/{name}") for name, value in parts))
+    end: tuple[Cell, ...] = (ABSENT, ABSENT)
+    if score is not None:
+        parts = (("percentile", score.percentile), ("confidence", score.confidence))
+        end = tuple(Number(value, f"{at}/variability/{name}") for name, value in parts)
+    if not metric.kpis:
+        yield (*begin, *test, ABSENT, ABSENT, ABSENT, *end)
+    for place, kpi in enumerate(metric.kpis):
+        here = f"{at}/kpis/{place}"
+        asked = (
+            Number(kpi.percentile, f"{here}/percentile"),
+            Number(kpi.confidence, f"{here}/confidence"),
+            kpi.bound,
+        )
+        yield (*begin, *test, *asked, *end)
+
+
+def design_table(analysis: Analysis) -> Table | None:
+    """The parameters of the experiment; None for a table of measurements, which has none."""
+    plan = analysis.plan
+    if plan is None:
+        return None
+    rows: list[tuple[Cell, ...]] = [
+        ("rounds in a series", Number(plan.rounds, "/plan/rounds")),
+        ("series", Number(plan.series, "/plan/series")),
+        ("runtime of a trial, stated", _duration(plan.runtime)),
+        ("runtime of a trial, median as measured", _duration(plan.median_runtime)),
+        ("span of a series", "back to back" if plan.span is None else duration_text(plan.span)),
+        ("order of trials", f"{plan.order} in each round, seed {analysis.seed}"),
+        *_further(plan),
+    ]
+    return Table("design", "Design of the experiment", ("parameter", "value"), tuple(rows))
+
+
+def _further(plan: PlanSummary) -> Iterator[tuple[Cell, ...]]:
+    yield (
+        "robustness: extreme values that intervals can leave out",
+        Number(plan.robustness, "/plan/robustness"),
+    )
+    yield (
+        "warm-up trials of each treatment, before each series",
+        Number(plan.warmup_trials, "/plan/warmup_trials"),
+    )
+    yield "start of a trial that is cut", duration_text(plan.warmup) if plan.warmup else "nothing"
+    yield f"trial ({plan.kind})", Term(plan.command)
+    if plan.reset:
+        yield "reset", Term(plan.reset)
+    for name, levels in plan.factors.items():
+        yield f"factor {name}", ", ".join(map(str, levels))
+
+
+def population_table(analysis: Analysis) -> Table | None:
+    """What the drawn factors were drawn from; None without such factors."""
+    rows: list[tuple[Cell, ...]] = []
+    for place, found in enumerate(analysis.populations):
+        at = f"/populations/{place}"
+        source = found.origin or "the list in the file" if found.size is not None else "a range"
+        size: Cell = (
+            Number(found.size, f"{at}/size") if found.size is not None else f"{found.low:g} to {found.high:g}"
+        )
+        rows.append((found.factor, source, size, Number(found.drawn, f"{at}/drawn")))
+    columns = ("factor", "drawn from", "values", "different values in finished trials")
+    return Table("populations", "Factors drawn for each round", columns, tuple(rows)) if rows else None
+
+
+def session_table(analysis: Analysis) -> Table | None:
+    """The runs of the runner; None for a table of measurements."""
+    rows = tuple(_session(session, f"/sessions/{place}") for place, session in enumerate(analysis.sessions))
+    columns = (
+        "session",
+        "began (UTC)",
+        "ended (UTC)",
+        "ending",
+        "environment",
+        "worker",
+        "boot",
+        "Trialwise",
+    )
+    return Table("sessions", "Sessions of the runner", columns, rows) if rows else None
+
+
+def _session(session: SessionFacts, at: str) -> tuple[Cell, ...]:
+    return (
+        Number(session.number, f"{at}/number"),
+        moment(session.started),
+        moment(session.ended),
+        session.ending or "cut off",
+        Number(session.epoch, f"{at}/epoch"),
+        session.worker,
+        session.boot,
+        session.version,
+    )
+
+
+def environment_tables(analysis: Analysis) -> list[Table]:
+    """The environment that each session recorded."""
+    return [
+        Table(
+            f"environment-{session.number}",
+            f"Environment of session {session.number}",
+            ("what", "value"),
+            tuple((name, value) for name, value in _flat(session.environment)),
+        )
+        for session in analysis.sessions
+        if session.environment
+    ]
+
+
+def _flat(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as lines: `cpu.model`, `cpu.cores`."""
+    for name, value in facts.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{name}.")  # type: ignore[arg-type]
+        elif isinstance(value, list):
+            yield f"{prefix}{name}", ", ".join(map(str, value))  # type: ignore[arg-type]
+        else:
+            yield f"{prefix}{name}", ABSENT if value is None else str(value)
+
+
+def failure_table(analysis: Analysis) -> Table | None:
+    """The attempts that gave no result; None where all did."""
+    rows = tuple(
+        (
+            str(found.number) if found.attempt == 1 else f"{found.number} (attempt {found.attempt})",
+            Term(found.treatment),
+            found.series,
+            str(found.round),
+            found.status,
+            found.reason or ABSENT,
+            ABSENT if found.exit_code is None else str(found.exit_code),
+            found.log or ABSENT,
+        )
+        for found in analysis.failures
+    )
+    columns = ("trial", "treatment", "series", "round", "status", "reason", "exit code", "log")
+    if not rows:
+        return None
+    return Table("failures", "Attempts that gave no result", columns, rows, remarks=frozenset({6, 7}))
+
+
+def _duration(seconds: float | None) -> str:
+    return ABSENT if seconds is None else duration_text(seconds)

@@ -1,0 +1,241 @@
+"""The points of figures, as rows: interactive and printed figures draw the same ones. Nothing is computed here."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
+from trialwise.analysis.traces import TrialTrace
+from trialwise.experiment.model import Kpi
+from trialwise.experiment.placeholders import level_text
+
+Value = str | float | int | bool | None
+Row = dict[str, Value]
+Array = npt.NDArray[np.float64]
+
+ALL = "all trials"
+
+
+def treatments(analysis: Analysis, found: MetricAnalysis) -> list[str]:
+    """The treatments that have trials, in the order of the file."""
+    there = {trial.treatment for trial in found.trials}
+    return [name for name in analysis.treatments if name in there]
+
+
+def labels(analysis: Analysis) -> dict[str, str]:
+    """What figures call each treatment: its levels alone, or its whole name where levels do not tell them apart."""
+    factors = factor_names(analysis)
+    short: dict[str, str] = {}
+    for found in analysis.metrics:
+        for trial in found.trials:
+            levels = " · ".join(level_text(trial.factors[name]) for name in factors if name in trial.factors)
+            short[trial.treatment] = ALL if trial.treatment == "-" else levels
+    return short if len(set(short.values())) == len(short) else {name: name for name in short}
+
+
+def factor_names(analysis: Analysis) -> list[str]:
+    """The factors that make the treatments."""
+    drawn = {population.factor for population in analysis.populations}
+    trial = next((trial for found in analysis.metrics for trial in found.trials), None)
+    return [name for name in trial.factors if name not in drawn] if trial else []
+
+
+def labelled(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
+    """The rows with treatments as figures call them."""
+    return [{**row, "treatment": names[str(row["treatment"])]} if "treatment" in row else row for row in rows]
+
+
+def trial_rows(found: MetricAnalysis) -> list[Row]:
+    """One row for each trial with a value."""
+    return [_trial_row(trial) for trial in found.trials if trial.value is not None]
+
+
+def _trial_row(trial: TrialMetric) -> Row:
+    return {
+        "trial": trial.number,
+        "value": trial.value,
+        "treatment": trial.treatment,
+        "series": trial.series,
+        "round": trial.round,
+        "converged": "not tested" if trial.converged is None else "yes" if trial.converged else "no",
+    }
+
+
+def failure_rows(analysis: Analysis) -> list[Row]:
+    """One row for each attempt that failed, was abandoned or is invalid."""
+    return [
+        {
+            "trial": failure.number,
+            "treatment": failure.treatment,
+            "series": failure.series,
+            "status": failure.status,
+            "reason": failure.reason or "",
+        }
+        for failure in analysis.failures
+    ]
+
+
+def series_starts(found: MetricAnalysis) -> list[Row]:
+    """Where each series begins in the order of trials, from the second on."""
+    first: dict[str, int] = {}
+    for trial in found.trials:
+        first[trial.series] = min(first.get(trial.series, trial.number), trial.number)
+    starts = sorted((number, series) for series, number in first.items())
+    return [{"start": number - 0.5, "series": f"series {series}"} for number, series in starts[1:]]
+
+
+def kpi_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:
+    """One row for each treatment and series: the bound, and the two-sided interval of the percentile."""
+    rows: list[Row] = []
+    for kpi in found.kpis:
+        if kpi.objective == objective and kpi.result is not None:
+            interval = kpi.result.interval
+            rows.append(
+                {
+                    "treatment": kpi.treatment,
+                    "series": kpi.series,
+                    "bound": kpi.result.value,
+                    "low": interval.low,
+                    "high": interval.high,
+                    "n": kpi.n,
+                    "standing": "descriptive only" if kpi.descriptive else "holds",
+                }
+            )
+    return rows
+
+
+def score_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:
+    """One row for each treatment with a variability score of this KPI."""
+    return [
+        {
+            "treatment": score.treatment,
+            "low": score.result.low,
+            "high": score.result.high,
+            "score": score.result.score,
+            "n": score.n,
+            "standing": "descriptive only" if score.descriptive else "holds",
+        }
+        for score in found.variability
+        if score.kpi == objective and score.result is not None and score.result.score is not None
+    ]
+
+
+def step_rows(found: MetricAnalysis) -> list[Row]:
+    """The steps of the empirical distributions; each begins at a share of 0."""
+    rows: list[Row] = []
+    for known in found.distributions:
+        values, shares = known.values.tolist(), known.shares.tolist()
+        for value, share in zip([values[0], *values], [0.0, *shares], strict=True):
+            rows.append(
+                {"treatment": known.treatment, "series": known.series, "value": value, "share": share}
+            )
+    return rows
+
+
+def band_rows(found: MetricAnalysis) -> list[Row]:
+    """The bands of the distributions: simultaneous (`low`, `high`) and one-sided (`lower`, `upper`) by percentile."""
+    return list(_band_rows(found))
+
+
+def _band_rows(found: MetricAnalysis) -> Iterator[Row]:
+    for known in found.distributions:
+        band = known.band
+        if band is not None:
+            names = ("share", "low", "high", "lower", "upper")
+            columns = (band.percentiles, band.simultaneous_low, band.simultaneous_high, band.low, band.high)
+            for row in zip(*map(_finite, columns), strict=True):
+                share, *bounds = row
+                yield {
+                    "treatment": known.treatment,
+                    "series": known.series,
+                    **dict(zip(names, (share and share / 100, *bounds), strict=True)),
+                }
+
+
+def picked(rows: Sequence[Row], *fields: str) -> list[Row]:
+    """The rows that have all of the fields, with these fields and their names alone."""
+    kept = ("treatment", "series", *fields)
+    return [
+        {name: row[name] for name in kept} for row in rows if all(row[name] is not None for name in fields)
+    ]
+
+
+def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
+    """The autocorrelation coefficients of each treatment and series, at no more than `most` lags."""
+    return [
+        {
+            "treatment": test.treatment,
+            "series": test.series,
+            "lag": lag,
+            "coefficient": coefficient,
+            "threshold": test.result.threshold,
+            "negative": -test.result.threshold,
+        }
+        for test in found.independence
+        if test.result is not None
+        for lag, coefficient in enumerate(_finite(test.result.autocorrelation)[:most], 1)
+        if coefficient is not None
+    ]
+
+
+def trace_name(trace: TrialTrace, names: Mapping[str, str]) -> str:
+    """How a trial is called where one can be chosen."""
+    verdict = {True: "converged", False: "not converged", None: "no test"}[trace.converged]
+    return f"trial {trace.number}: {names[trace.treatment]}, series {trace.series} ({verdict})"
+
+
+def stretch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list[Row]:
+    """The raw samples, or the extremes of stretches of them."""
+    return [
+        {"trial": trace_name(trace, names), "time": time, "low": low, "high": high}
+        for trace in traces
+        for time, low, high in zip(*map(_finite, (trace.times, trace.lows, trace.highs)), strict=True)
+    ]
+
+
+def batch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list[Row]:
+    """The measure of each batch or window of the convergence test."""
+    return [
+        {"trial": trace_name(trace, names), "time": time, "value": value}
+        for trace in traces
+        for time, value in zip(_finite(trace.batch_starts), _finite(trace.batches), strict=True)
+    ]
+
+
+def line_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Row]:
+    """The fitted line, and the steepest lines through its middle that the tolerance allows."""
+    rows: list[Row] = []
+    for trace in traces:
+        if trace.line is None:
+            continue
+        (first, begin), (last, end) = trace.line
+        middle = (begin + end) / 2
+        ends = [("fitted slope", begin, end)]
+        if trace.tolerated is not None:
+            half = trace.tolerated / 2
+            ends += [
+                ("tolerance", middle - half, middle + half),
+                ("tolerance, falling", middle + half, middle - half),
+            ]
+        for kind, start, stop in ends:
+            for time, value in ((first, start), (last, stop)):
+                rows.append({"trial": trace_name(trace, names), "line": kind, "time": time, "value": value})
+    return rows
+
+
+def warmup_rows(traces: Iterable[TrialTrace], names: Mapping[str, str]) -> list[Row]:
+    """Where the start-up that was cut ends."""
+    return [
+        {"trial": trace_name(trace, names), "time": trace.warmup_end}
+        for trace in traces
+        if trace.warmup_end is not None
+    ]
+
+
+def _finite(values: Array) -> list[float | None]:
+    listed: list[float] = values.tolist()
+    return [value if math.isfinite(value) else None for value in listed]

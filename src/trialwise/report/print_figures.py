@@ -1,0 +1,303 @@
+"""Figures for print: vector graphics one column wide, fonts embedded, the same bytes for the same analysis."""
+
+# pyright: reportUnknownMemberType=false
+# matplotlib leaves the types of its keyword arguments open.
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from trialwise.analysis.results import Analysis, MetricAnalysis
+from trialwise.experiment.model import Kpi
+from trialwise.report import points
+from trialwise.report.claims import objective_text
+from trialwise.report.palette import COLOURS, DASHES, FAILED, MARKERS, MOST
+from trialwise.report.points import Row
+
+Kind = Literal["pdf", "svg"]
+
+_WIDTH = 3.33
+"""Inches: a column of a two-column paper."""
+_GREY = "#777777"
+_STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 7,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.4,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 6,
+    "lines.markersize": 3,
+    "lines.linewidth": 1.0,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "trialwise",
+    "text.usetex": False,
+    "text.parse_math": False,
+    "path.simplify": False,
+}
+
+
+def print_figures(analysis: Analysis, folder: Path, kind: Kind) -> list[Path]:
+    """Write the figures of all metrics into a folder, which is made; return what was written.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be made or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    with mpl.rc_context(_STYLE):
+        for found in analysis.metrics:
+            for name, figure in _figures(analysis, found):
+                path = folder / f"{_file_name(found.metric.name)}-{name}.{kind}"
+                metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
+                figure.savefig(path, format=kind, metadata=metadata)
+                written.append(path)
+    return written
+
+
+def _file_name(metric: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in metric)
+
+
+def _figures(analysis: Analysis, found: MetricAnalysis) -> Iterator[tuple[str, Figure]]:
+    page = Page(analysis, found)
+    if not page.names:
+        return
+    yield "order", page.drawn(_order, 2.2)
+    yield "distribution", page.drawn(_distribution, 2.2)
+    for place, objective in enumerate(found.metric.kpis):
+        yield (
+            f"kpi-{place}",
+            page.drawn(lambda axes, at, kpi=objective: _kpi(axes, at, kpi), page.rows_height),
+        )
+        if len(analysis.series) > 1:
+            yield (
+                f"series-{place}",
+                page.drawn(lambda axes, at, kpi=objective: _series(axes, at, kpi), page.rows_height),
+            )
+    yield "autocorrelation", page.drawn(_autocorrelation, 1.8)
+    if found.traces:
+        yield "samples", page.drawn(_samples, 2.2)
+
+
+class Page:
+    """What the printed figures of one metric share: names, colours, axes."""
+
+    def __init__(self, analysis: Analysis, found: MetricAnalysis) -> None:
+        self.analysis = analysis
+        self.found = found
+        self.labels = points.labels(analysis)
+        self.names = [self.labels[name] for name in points.treatments(analysis, found)]
+        self.title = f"{found.metric.name} [{found.metric.unit}]" if found.metric.unit else found.metric.name
+        self.rows_height = 0.55 + 0.16 * max(len(self.names), 3)
+
+    def rows(self, rows: Sequence[Row]) -> list[Row]:
+        """The rows of treatments that have trials, called as in figures."""
+        known = [row for row in rows if row["treatment"] in self.labels]
+        return points.labelled(known, self.labels)
+
+    def drawn(self, draw: Callable[[Axes, Page], None], height: float) -> Figure:
+        """A figure one column wide with one pair of axes."""
+        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        draw(figure.add_subplot(), self)
+        return figure
+
+    def style(self, name: str) -> dict[str, Any]:
+        """Colour, dashes and marker of a treatment; beyond six, treatments are grey."""
+        place = self.names.index(name)
+        if len(self.names) > MOST:
+            return {"color": _GREY, "marker": "."}
+        return {"color": COLOURS[place], "marker": MARKERS[place]}
+
+
+def _of(rows: Sequence[Row], **wanted: str) -> list[Row]:
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def _column(rows: Sequence[Row], name: str) -> list[float]:
+    return [float("nan") if row[name] is None else float(row[name] or 0) for row in rows]
+
+
+def _legend(axes: Axes, page: Page) -> None:
+    if 1 < len(page.names) <= MOST:
+        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+
+
+def _order(axes: Axes, page: Page) -> None:
+    rows = page.rows(points.trial_rows(page.found))
+    for name in page.names:
+        own = _of(rows, treatment=name)
+        axes.plot(
+            _column(own, "trial"), _column(own, "value"), linestyle="none", label=name, **page.style(name)
+        )
+    for start in points.series_starts(page.found):
+        axes.axvline(float(start["start"] or 0), color=_GREY, linestyle=(0, (4, 3)), linewidth=0.6)
+    failed = _column(page.rows(points.failure_rows(page.analysis)), "trial")
+    if failed:
+        low, _ = axes.get_ylim()
+        axes.plot(failed, [low] * len(failed), "x", color=FAILED, label="failed", clip_on=False)
+    axes.set_xlabel("trial, in the order of the plan")
+    axes.set_ylabel(page.title)
+    _legend(axes, page)
+
+
+def _distribution(axes: Axes, page: Page) -> None:
+    series = page.analysis.series[0]
+    steps, bands = (
+        _of(page.rows(rows), series=series)
+        for rows in (points.step_rows(page.found), points.band_rows(page.found))
+    )
+    side = "lower" if page.found.metric.better == "higher" else "upper"
+    for place, name in enumerate(page.names):
+        own, band = _of(steps, treatment=name), _of(bands, treatment=name)
+        style = page.style(name)
+        dashes = (0, DASHES[place]) if len(page.names) <= MOST and place else "-"
+        axes.step(
+            _column(own, "value"),
+            _column(own, "share"),
+            where="post",
+            label=name,
+            color=style["color"],
+            linestyle=dashes,
+        )
+        if len(page.names) <= MOST:
+            axes.plot(
+                _column(band, side),
+                _column(band, "share"),
+                color=style["color"],
+                linestyle=(0, (1, 1)),
+                linewidth=0.8,
+            )
+            axes.fill_betweenx(
+                _column(band, "share"),
+                _column(band, "low"),
+                _column(band, "high"),
+                color=style["color"],
+                alpha=0.12,
+                linewidth=0,
+            )
+    axes.set_ylim(0, 1)
+    axes.set_xlabel(page.title + (f", series {series}" if len(page.analysis.series) > 1 else ""))
+    axes.set_ylabel("share of trials")
+    _legend(axes, page)
+
+
+def _rows_axis(axes: Axes, page: Page) -> dict[str, int]:
+    axes.set_yticks(range(len(page.names)), page.names)
+    axes.set_ylim(len(page.names) - 0.4, -0.6)
+    return {name: place for place, name in enumerate(page.names)}
+
+
+def _kpi(axes: Axes, page: Page, objective: Kpi) -> None:
+    places, series = _rows_axis(axes, page), list(page.analysis.series)
+    marker = ">" if objective.bound == "lower" else "<"
+
+    def height(row: Row) -> float:
+        shift = (series.index(str(row["series"])) + 0.5) / len(series) - 0.5
+        return places[str(row["treatment"])] + 0.8 * shift
+
+    trials = page.rows(points.trial_rows(page.found))
+    axes.plot(
+        _column(trials, "value"),
+        list(map(height, trials)),
+        "|",
+        color=_GREY,
+        alpha=0.6,
+        markersize=2.5,
+        markeredgewidth=0.4,
+    )
+    for row in page.rows(points.kpi_rows(page.found, objective)):
+        if row["low"] is not None and row["high"] is not None:
+            axes.plot(
+                _column([row], "low") + _column([row], "high"),
+                [height(row)] * 2,
+                color=COLOURS[0],
+                alpha=0.5,
+                linewidth=1.6,
+            )
+        filled = row["standing"] == "holds"
+        colour = COLOURS[0] if filled else COLOURS[1]
+        axes.plot(
+            _column([row], "bound"),
+            [height(row)],
+            marker,
+            color=colour,
+            markerfacecolor=colour if filled else "white",
+            markeredgewidth=0.7,
+        )
+    axes.set_xlabel(page.title)
+    axes.figure.suptitle(f"KPI: {objective_text(objective)}", fontsize=7.5)
+
+
+def _series(axes: Axes, page: Page, objective: Kpi) -> None:
+    places = _rows_axis(axes, page)
+    for row in page.rows(points.score_rows(page.found, objective)):
+        low, high = _column([row], "low")[0], _column([row], "high")[0]
+        axes.barh(
+            places[str(row["treatment"])],
+            high - low,
+            left=low,
+            height=0.5,
+            color=COLOURS[5],
+            alpha=0.5,
+            linewidth=0,
+        )
+    for row in page.rows(points.kpi_rows(page.found, objective)):
+        filled = row["standing"] == "holds"
+        colour = COLOURS[0] if filled else COLOURS[1]
+        axes.plot(
+            _column([row], "bound"),
+            [places[str(row["treatment"])]],
+            "o",
+            color=colour,
+            markerfacecolor=colour if filled else "white",
+        )
+    axes.set_xlabel(f"KPI of {page.title} in each series")
+    axes.figure.suptitle(objective_text(objective), fontsize=7.5)
+
+
+def _autocorrelation(axes: Axes, page: Page) -> None:
+    rows = _of(page.rows(points.lag_rows(page.found)), series=page.analysis.series[0])
+    for name in page.names:
+        own, style = _of(rows, treatment=name), page.style(name)
+        axes.plot(_column(own, "lag"), _column(own, "coefficient"), label=name, linewidth=0.5, **style)
+    if rows:
+        limit = max(_column(rows, "threshold"))
+        for side in (-limit, limit):
+            axes.axhline(side, color="black", linestyle=(0, (4, 3)), linewidth=0.6)
+    axes.set_ylim(-1, 1)
+    axes.set_xlabel("lag, in trials of the treatment")
+    axes.set_ylabel("autocorrelation")
+    _legend(axes, page)
+
+
+def _samples(axes: Axes, page: Page) -> None:
+    trace = page.found.traces[0]
+    axes.vlines(trace.times, trace.lows, trace.highs, color=_GREY, linewidth=0.4, alpha=0.7)
+    axes.plot(trace.times, trace.lows, ".", color=_GREY, markersize=1, alpha=0.7)
+    axes.plot(trace.batch_starts, trace.batches, "o", color=COLOURS[1], label="batches")
+    for kind in ("fitted slope", "tolerance", "tolerance, falling"):
+        own = _of(points.line_rows([trace], page.labels), line=kind)
+        dashes = "-" if kind == "fitted slope" else (0, (4, 3))
+        label = None if kind == "tolerance, falling" else kind
+        axes.plot(
+            _column(own, "time"), _column(own, "value"), color=COLOURS[0], linestyle=dashes, label=label
+        )
+    axes.set_xlabel(f"time within trial {trace.number} [{'s' if trace.timed else 'samples'}]")
+    axes.set_ylabel(page.title)
+    axes.legend(loc="best")

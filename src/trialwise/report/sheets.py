@@ -1,0 +1,31 @@
+"""The data of figures, packed for a file that stays small: columns, each different text written once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialwise.report.points import Row, Value
+
+Column = dict[str, list[Value] | list[str] | list[int]]
+Sheet = dict[str, Column]
+
+
+def packed(rows: Sequence[Row]) -> Sheet:
+    """Rows as columns: `{"v": values}`, or `{"t": texts, "i": places in them}`.
+
+    Numbers keep seven digits: pixels need no more.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: _column([row.get(name) for row in rows]) for name in names}
+
+
+def _column(values: list[Value]) -> Column:
+    texts = list(dict.fromkeys(value for value in values if isinstance(value, str)))
+    if not texts:
+        return {"v": [_short(value) for value in values]}
+    places = {text: place for place, text in enumerate(texts)}
+    return {"t": texts, "i": [places[value] if isinstance(value, str) else -1 for value in values]}
+
+
+def _short(value: Value) -> Value:
+    return float(f"{value:.7g}") if isinstance(value, float) else value

@@ -1,0 +1,331 @@
+"""The tables of a report, free of any output format: text, HTML and LaTeX render the same cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from trialwise.analysis.results import (
+    Analysis,
+    MetricAnalysis,
+    SeriesIndependence,
+    SeriesKpi,
+    SeriesVariability,
+    TrialMetric,
+)
+from trialwise.experiment.model import Kpi
+from trialwise.report.claims import Term, in_order, objective_text
+from trialwise.report.numbers import ABSENT, Basis, Number, percent
+
+Cell = str | Number | Term
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; `key` is its name in links and files.
+
+    `numeric` are the columns that are set flush right, `remarks` those in whole sentences, which narrow media leave out.
+    """
+
+    key: str
+    caption: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    numeric: frozenset[int] = frozenset()
+    remarks: frozenset[int] = frozenset()
+
+    @property
+    def without_remarks(self) -> Table:
+        """The table without its remarks, which are the last columns."""
+        kept = len(self.columns) - len(self.remarks)
+        rows = tuple(row[:kept] for row in self.rows)
+        return Table(self.key, self.caption, self.columns[:kept], rows, self.numeric)
+
+
+def result_tables(analysis: Analysis) -> list[Table]:
+    """KPIs, variability scores and independence tests, metric by metric; tables without rows are left out."""
+    tables: list[Table] = []
+    for index, found in enumerate(analysis.metrics):
+        at = f"/metrics/{index}"
+        tables += [_kpis(analysis, found, objective, at) for objective in found.metric.kpis]
+        tables += [_variability(analysis, found, objective, at) for objective in found.metric.kpis]
+        tables.append(_independence(analysis, found, at))
+    return [table for table in tables if table.rows]
+
+
+def kpi_tables(analysis: Analysis) -> list[Table]:
+    """The tables that go into a paper: KPIs and variability scores."""
+    return [table for table in result_tables(analysis) if not table.key.startswith("independence")]
+
+
+# KPIs
+
+
+def _kpis(analysis: Analysis, found: MetricAnalysis, objective: Kpi, at: str) -> Table:
+    places = [
+        place for place in in_order(analysis, found, found.kpis) if found.kpis[place].objective == objective
+    ]
+    return Table(
+        key=f"kpi-{found.metric.kpis.index(objective)}-{found.metric.name}",
+        caption=f"KPI of {found.metric.name}{_unit(found)}: {objective_text(objective)}, for each series; low and high: two-sided",
+        columns=("treatment", "series", "n", "KPI", "attained %", "low", "high", "standing", "because"),
+        rows=tuple(_kpi_row(found, found.kpis[place], f"{at}/kpis/{place}") for place in places),
+        numeric=frozenset({2, 3, 4, 5, 6}),
+        remarks=frozenset({8}),
+    )
+
+
+def _kpi_row(found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Cell, ...]:
+    objective, result = kpi.objective, kpi.result
+    begin: tuple[Cell, ...] = (_treatment(kpi.treatment), kpi.series, Number(kpi.n, f"{at}/n"))
+    if result is None:
+        return (*begin, *[ABSENT] * 4, *_standing(kpi))
+    interval, unit = result.interval, found.metric.unit
+    basis = Basis(kpi.n, objective.confidence, result.method)
+    rounding = "down" if objective.bound == "lower" else "up"
+    return (
+        *begin,
+        Number(result.value, f"{at}/result/value", unit, rounding, basis),
+        Number(result.attained, f"{at}/result/attained", rounding="down"),
+        Number(interval.low, f"{at}/result/interval/low", unit, "down", basis),
+        Number(interval.high, f"{at}/result/interval/high", unit, "up", basis),
+        *_standing(kpi),
+    )
+
+
+def _standing(found: SeriesKpi | SeriesVariability) -> tuple[str, str]:
+    """What a number is worth, in a word and with the reason."""
+    value = found.result and (found.result.value if isinstance(found, SeriesKpi) else found.result.score)
+    word = "none" if value is None else "descriptive" if found.descriptive else "holds"
+    return word, (found.note or "").replace("descriptive only: ", "")
+
+
+# Variability
+
+
+def _variability(analysis: Analysis, found: MetricAnalysis, kpi: Kpi, at: str) -> Table:
+    scores = found.variability
+    places = [place for place in in_order(analysis, found, scores) if scores[place].kpi == kpi]
+    return Table(
+        key=f"variability-{found.metric.kpis.index(kpi)}-{found.metric.name}",
+        caption=f"Variability score of {found.metric.name}{_unit(found)}: {_range(found)} of the KPI "
+        f"({objective_text(kpi)}) over all series",
+        columns=(
+            "treatment",
+            "series",
+            "low",
+            "high",
+            "score",
+            "relative",
+            "joint %",
+            "next %",
+            "standing",
+            "because",
+        ),
+        rows=tuple(_score_row(found, scores[place], f"{at}/variability/{place}") for place in places),
+        numeric=frozenset({1, 2, 3, 4, 5, 6, 7}),
+        remarks=frozenset({9}),
+    )
+
+
+def _range(found: MetricAnalysis) -> str:
+    objective = found.metric.variability
+    if objective is None:
+        return "range"
+    low = min(objective.percentile, 100 - objective.percentile)
+    asked = "median" if low == 50 else f"{low:.10g}–{100 - low:.10g}th percentile"
+    return f"{asked}, {percent(objective.confidence)},"
+
+
+def _score_row(found: MetricAnalysis, score: SeriesVariability, at: str) -> tuple[Cell, ...]:
+    result = score.result
+    begin: tuple[Cell, ...] = (_treatment(score.treatment), Number(score.n, f"{at}/n"))
+    if result is None:
+        return (*begin, *[ABSENT] * 6, *_standing(score))
+    unit, basis = found.metric.unit, Basis(score.n, score.objective.confidence, result.method)
+    return (
+        *begin,
+        Number(result.low, f"{at}/result/low", unit, "down", basis),
+        Number(result.high, f"{at}/result/high", unit, "up", basis),
+        Number(result.score, f"{at}/result/score", unit, "up", basis),
+        Number(result.relative, f"{at}/result/relative", "", "up", basis),
+        Number(result.joint_confidence, f"{at}/result/joint_confidence", rounding="down"),
+        Number(result.prediction, f"{at}/result/prediction", rounding="down"),
+        *_standing(score),
+    )
+
+
+# Independence
+
+
+def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
+    tests = found.independence
+    rows = (
+        _test_row(tests[place], f"{at}/independence/{place}") for place in in_order(analysis, found, tests)
+    )
+    return Table(
+        key=f"independence-{found.metric.name}",
+        caption=f"Independence tests of {found.metric.name}, in the order in which the trials ran",
+        columns=(
+            "treatment",
+            "series",
+            "n",
+            "independent",
+            "stationary",
+            "p-value",
+            "lag-1",
+            "threshold",
+            "what it says",
+        ),
+        rows=tuple(rows),
+        numeric=frozenset({2, 5, 6, 7}),
+        remarks=frozenset({8}),
+    )
+
+
+def _test_row(test: SeriesIndependence, at: str) -> tuple[Cell, ...]:
+    result = test.result
+    begin: tuple[Cell, ...] = (_treatment(test.treatment), test.series, Number(test.n, f"{at}/n"))
+    if result is None:
+        return (*begin, *[ABSENT] * 5, test.note or "")
+    lag1 = float(result.autocorrelation[0]) if len(result.autocorrelation) else None
+    return (
+        *begin,
+        yes_no(result.independent),
+        yes_no(result.stationary),
+        Number(result.p_value, f"{at}/result/p_value"),
+        Number(lag1, f"{at}/result/autocorrelation/0") if lag1 is not None else ABSENT,
+        Number(result.threshold, f"{at}/result/threshold"),
+        test.note or "",
+    )
+
+
+def yes_no(verdict: bool | None) -> str:
+    """A verdict in a word; None is a test that could not decide."""
+    return "undecided" if verdict is None else "yes" if verdict else "no"
+
+
+# Trials
+
+
+def trial_table(analysis: Analysis) -> Table:
+    """One row for each trial with the metrics beside each other, in the order of the plan."""
+    places = [_by_trial(found) for found in analysis.metrics]
+    trials: dict[tuple[int, int], TrialMetric] = {}
+    for found in analysis.metrics:
+        for trial in found.trials:
+            trials.setdefault((trial.number, trial.attempt), trial)
+    return Table(
+        key="trials",
+        caption="Metrics of all trials, in the order of the plan",
+        columns=(
+            "trial",
+            "treatment",
+            "series",
+            "round",
+            "started (UTC)",
+            *(_heading(found) for found in analysis.metrics),
+        ),
+        rows=tuple(_trial_row(analysis, places, key, trials[key]) for key in sorted(trials)),
+        numeric=frozenset({0, 3, *range(5, 5 + len(analysis.metrics))}),
+    )
+
+
+def _by_trial(found: MetricAnalysis) -> dict[tuple[int, int], int]:
+    return {(trial.number, trial.attempt): place for place, trial in enumerate(found.trials)}
+
+
+def _trial_row(
+    analysis: Analysis, places: list[dict[tuple[int, int], int]], key: tuple[int, int], trial: TrialMetric
+) -> tuple[Cell, ...]:
+    again = f" (attempt {trial.attempt})" if trial.attempt > 1 else ""
+    values = (_trial_value(analysis, metric, known.get(key)) for metric, known in enumerate(places))
+    return (
+        f"{trial.number}{again}",
+        _treatment(trial.treatment),
+        trial.series,
+        str(trial.round),
+        moment(trial.started),
+        *values,
+    )
+
+
+def _trial_value(analysis: Analysis, metric: int, place: int | None) -> Cell:
+    if place is None:
+        return ABSENT
+    trial = analysis.metrics[metric].trials[place]
+    if trial.value is None:
+        return f"none: {trial.reason}"
+    return Number(
+        trial.value, f"/metrics/{metric}/trials/{place}/value", analysis.metrics[metric].metric.unit
+    )
+
+
+def convergence_tables(analysis: Analysis) -> list[Table]:
+    """The convergence tests of the trials of each metric that asks for one."""
+    tables = (_convergence(found, f"/metrics/{index}") for index, found in enumerate(analysis.metrics))
+    return [table for table in tables if table.rows]
+
+
+def _convergence(found: MetricAnalysis, at: str) -> Table:
+    return Table(
+        key=f"convergence-{found.metric.name}",
+        caption=f"Convergence tests of {found.metric.name}",
+        columns=(
+            "trial",
+            "treatment",
+            "samples",
+            "converged",
+            "slope",
+            "low",
+            "high",
+            "tolerance %",
+            "what it says",
+        ),
+        rows=tuple(_convergence_rows(found, at)),
+        numeric=frozenset({0, 2, 4, 5, 6, 7}),
+        remarks=frozenset({8}),
+    )
+
+
+def _convergence_rows(found: MetricAnalysis, at: str) -> Iterable[tuple[Cell, ...]]:
+    for place, trial in enumerate(found.trials):
+        test = trial.convergence
+        if test is not None:
+            here = f"{at}/trials/{place}"
+            yield (
+                str(trial.number),
+                _treatment(trial.treatment),
+                Number(trial.samples, f"{here}/samples"),
+                yes_no(test.converged),
+                Number(test.slope, f"{here}/convergence/slope"),
+                Number(test.low, f"{here}/convergence/low", rounding="down"),
+                Number(test.high, f"{here}/convergence/high", rounding="up"),
+                Number(test.tolerance, f"{here}/convergence/tolerance"),
+                test.reason,
+            )
+
+
+# What they share
+
+
+def moment(seconds: float | None) -> str:
+    """A time since 1970 as date and time in UTC, a smaller one as seconds."""
+    if seconds is None:
+        return ABSENT
+    if seconds < 1e8:
+        return f"{seconds:g} s"
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _treatment(name: str) -> Cell:
+    return ABSENT if name == "-" else Term(name)
+
+
+def _unit(found: MetricAnalysis) -> str:
+    return f" [{found.metric.unit}]" if found.metric.unit else ""
+
+
+def _heading(found: MetricAnalysis) -> str:
+    return f"{found.metric.name}{_unit(found)}"

@@ -1,0 +1,120 @@
+"""The claims and tables of an analysis for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich import box
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from trialwise.analysis.results import Analysis
+from trialwise.report.claims import Claim, Term, claims
+from trialwise.report.numbers import Number, counted
+from trialwise.report.plan_tables import failure_table
+from trialwise.report.tables import Cell, Table, result_tables
+
+_MARKS = {
+    "claim": ("✓", "green"),
+    "descriptive": ("~", "yellow"),
+    "refusal": ("✗", "red"),
+    "remark": ("·", "dim"),
+}
+_MOST = 60
+
+
+def text_report(analysis: Analysis) -> Iterator[RenderableType]:
+    """What `trialwise analyze` prints, part by part."""
+    methods = "the paper's methods" if analysis.method == "paper" else "default methods"
+    yield Text(f"{analysis.name}: {counted(analysis.planned, 'trial')}, {methods}", style="bold")
+    yield from _sentences(claims(analysis))
+    for table in result_tables(analysis):
+        yield Text()
+        yield rich_table(table.without_remarks)
+    failures = failure_table(analysis)
+    if failures is not None:
+        yield Text()
+        yield rich_table(failures.without_remarks)
+
+
+def _sentences(sentences: tuple[Claim, ...]) -> Iterator[RenderableType]:
+    topic: tuple[str | None, str] = ("", "")
+    shown = (
+        sentences if len(sentences) <= _MOST else [claim for claim in sentences if claim.standing == "remark"]
+    )
+    if len(shown) < len(sentences):
+        yield Text(
+            f"{len(sentences)} sentences are too many for a terminal: see `trialwise report`. The tables hold all numbers."
+        )
+    for claim in shown:
+        here = (claim.metric, claim.topic)
+        if here != topic:
+            topic = here
+            yield Text()
+            yield Text(_heading(claim), style="bold")
+        yield Padding(_sentence(claim), (0, 0, 0, 0))
+    if any(claim.standing != "claim" for claim in shown):
+        yield Text()
+        yield Text("✓ holds   ~ descriptive only   ✗ no claim   · note", style="dim")
+
+
+def _heading(claim: Claim) -> str:
+    if claim.metric is None:
+        return "the course of the experiment"
+    return f"{claim.metric}: {claim.topic}" if claim.topic else claim.metric
+
+
+def _sentence(claim: Claim) -> RichTable:
+    """A sentence with its mark hanging in the margin."""
+    mark, style = _MARKS[claim.standing]
+    grid = RichTable.grid(padding=(0, 1, 0, 0))
+    grid.add_column(width=1)
+    grid.add_column(overflow="fold")
+    grid.add_row(Text(mark, style=style), Text.assemble(*(_piece(claim))))
+    return grid
+
+
+def _piece(claim: Claim) -> Iterator[str | tuple[str, str]]:
+    for piece in claim.pieces:
+        if isinstance(piece, Number):
+            yield piece.with_unit, "bold"
+        elif isinstance(piece, Term):
+            yield piece.text, "cyan"
+        else:
+            yield piece
+
+
+def rich_table(table: Table) -> RichTable:
+    """A table for a terminal; it folds long cells rather than cutting numbers."""
+    made = RichTable(
+        title=Text(table.caption),
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    for place, column in enumerate(table.columns):
+        justify = "right" if place in table.numeric else "left"
+        made.add_column(Text(column), justify=justify, overflow="fold", min_width=_needed(table, place))
+    for row in table.rows:
+        made.add_row(*(Text(_cell(cell)) for cell in row))
+    return made
+
+
+_LONG_WORD = 20
+
+
+def _needed(table: Table, place: int) -> int:
+    """A column is never narrower than its numbers, or its words unless they are long."""
+    cells = [_cell(row[place]) for row in table.rows]
+    if place in table.numeric:
+        return max(map(len, cells), default=1)
+    words = [word for cell in cells for word in cell.split()]
+    return max((min(len(word), _LONG_WORD) for word in words), default=1)
+
+
+def _cell(cell: Cell) -> str:
+    return cell.text if isinstance(cell, Number | Term) else cell

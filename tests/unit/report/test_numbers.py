@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trialwise.report.numbers import ABSENT, counted, ordinal, percent, write
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (4.1, "4.1"),
+        (4.14789, "4.148"),
+        (123456.7, "123457"),
+        (0.30000000000000004, "0.3"),
+        (1e-7, "1e-07"),
+        (1234567890.0, "1.235e+09"),
+        (-0.00123456, "-0.001235"),
+        (9.99999, "10.000"),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (12345678, "12345678"),
+        (None, ABSENT),
+        (float("nan"), ABSENT),
+        (float("inf"), ABSENT),
+    ],
+)
+def test_numbers_have_four_digits_and_none_that_they_lack(value: float | None, text: str) -> None:
+    assert write(value) == text
+
+
+def test_bounds_are_rounded_away_from_what_they_bound() -> None:
+    assert write(4.14789, "down") == "4.147"
+    assert write(4.14711, "up") == "4.148"
+    assert write(-4.14711, "down") == "-4.148"
+    assert write(123456.2, "up") == "123457"
+
+
+@given(st.floats(-1e300, 1e300))
+def test_rounding_never_passes_the_number(value: float) -> None:
+    twelve_digits = float(f"{value:.12g}")
+    assert float(write(value, "down")) <= twelve_digits <= float(write(value, "up"))
+    assert float(write(value)) == pytest.approx(value, rel=1e-3, abs=0)
+
+
+def test_percentiles_and_counts_in_words() -> None:
+    assert [ordinal(value) for value in (50, 1, 2, 3, 11, 12, 13, 22, 99.9)] == [
+        "median",
+        "1st percentile",
+        "2nd percentile",
+        "3rd percentile",
+        "11th percentile",
+        "12th percentile",
+        "13th percentile",
+        "22nd percentile",
+        "99.9th percentile",
+    ]
+    assert percent(99.9) == "99.9 %"
+    assert (counted(1, "trial"), counted(2, "trial"), counted(2, "series", "series")) == (
+        "1 trial",
+        "2 trials",
+        "2 series",
+    )
