@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from types import TracebackType
+from typing import Self
 
 from rich.console import Console
 
@@ -26,7 +27,7 @@ class Patience:
         self._timer.daemon = True
         self._said = 0.0
 
-    def __enter__(self) -> Patience:
+    def __enter__(self) -> Self:
         """Begin to wait."""
         self._timer.start()
         return self

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
+from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.text import say
 from trialwise.experiment.model import Method
+
+if TYPE_CHECKING:
+    from trialwise.analysis.condition_table import Array
+    from trialwise.analysis.profile import Profile
 
 
 def profile(
@@ -57,24 +62,35 @@ def profile(
     plot
         Write the autocorrelation and the data as a figure: a file ending in .html, .svg, .pdf or .png.
     """
-    from trialwise.analysis.condition_table import read_conditions
-    from trialwise.analysis.profile import profile_of
-    from trialwise.cli.plots import checked_plot, write_plot
-    from trialwise.report.condition_text import profile_lines
-
     checked_plot(plot)
     check_percentage(confidence, "--confidence", least=50)
+    from trialwise.analysis.condition_table import read_conditions
+    from trialwise.analysis.profile import profile_of
+
     table = read_conditions(data, time=time, value=value)
     with Patience(messages(), f"searching {table.values.size} values for periods"):
         found = profile_of(table, method=method, confidence=confidence)
     if json:
-        from trialwise.exchange.plain import plain
+        from trialwise.exchange.condition_json import condition_document
 
-        print_json({"format": found.format, **_object(plain(found))})
+        print_json(condition_document(found))
     else:
-        say(profile_lines(found))
-    if plot is not None:
-        from trialwise.report.condition_figures import profile_figure
+        from trialwise.report.condition_text import profile_lines
 
-        write_plot(profile_figure(found, table.times, table.values), plot)
+        say(profile_lines(found, plot=plot is None))
+    if plot is not None and table.times is not None:
+        times, values = table.times, table.values
+        write_plot(plot, lambda: _page(found, times, values), lambda path: _print(found, times, values, path))
     return 0
+
+
+def _page(found: Profile, times: Array, values: Array) -> str:
+    from trialwise.report.condition_figures import profile_page
+
+    return profile_page(found, times, values)
+
+
+def _print(found: Profile, times: Array, values: Array, path: Path) -> None:
+    from trialwise.report.condition_print import write_profile
+
+    write_profile(found, times, values, path)

@@ -13,7 +13,7 @@ from trialwise.report.terminal_plot import correlogram_lines
 _MOST_PILOTS = 12
 
 
-def profile_lines(profile: Profile) -> Iterator[str]:
+def profile_lines(profile: Profile, *, plot: bool = True) -> Iterator[str]:
     """The profile: what was measured, the periods, what could not be tested, the autocorrelation, the span."""
     yield f"{profile.value} over {profile.time}: {profile.file}"
     when = f"{profile.start} to {profile.end}, " if profile.start else ""
@@ -29,7 +29,8 @@ def profile_lines(profile: Profile) -> Iterator[str]:
     for untested in profile.untested:
         yield f"  not tested: {untested.reason}"
     yield ""
-    yield from _autocorrelation(profile)
+    if plot:
+        yield from _autocorrelation(profile)
     yield "Span of a series"
     yield from _span(profile)
     yield f"n = {profile.n}, {percent(profile.confidence)}: {profile.how}"
@@ -56,8 +57,8 @@ def _autocorrelation(profile: Profile) -> Iterator[str]:
     found = profile.autocorrelation
     lines = list(correlogram_lines(found, [period.seconds for period in profile.periods]))
     if lines:
-        marks = ", ▲ periods found" if profile.periods else ""
-        yield f"Autocorrelation (┄ ±1.95/√n = ±{found.threshold:.2f}{marks})"
+        marks = "; ▲ periods found" if profile.periods else ""
+        yield f"Autocorrelation (█ beyond ±1.95/√n = ±{found.threshold:.2f}, ░ within{marks})"
         yield from lines
         yield ""
 

@@ -6,46 +6,50 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from trialwise.analysis.profile import length_words
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Lags
 
-_HEIGHT = 9
+Array = npt.NDArray[np.float64]
+_STEP = 0.2
 _LABEL = 6
 
 
 def correlogram_lines(found: Lags, periods: Sequence[float], width: int = 76) -> Iterator[str]:
-    """The coefficient against the lag: dots, the thresholds dotted, the periods found marked below.
+    """The coefficient against the lag as bars, full beyond the threshold and light within; periods marked below.
 
     Where a column stands for several lags, it shows the coefficient that is farthest from 0.
     """
     if not found.lags:
         return
     columns = min(width - _LABEL, len(found.lags))
-    values = _farthest(np.asarray(found.coefficients), columns)
-    top = max(1.0, float(values.max()))
-    bottom = min(-found.threshold, float(values.min()))
-    rows = np.linspace(top, bottom, _HEIGHT)
-    places = _nearest(rows, values)
-    lines = {int(_nearest(rows, np.array([limit]))[0]): "┄" for limit in (found.threshold, -found.threshold)}
-    zero = int(_nearest(rows, np.array([0.0]))[0])
-    for row, height in enumerate(rows):
-        ground = lines.get(row, "─" if row == zero else " ")
-        label = f"{0.0 if row == zero else height:+.1f}" if ground != " " or row in (0, _HEIGHT - 1) else ""
-        yield f"{label:>{_LABEL - 1}} " + "".join("•" if place == row else ground for place in places)
-    yield " " * _LABEL + _marks(periods, found.lags[-1], columns)
-    yield " " * _LABEL + f"{'lag 0':<{columns - 12}}{length_words(found.lags[-1]):>12}"
+    bars = _farthest(np.asarray(found.coefficients), columns)
+    levels = np.rint(bars / _STEP).astype(np.int64)
+    full = np.abs(bars) > found.threshold
+    for level in range(max(1, int(levels.max())), min(-1, int(levels.min())) - 1, -1):
+        label = f"{level * _STEP:+.1f}" if level else "0"
+        cells = (
+            _cell(level, int(end), beyond=bool(beyond)) for end, beyond in zip(levels, full, strict=True)
+        )
+        yield f"{label:>{_LABEL - 1}} {''.join(cells)}".rstrip()
+    yield (" " * _LABEL + _marks(periods, found.lags[-1], columns)).rstrip()
+    last = length_words(found.lags[-1])
+    yield " " * _LABEL + "lag 0" + last.rjust(max(columns - 5, len(last) + 2))
 
 
-def _farthest(values: np.ndarray, columns: int) -> np.ndarray:
+def _cell(level: int, end: int, *, beyond: bool) -> str:
+    if level == 0:
+        return "─"
+    reached = 0 < level <= end or end <= level < 0
+    return ("█" if beyond else "░") if reached else " "
+
+
+def _farthest(values: Array, columns: int) -> Array:
     parts = np.array_split(values, columns)
     return np.array([part[np.argmax(np.abs(part))] for part in parts])
-
-
-def _nearest(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-    return np.abs(rows[:, None] - values[None, :]).argmin(axis=0)
 
 
 def _marks(periods: Sequence[float], longest: float, columns: int) -> str:
@@ -53,4 +57,4 @@ def _marks(periods: Sequence[float], longest: float, columns: int) -> str:
     for period in periods:
         if period <= longest:
             line[min(int(period / longest * columns), columns - 1)] = "▲"
-    return "".join(line).rstrip()
+    return "".join(line)
