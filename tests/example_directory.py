@@ -16,6 +16,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, Session, TrialRow
 from trialwise.store.samples import file_name, write_samples
+from trialwise.study import planned_row
 
 BEGIN = 1_795_000_000.0
 
@@ -113,23 +114,7 @@ def analyse_example(path: Path, method: str = "default") -> Analysis:
 
 def _fill(directory: ExperimentDirectory, experiment: Experiment, rng: np.random.Generator) -> None:
     plan = make_plan(experiment)
-    rows = [
-        TrialRow(
-            number=trial.number,
-            attempt=1,
-            status="planned",
-            treatment=trial.treatment.name,
-            factors=trial.factors,
-            series=trial.series,
-            round=trial.round,
-            position=trial.position,
-            order=trial.order,
-            seed=trial.seed,
-            warmup=trial.warmup,
-            planned_start=trial.start,
-        )
-        for trial in plan.trials
-    ]
+    rows = [planned_row(trial) for trial in plan.trials]
     meta = {
         "name": experiment.name,
         "identity": "x",

@@ -6,13 +6,13 @@ import json
 import re
 import shutil
 import subprocess
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
 from example_directory import analyse_example, write_example
 from json_pointer import resolve
+from report_page import ReportPage
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
 from trialwise.report.html import html_report
@@ -48,34 +48,6 @@ def _browse(page: Path, *flags: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
 
 
-class Seen(HTMLParser):
-    """What stands on the page once it has drawn itself."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.numbers: list[tuple[str, str, str]] = []
-        self.figures: list[str | None] = []
-        self.drawings = 0
-        self.root: dict[str, str | None] = {}
-        self._open: tuple[str, str] | None = None
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        if tag == "html":
-            self.root = attributes
-        self.drawings += tag == "svg" and "marks" in (attributes.get("class") or "")
-        if "data-figure" in attributes:
-            self.figures.append(attributes.get("data-drawn"))
-        if "data-path" in attributes:
-            self._open = (attributes["data-path"] or "", attributes["data-rounding"] or "")
-
-    def handle_data(self, data: str) -> None:
-        if self._open:
-            self.numbers.append((*self._open, data))
-            self._open = None
-
-
 @pytest.fixture(scope="module")
 def analysis(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     return analyse_example(write_example(tmp_path_factory.mktemp("browser") / "results", rounds=11, series=3))
@@ -100,19 +72,19 @@ def _console(done: subprocess.CompletedProcess[str]) -> list[str]:
 def test_every_figure_draws_itself_and_the_console_stays_empty(
     opened: subprocess.CompletedProcess[str],
 ) -> None:
-    seen = Seen(opened.stdout)
+    seen = ReportPage(opened.stdout)
     assert _console(opened) == []
-    assert seen.root.get("data-figures") == "drawn"
     assert len(seen.figures) > 10
-    assert set(seen.figures) == {"yes"}
-    assert seen.drawings == len(seen.figures)
+    assert {figure.get("data-drawn") for figure in seen.figures} == {"yes"}
+    drawings = [attributes for tag, attributes in seen.tags if tag == "svg"]
+    assert len(drawings) == len(seen.figures)
 
 
 def test_every_number_on_the_page_is_that_of_json(
     opened: subprocess.CompletedProcess[str], analysis: Analysis
 ) -> None:
     document = json.loads(json.dumps(analysis_document(analysis), allow_nan=False))
-    numbers = Seen(opened.stdout).numbers
+    numbers = ReportPage(opened.stdout).numbers
     assert len(numbers) > 1000
     for path, rounding, shown in numbers:
         assert shown == write(resolve(document, path), rounding), path  # type: ignore[arg-type]
@@ -129,7 +101,7 @@ PROBE = """<script>setTimeout(() => {
 }, 12000)</script>"""
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(320, 1), (1280, 1), (1280, 0)])
+@pytest.mark.parametrize(("width", "scheme"), [(320, 1), (1280, 0)])
 def test_nothing_is_wider_than_the_window(page: Path, width: int, scheme: int) -> None:
     before, _, after = page.read_text(encoding="utf-8").rpartition("</body>")
     page.with_name("probe.html").write_text(before + PROBE + "</body>" + after, encoding="utf-8")
@@ -143,6 +115,23 @@ def test_nothing_is_wider_than_the_window(page: Path, width: int, scheme: int) -
     )
     assert _console(done) == []
     assert f"<title>{width} px: 0 too wide" in done.stdout, re.findall("<title>[^<]*", done.stdout)
+
+
+CHOOSE = """<script>setTimeout(() => {
+  const place = document.querySelector("[data-figure^=autocorrelation]");
+  const before = place.querySelector("svg").outerHTML;
+  const list = place.querySelector("select");
+  list.selectedIndex = 1;
+  for (const kind of ["input", "change"]) list.dispatchEvent(new Event(kind, { bubbles: true }));
+  setTimeout(() => { document.title = before === place.querySelector("svg").outerHTML ? "same" : "redrawn" }, 2000);
+}, 12000)</script>"""
+
+
+def test_choosing_a_treatment_redraws_the_figure(page: Path) -> None:
+    before, _, after = page.read_text(encoding="utf-8").rpartition("</body>")
+    probe = page.with_name("choose.html")
+    probe.write_text(before + CHOOSE + "</body>" + after, encoding="utf-8")
+    assert "<title>redrawn</title>" in _browse(probe, "--dump-dom").stdout
 
 
 def test_it_prints(page: Path) -> None:
@@ -160,4 +149,4 @@ def test_paper_mode_opens_too(tmp_path: Path) -> None:
     page.write_text(html_report(analyse_example(path, "paper"), "test"), encoding="utf-8")
     done = _browse(page, "--dump-dom")
     assert _console(done) == []
-    assert set(Seen(done.stdout).figures) == {"yes"}
+    assert {figure.get("data-drawn") for figure in ReportPage(done.stdout).figures} == {"yes"}

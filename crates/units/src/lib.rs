@@ -2,11 +2,13 @@
 //!
 //! No clock, socket or file is touched here; a caller passes `now` in.
 
+mod parse;
 mod rate;
 mod seed;
 mod size;
 mod time;
 
+pub use parse::{ParseQuantityError, parse_fraction};
 pub use rate::Rate;
 pub use seed::Seed;
 pub use size::Bytes;

@@ -56,16 +56,9 @@ class Population:
 
 @dataclass(frozen=True, slots=True)
 class SessionFacts:
-    """One run of the runner: when, on what boot, and the environment that it recorded."""
+    """One run of the runner, and what it recorded of its environment; empty where that cannot be read."""
 
-    number: int
-    started: float
-    ended: float | None
-    ending: str | None
-    epoch: int
-    worker: str
-    boot: str
-    version: str
+    record: Session
     environment: Mapping[str, object]
 
 
@@ -120,21 +113,10 @@ def _population(factor: DrawnFactor, rows: Sequence[TrialRow]) -> Population:
 
 
 def session_facts(directory: ExperimentDirectory, ledger: Ledger) -> tuple[SessionFacts, ...]:
-    """The sessions of a ledger with the environment that each recorded; empty where its file cannot be read."""
-    return tuple(_facts(directory.path, session) for session in ledger.sessions())
-
-
-def _facts(path: Path, session: Session) -> SessionFacts:
-    return SessionFacts(
-        number=session.number,
-        started=session.started,
-        ended=session.ended,
-        ending=session.ending,
-        epoch=session.epoch,
-        worker=session.worker,
-        boot=session.boot,
-        version=session.version,
-        environment=_environment(path / session.environment),
+    """The sessions of a ledger with the environment that each recorded."""
+    return tuple(
+        SessionFacts(session, _environment(directory.path / session.environment))
+        for session in ledger.sessions()
     )
 
 

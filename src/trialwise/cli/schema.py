@@ -9,12 +9,13 @@ from pydantic import TypeAdapter
 
 from trialwise.cli.output import print_json
 
-Format = Literal["experiment", "plan"]
+Format = Literal["experiment", "plan", "analysis"]
 FORMATS: dict[Format, str] = {
     "experiment": "trialwise.experiment.document:Document",
     "plan": "trialwise.design.summary:PlanSummary",
+    "analysis": "trialwise.exchange.analysis_json:analysis_schema",
 }
-"""Each public format, and the class that it is generated from."""
+"""Each public format, and the class that it is generated from, or the function that generates it."""
 
 
 def schema(format: Format = "experiment", /) -> int:  # noqa: A002 the word for it
@@ -42,6 +43,8 @@ def json_schema(name: Format) -> dict[str, Any]:
     """The JSON Schema of a format."""
     module, _, attribute = FORMATS[name].partition(":")
     described = getattr(importlib.import_module(module), attribute)
+    if not isinstance(described, type):
+        return described()
     mode = "validation" if name == "experiment" else "serialization"
     found = TypeAdapter(described).json_schema(by_alias=True, mode=mode)
     return (

@@ -24,7 +24,6 @@ def analysis_schema() -> dict[str, Json]:
         raise TypeError("the schema of a record is an object")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "$id": "https://trialwise.org/schemas/analysis.json",
         "title": FORMAT,
         **schema,
         "properties": {"format": {"const": FORMAT}, **properties},

@@ -86,7 +86,7 @@ class _Writer:
             for objective in found.metric.kpis:
                 yield from self._about_scores(found, objective, f"{at}/variability")
             if not found.kpis:
-                yield self._no_objective(found)
+                yield self._nothing(found)
 
     def remarks(self) -> Iterable[Claim]:
         """Counts of trials, changes of the environment, and what the analysis noted."""
@@ -196,12 +196,15 @@ class _Writer:
         ]
         return _claim("refusal", pieces, found, members[0])
 
-    def _no_objective(self, found: MetricAnalysis) -> Claim:
+    def _nothing(self, found: MetricAnalysis) -> Claim:
+        name = found.metric.name
         text = (
-            f"Nothing is claimed about {found.metric.name}: no KPI is asked for. What lifts this: add "
+            f"Nothing is claimed about {name}: no KPI is asked for. What lifts this: add "
             "`kpi = { percentile = …, confidence = … }` to the metric, or --objective for a table."
         )
-        return Claim("refusal", (text,), metric=found.metric.name)
+        if found.metric.kpis:
+            text = f"Nothing is claimed about {name}: no trial has given a value yet. What lifts this: run the experiment."
+        return Claim("refusal", (text,), metric=name)
 
     # Variability
 

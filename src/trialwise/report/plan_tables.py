@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trialwise.analysis.context import PlanSummary, SessionFacts
+from trialwise.analysis.context import PlanSummary
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.claims import Term
 from trialwise.report.numbers import ABSENT, Number
 from trialwise.report.tables import Cell, Table, moment
+from trialwise.store.records import Session
 
 
 def objective_table(analysis: Analysis) -> Table:
@@ -110,7 +111,10 @@ def population_table(analysis: Analysis) -> Table | None:
 
 def session_table(analysis: Analysis) -> Table | None:
     """The runs of the runner; None for a table of measurements."""
-    rows = tuple(_session(session, f"/sessions/{place}") for place, session in enumerate(analysis.sessions))
+    rows = tuple(
+        _session(session.record, f"/sessions/{place}/record")
+        for place, session in enumerate(analysis.sessions)
+    )
     columns = (
         "session",
         "began (UTC)",
@@ -124,7 +128,7 @@ def session_table(analysis: Analysis) -> Table | None:
     return Table("sessions", "Sessions of the runner", columns, rows) if rows else None
 
 
-def _session(session: SessionFacts, at: str) -> tuple[Cell, ...]:
+def _session(session: Session, at: str) -> tuple[Cell, ...]:
     return (
         Number(session.number, f"{at}/number"),
         moment(session.started),
@@ -141,8 +145,8 @@ def environment_tables(analysis: Analysis) -> list[Table]:
     """The environment that each session recorded."""
     return [
         Table(
-            f"environment-{session.number}",
-            f"Environment of session {session.number}",
+            f"environment-{session.record.number}",
+            f"Environment of session {session.record.number}",
             ("what", "value"),
             tuple((name, value) for name, value in _flat(session.environment)),
         )

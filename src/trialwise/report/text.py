@@ -104,7 +104,7 @@ def rich_table(table: Table) -> RichTable:
     return made
 
 
-_LONG_WORD = 20
+_LONG_WORD = 12
 
 
 def _needed(table: Table, place: int) -> int:

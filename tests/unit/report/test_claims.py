@@ -12,6 +12,7 @@ from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.exchange.plain import Json
 from trialwise.experiment.model import Better, Kpi, Metric, ReturnSource, Variability
 from trialwise.report.claims import Claim, claims
+from trialwise.report.html import html_report
 
 
 def _table(path: Path, values: list[float], **options: object) -> Analysis:
@@ -137,14 +138,17 @@ def test_claims_of_the_same_directory_are_the_same_twice(tmp_path: Path) -> None
     assert first == second
 
 
-def test_nothing_finished_is_refused(analysis: Analysis) -> None:
-    empty = dataclasses.replace(
-        analysis,
-        metrics=tuple(
-            dataclasses.replace(
-                found, trials=(), independence=(), kpis=(), variability=(), distributions=(), traces=()
-            )
-            for found in analysis.metrics
-        ),
-    )
+def test_an_experiment_without_results_yet_claims_nothing(analysis: Analysis) -> None:
+    nothing = {
+        "trials": (),
+        "independence": (),
+        "kpis": (),
+        "variability": (),
+        "distributions": (),
+        "traces": (),
+    }
+    metrics = tuple(dataclasses.replace(found, **nothing) for found in analysis.metrics)  # type: ignore[arg-type]
+    empty = dataclasses.replace(analysis, metrics=metrics)
     assert not _about(empty, "claim")
+    assert all("no trial has given a value yet" in claim.text for claim in _about(empty, "refusal"))
+    assert "Nothing is claimed about speed" in html_report(empty, "test")

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 
 from json_pointer import resolve
+from report_page import ReportPage
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.plain import Json
 from trialwise.report.figures import figures
@@ -15,53 +15,30 @@ from trialwise.report.numbers import write
 from trialwise.report.sheets import packed
 
 
-class Page(HTMLParser):
-    """Collects what the tests ask about."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.numbers: list[tuple[str, str, str]] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self._open: tuple[str, str] | None = None
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        self.tags.append((tag, attributes))
-        if "data-path" in attributes:
-            self._open = (attributes["data-path"] or "", attributes["data-rounding"] or "")
-
-    def handle_data(self, data: str) -> None:
-        if self._open:
-            self.numbers.append((*self._open, data))
-            self._open = None
-
-
 @pytest.fixture(scope="module")
 def text(analysis: Analysis) -> str:
     return html_report(analysis, "1.2.3")
 
 
 @pytest.fixture(scope="module")
-def page(text: str) -> Page:
-    page = Page()
-    page.feed(text)
-    return page
+def page(text: str) -> ReportPage:
+    return ReportPage(text)
 
 
-def test_every_number_is_that_of_the_document(page: Page, document: dict[str, Json]) -> None:
+def test_every_number_is_that_of_the_document(page: ReportPage, document: dict[str, Json]) -> None:
     assert len(page.numbers) > 1000
     for path, rounding, shown in page.numbers:
         assert shown == write(resolve(document, path), rounding)  # type: ignore[arg-type]
 
 
-def test_nothing_is_loaded_from_elsewhere(page: Page) -> None:
+def test_nothing_is_loaded_from_elsewhere(page: ReportPage) -> None:
     for tag, attributes in page.tags:
         assert "src" not in attributes, tag
         assert (attributes.get("href") or "#").startswith(("#", "data:")), attributes
     assert not re.search(r"@import|url\(", "".join(str(attributes) for _, attributes in page.tags))
 
 
-def test_texts_of_users_are_escaped(text: str, page: Page) -> None:
+def test_texts_of_users_are_escaped(text: str, page: ReportPage) -> None:
     assert "<script>alert" not in text
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
     assert "<b>full</b>" not in text
@@ -76,12 +53,11 @@ def test_the_same_analysis_gives_the_same_page(analysis: Analysis, text: str) ->
     assert html_report(analysis, "1.2.3") == text
 
 
-def test_tables_and_figures_are_named(page: Page) -> None:
+def test_tables_and_figures_are_named(page: ReportPage) -> None:
     tables = sum(tag == "table" for tag, _ in page.tags)
     assert sum(tag == "caption" for tag, _ in page.tags) == tables > 10
-    places = [attributes for tag, attributes in page.tags if "data-figure" in attributes]
-    assert len(places) > 10
-    assert all(attributes["aria-label"] for attributes in places)
+    assert len(page.figures) > 10
+    assert all(attributes["aria-label"] for attributes in page.figures)
     identifiers = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(identifiers) == len(set(identifiers))
 

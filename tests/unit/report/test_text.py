@@ -6,6 +6,8 @@ import pytest
 from rich.console import Console
 
 from trialwise.analysis.results import Analysis
+from trialwise.report.numbers import Number
+from trialwise.report.tables import kpi_tables, result_tables
 from trialwise.report.text import text_report
 
 
@@ -30,9 +32,12 @@ def test_texts_of_users_are_printed_as_they_are(analysis: Analysis) -> None:
     assert "\x1b" not in printed
 
 
-def test_numbers_of_tables_are_never_cut(analysis: Analysis) -> None:
-    kpi = analysis.metrics[0].kpis[0]
-    assert kpi.result is not None
-    lines = [line for line in _printed(analysis, 80).splitlines() if " holds" in line]
-    assert lines
-    assert "…" not in "".join(lines)
+@pytest.mark.parametrize("width", [80, 120])
+def test_tables_are_printed_whole(analysis: Analysis, width: int) -> None:
+    printed = _printed(analysis, width).split()
+    for table in result_tables(analysis):
+        for row in table.without_remarks.rows:
+            assert all(cell.text in printed for cell in row if isinstance(cell, Number))
+    words = [row[-1] for table in kpi_tables(analysis) for row in table.without_remarks.rows]
+    assert all(printed.count(str(word)) >= words.count(word) for word in set(words))
+    assert "…" not in "".join(printed).replace("= …", "")

@@ -1,0 +1,69 @@
+//! Emulated one-way links without I/O: traces, queues, delay and loss, generic over the packet.
+//!
+//! A [`Link`] is a row of elements. Whoever holds it passes `now` in: an emulator with real packets and a
+//! clock, or a simulator with neither. There is no clock, socket, thread or file here, and no allocation for
+//! each packet once the rings have grown to what the link holds.
+//!
+//! ```
+//! use trialwise_link::{ConstantRate, Delay, DropTail, Fate, Limit, Link, OrderedDelay, Packet};
+//! use trialwise_units::{Bytes, Duration, Rate, Time};
+//!
+//! struct Full;
+//! impl Packet for Full {
+//!     fn size(&self) -> Bytes {
+//!         Bytes::new(1500)
+//!     }
+//! }
+//!
+//! let queue = DropTail::new(Limit::packets(1));
+//! let mut link = Link::new()
+//!     .stage("rate", ConstantRate::new(Rate::from_megabits_per_second(12), Bytes::ZERO, queue))
+//!     .stage("delay", OrderedDelay::new(Delay::fixed(Duration::from_milliseconds(28))));
+//! for _ in 0..3 {
+//!     link.push(Time::ZERO, Full);
+//! }
+//! // One is sent, one waits, one finds the queue full. However late we ask, times are those of the model.
+//! let late = Time::from_milliseconds(500);
+//! let exits = std::iter::from_fn(|| link.pop(late));
+//! let exits: Vec<_> = exits.map(|exit| (exit.time.milliseconds(), exit.fate)).collect();
+//! assert!(matches!(exits[0], (0, Fate::Dropped { element: 0, .. })));
+//! assert_eq!(exits[1..], [(29, Fate::Delivered), (30, Fate::Delivered)]);
+//! ```
+
+mod delay;
+mod element;
+mod link;
+mod loss;
+mod outage;
+mod packet;
+mod policer;
+mod queue;
+mod random;
+mod rate;
+mod series;
+mod spec;
+mod trace;
+
+pub use delay::{Batches, Delay, Distribution, OrderedDelay, ReorderingDelay};
+pub use element::{Cause, Dropped, Drops, Gate, Stage, Verdict};
+pub use link::{Counters, Exit, Fate, Link};
+pub use loss::{
+    Bernoulli, GilbertElliott, GilbertElliottParameters, Pattern, PatternError, PatternLoss, VaryingLoss,
+};
+pub use outage::Outage;
+pub use packet::{Ecn, Packet, Tally};
+pub use policer::Policer;
+pub use queue::{
+    CoDel, CoDelParameters, CoDelVariant, DropHead, DropTail, FqCoDel, FqCoDelParameters, Limit, MahimahiPie,
+    MahimahiPieParameters, Pie, PieParameters, Queue, Red, RedParameters, Waiting,
+};
+pub use rate::{ConstantRate, TraceRate};
+pub use series::{Series, SeriesError};
+pub use spec::{
+    BatchSpec, DelaySpec, ElementSpec, LimitSpec, LinkSpec, LossSpec, OutageSpec, PolicerSpec, QueueSpec,
+    RateSpec, ReadFile, SpecError, Surroundings,
+};
+pub use trace::{
+    ByteConvention, Cellular, MAXIMUM_MILLISECOND, MAXIMUM_OPPORTUNITIES, OnOff, Phases, Repeat, Schedule,
+    Trace, TraceError,
+};

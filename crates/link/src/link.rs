@@ -1,0 +1,253 @@
+//! A one-way link: gates and stages in the order in which a packet meets them.
+
+use std::collections::VecDeque;
+
+use trialwise_units::{Duration, Time};
+
+use crate::element::{Cause, Drops, Gate, Stage, Verdict};
+use crate::packet::{Packet, Tally};
+
+/// A packet that leaves a link, in whatever way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit<P> {
+    /// When it left by the model, however late the caller asks.
+    pub time: Time,
+    /// The packet.
+    pub packet: P,
+    /// How it left.
+    pub fate: Fate,
+}
+
+/// How a packet left a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fate {
+    /// At the far end.
+    Delivered,
+    /// Dropped by the element of this index.
+    Dropped {
+        /// Index of the element in the order of the link.
+        element: usize,
+        /// Why.
+        cause: Cause,
+    },
+}
+
+/// What one element has done so far: `arrived` = `departed` + `dropped` + `held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// What came in.
+    pub arrived: Tally,
+    /// What went on.
+    pub departed: Tally,
+    /// What was dropped here.
+    pub dropped: Tally,
+    /// What is inside.
+    pub held: Tally,
+    /// Packets marked here with congestion experienced.
+    pub marked: u64,
+}
+
+enum Element<P> {
+    Gate(Box<dyn Gate>),
+    Stage(Box<dyn Stage<P>>),
+}
+
+struct Node<P> {
+    name: String,
+    element: Element<P>,
+    arrived: Tally,
+    departed: Tally,
+    dropped: Tally,
+    /// What the stage says of its next event, asked again whenever it was touched.
+    next: Option<Time>,
+    /// The time that everything after this element takes at least.
+    delay_after: Duration,
+}
+
+/// A one-way link, driven by whoever holds it: no clock, no thread.
+///
+/// [`push`](Self::push) brings the model up to `now` and puts a packet in; [`pop`](Self::pop) brings it up to
+/// `now` and takes out what has left by then, in order of logical time. A caller that comes late gets the
+/// very packets and times that a punctual one gets. `now` never goes back: an earlier `now` counts as the
+/// latest one seen.
+///
+/// An emulator reads packets and pushes them with the instant of reading, pops what is due and writes it, and
+/// sleeps until [`next_delivery`](Self::next_delivery). A simulator schedules
+/// [`next_event`](Self::next_event). Links join end to end, for whoever wants to see what passes between
+/// elements: push each exit of the first into the second at `exit.time`, then pop the second.
+pub struct Link<P> {
+    nodes: Vec<Node<P>>,
+    exits: VecDeque<Exit<P>>,
+    drops: Drops<P>,
+    now: Time,
+}
+
+impl<P: Packet> Default for Link<P> {
+    fn default() -> Self {
+        Self { nodes: Vec::new(), exits: VecDeque::new(), drops: Drops::default(), now: Time::ZERO }
+    }
+}
+
+impl<P: Packet> Link<P> {
+    /// A link without elements: every packet leaves at once.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a gate at the far end.
+    #[must_use]
+    pub fn gate(self, name: impl Into<String>, gate: impl Gate + 'static) -> Self {
+        self.with(name.into(), Element::Gate(Box::new(gate)), Duration::ZERO)
+    }
+
+    /// Adds a stage at the far end.
+    #[must_use]
+    pub fn stage(self, name: impl Into<String>, stage: impl Stage<P> + 'static) -> Self {
+        let delay = stage.minimum_delay();
+        self.with(name.into(), Element::Stage(Box::new(stage)), delay)
+    }
+
+    fn with(mut self, name: String, element: Element<P>, delay: Duration) -> Self {
+        for node in &mut self.nodes {
+            node.delay_after += delay;
+        }
+        self.nodes.push(Node {
+            name,
+            element,
+            arrived: Tally::default(),
+            departed: Tally::default(),
+            dropped: Tally::default(),
+            next: None,
+            delay_after: Duration::ZERO,
+        });
+        self
+    }
+
+    /// Brings the link up to `now` and puts a packet in.
+    pub fn push(&mut self, now: Time, packet: P) {
+        self.advance(now);
+        self.offer(0, self.now, packet);
+    }
+
+    /// Brings the link up to `now` and takes out the next packet that left at or before `now`, dropped ones
+    /// too.
+    pub fn pop(&mut self, now: Time) -> Option<Exit<P>> {
+        self.advance(now);
+        self.exits.pop_front()
+    }
+
+    /// When something happens next inside, exactly: what an event simulator schedules. `None`: nothing until
+    /// a packet comes.
+    pub fn next_event(&self) -> Option<Time> {
+        self.exits.front().map(|exit| exit.time).or_else(|| self.earliest().map(|(_, time)| time))
+    }
+
+    /// No packet is delivered before this instant unless another is pushed: how long an emulator may sleep.
+    ///
+    /// Popping then may give nothing yet (a packet may need a second opportunity), or a later instant. What
+    /// is dropped inside is reported at the next call, with its own time.
+    pub fn next_delivery(&self) -> Option<Time> {
+        let stages = self.nodes.iter().filter_map(|node| Some(node.next? + node.delay_after));
+        self.exits.front().map(|exit| exit.time).or_else(|| stages.min())
+    }
+
+    /// The latest instant up to which the model was brought.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Names and counters of the elements, in order.
+    pub fn counters(&self) -> impl Iterator<Item = (&str, Counters)> {
+        self.nodes.iter().map(|node| (node.name.as_str(), node.counters()))
+    }
+
+    /// What is inside: in the elements, and departed but not yet popped.
+    pub fn held(&self) -> Tally {
+        let mut held = Tally::default();
+        self.nodes.iter().for_each(|node| held += node.counters().held);
+        self.exits.iter().for_each(|exit| held.add(exit.packet.size()));
+        held
+    }
+
+    /// Makes every event up to `now` happen, in order of time; at equal times the far end first, so that a
+    /// stage has let go what is due before it takes in.
+    fn advance(&mut self, now: Time) {
+        self.now = self.now.max(now);
+        while let Some((index, time)) = self.earliest()
+            && time <= self.now
+        {
+            self.step(index, time);
+        }
+    }
+
+    fn earliest(&self) -> Option<(usize, Time)> {
+        let mut earliest: Option<(usize, Time)> = None;
+        for (index, node) in self.nodes.iter().enumerate() {
+            if let Some(time) = node.next
+                && earliest.is_none_or(|(_, first)| time <= first)
+            {
+                earliest = Some((index, time));
+            }
+        }
+        earliest
+    }
+
+    fn step(&mut self, index: usize, time: Time) {
+        let node = &mut self.nodes[index];
+        let Element::Stage(stage) = &mut node.element else { return };
+        let departure = stage.pop(time, &mut self.drops);
+        node.next = stage.next_event();
+        debug_assert!(
+            departure.is_some() || node.next.is_none_or(|next| next > time),
+            "{} stands still",
+            node.name
+        );
+        self.collect_drops(index);
+        if let Some((time, packet)) = departure {
+            self.nodes[index].departed.add(packet.size());
+            self.offer(index + 1, time, packet);
+        }
+    }
+
+    /// Hands a packet to the elements from `first` on, until one keeps it.
+    fn offer(&mut self, first: usize, time: Time, packet: P) {
+        let size = packet.size();
+        for index in first..self.nodes.len() {
+            let node = &mut self.nodes[index];
+            node.arrived.add(size);
+            match &mut node.element {
+                Element::Stage(stage) => {
+                    stage.push(time, packet, &mut self.drops);
+                    node.next = stage.next_event();
+                    return self.collect_drops(index);
+                }
+                Element::Gate(gate) => match gate.judge(time, size) {
+                    Verdict::Pass => node.departed.add(size),
+                    Verdict::Drop(cause) => return self.drop_packet(index, time, packet, cause),
+                },
+            }
+        }
+        self.exits.push_back(Exit { time, packet, fate: Fate::Delivered });
+    }
+
+    fn collect_drops(&mut self, index: usize) {
+        while let Some(dropped) = self.drops.take() {
+            self.drop_packet(index, dropped.time, dropped.packet, dropped.cause);
+        }
+    }
+
+    fn drop_packet(&mut self, element: usize, time: Time, packet: P, cause: Cause) {
+        self.nodes[element].dropped.add(packet.size());
+        self.exits.push_back(Exit { time, packet, fate: Fate::Dropped { element, cause } });
+    }
+}
+
+impl<P: Packet> Node<P> {
+    fn counters(&self) -> Counters {
+        let (held, marked) = match &self.element {
+            Element::Gate(_) => (Tally::default(), 0),
+            Element::Stage(stage) => (stage.held(), stage.marked()),
+        };
+        Counters { arrived: self.arrived, departed: self.departed, dropped: self.dropped, held, marked }
+    }
+}

@@ -1,0 +1,90 @@
+//! What a link must know of a packet, and how packets are counted.
+
+use std::ops::{AddAssign, Sub};
+
+use trialwise_units::Bytes;
+
+/// A packet as a link sees it: its size, its ECN field and its flow.
+///
+/// Links move packets from ring to ring: let it be small, such as a handle of a buffer.
+pub trait Packet: Send + 'static {
+    /// The size on the wire: for IP traffic the length of the IP packet.
+    fn size(&self) -> Bytes;
+
+    /// The ECN field of the IP header (RFC 3168 section 5); not capable when the packet has none.
+    fn ecn(&self) -> Ecn {
+        Ecn::NotCapable
+    }
+
+    /// Writes the ECN field; called only on packets that say they are ECN-capable.
+    fn set_ecn(&mut self, _ecn: Ecn) {}
+
+    /// A hash of the flow (for IP: of the 5-tuple), the same for every packet of one flow.
+    fn flow(&self) -> u64 {
+        0
+    }
+}
+
+/// The ECN field (RFC 3168 section 5).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Ecn {
+    /// Not ECN-capable (00).
+    #[default]
+    NotCapable,
+    /// ECT(1) (01).
+    Capable1,
+    /// ECT(0) (10).
+    Capable0,
+    /// Congestion experienced (11).
+    CongestionExperienced,
+}
+
+/// Marks the packet instead of dropping it, when it is ECN-capable: whether it now carries CE.
+pub(crate) fn mark_congestion<P: Packet>(packet: &mut P) -> bool {
+    match packet.ecn() {
+        Ecn::NotCapable => false,
+        Ecn::CongestionExperienced => true,
+        Ecn::Capable0 | Ecn::Capable1 => {
+            packet.set_ecn(Ecn::CongestionExperienced);
+            true
+        }
+    }
+}
+
+/// A number of packets and their bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How many packets.
+    pub packets: u64,
+    /// Their sizes together.
+    pub bytes: Bytes,
+}
+
+impl Tally {
+    /// Counts one packet of this size.
+    pub fn add(&mut self, size: Bytes) {
+        self.packets += 1;
+        self.bytes += size;
+    }
+
+    /// Takes one packet of this size out again.
+    pub fn remove(&mut self, size: Bytes) {
+        self.packets -= 1;
+        self.bytes -= size;
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+}
+
+impl Sub for Tally {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self { packets: self.packets - other.packets, bytes: self.bytes - other.bytes }
+    }
+}

@@ -1,0 +1,42 @@
+//! First in, first out; an arrival beyond the limit pushes out the oldest.
+
+use trialwise_units::Time;
+
+use crate::element::{Cause, Drops};
+use crate::packet::Tally;
+use crate::queue::buffer::Buffer;
+use crate::queue::{Limit, Queue, Waiting};
+
+/// A queue that takes every arrival and then drops from its head until it is within its limit.
+#[derive(Debug)]
+pub struct DropHead<P> {
+    limit: Limit,
+    buffer: Buffer<P>,
+}
+
+impl<P> DropHead<P> {
+    /// An empty queue.
+    pub fn new(limit: Limit) -> Self {
+        Self { limit, buffer: Buffer::default() }
+    }
+}
+
+impl<P: Send> Queue<P> for DropHead<P> {
+    fn enqueue(&mut self, waiting: Waiting<P>, drops: &mut Drops<P>) {
+        let now = waiting.arrival;
+        self.buffer.push(waiting);
+        while !self.limit.allows(self.buffer.tally())
+            && let Some(oldest) = self.buffer.pop()
+        {
+            drops.record(now, oldest.packet, Cause::Overflow);
+        }
+    }
+
+    fn dequeue(&mut self, _now: Time, _drops: &mut Drops<P>) -> Option<Waiting<P>> {
+        self.buffer.pop()
+    }
+
+    fn backlog(&self) -> Tally {
+        self.buffer.tally()
+    }
+}

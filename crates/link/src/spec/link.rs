@@ -1,0 +1,187 @@
+//! Whole links as written.
+
+use trialwise_units::{Duration, Seed, Time};
+
+use crate::link::Link;
+use crate::packet::Packet;
+use crate::queue::Queue;
+use crate::rate::{ConstantRate, TraceRate};
+use crate::spec::arguments::ReadFile;
+use crate::spec::rate::Resolved;
+use crate::spec::{
+    BatchSpec, DelaySpec, LossSpec, OutageSpec, PolicerSpec, QueueSpec, RateSpec, SpecError, Surroundings,
+    words,
+};
+use crate::trace::Schedule;
+
+const KEYS: &[&str] = &["policer", "rate", "queue", "outage", "loss", "delay", "batches"];
+
+/// One element of a link as written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ElementSpec {
+    /// Drops what exceeds a rate.
+    Policer(PolicerSpec),
+    /// A queue and what serves it.
+    Bottleneck(RateSpec, QueueSpec),
+    /// Drops what arrives while off.
+    Outage(OutageSpec),
+    /// Drops whatever the load.
+    Loss(LossSpec),
+    /// Delays.
+    Delay(DelaySpec),
+    /// Releases in batches.
+    Batches(BatchSpec),
+}
+
+/// The elements of a one-way link in the order in which a packet meets them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LinkSpec {
+    /// The elements.
+    pub elements: Vec<ElementSpec>,
+}
+
+impl LinkSpec {
+    /// A link from pairs such as `("rate", "12Mbit/s")`, `("delay", "28ms")`, `("queue",
+    /// "droptail:packets=50")`, in any order.
+    ///
+    /// A packet meets them in this order: policer, rate with its queue (`infinite` unless given), outage,
+    /// loss, delay, batches: what is lost has taken its time at the bottleneck. Mahimahi's nested shells have
+    /// this order from the inside out. `read_file` reads the files that are named, such as in `trace:FILE`.
+    ///
+    /// # Errors
+    /// An unknown key, one given twice, a value that is refused, or a queue without a rate.
+    pub fn from_pairs<'a>(
+        pairs: impl IntoIterator<Item = (&'a str, &'a str)>,
+        read_file: ReadFile<'_>,
+    ) -> Result<Self, SpecError> {
+        let mut values = [None; KEYS.len()];
+        for (key, value) in pairs {
+            let known = KEYS.iter().position(|known| *known == key);
+            let slot = &mut values[known.ok_or_else(|| words::unknown("key of a link", key, KEYS))?];
+            if slot.replace(value).is_some() {
+                return Err(SpecError::Twice { what: "link".to_owned(), key: key.to_owned() });
+            }
+        }
+        let [policer, rate, queue, outage, loss, delay, batches] = values;
+        let elements = [
+            policer.map(|text| text.parse().map(ElementSpec::Policer)),
+            bottleneck(rate, queue, read_file),
+            outage.map(|text| text.parse().map(ElementSpec::Outage)),
+            loss.map(|text| LossSpec::read(text, read_file).map(ElementSpec::Loss)),
+            delay.map(|text| DelaySpec::read(text, read_file).map(ElementSpec::Delay)),
+            batches.map(|text| text.parse().map(ElementSpec::Batches)),
+        ];
+        Ok(Self { elements: elements.into_iter().flatten().collect::<Result<_, _>>()? })
+    }
+
+    /// The same elements from the far end on, as mahimahi's nested shells have them from the outside in.
+    #[must_use]
+    pub fn reversed(mut self) -> Self {
+        self.elements.reverse();
+        self
+    }
+
+    /// The delays of the elements together, without jitter: this way's part of the round-trip time.
+    pub fn base_delay(&self) -> Duration {
+        self.elements.iter().fold(Duration::ZERO, |sum, element| match element {
+            ElementSpec::Delay(delay) => sum + delay.base(),
+            _ => sum,
+        })
+    }
+
+    /// The link, empty, starting at `start`. Seeds derive from `seed` by the kind of the element and how many
+    /// of it come before, so that adding an element of another kind changes no other element's numbers.
+    /// `round_trip` is needed for limits in BDPs.
+    ///
+    /// # Errors
+    /// A limit in BDPs without `round_trip`, or a generated rate for which there is no trace.
+    pub fn build<P: Packet>(
+        &self,
+        start: Time,
+        seed: Seed,
+        round_trip: Option<Duration>,
+    ) -> Result<Link<P>, SpecError> {
+        let mut link = Link::new();
+        for (index, element) in self.elements.iter().enumerate() {
+            let name = element.name();
+            let before = self.elements[..index].iter().filter(|other| other.name() == name).count();
+            let name = if before == 0 { name.to_owned() } else { format!("{name}-{}", before + 1) };
+            link = element.add_to(link, &name, start, seed.named(&name), round_trip)?;
+        }
+        Ok(link)
+    }
+}
+
+fn bottleneck(
+    rate: Option<&str>,
+    queue: Option<&str>,
+    read_file: ReadFile<'_>,
+) -> Option<Result<ElementSpec, SpecError>> {
+    match (rate, queue) {
+        (None, None) => None,
+        (None, Some(_)) => {
+            let what = "a queue".to_owned();
+            Some(Err(SpecError::Missing {
+                what,
+                missing: "a rate that it waits for",
+                example: "rate 12Mbit/s",
+            }))
+        }
+        (Some(rate), queue) => Some(
+            RateSpec::read(rate, read_file)
+                .and_then(|rate| Ok(ElementSpec::Bottleneck(rate, queue.unwrap_or("infinite").parse()?))),
+        ),
+    }
+}
+
+impl ElementSpec {
+    /// The key under which [`LinkSpec::from_pairs`] has it.
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Policer(_) => "policer",
+            Self::Bottleneck(..) => "rate",
+            Self::Outage(_) => "outage",
+            Self::Loss(_) => "loss",
+            Self::Delay(_) => "delay",
+            Self::Batches(_) => "batches",
+        }
+    }
+
+    fn add_to<P: Packet>(
+        &self,
+        link: Link<P>,
+        name: &str,
+        start: Time,
+        seed: Seed,
+        round_trip: Option<Duration>,
+    ) -> Result<Link<P>, SpecError> {
+        Ok(match self {
+            Self::Policer(spec) => link.gate(name, spec.build(start)),
+            Self::Outage(spec) => link.gate(name, spec.build(start, seed)),
+            Self::Loss(spec) => link.gate(name, spec.build(start, seed)),
+            Self::Delay(spec) => link.stage(name, spec.build(start, seed)),
+            Self::Batches(spec) => link.stage(name, spec.build(start)),
+            Self::Bottleneck(rate, queue) => {
+                let rate = rate.resolve(seed)?;
+                let seed = seed.named("queue");
+                let surroundings = Surroundings { rate: rate.mean_rate(), round_trip, start, seed };
+                add_bottleneck(link, name, rate, queue.build(&surroundings)?, start)
+            }
+        })
+    }
+}
+
+fn add_bottleneck<P: Packet>(
+    link: Link<P>,
+    name: &str,
+    rate: Resolved,
+    queue: Box<dyn Queue<P>>,
+    start: Time,
+) -> Link<P> {
+    match rate {
+        Resolved::Constant(rate, overhead) => link.stage(name, ConstantRate::new(rate, overhead, queue)),
+        Resolved::Trace(trace, convention, repeat) => {
+            link.stage(name, TraceRate::new(Schedule::new(trace, repeat, start), convention, queue))
+        }
+    }
+}

@@ -1,0 +1,218 @@
+use proptest::prelude::*;
+use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
+
+use super::*;
+use crate::queue::{CoDelParameters, CoDelVariant, FqCoDelParameters, Limit};
+use crate::trace::{ByteConvention, Phases, Repeat};
+use crate::{Exit, Fate, Packet};
+
+struct Full;
+
+impl Packet for Full {
+    fn size(&self) -> Bytes {
+        Bytes::new(1500)
+    }
+}
+
+/// A folder with a few files.
+fn files(path: &str) -> Result<String, String> {
+    match path {
+        "12mbps.trace" => Ok("1\n".to_owned()),
+        "unsorted.trace" => Ok("5\n1\n".to_owned()),
+        "packets.loss" => Ok("0\n1\n0\n".to_owned()),
+        "rates.loss" => Ok("0 0%\n1000 50%\n".to_owned()),
+        "delays" => Ok("0 10ms\n1000 20ms\n".to_owned()),
+        _ => Err("there is no such file".to_owned()),
+    }
+}
+
+fn queue(text: &str) -> QueueSpec {
+    text.parse().unwrap()
+}
+
+fn message<T: std::str::FromStr<Err = SpecError>>(text: &str) -> String {
+    text.parse::<T>().err().expect("it is refused").to_string()
+}
+
+#[test]
+fn queues_read_as_written() {
+    let packets = |packets| LimitSpec { packets: Some(packets), ..LimitSpec::default() };
+    assert_eq!(queue("infinite"), QueueSpec::Infinite);
+    assert_eq!(queue("droptail:packets=50"), QueueSpec::DropTail(packets(50)));
+    let both = LimitSpec { packets: Some(50), bytes: Some(Bytes::new(75_000)), bdp: None };
+    assert_eq!(queue("drophead: packets=50, bytes=75kB"), QueueSpec::DropHead(both));
+    assert_eq!(
+        queue("codel:packets=1000,target=5ms,interval=100ms"),
+        QueueSpec::CoDel(packets(1000), CoDelParameters::default())
+    );
+    assert_eq!(queue("fq_codel"), QueueSpec::FqCoDel(packets(10_240), FqCoDelParameters::default()));
+    let QueueSpec::Red(limit, red) = queue("red:packets=100,min=10,ecn=yes") else { panic!("not red") };
+    assert_eq!((limit, red.minimum, red.maximum, red.ecn), (packets(100), 10.0, 30.0, true));
+}
+
+#[test]
+fn queues_of_mm_link_read_as_its_arguments() {
+    let codel = QueueSpec::from_mahimahi("codel", "packets=100, target=50, interval=100").unwrap();
+    let QueueSpec::CoDel(limit, parameters) = codel else { panic!("not codel") };
+    assert_eq!((limit.packets, parameters.variant), (Some(100), CoDelVariant::Mahimahi));
+    assert_eq!(parameters.target, Duration::from_milliseconds(50));
+    let pie = QueueSpec::from_mahimahi("pie", "bytes=90000, qdelay_ref=20, max_burst=100");
+    assert_eq!(pie.unwrap(), queue("pie-mahimahi:bytes=90000,target=20ms,max_burst=100ms"));
+    assert_eq!(QueueSpec::from_mahimahi("infinite", "").unwrap(), QueueSpec::Infinite);
+    assert!(QueueSpec::from_mahimahi("infinite", "packets=1").is_err());
+    assert!(QueueSpec::from_mahimahi("droptail", "").is_err());
+}
+
+#[test]
+fn refusals_name_what_is_wrong_what_is_known_and_what_is_near() {
+    assert_eq!(
+        message::<QueueSpec>("drptail:packets=50"),
+        "unknown queue `drptail`, did you mean `droptail`?; known: infinite, droptail, drophead, codel, pie, fq_codel, red, \
+         codel-mahimahi, pie-mahimahi"
+    );
+    assert_eq!(
+        message::<QueueSpec>("droptail:packet=50"),
+        "unknown key of queue droptail `packet`, did you mean `packets`?; known: packets, bytes, bdp"
+    );
+    assert_eq!(
+        message::<QueueSpec>("droptail"),
+        "queue droptail needs a limit (packets, bytes or bdp); write one like packets=50"
+    );
+    assert_eq!(
+        message::<QueueSpec>("droptail:packets=0"),
+        "queue droptail: packets: 0 would let nothing pass; write 1 or more"
+    );
+    assert_eq!(
+        message::<QueueSpec>("droptail:50"),
+        "queue droptail: `50` is not key=value; keys: packets, bytes, bdp"
+    );
+    assert_eq!(
+        message::<QueueSpec>("droptail:packets=5,packets=6"),
+        "queue droptail: `packets` is given twice; keep one"
+    );
+    assert!(
+        message::<QueueSpec>("codel:target=5")
+            .contains("codel: target: `5` is not a time: the unit is missing")
+    );
+    assert!(message::<QueueSpec>("codel:ecn=maybe").ends_with("neither yes nor no"));
+    assert!(message::<QueueSpec>("red:packets=9,min=5,max=4").contains("4 is below min (5)"));
+    assert!(message::<RateSpec>("0bit/s").contains("at rate 0 nothing would ever pass"));
+    assert!(message::<RateSpec>("12").contains("the unit is missing"));
+    assert!(message::<RateSpec>("poison:rate=1Mbit/s").contains("did you mean `poisson`?"));
+    assert!(message::<LossSpec>("100%").contains("every packet would be lost"));
+    assert!(
+        message::<LossSpec>("gilbert-elliott:to_bad=100%,to_good=0").contains("every packet would be lost")
+    );
+    assert!(message::<LossSpec>("-1%").contains("negative"));
+    assert!(message::<DelaySpec>("28").contains("the unit is missing"));
+    assert!(message::<DelaySpec>("28ms,reorder=yes").contains("needs jitter"));
+    assert!(message::<PolicerSpec>("1Mbit/s,burst=100").contains("no full packet"));
+    assert!(message::<OutageSpec>("exponental:on=1s,off=1s").contains("did you mean `exponential`?"));
+    assert!(message::<BatchSpec>("packets=3").contains("either packets and wait, or every"));
+}
+
+#[test]
+fn links_are_refused_as_wholes_too() {
+    let refusal =
+        |pairs: &[(&str, &str)]| LinkSpec::from_pairs(pairs.iter().copied(), &files).unwrap_err().to_string();
+    assert!(refusal(&[("queue", "infinite")]).starts_with("a queue needs a rate"));
+    assert!(refusal(&[("dealy", "1ms")]).contains("did you mean `delay`?"));
+    assert!(refusal(&[("delay", "1ms"), ("delay", "2ms")]).contains("given twice"));
+}
+
+#[test]
+fn limits_in_bdps_are_bytes_of_rate_and_round_trip() {
+    let surroundings = |round_trip| Surroundings {
+        rate: Rate::from_megabits_per_second(12),
+        round_trip,
+        start: Time::ZERO,
+        seed: Seed::new(1),
+    };
+    let QueueSpec::DropTail(limit) = queue("droptail:bdp=1") else { panic!("not droptail") };
+    let sixty = surroundings(Some(Duration::from_milliseconds(60)));
+    assert_eq!(limit.resolve(&sixty), Ok(Limit::bytes(Bytes::new(90_000))));
+    let QueueSpec::DropTail(small) = queue("droptail:bdp=0.001") else { panic!("not droptail") };
+    assert_eq!(small.resolve(&sixty), Ok(Limit::bytes(Bytes::new(1_500))), "a full packet must fit");
+    let refusal = limit.resolve(&surroundings(None)).unwrap_err().to_string();
+    assert_eq!(
+        refusal,
+        "a limit in bdp needs a delay, from which the round-trip time follows; write one like packets=50"
+    );
+}
+
+#[test]
+fn a_link_is_built_in_the_order_of_its_elements() {
+    let pairs = [
+        ("delay", "28ms"),
+        ("loss", "pattern:01"),
+        ("rate", "12Mbit/s"),
+        ("queue", "droptail:packets=2"),
+        ("outage", "fixed:on=10s,off=1s"),
+    ];
+    let spec = LinkSpec::from_pairs(pairs, &files).unwrap();
+    assert_eq!(spec.base_delay(), Duration::from_milliseconds(28));
+    let mut link = spec.build(Time::ZERO, Seed::new(1), None).unwrap();
+    (0..4).for_each(|_| link.push(Time::ZERO, Full));
+    let exits: Vec<Exit<Full>> = std::iter::from_fn(|| link.pop(Time::from_milliseconds(100))).collect();
+    let times: Vec<u64> = exits.iter().map(|exit| exit.time.milliseconds()).collect();
+    assert_eq!(times, [0, 2, 29, 31]);
+    assert!(matches!(exits[0].fate, Fate::Dropped { element: 0, .. }));
+    assert!(matches!(exits[1].fate, Fate::Dropped { element: 2, .. }));
+    let names: Vec<&str> = link.counters().map(|(name, _)| name).collect();
+    assert_eq!(names, ["rate", "outage", "loss", "delay"]);
+}
+
+#[test]
+fn files_are_read_by_the_caller() {
+    let refusal = |text: &str| RateSpec::read(text, &files).unwrap_err().to_string();
+    assert_eq!(refusal("trace:lost.trace"), "rate trace: lost.trace: there is no such file");
+    assert!(
+        refusal("trace:unsorted.trace")
+            .starts_with("rate trace: unsorted.trace: line 2 of the trace goes back")
+    );
+    assert!(refusal("trace:12mbps.trace,bytes=mahi").contains("known: documented, mahimahi"));
+    assert!(message::<RateSpec>("trace:12mbps.trace").ends_with("hand in a reader of files"));
+    let RateSpec::Trace { convention, repeat, .. } =
+        RateSpec::read("trace:12mbps.trace,bytes=mahimahi,repeat=no", &files).unwrap()
+    else {
+        panic!("no trace")
+    };
+    assert_eq!((convention, repeat), (ByteConvention::Mahimahi, Repeat::Once));
+    let delay = DelaySpec::read("series:delays,reorder=yes", &files).unwrap();
+    assert_eq!(delay.base(), Duration::from_milliseconds(10));
+    assert!(matches!(LossSpec::read("trace:packets.loss", &files), Ok(LossSpec::Pattern(_, Repeat::Once))));
+    assert!(matches!(LossSpec::read("series:rates.loss", &files), Ok(LossSpec::Varying(_))));
+}
+
+#[test]
+fn every_kind_of_element_can_be_written_and_built() {
+    for pairs in [
+        vec![
+            ("policer", "10Mbit/s,burst=15kB"),
+            ("delay", "5ms,jitter=2ms,distribution=exponential,reorder=yes"),
+        ],
+        vec![("rate", "poisson:rate=3Mbit/s,length=5s"), ("queue", "pie:packets=100,ecn=yes")],
+        vec![("rate", "on-off:rate=12Mbit/s,on=1s,off=500ms,phases=fixed"), ("queue", "red:bdp=2")],
+        vec![("rate", "cellular:rate=5Mbit/s,dwell=50ms,levels=4"), ("batches", "every=100ms")],
+        vec![("rate", "trace:12mbps.trace"), ("delay", "series:delays")],
+        vec![("loss", "trace:packets.loss,repeat=yes"), ("delay", "1ms")],
+        vec![("rate", "1Gbit/s,overhead=38"), ("loss", "gilbert-elliott:to_bad=1%,to_good=10%")],
+        vec![("outage", "exponential:on=5s,off=1s"), ("batches", "packets=10,wait=5ms")],
+    ] {
+        let spec =
+            LinkSpec::from_pairs(pairs.clone(), &files).unwrap_or_else(|error| panic!("{pairs:?}: {error}"));
+        assert_eq!(spec.elements.len(), if pairs.iter().any(|(key, _)| *key == "queue") { 1 } else { 2 });
+        let link = spec.build::<Full>(Time::ZERO, Seed::new(1), Some(Duration::from_milliseconds(56)));
+        assert!(link.is_ok());
+    }
+    assert_eq!("fixed:on=1s,off=2s".parse::<OutageSpec>().unwrap().phases, Phases::Fixed);
+}
+
+proptest! {
+    #[test]
+    fn no_text_panics(text in "[a-z_-]{0,14}[:,]?([a-z_]{0,8}=?[0-9a-z.%/-]{0,6},?){0,4}|.*") {
+        let _ = (text.parse::<QueueSpec>(), text.parse::<RateSpec>(), text.parse::<LossSpec>());
+        let _ = (text.parse::<DelaySpec>(), text.parse::<OutageSpec>(), text.parse::<PolicerSpec>());
+        let _ = text.parse::<BatchSpec>();
+    }
+}

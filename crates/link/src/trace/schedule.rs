@@ -1,0 +1,113 @@
+//! The opportunities of a trace in time.
+
+use trialwise_units::{Duration, Time};
+
+use crate::trace::Trace;
+
+/// Whether a trace starts again after its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Repeat {
+    /// The next round starts at the instant of the last opportunity of this one, as in mm-link.
+    #[default]
+    Forever,
+    /// There is one round only (`mm-link --once`).
+    Once,
+}
+
+/// The instants of the opportunities, in order: an iterator that can look ahead and skip.
+#[derive(Clone, Debug)]
+pub struct Schedule {
+    trace: Trace,
+    repeat: Repeat,
+    /// Where the present round starts.
+    base: Time,
+    index: usize,
+}
+
+impl Schedule {
+    /// The opportunities of `trace`, whose millisecond 0 is at `start`.
+    pub fn new(trace: Trace, repeat: Repeat, start: Time) -> Self {
+        Self { trace, repeat, base: start, index: 0 }
+    }
+
+    /// The next opportunity.
+    pub fn peek(&self) -> Option<Time> {
+        let milliseconds = self.trace.milliseconds().get(self.index)?;
+        Some(self.base + Duration::from_milliseconds(*milliseconds))
+    }
+
+    /// Skips the opportunities at or before `now`, in a time that depends on the length of the trace alone.
+    pub fn skip_through(&mut self, now: Time) {
+        if self.peek().is_none_or(|time| time > now) {
+            return;
+        }
+        let period = self.trace.period();
+        if self.repeat == Repeat::Forever {
+            // At now = base + k periods, the last opportunity of round k has passed: round k + 1 goes on.
+            self.base += period * ((now - self.base).picoseconds() / period.picoseconds());
+        }
+        let passed = (now - self.base).milliseconds();
+        self.index = self.trace.milliseconds().partition_point(|millisecond| *millisecond <= passed);
+        self.wrap();
+    }
+
+    fn wrap(&mut self) {
+        if self.index == self.trace.milliseconds().len() && self.repeat == Repeat::Forever {
+            self.base += self.trace.period();
+            self.index = 0;
+        }
+    }
+}
+
+impl Iterator for Schedule {
+    type Item = Time;
+
+    fn next(&mut self) -> Option<Time> {
+        let time = self.peek()?;
+        self.index += 1;
+        self.wrap();
+        Some(time)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn milliseconds(schedule: Schedule, count: usize) -> Vec<u64> {
+        schedule.take(count).map(Time::milliseconds).collect()
+    }
+
+    #[test]
+    fn a_round_starts_at_the_last_opportunity_of_the_one_before() {
+        let trace = Trace::new(vec![0, 1]).unwrap();
+        let forever = Schedule::new(trace.clone(), Repeat::Forever, Time::from_milliseconds(5));
+        assert_eq!(milliseconds(forever, 6), [5, 6, 6, 7, 7, 8]);
+        let once = Schedule::new(trace, Repeat::Once, Time::ZERO);
+        assert_eq!(milliseconds(once, 6), [0, 1]);
+    }
+
+    proptest! {
+        #[test]
+        fn skipping_equals_stepping(
+            mut steps in prop::collection::vec(0_u64..6, 1..8),
+            taken in 0_usize..20,
+            now in 0_u64..100_000,
+            once in any::<bool>(),
+        ) {
+            steps.push(1);
+            let times = steps.iter().scan(0, |time, step| { *time += step; Some(*time) }).collect();
+            let repeat = if once { Repeat::Once } else { Repeat::Forever };
+            let mut skipping = Schedule::new(Trace::new(times).unwrap(), repeat, Time::from_milliseconds(3));
+            skipping.by_ref().take(taken).for_each(drop);
+            let mut stepping = skipping.clone();
+            let now = Time::from_picoseconds(now * 1_000_003);
+            skipping.skip_through(now);
+            while stepping.peek().is_some_and(|time| time <= now) {
+                stepping.next();
+            }
+            prop_assert_eq!(milliseconds(skipping, 9), milliseconds(stepping, 9));
+        }
+    }
+}
