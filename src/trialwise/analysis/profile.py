@@ -177,7 +177,7 @@ def _span_text(seconds: float) -> str:
 
 def _untested(found: st.Seasonality, duration: float) -> tuple[Untested, ...]:
     """The calendar periods without a verdict; constant data and the paper's method test none."""
-    if found.method == "paper":
+    if found.method == "paper" or not found.autocorrelation.lags.size:
         return ()
     return tuple(
         Untested(name, human.seconds, _why_untested(name, human.seconds, duration, found.n))
@@ -193,7 +193,7 @@ def _why_untested(name: str, seconds: float, duration: float, n: int) -> str:
             f"a {name} shows from {FEWEST_CYCLES:g} of its cycles on: measure for {length_words(needed)} or longer "
             f"instead of {length_words(duration)}"
         )
-    return f"the {n} values are too few, too far apart, or all equal: measure more than twice in each {name}"
+    return f"the {n} values are too few or too far apart: measure 20 times or more, and more than twice in each {name}"
 
 
 def _how(method: Method) -> str:

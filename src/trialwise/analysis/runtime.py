@@ -280,7 +280,7 @@ def _advice(
         startup=together.startup,
         steady=together.steady,
         runtime_line=f'runtime = "{rounded_up(runtime)}"' if timed and runtime is not None else None,
-        warmup_line=f'warmup = "{rounded_up(together.startup)}"' if timed else None,
+        warmup_line=f'warmup = "{rounded_up(together.startup)}"' if timed and together.startup else None,
         decided_by=decided_by,
         reason=reason,
         how=_HOW,

@@ -58,7 +58,7 @@ def profile(
     confidence
         Level in percent.
     json
-        Print the profile as JSON (format trialwise.profile/1, docs/reference/profile-json.md).
+        Print the profile as JSON (format trialwise.profile/1, docs/reference/condition-json.md).
     plot
         Write the autocorrelation and the data as a figure: a file ending in .html, .svg, .pdf or .png.
     """

@@ -66,7 +66,7 @@ def runtime(
     confidence
         Of each side of the drift test, in percent; default: that of the metric, else 95.
     json
-        Print the answer as JSON (format trialwise.runtime/1, docs/reference/runtime-json.md).
+        Print the answer as JSON (format trialwise.runtime/1, docs/reference/condition-json.md).
     plot
         Write how the metric settles as a figure: a file ending in .html, .svg, .pdf or .png.
     """

@@ -9,11 +9,13 @@ from pydantic import TypeAdapter
 
 from trialwise.cli.output import print_json
 
-Format = Literal["experiment", "plan", "analysis"]
+Format = Literal["experiment", "plan", "analysis", "profile", "runtime"]
 FORMATS: dict[Format, str] = {
     "experiment": "trialwise.experiment.document:Document",
     "plan": "trialwise.design.summary:PlanSummary",
     "analysis": "trialwise.exchange.analysis_json:analysis_schema",
+    "profile": "trialwise.exchange.condition_json:profile_schema",
+    "runtime": "trialwise.exchange.condition_json:runtime_schema",
 }
 """Each public format, and the class that it is generated from, or the function that generates it."""
 

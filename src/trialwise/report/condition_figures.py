@@ -239,19 +239,21 @@ def growth_rows(need: PilotNeed) -> list[Row]:
     ]
     if need.startup:
         after = zip(growth.lengths, growth.values_after_startup, growth.verdicts_after_startup, strict=True)
-        rows += [
+        rows.extend(
             {"length": length, "value": value, "verdict": verdict, "part": PARTS[1]}
             for length, value, verdict in after
             if value is not None
-        ]
+        )
     return rows
 
 
 def _cuts(sheets: Sheets, need: PilotNeed) -> list[Chart]:
     layers: list[Chart] = []
+    row: Row
     for at, label, dash in ((need.startup, "cut", [5, 4]), (need.runtime, "runtime", [1, 0])):
         if at and at <= 1.5 * need.duration:
-            base = sheets.chart([{"length": at, "label": label}]).encode(x="length:Q")
+            row = {"length": at, "label": label}
+            base = sheets.chart([row]).encode(x="length:Q")
             layers.append(base.mark_rule(color=COLOURS[0], strokeDash=dash, strokeWidth=2))
             text = base.mark_text(align="left", baseline="top", dx=4, fontSize=12)
             layers.append(text.encode(text="label:N", y=alt.value(2)))

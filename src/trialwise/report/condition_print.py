@@ -105,7 +105,8 @@ def _growth(axes: Axes, advice: RuntimeAdvice, need: PilotNeed, pilot: Pilot) ->
     for part, style in zip(PARTS, ((0, (2, 2)), "solid"), strict=True):
         own = [row for row in rows if row["part"] == part]
         x, y = [float(row["length"] or 0) for row in own], [float(row["value"] or 0) for row in own]
-        axes.plot(x, y, color="black", linewidth=0.6, linestyle=style)
+        label = part if own and need.startup else None
+        axes.plot(x, y, color="black", linewidth=0.6, linestyle=style, label=label)
     for verdict, colour in VERDICT_COLOURS.items():
         own = [row for row in rows if row["verdict"] == verdict]
         x, y = [float(row["length"] or 0) for row in own], [float(row["value"] or 0) for row in own]

@@ -17,9 +17,13 @@ def profile_lines(profile: Profile, *, plot: bool = True) -> Iterator[str]:
     """The profile: what was measured, the periods, what could not be tested, the autocorrelation, the span."""
     yield f"{profile.value} over {profile.time}: {profile.file}"
     when = f"{profile.start} to {profile.end}, " if profile.start else ""
+    gap = (
+        f", longest gap {length_words(profile.longest_gap)}"
+        if profile.longest_gap > 1.5 * profile.spacing
+        else ""
+    )
     yield (
-        f"  {profile.n} values, {when}{length_words(profile.duration)}, one every {length_words(profile.spacing)}, "
-        f"longest gap {length_words(profile.longest_gap)}"
+        f"  {profile.n} values, {when}{length_words(profile.duration)}, one every {length_words(profile.spacing)}{gap}"
     )
     for note in profile.notes:
         yield f"  {note}"
@@ -119,10 +123,10 @@ def _pilot(advice: RuntimeAdvice, pilot: PilotNeed) -> Iterator[str]:
     wanted = "no runtime" if pilot.runtime is None else f"needs {_length(pilot.runtime, advice.unit)}"
     yield (
         f"  {name}, trial {pilot.trial}: {measure} of {pilot.n} samples over "
-        f"{_length(pilot.duration, advice.unit)}; {wanted}; after a start-up of "
-        f"{_length(pilot.startup, advice.unit)} it is {pilot.verdict}: drift {100 * pilot.drift:.2g} %, "
-        f"{_interval(pilot)}"
+        f"{_length(pilot.duration, advice.unit)}; {wanted}"
     )
+    after = f"after {_length(pilot.startup, advice.unit)} of start-up " if pilot.startup else ""
+    yield f"    {after}{pilot.verdict}: drift {100 * pilot.drift:.2g} %, {_interval(pilot)}"
 
 
 def _interval(pilot: PilotNeed) -> str:
