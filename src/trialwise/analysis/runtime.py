@@ -161,6 +161,16 @@ def pilots_of_table(table: ConditionTable, question: Question) -> list[Pilot]:
     ]
 
 
+def doubts_of_table(table: ConditionTable) -> list[str]:
+    """What makes a table look like several pilots although no column of trials was named."""
+    if table.trials is not None or table.times is None:
+        return []
+    back = int((np.diff(table.times) < 0).sum())
+    if not back:
+        return []
+    return [f"times go back {back} times: if these are several trials, name their column with --trial"]
+
+
 def pilots_of_directory(
     experiment: Experiment,
     directory: ExperimentDirectory,

@@ -96,17 +96,20 @@ def _of_directory(data: Path, question: Question, metric: str | None) -> tuple[l
     from trialwise.analysis.runtime import pilots_of_directory
 
     experiment, directory, ledger = study.open_directory(data)
-    return pilots_of_directory(experiment, directory, ledger, question, metric)
+    try:
+        return pilots_of_directory(experiment, directory, ledger, question, metric)
+    finally:
+        ledger.close()
 
 
 def _of_table(
     data: Path, question: Question, value: str | None, time: str | None, trial: str | None
 ) -> tuple[list[Pilot], list[str]]:
     from trialwise.analysis.condition_table import read_conditions
-    from trialwise.analysis.runtime import pilots_of_table
+    from trialwise.analysis.runtime import doubts_of_table, pilots_of_table
 
     table = read_conditions(data, time=time, value=value, trial=trial, needs_time=False)
-    return pilots_of_table(table, question), list(table.notes)
+    return pilots_of_table(table, question), [*table.notes, *doubts_of_table(table)]
 
 
 def _advice(data: Path, pilots: list[Pilot], notes: list[str]) -> RuntimeAdvice:

@@ -126,13 +126,13 @@ def _pilot(advice: RuntimeAdvice, pilot: PilotNeed) -> Iterator[str]:
         f"{_length(pilot.duration, advice.unit)}; {wanted}"
     )
     after = f"after {_length(pilot.startup, advice.unit)} of start-up " if pilot.startup else ""
-    yield f"    {after}{pilot.verdict}: drift {100 * pilot.drift:.2g} %, {_interval(pilot)}"
+    yield f"    {after}{pilot.verdict}: drift {100 * pilot.drift:.3g} %, {_interval(pilot)}"
 
 
 def _interval(pilot: PilotNeed) -> str:
     if pilot.drift_low is None or pilot.drift_high is None:
         return "interval unbounded"
-    return f"interval {100 * pilot.drift_low:.2g} to {100 * pilot.drift_high:.2g} %"
+    return f"interval {100 * pilot.drift_low:.3g} to {100 * pilot.drift_high:.3g} %"
 
 
 def _length(value: float, unit: str) -> str:

@@ -457,7 +457,7 @@ class _Evidence:
 
     @property
     def drift(self) -> str:
-        return f"{100 * self.test.drift:.2g} % over {self.pilot.written(self.rest)}"
+        return f"{100 * self.test.drift:.3g} % over {self.pilot.written(self.rest)}"
 
     def total(self, samples: float) -> str:
         return self.pilot.written((self.startup or 0) + samples)
