@@ -286,7 +286,7 @@ def _advice(
         format="trialwise.runtime/1",
         file=file,
         unit="s" if timed else "samples",
-        runtime=runtime,
+        runtime=runtime if timed or runtime is None else float(math.ceil(runtime - 1e-9)),
         startup=together.startup,
         steady=together.steady,
         runtime_line=f'runtime = "{rounded_up(runtime)}"' if timed and runtime is not None else None,
