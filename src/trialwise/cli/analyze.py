@@ -20,6 +20,7 @@ def analyze(
     json: Annotated[bool, Parameter(negative="")] = False,
     csv: Annotated[bool, Parameter(negative="")] = False,
     latex: Annotated[bool, Parameter(negative="")] = False,
+    full: Annotated[bool, Parameter(negative="")] = False,
     table: TableOptions | None = None,
 ) -> int:
     """Analyse an experiment directory, or a table of measurements (CSV or Parquet, long form).
@@ -48,6 +49,8 @@ def analyze(
         Print one row for each trial as CSV.
     latex
         Print the tables for LaTeX.
+    full
+        Print every sentence and table instead of an overview.
     """
     analysis = analysis_of(data, table or TableOptions(), method)
     if json:
@@ -66,6 +69,6 @@ def analyze(
         from trialwise.report.text import text_report
 
         console = results()
-        for part in text_report(analysis):
+        for part in text_report(analysis, full=full):
             console.print(part, soft_wrap=False)
     return 0

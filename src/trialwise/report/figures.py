@@ -245,7 +245,8 @@ def _distribution(board: Board) -> Figure | None:
         f"distribution-{found.metric.name}",
         "Empirical distribution",
         "Steps: share of trials at or below a value. Grey: the band that holds the whole distribution with "
-        f"{confidence:g} % confidence. Dotted: the {confidence:g} % {side} bound of each percentile by itself"
+        f"{confidence:g} % confidence; where it reaches the smallest or largest value it goes on beyond. "
+        f"Dotted: the {confidence:g} % {side} bound of each percentile by itself"
         + ("; both for the treatment chosen." if len(names) > 1 else "."),
         f"Empirical cumulative distribution of {found.metric.name} with its {confidence:g} % confidence band.",
         marks.finished(alt.layer(*layers)),

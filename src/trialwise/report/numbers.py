@@ -57,7 +57,7 @@ class Number:
 def write(value: float | None, rounding: Rounding = "nearest") -> str:
     """Write a number with four significant digits, all digits of its whole part, and none that it does not have.
 
-    Counts are exact. Beyond 1e7 and below 1e-4 it is written with an exponent, as 1.234e-07.
+    Counts are exact. From 1e9 on and below 1e-4 it is written with an exponent, as 1.234e-07.
     """
     if value is None or not math.isfinite(value):
         return ABSENT
@@ -67,7 +67,7 @@ def write(value: float | None, rounding: Rounding = "nearest") -> str:
     if exact == 0:
         return "0"
     size = exact.adjusted()
-    if size >= 7 or size < -4:
+    if size >= 9 or size < -4:
         return _with_exponent(exact, rounding)
     return _plainly(exact, min(size - _DIGITS + 1, 0), rounding)
 

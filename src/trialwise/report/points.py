@@ -137,7 +137,10 @@ def step_rows(found: MetricAnalysis) -> list[Row]:
 
 
 def band_rows(found: MetricAnalysis) -> list[Row]:
-    """The bands of the distributions: simultaneous (`low`, `high`) and one-sided (`lower`, `upper`) by percentile."""
+    """The bands of the distributions: simultaneous (`low`, `high`) and one-sided (`lower`, `upper`) by percentile.
+
+    Where the simultaneous band has no bound it goes on without end; it is drawn to the smallest or largest value.
+    """
     return list(_band_rows(found))
 
 
@@ -148,7 +151,12 @@ def _band_rows(found: MetricAnalysis) -> Iterator[Row]:
             names = ("share", "low", "high", "lower", "upper")
             columns = (band.percentiles, band.simultaneous_low, band.simultaneous_high, band.low, band.high)
             for row in zip(*map(_finite, columns), strict=True):
-                share, *bounds = row
+                share, low, high, *single = row
+                bounds = (
+                    known.values[0] if low is None else low,
+                    known.values[-1] if high is None else high,
+                    *single,
+                )
                 yield {
                     "treatment": known.treatment,
                     "series": known.series,

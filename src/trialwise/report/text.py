@@ -13,6 +13,7 @@ from rich.text import Text
 from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Claim, Term, claims
 from trialwise.report.numbers import Number, counted
+from trialwise.report.overview import MOST_SERIES, overview_tables, reasons
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.tables import Cell, Table, result_tables
 
@@ -22,32 +23,50 @@ _MARKS = {
     "refusal": ("✗", "red"),
     "remark": ("·", "dim"),
 }
-_MOST = 60
+_MOST = 12
+"""More sentences than this give way to an overview."""
 
 
-def text_report(analysis: Analysis) -> Iterator[RenderableType]:
-    """What `trialwise analyze` prints, part by part."""
+def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[RenderableType]:
+    """What `trialwise analyze` prints, part by part: an overview, or with `full` every sentence and table."""
     methods = "the paper's methods" if analysis.method == "paper" else "default methods"
     yield Text(f"{analysis.name}: {counted(analysis.planned, 'trial')}, {methods}", style="bold")
-    yield from _sentences(claims(analysis))
-    for table in result_tables(analysis):
-        yield Text()
-        yield rich_table(table.without_remarks)
+    sentences = claims(analysis)
+    if full or len(sentences) <= _MOST:
+        yield from _sentences(sentences)
+    if full or len(analysis.series) > MOST_SERIES:
+        yield from _tables(analysis)
+    else:
+        yield from _overview(analysis)
+    if not full and len(sentences) > _MOST:
+        yield from _sentences(tuple(claim for claim in sentences if claim.standing == "remark"))
     failures = failure_table(analysis)
     if failures is not None:
-        yield Text()
-        yield rich_table(failures.without_remarks)
+        yield from _with_caption(failures.without_remarks)
+    if not full:
+        yield Text("\nall sentences and tables: --full, or `trialwise report`", style="dim")
 
 
-def _sentences(sentences: tuple[Claim, ...]) -> Iterator[RenderableType]:
-    topic: tuple[str | None, str] = ("", "")
-    shown = (
-        sentences if len(sentences) <= _MOST else [claim for claim in sentences if claim.standing == "remark"]
-    )
-    if len(shown) < len(sentences):
+def _tables(analysis: Analysis) -> Iterator[RenderableType]:
+    for table in result_tables(analysis):
+        yield from _with_caption(table.without_remarks)
+
+
+def _overview(analysis: Analysis) -> Iterator[RenderableType]:
+    tables = overview_tables(analysis)
+    for table in tables:
+        yield from _with_caption(table)
+    marked = any(str(cell).startswith("~") for table in tables for row in table.rows for cell in row)
+    if marked:
         yield Text(
-            f"{len(sentences)} sentences are too many for a terminal: see `trialwise report`. The tables hold all numbers."
+            "~ descriptive only: shown, but it says nothing about further trials, because a test failed"
         )
+    for reason in reasons(analysis):
+        yield Text(f"  {reason}", style="dim")
+
+
+def _sentences(shown: tuple[Claim, ...]) -> Iterator[RenderableType]:
+    topic: tuple[str | None, str] = ("", "")
     for claim in shown:
         here = (claim.metric, claim.topic)
         if here != topic:
@@ -55,7 +74,7 @@ def _sentences(sentences: tuple[Claim, ...]) -> Iterator[RenderableType]:
             yield Text()
             yield Text(_heading(claim), style="bold")
         yield Padding(_sentence(claim), (0, 0, 0, 0))
-    if any(claim.standing != "claim" for claim in shown):
+    if any(claim.standing in ("descriptive", "refusal") for claim in shown):
         yield Text()
         yield Text("✓ holds   ~ descriptive only   ✗ no claim   · note", style="dim")
 
@@ -86,12 +105,15 @@ def _piece(claim: Claim) -> Iterator[str | tuple[str, str]]:
             yield piece
 
 
-def rich_table(table: Table) -> RichTable:
+def _with_caption(table: Table) -> Iterator[RenderableType]:
+    yield Text()
+    yield Text(table.caption, style="bold")
+    yield _rich_table(table)
+
+
+def _rich_table(table: Table) -> RichTable:
     """A table for a terminal; it folds long cells rather than cutting numbers."""
     made = RichTable(
-        title=Text(table.caption),
-        title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         padding=(0, 1, 0, 0),

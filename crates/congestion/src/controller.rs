@@ -1,0 +1,185 @@
+//! The trait of all controllers.
+
+use trialwise_units::{Bytes, Duration, Rate, Time};
+
+use crate::window::RateWindow;
+use crate::{Acknowledgement, Loss, Sent, Timeout, WindowRule};
+
+/// What a driver knows when a flow starts; what it does not know is `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// When the flow starts.
+    pub now: Time,
+    /// Payload of a full packet (the sender maximum segment size).
+    pub segment: Bytes,
+    /// Rate of the sender's own link.
+    pub line_rate: Option<Rate>,
+    /// Round-trip time of the empty path.
+    pub base_rtt: Option<Duration>,
+    /// One bandwidth-delay product of the path.
+    pub path_window: Option<Bytes>,
+}
+
+impl Context {
+    /// The line rate in bits per second, or a refusal on behalf of `controller`.
+    pub(crate) fn line_rate_for(&self, controller: &'static str) -> Result<f64, BuildError> {
+        let lacking = BuildError::Lacking { controller, field: "line_rate" };
+        self.line_rate
+            .filter(|rate| *rate > Rate::ZERO)
+            .map(|rate| rate.bits_per_second() as f64)
+            .ok_or(lacking)
+    }
+
+    pub(crate) fn base_rtt_for(&self, controller: &'static str) -> Result<Duration, BuildError> {
+        let lacking = BuildError::Lacking { controller, field: "base_rtt" };
+        self.base_rtt.filter(|rtt| *rtt > Duration::ZERO).ok_or(lacking)
+    }
+
+    pub(crate) fn path_window_for(&self, controller: &'static str) -> Result<u64, BuildError> {
+        let lacking = BuildError::Lacking { controller, field: "path_window" };
+        self.path_window.filter(|window| *window > Bytes::ZERO).map(Bytes::get).ok_or(lacking)
+    }
+
+    /// The window of this rule, or a refusal where the rule needs what is not known.
+    pub(crate) fn rate_window(
+        &self,
+        rule: WindowRule,
+        controller: &'static str,
+    ) -> Result<RateWindow, BuildError> {
+        let full = match rule {
+            WindowRule::Unlimited => 0,
+            WindowRule::Fixed | WindowRule::Scaled => self.path_window_for(controller)?,
+        };
+        Ok(RateWindow::new(rule, full, self.line_rate_for(controller)? as u64))
+    }
+}
+
+/// Why no controller can be made.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// No controller has this name.
+    #[error("no controller is called {name:?}; known: {known}")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What there is.
+        known: String,
+    },
+    /// The controller needs a fact that the driver did not give.
+    #[error("{controller} needs Context::{field}, greater than zero: give what the path has")]
+    Lacking {
+        /// The controller.
+        controller: &'static str,
+        /// The field of [`Context`].
+        field: &'static str,
+    },
+}
+
+/// A congestion controller: facts in, a window and a pacing rate out.
+///
+/// All sizes are payload bytes. Methods with a default body are for controllers that need them; a driver
+/// calls every one. The trait can be used by static dispatch and as `dyn Controller`.
+pub trait Controller: Send {
+    /// The name by which it is chosen, such as `"dctcp"`.
+    fn name(&self) -> &'static str;
+
+    /// A packet has been handed to the wire.
+    fn on_sent(&mut self, _sent: &Sent) {}
+
+    /// An acknowledgement has arrived.
+    fn on_acknowledgement(&mut self, acknowledgement: &Acknowledgement<'_>);
+
+    /// Packets are deemed lost.
+    fn on_loss(&mut self, loss: &Loss);
+
+    /// The retransmission timer has expired.
+    fn on_timeout(&mut self, timeout: &Timeout);
+
+    /// The last loss or time-out turned out to be none: what was reduced may be undone (RFC 9438, section
+    /// 4.9).
+    fn on_spurious(&mut self, _now: Time) {}
+
+    /// The flow starts to send again after nothing was in flight for `idle` (RFC 5681, section 4.1).
+    fn on_idle_restart(&mut self, _now: Time, _idle: Duration) {}
+
+    /// When [`Self::on_timer`] wants to be called next; it may change in every call.
+    fn next_timer(&self) -> Option<Time> {
+        None
+    }
+
+    /// All timers in a fixed order, for a driver that settles ties by the order of arming (as the simulator
+    /// does); empty where [`Self::next_timer`] is the only one.
+    fn timers(&self) -> &[Option<Time>] {
+        &[]
+    }
+
+    /// The time that [`Self::next_timer`] named has come: handles whatever is due at `now`, and then names a
+    /// later time or none.
+    fn on_timer(&mut self, _now: Time) {}
+
+    /// How much payload may be in flight; `None` for no limit. A packet may be sent while less is in flight.
+    fn window(&self) -> Option<Bytes>;
+
+    /// How fast packets may leave; `None` where only the window (and its acknowledgements) clock them.
+    fn pacing_rate(&self) -> Option<Rate>;
+
+    /// Whether a change of the pacing rate also moves the departure of the packet that already waits for its
+    /// turn; most let it go at the time that the old rate gave it.
+    fn repaces_waiting_packet(&self) -> bool {
+        false
+    }
+}
+
+impl<C: Controller + ?Sized> Controller for Box<C> {
+    fn name(&self) -> &'static str {
+        (**self).name()
+    }
+
+    fn on_sent(&mut self, sent: &Sent) {
+        (**self).on_sent(sent);
+    }
+
+    fn on_acknowledgement(&mut self, acknowledgement: &Acknowledgement<'_>) {
+        (**self).on_acknowledgement(acknowledgement);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        (**self).on_loss(loss);
+    }
+
+    fn on_timeout(&mut self, timeout: &Timeout) {
+        (**self).on_timeout(timeout);
+    }
+
+    fn on_spurious(&mut self, now: Time) {
+        (**self).on_spurious(now);
+    }
+
+    fn on_idle_restart(&mut self, now: Time, idle: Duration) {
+        (**self).on_idle_restart(now, idle);
+    }
+
+    fn next_timer(&self) -> Option<Time> {
+        (**self).next_timer()
+    }
+
+    fn timers(&self) -> &[Option<Time>] {
+        (**self).timers()
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        (**self).on_timer(now);
+    }
+
+    fn window(&self) -> Option<Bytes> {
+        (**self).window()
+    }
+
+    fn pacing_rate(&self) -> Option<Rate> {
+        (**self).pacing_rate()
+    }
+
+    fn repaces_waiting_packet(&self) -> bool {
+        (**self).repaces_waiting_packet()
+    }
+}

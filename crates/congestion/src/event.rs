@@ -1,0 +1,99 @@
+//! What a driver tells a controller.
+
+use trialwise_units::{Bytes, Duration, Rate, Time};
+
+/// A packet that has just been handed to the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// When.
+    pub now: Time,
+    /// Payload of this packet.
+    pub bytes: Bytes,
+    /// Payload sent and neither acknowledged nor deemed lost, with this packet.
+    pub in_flight: Bytes,
+    /// Whether this is a retransmission.
+    pub retransmission: bool,
+}
+
+/// One acknowledgement that has just arrived. It may acknowledge nothing new and still carry marks or
+/// records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Acknowledgement<'a> {
+    /// When it arrived at the sender.
+    pub now: Time,
+    /// Payload that this acknowledgement is the first to report as received, cumulatively or selectively.
+    pub acknowledged: Bytes,
+    /// Every byte below this offset has been received.
+    pub cumulative: u64,
+    /// The offset that the next new packet will have (`snd_nxt`): what is sent now is acknowledged one round
+    /// trip later.
+    pub next_sequence: u64,
+    /// Payload sent and neither acknowledged nor deemed lost, after this acknowledgement.
+    pub in_flight: Bytes,
+    /// Whether the sender still repairs a loss: until what was sent before the episode began is acknowledged
+    /// (RFC 6582, section 3.2; RFC 9002, section 7.3.2). Window-based controllers do not grow meanwhile.
+    pub in_recovery: bool,
+    /// Round-trip time of the newest packet acknowledged; none where it was retransmitted (Karn) or nothing
+    /// is new.
+    pub rtt: Option<Duration>,
+    /// One-way delay of that packet, up to a constant: clocks of two machines differ, so only differences
+    /// mean something. The driver fixes the origin for a flow such that the value is never negative.
+    pub one_way_delay: Option<Duration>,
+    /// Packets whose arrival this acknowledgement reports, new or not; 1 where each packet is acknowledged by
+    /// itself.
+    pub packets: u32,
+    /// How many of them carried a congestion mark (ECN CE; a congestion notification packet counts as one).
+    pub marked_packets: u32,
+    /// Delivery rate measured over the newest packet's flight (draft-ietf-ccwg-bbr); a driver that does not
+    /// measure it says none.
+    pub delivery_rate: Option<Rate>,
+    /// Whether that packet was sent while the application, not the window or the pacing, held the flow back:
+    /// then the delivery rate is a lower bound only, and a window should not grow (RFC 9438, section 5.8; RFC
+    /// 9002, section 7.8).
+    pub application_limited: bool,
+    /// In-band telemetry that the packet collected, first switch first; empty where there is none.
+    pub hops: &'a [HopRecord],
+}
+
+/// What a switch wrote into a packet as it left (in-band network telemetry; HPCC, SIGCOMM 2019, section 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HopRecord {
+    /// When the packet left the egress queue.
+    pub time: Time,
+    /// Bytes that the egress port had sent before this packet, since it came up.
+    pub transmitted: u64,
+    /// Bytes left in the egress port's queues.
+    pub queue: Bytes,
+    /// Rate of the egress link.
+    pub rate: Rate,
+}
+
+/// Packets deemed lost (not by a time-out).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// When the sender learnt it.
+    pub now: Time,
+    /// Payload newly deemed lost.
+    pub bytes: Bytes,
+    /// Whether this opens a new episode: the first loss among packets sent after the last reduction. A
+    /// controller reduces once for an episode.
+    pub new_episode: bool,
+    /// Payload still in flight without what is lost.
+    pub in_flight: Bytes,
+    /// The offset that the next new packet will have.
+    pub next_sequence: u64,
+}
+
+/// The retransmission timer has expired: everything in flight is deemed lost (RFC 6298, section 5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeout {
+    /// When.
+    pub now: Time,
+    /// Payload that was in flight.
+    pub in_flight: Bytes,
+    /// The offset from which the sender starts again.
+    pub next_sequence: u64,
+    /// Time-outs in a row for the same data, this one included: 1 for the first. The slow-start threshold is
+    /// lowered at the first only (RFC 5681, section 3.1).
+    pub repetition: u32,
+}

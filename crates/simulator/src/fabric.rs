@@ -1,0 +1,290 @@
+//! A topology made ready: checked, routed, measured. Trials share one.
+
+use std::collections::{HashMap, VecDeque};
+
+use trialwise_units::{Bytes, Duration, Rate};
+
+use crate::index::{HostId, NodeId, PortId, SwitchId};
+use crate::routing::{RouteOrder, Routes, check_size, far_end, ports_by_node};
+use crate::topology::{Link, Topology, TopologyError};
+
+/// Payload of the packet whose transmission the round-trip time of an empty path includes once for each hop.
+const PROBE_PAYLOAD: u64 = 1000;
+/// Headers that the ideal completion time counts for each packet of the probe's size.
+const IDEAL_HEADER: u64 = 48;
+
+/// What is at the end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    Host(HostId),
+    Switch(SwitchId),
+}
+
+/// The empty path between two hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct PathFacts {
+    /// Twice the propagation delay, and one transmission of a 1000-byte packet on each link.
+    pub round_trip: Duration,
+    /// The slowest link.
+    pub bottleneck: Rate,
+}
+
+impl PathFacts {
+    /// The bandwidth-delay product.
+    pub const fn window(&self) -> Bytes {
+        self.bottleneck.bytes_in(self.round_trip)
+    }
+
+    /// The completion time of a lone flow by the usual approximation: the round trip, and every byte with its
+    /// headers at the bottleneck (it counts one transmission twice, so that a slowdown may be a little below
+    /// 1).
+    pub fn ideal(&self, size: u64) -> Duration {
+        let wire = size + IDEAL_HEADER * size.div_ceil(PROBE_PAYLOAD);
+        self.round_trip + self.bottleneck.transmission_time(Bytes::new(wire))
+    }
+}
+
+/// A topology with its routes and the facts of its paths.
+#[derive(Clone, Debug)]
+pub struct Fabric {
+    topology: Topology,
+    order: Option<RouteOrder>,
+    pub(crate) routes: Routes,
+    pub(crate) ends: Vec<End>,
+    pub(crate) hosts: Vec<NodeId>,
+    pub(crate) host_ports: Vec<PortId>,
+    pub(crate) switches: Vec<NodeId>,
+    pub(crate) switch_ports: Vec<Vec<PortId>>,
+    path_classes: Vec<PathFacts>,
+    path_of_pair: Vec<u16>,
+}
+
+impl Fabric {
+    /// Checks and prepares `topology`; next hops of equal length stand in the order of the links.
+    pub fn new(topology: Topology) -> Result<Self, TopologyError> {
+        Self::with_route_order(topology, None)
+    }
+
+    /// The same, with equal next hops in an order that somebody else had.
+    pub fn with_route_order(topology: Topology, order: Option<RouteOrder>) -> Result<Self, TopologyError> {
+        check_links(&topology)?;
+        let ports = ports_by_node(&topology);
+        let hosts: Vec<_> = topology.hosts().collect();
+        check_hosts(&hosts, &ports)?;
+        check_size(&topology, &ports)?;
+        let switches: Vec<_> = nodes_of(&topology, true).collect();
+        let host_ports = hosts.iter().map(|host| ports[host.index()][0]).collect();
+        let switch_ports = switches.iter().map(|switch| ports[switch.index()].clone()).collect();
+        let (path_classes, path_of_pair) = measure_paths(&topology, &ports, &hosts)?;
+        let routes = Routes::shortest(&topology, &vec![true; topology.links.len()], order.as_ref());
+        let ends = number_ends(&topology);
+        Ok(Self {
+            topology,
+            order,
+            routes,
+            ends,
+            hosts,
+            host_ports,
+            switches,
+            switch_ports,
+            path_classes,
+            path_of_pair,
+        })
+    }
+
+    /// The topology.
+    pub const fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// How many hosts there are.
+    pub const fn host_count(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// The host that is this node, if it is one.
+    pub fn host(&self, node: NodeId) -> Option<HostId> {
+        match self.ends.get(node.index())? {
+            End::Host(host) => Some(*host),
+            End::Switch(_) => None,
+        }
+    }
+
+    /// The node of a host.
+    pub fn node(&self, host: HostId) -> NodeId {
+        self.hosts[host.index()]
+    }
+
+    /// The link whose direction this port is.
+    pub fn link(&self, port: PortId) -> &Link {
+        &self.topology.links[port.index() / 2]
+    }
+
+    /// Where this port leads.
+    pub(crate) fn end(&self, port: PortId) -> End {
+        self.ends[far_end(&self.topology, port).index()]
+    }
+
+    /// The rate of a host's own link.
+    pub fn host_rate(&self, host: HostId) -> Rate {
+        self.link(self.host_ports[host.index()]).rate
+    }
+
+    /// The empty path between two hosts.
+    pub fn path(&self, from: HostId, to: HostId) -> PathFacts {
+        self.path_classes[usize::from(self.path_of_pair[from.index() * self.hosts.len() + to.index()])]
+    }
+
+    /// The longest round trip and the largest bandwidth-delay product of all pairs.
+    pub fn extremes(&self) -> (Duration, Bytes) {
+        let longest = self.path_classes.iter().map(|facts| facts.round_trip).max();
+        let largest = self.path_classes.iter().map(PathFacts::window).max();
+        (longest.unwrap_or(Duration::ZERO), largest.unwrap_or(Bytes::ZERO))
+    }
+
+    /// Routes over the links that are still up.
+    pub(crate) fn routes_over(&self, up: &[bool]) -> Routes {
+        Routes::shortest(&self.topology, up, self.order.as_ref())
+    }
+}
+
+fn nodes_of(topology: &Topology, switches: bool) -> impl Iterator<Item = NodeId> {
+    let nodes = topology.is_switch.iter().enumerate();
+    nodes.filter(move |(_, is_switch)| **is_switch == switches).map(|(node, _)| NodeId::new(node as u32))
+}
+
+fn number_ends(topology: &Topology) -> Vec<End> {
+    let (mut hosts, mut switches) = (0, 0);
+    let number = |is_switch: &bool| {
+        let counter = if *is_switch { &mut switches } else { &mut hosts };
+        *counter += 1;
+        if *is_switch {
+            End::Switch(SwitchId::new(*counter - 1))
+        } else {
+            End::Host(HostId::new(*counter - 1))
+        }
+    };
+    topology.is_switch.iter().map(number).collect()
+}
+
+fn check_links(topology: &Topology) -> Result<(), TopologyError> {
+    let exists = |node: NodeId| node.index() < topology.is_switch.len();
+    let sound = |link: &Link| {
+        let Link { first, second, rate, loss, .. } = *link;
+        let ends = exists(first) && exists(second) && first != second;
+        ends && rate > Rate::ZERO && (0.0..1.0).contains(&loss)
+    };
+    match topology.links.iter().position(|link| !sound(link)) {
+        Some(link) => Err(TopologyError::Link(link)),
+        None => Ok(()),
+    }
+}
+
+fn check_hosts(hosts: &[NodeId], ports: &[Vec<PortId>]) -> Result<(), TopologyError> {
+    match hosts.iter().find(|host| ports[host.index()].len() != 1) {
+        Some(host) => Err(TopologyError::HostLinks { host: host.get(), count: ports[host.index()].len() }),
+        None => Ok(()),
+    }
+}
+
+/// Facts of all pairs: the different ones, and which pair has which.
+fn measure_paths(
+    topology: &Topology,
+    ports: &[Vec<PortId>],
+    hosts: &[NodeId],
+) -> Result<(Vec<PathFacts>, Vec<u16>), TopologyError> {
+    let mut classes = Vec::new();
+    let mut known = HashMap::new();
+    let mut of_pair = Vec::with_capacity(hosts.len() * hosts.len());
+    for from in hosts {
+        let reached = facts_from(topology, ports, *from);
+        for to in hosts {
+            let unreachable = TopologyError::NotConnected { from: from.get(), to: to.get() };
+            let facts = reached[to.index()].ok_or(unreachable)?;
+            of_pair.push(*known.entry(facts).or_insert_with(|| {
+                classes.push(facts);
+                classes.len() as u16 - 1
+            }));
+        }
+    }
+    Ok((classes, of_pair))
+}
+
+/// Facts of the first shortest path from `from` to each node.
+fn facts_from(topology: &Topology, ports: &[Vec<PortId>], from: NodeId) -> Vec<Option<PathFacts>> {
+    let mut facts: Vec<Option<PathFacts>> = vec![None; topology.is_switch.len()];
+    let start = PathFacts { round_trip: Duration::ZERO, bottleneck: Rate::from_bits_per_second(u64::MAX) };
+    facts[from.index()] = Some(start);
+    let mut frontier = VecDeque::from([(from, start)]);
+    while let Some((node, here)) = frontier.pop_front() {
+        for port in &ports[node.index()] {
+            let next = far_end(topology, *port);
+            if facts[next.index()].is_some() {
+                continue;
+            }
+            let there = extend(here, &topology.links[port.index() / 2]);
+            facts[next.index()] = Some(there);
+            if topology.is_switch[next.index()] {
+                frontier.push_back((next, there));
+            }
+        }
+    }
+    facts
+}
+
+fn extend(facts: PathFacts, link: &Link) -> PathFacts {
+    let transmission = link.rate.transmission_time(Bytes::new(PROBE_PAYLOAD));
+    PathFacts {
+        round_trip: facts.round_trip + link.delay * 2 + transmission,
+        bottleneck: facts.bottleneck.min(link.rate),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fabric(text: &str) -> Fabric {
+        Fabric::new(text.parse().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_dumbbell_of_microsecond_links_has_the_published_base() {
+        let fabric = fabric("dumbbell:10x10,100Gbit/s,1us");
+        assert_eq!(fabric.extremes(), (Duration::from_nanoseconds(6240), Bytes::new(78_000)));
+        let path = fabric.path(HostId::new(0), HostId::new(10));
+        assert_eq!(path.ideal(1000).nanoseconds(), 6323);
+        assert_eq!(path.ideal(10_000_000).nanoseconds(), 844_640);
+    }
+
+    #[test]
+    fn a_fat_tree_is_as_long_as_its_longest_path() {
+        let fabric = fabric("fat-tree:4,100Gbit/s,1us");
+        assert_eq!(fabric.extremes(), (Duration::from_nanoseconds(12_480), Bytes::new(156_000)));
+        assert_eq!(fabric.path(HostId::new(0), HostId::new(1)).round_trip.nanoseconds(), 4160);
+    }
+
+    #[test]
+    fn a_topology_too_large_for_its_routes_is_refused_at_once() {
+        let topology = "fat-tree:64,100Gbit/s,1us".parse().unwrap();
+        assert_eq!(
+            Fabric::new(topology).unwrap_err(),
+            TopologyError::TooLarge { nodes: 70_656, hosts: 65_536 }
+        );
+    }
+
+    #[test]
+    fn unsound_topologies_are_refused() {
+        let mut topology: Topology = "dumbbell:2x2,100Gbit/s,1us".parse().unwrap();
+        let middle = topology.links.pop().unwrap();
+        assert_eq!(
+            Fabric::new(topology.clone()).unwrap_err(),
+            TopologyError::NotConnected { from: 0, to: 2 }
+        );
+        topology.links.push(Link { loss: 1.0, ..middle });
+        assert_eq!(Fabric::new(topology.clone()).unwrap_err(), TopologyError::Link(4));
+        topology.links.push(Link { first: NodeId::new(0), ..middle });
+        topology.links[4].loss = 0.0;
+        assert_eq!(Fabric::new(topology).unwrap_err(), TopologyError::HostLinks { host: 0, count: 2 });
+    }
+}

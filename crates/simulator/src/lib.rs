@@ -1,0 +1,72 @@
+//! Packet-level event simulator of data-centre networks: hosts with paced network cards, switches with a
+//! shared buffer, priority flow control, ECN marks and telemetry, and any congestion controller of
+//! `trialwise-congestion`.
+//!
+//! Time is whole picoseconds and a trial is a function of its arguments: the same flows, settings and seed
+//! give the same bits on every machine and with any number of threads. [`Mode::Compatible`] follows the
+//! public HPCC simulator flow by flow in nanoseconds.
+//!
+//! ```
+//! use trialwise_congestion::Algorithm;
+//! use trialwise_simulator::{Arrivals, Fabric, Load, Pattern, Settings, Workload, simulate};
+//! use trialwise_units::{Duration, Rate, Seed};
+//!
+//! let line = Rate::from_megabits_per_second(100_000);
+//! let fabric = Fabric::new("dumbbell:10x10,100Gbit/s,1us".parse()?)?;
+//! let workload = Workload {
+//!     sizes: "websearch".parse()?,
+//!     arrivals: Arrivals::Poisson,
+//!     pattern: Pattern::OneWay,
+//!     load: Load::Bottleneck(0.3),
+//!     duration: Duration::from_milliseconds(1),
+//! };
+//! let flows = workload.generate(&fabric, Seed::new(1))?;
+//! let algorithm = Algorithm::named("hpcc", line)?;
+//! let outcome = simulate(&fabric, &Settings::for_algorithm(&algorithm, line), &algorithm, &flows)?;
+//! assert!(outcome.flows.iter().all(|record| record.slowdown().is_some_and(|slowdown| slowdown > 0.9)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod buffer;
+mod event;
+mod fabric;
+mod faults;
+mod flow;
+mod flow_list;
+mod host;
+mod index;
+mod marking;
+mod metrics;
+mod network;
+mod observer;
+mod packet;
+mod port;
+mod quantity;
+mod random;
+mod routing;
+mod run;
+mod settings;
+mod switch;
+mod timers;
+mod timing;
+mod topology;
+mod topology_file;
+mod transport;
+mod workload;
+
+pub use fabric::{Fabric, PathFacts};
+pub use flow::{FlowSpecification, FlowView};
+pub use flow_list::{FlowListError, read_csv, read_hpcc, write_csv, write_hpcc, write_results_csv};
+pub use index::{FlowId, HostId, NodeId, PortId};
+pub use metrics::{FlowRecord, Outcome, Phase, Phases, Totals};
+pub use observer::{Observer, Snapshot};
+pub use port::PortStatistics;
+pub use quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, parse_rate};
+pub use random::Random;
+pub use routing::RouteOrder;
+pub use run::{SimulationError, Trial, simulate, simulate_batch, simulate_observed};
+pub use settings::{Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Settings};
+pub use topology::{Link, Topology, TopologyError};
+pub use workload::{
+    Arrivals, Load, Pattern, SizeDistribution, SizeError, SizeTable, Workload, WorkloadError,
+};

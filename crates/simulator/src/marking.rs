@@ -1,0 +1,97 @@
+//! ECN marks by queue length.
+
+use trialwise_units::{Rate, Seed};
+
+use crate::random::{Random, Xorshift};
+use crate::settings::{Marking, Mode};
+
+/// The thresholds of one port, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Thresholds {
+    minimum: u64,
+    maximum: u64,
+    probability: f64,
+}
+
+impl Thresholds {
+    /// No length is marked.
+    pub(crate) const NEVER: Self = Self { minimum: u64::MAX, maximum: u64::MAX, probability: 0.0 };
+
+    /// Lengths in proportion to the rate of the link.
+    pub(crate) fn of(marking: &Marking, rate: Rate) -> Self {
+        let scale = |bytes: u64| {
+            let scaled = u128::from(bytes) * u128::from(rate.bits_per_second());
+            (scaled / u128::from(marking.rate.bits_per_second().max(1))) as u64
+        };
+        Self {
+            minimum: scale(marking.minimum.get()),
+            maximum: scale(marking.maximum.get()),
+            probability: marking.probability,
+        }
+    }
+}
+
+/// Decides about marks: one stream for all switches.
+#[derive(Clone, Debug)]
+pub(crate) enum Marker {
+    Seeded(Random),
+    Fixed(Xorshift),
+}
+
+impl Marker {
+    pub(crate) fn new(mode: Mode, seed: Seed) -> Self {
+        match mode {
+            Mode::Clean => Self::Seeded(Random::new(seed.named("marking"))),
+            Mode::Compatible => Self::Fixed(Xorshift::of_the_paper()),
+        }
+    }
+
+    /// Whether a packet is marked that leaves `queue` bytes behind; draws only between the thresholds.
+    #[inline]
+    pub(crate) fn marks(&mut self, thresholds: &Thresholds, queue: u64) -> bool {
+        if queue <= thresholds.minimum {
+            return false;
+        }
+        if queue > thresholds.maximum {
+            return true;
+        }
+        let part = (queue - thresholds.minimum) as f64 / (thresholds.maximum - thresholds.minimum) as f64;
+        self.uniform() < thresholds.probability * part
+    }
+
+    const fn uniform(&mut self) -> f64 {
+        match self {
+            Self::Seeded(random) => random.uniform(),
+            Self::Fixed(xorshift) => xorshift.uniform(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trialwise_units::Bytes;
+
+    const LINE: Rate = Rate::from_megabits_per_second(100_000);
+
+    fn thresholds(rate: Rate) -> Thresholds {
+        let (minimum, maximum) = (Bytes::new(400_000), Bytes::new(1_600_000));
+        Thresholds::of(&Marking { minimum, maximum, probability: 0.2, rate: LINE }, rate)
+    }
+
+    #[test]
+    fn the_probability_grows_between_the_thresholds() {
+        let mut marker = Marker::new(Mode::Clean, Seed::new(3));
+        let mut share =
+            |queue| (0..20_000).filter(|_| marker.marks(&thresholds(LINE), queue)).count() as f64 / 20_000.0;
+        assert_eq!((share(400_000), share(1_600_001)), (0.0, 1.0));
+        assert!((share(1_000_000) - 0.1).abs() < 0.01);
+        assert!((share(1_600_000) - 0.2).abs() < 0.01);
+    }
+
+    #[test]
+    fn slower_links_mark_at_shorter_queues() {
+        let slow = thresholds(Rate::from_megabits_per_second(25_000));
+        assert_eq!((slow.minimum, slow.maximum), (100_000, 400_000));
+    }
+}

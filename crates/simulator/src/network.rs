@@ -1,0 +1,271 @@
+//! The state of a trial, and the loop that runs it.
+
+use trialwise_congestion::{BuildError, Factory, Feedback};
+use trialwise_units::{Duration, Time};
+
+use crate::buffer::{IngressLimits, SharedBuffer};
+use crate::event::{Event, EventQueue, Order};
+use crate::fabric::{End, Fabric};
+use crate::flow::{Flow, Transports};
+use crate::host::Host;
+use crate::index::{HostId, NodeId, PacketId, PortId};
+use crate::marking::{Marker, Thresholds};
+use crate::metrics::Totals;
+use crate::observer::{Observer, Snapshot};
+use crate::packet::{Kind, PacketSlab, TelemetrySlab};
+use crate::port::Port;
+use crate::random::Random;
+use crate::routing::Routes;
+use crate::settings::{Mode, Settings};
+use crate::timing::Quantum;
+
+/// Bytes of the time stamp that a controller may ask for.
+const TIMESTAMP_BYTES: u64 = 8;
+/// Bytes of the telemetry header: five records of eight bytes and a count, always whole.
+const TELEMETRY_BYTES: u64 = 42;
+/// Ethernet, IPv4 and the fields of an acknowledgement.
+const ACKNOWLEDGEMENT_HEADER: u64 = 46;
+
+/// A switch: its buffer, and its number for the hash of paths.
+#[derive(Debug)]
+pub(crate) struct Switch {
+    pub(crate) node: NodeId,
+    pub(crate) buffer: SharedBuffer,
+}
+
+/// Everything that changes in a trial.
+pub(crate) struct Network<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) fabric: &'a Fabric,
+    pub(crate) factory: &'a dyn Factory,
+    pub(crate) quantum: Quantum,
+    pub(crate) compatible: bool,
+    pub(crate) carries_telemetry: bool,
+    pub(crate) data_header: u64,
+    pub(crate) acknowledgement_wire: u64,
+
+    /// The present: the running event's time and its place.
+    pub(crate) now: Time,
+    pub(crate) running: Order,
+    pub(crate) events: EventQueue,
+    pub(crate) packets: PacketSlab,
+    pub(crate) telemetry: TelemetrySlab,
+    pub(crate) ports: Vec<Port>,
+    pub(crate) hosts: Vec<Host>,
+    pub(crate) switches: Vec<Switch>,
+    /// Routes after a failure; those of the fabric before.
+    pub(crate) rerouted: Option<Routes>,
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) transports: Transports,
+    /// The first flow of the list that has not begun, how many have not ended.
+    pub(crate) next_flow: usize,
+    pub(crate) unfinished: usize,
+    pub(crate) starts: Vec<Time>,
+    pub(crate) next_fault: usize,
+    pub(crate) marker: Marker,
+    pub(crate) losses: Random,
+    pub(crate) totals: Totals,
+    pub(crate) refused: Option<BuildError>,
+}
+
+impl<'a> Network<'a> {
+    pub(crate) fn new(
+        fabric: &'a Fabric,
+        settings: &'a Settings,
+        factory: &'a dyn Factory,
+        flows: Vec<Flow>,
+        starts: Vec<Time>,
+    ) -> Self {
+        let extra = match factory.feedback() {
+            Feedback::Marks => 0,
+            Feedback::Timestamps => TIMESTAMP_BYTES,
+            Feedback::Telemetry => TELEMETRY_BYTES,
+        };
+        let compatible = settings.mode == Mode::Compatible;
+        let ports: Vec<_> = (0..2 * fabric.topology().links.len())
+            .map(|port| make_port(fabric, settings, PortId::new(port as u32)))
+            .collect();
+        let switches = fabric.switches.iter().zip(&fabric.switch_ports).map(|(node, own)| Switch {
+            node: *node,
+            buffer: SharedBuffer::new(settings, own.iter().map(|port| ports[port.index()].limits)),
+        });
+        Self {
+            settings,
+            fabric,
+            factory,
+            quantum: if compatible { Quantum::NanosecondFloor } else { Quantum::Picosecond },
+            compatible,
+            carries_telemetry: factory.feedback() == Feedback::Telemetry,
+            data_header: settings.header.get() + extra,
+            acknowledgement_wire: settings.acknowledgement.get().max(ACKNOWLEDGEMENT_HEADER + extra),
+            now: Time::ZERO,
+            running: Order::FIRST,
+            events: EventQueue::default(),
+            packets: PacketSlab::new(),
+            telemetry: TelemetrySlab::default(),
+            switches: switches.collect(),
+            ports,
+            hosts: fabric.host_ports.iter().map(|port| Host::new(*port)).collect(),
+            rerouted: None,
+            unfinished: flows.len(),
+            flows,
+            transports: Transports::default(),
+            next_flow: 0,
+            starts,
+            next_fault: 0,
+            marker: Marker::new(settings.mode, settings.seed),
+            losses: Random::new(settings.seed.named("losses")),
+            totals: Totals::default(),
+            refused: None,
+        }
+    }
+
+    /// Runs until the last flow ends, the time to stop comes, or nothing is left to happen.
+    pub(crate) fn run(&mut self, observer: &mut impl Observer) {
+        self.schedule_first_events();
+        let stop = self.settings.stop.unwrap_or(Time::MAX);
+        while self.unfinished > 0 && self.refused.is_none() {
+            let Some(due) = self.events.pop().filter(|due| due.time <= stop) else { break };
+            self.now = due.time;
+            self.running = due.order;
+            self.totals.events += 1;
+            match due.event {
+                Event::Arrival(port) => self.on_arrival(port),
+                Event::Free(port) => self.on_free(port),
+                Event::Wake(host) => self.on_wake(host),
+                Event::Timer(flow) => self.on_timer(flow),
+                Event::Launch => self.on_launch(),
+                Event::Stage(flow) => self.on_stage(flow),
+                Event::Fault => self.on_fault(),
+                Event::Sample => self.on_sample(observer),
+            }
+        }
+    }
+
+    fn schedule_first_events(&mut self) {
+        if let Some(start) = self.starts.first() {
+            self.events.schedule(*start, Event::Launch);
+        }
+        if let Some(fault) = self.settings.faults.first() {
+            self.events.schedule(fault.time, Event::Fault);
+        }
+        if self.settings.sample_interval.is_some() {
+            self.events.schedule(Time::ZERO, Event::Sample);
+        }
+    }
+
+    fn on_sample(&mut self, observer: &mut impl Observer) {
+        observer.on_sample(&Snapshot::new(self));
+        let interval = self.settings.sample_interval.unwrap_or(Duration::MAX);
+        self.events.schedule(self.now + interval, Event::Sample);
+    }
+
+    /// The first packet on the wire has arrived, unless the wire has lost it meanwhile.
+    fn on_arrival(&mut self, port: PortId) {
+        let wire = &mut self.ports[port.index()];
+        let first = wire.flight.first();
+        if !first.is_some() || self.packets[first].order != self.running {
+            return;
+        }
+        wire.flight.pop(&self.packets);
+        let next = wire.flight.first();
+        let (end, loss) = (wire.end, wire.loss);
+        if next.is_some() {
+            let packet = &self.packets[next];
+            self.events.push(packet.arrival, packet.order, Event::Arrival(port));
+        }
+        self.totals.hops += 1;
+        if loss > 0.0 && self.is_lost(first, loss) {
+            self.totals.dropped_link += 1;
+            self.discard(first);
+            return;
+        }
+        match end {
+            End::Switch(switch) => self.arrive_at_switch(switch, port.reverse(), first),
+            End::Host(host) => self.arrive_at_host(host, first),
+        }
+    }
+
+    /// Whether a lossy link loses this packet. Pause frames are spared: nothing would repeat them.
+    fn is_lost(&mut self, packet: PacketId, loss: f64) -> bool {
+        let control = matches!(self.packets[packet].kind, Kind::Pause | Kind::Resume);
+        !control && self.losses.uniform() < loss
+    }
+
+    fn on_free(&mut self, port: PortId) {
+        self.ports[port.index()].free_scheduled = false;
+        // What sends through a port is what its reverse leads to.
+        match self.ports[port.reverse().index()].end {
+            End::Switch(switch) => self.serve_switch_port(switch, port),
+            End::Host(host) => self.serve_host(host),
+        }
+    }
+
+    /// Puts a packet on an idle wire: the end of its transmission is scheduled first, then its arrival.
+    #[inline]
+    pub(crate) fn transmit(&mut self, port: PortId, id: PacketId) {
+        let wire = &mut self.ports[port.index()];
+        let size = u64::from(self.packets[id].wire);
+        wire.statistics.transmitted += size;
+        wire.free_at = self.now + wire.duration(self.quantum, size);
+        wire.free_order = self.events.reserve();
+        wire.free_scheduled = false;
+        let packet = &mut self.packets[id];
+        packet.arrival = wire.free_at + wire.delay;
+        packet.order = self.events.reserve();
+        let (arrival, order) = (packet.arrival, packet.order);
+        let alone = wire.flight.is_empty();
+        wire.flight.push(&mut self.packets, id);
+        if alone {
+            self.events.push(arrival, order, Event::Arrival(port));
+        }
+    }
+
+    /// Makes sure that the port is served when its wire falls free.
+    #[inline]
+    pub(crate) fn serve_when_free(&mut self, port: PortId) {
+        let wire = &mut self.ports[port.index()];
+        if !wire.free_scheduled {
+            wire.free_scheduled = true;
+            self.events.push(wire.free_at, wire.free_order, Event::Free(port));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_busy(&self, port: PortId) -> bool {
+        self.ports[port.index()].is_busy(self.now, self.running)
+    }
+
+    /// Ends a packet that did what it should.
+    pub(crate) fn consume(&mut self, id: PacketId) {
+        self.totals.consumed += 1;
+        self.discard(id);
+    }
+
+    /// Frees a packet and its records.
+    pub(crate) fn discard(&mut self, id: PacketId) {
+        self.telemetry.give_back(self.packets[id].telemetry);
+        self.packets.give_back(id);
+    }
+
+    pub(crate) fn routes(&self) -> &Routes {
+        self.rerouted.as_ref().unwrap_or(&self.fabric.routes)
+    }
+
+    /// The counts at the end.
+    pub(crate) fn final_totals(&self) -> Totals {
+        let peak = self.switches.iter().map(|switch| switch.buffer.peak()).max().unwrap_or(0);
+        Totals { held: self.packets.held(), peak_buffer: trialwise_units::Bytes::new(peak), ..self.totals }
+    }
+}
+
+fn make_port(fabric: &Fabric, settings: &Settings, port: PortId) -> Port {
+    let link = fabric.link(port);
+    let thresholds = match &settings.marking {
+        Some(marking) => Thresholds::of(marking, link.rate),
+        None => Thresholds::NEVER,
+    };
+    let host_rate = fabric.host_rate(HostId::new(0));
+    let limits = IngressLimits::new(link.rate, link.delay, host_rate, settings);
+    Port::new(link.rate, link.delay, fabric.end(port), link.loss, thresholds, limits)
+}

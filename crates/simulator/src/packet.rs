@@ -1,0 +1,262 @@
+//! Packets and telemetry records, kept in slabs: nothing is allocated for a packet once the slab has grown.
+
+use trialwise_congestion::{HopRecord, MAXIMUM_HOPS};
+use trialwise_units::{Bytes, Rate, Time};
+
+use crate::event::Order;
+use crate::index::{FlowId, PacketId, PortId};
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Payload of a flow.
+    Data,
+    /// Everything below `sequence` has arrived.
+    Acknowledgement,
+    /// The same, and what came was not what was expected: go back.
+    NegativeAcknowledgement,
+    /// Stop sending the class in `sequence` (priority flow control, IEEE 802.1Qbb).
+    Pause,
+    /// Send it again.
+    Resume,
+}
+
+/// One packet: a cache line. It stands in one list at a time: a queue, a wire, or the free packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    /// When it reaches the end of its wire, and its place there.
+    pub(crate) arrival: Time,
+    pub(crate) order: Order,
+    /// When its data left the sender; an acknowledgement echoes it.
+    pub(crate) stamp: Time,
+    /// When its data reached the receiver.
+    pub(crate) received: Time,
+    /// Offset of the payload; of an acknowledgement, of the next byte expected.
+    pub(crate) sequence: u64,
+    pub(crate) flow: FlowId,
+    pub(crate) next: PacketId,
+    /// The port of the present switch through which it came, for the buffer's accounts.
+    pub(crate) ingress: PortId,
+    pub(crate) telemetry: TelemetryId,
+    /// Bytes on the wire.
+    pub(crate) wire: u16,
+    pub(crate) payload: u16,
+    pub(crate) kind: Kind,
+    /// The class in which it travels (0 to 7).
+    pub(crate) class: u8,
+    pub(crate) marked: bool,
+    /// Of an acknowledgement: whether its data were marked.
+    pub(crate) echoes_mark: bool,
+}
+
+const EMPTY: Packet = Packet {
+    arrival: Time::ZERO,
+    order: Order::FIRST,
+    stamp: Time::ZERO,
+    received: Time::ZERO,
+    sequence: 0,
+    flow: FlowId::NONE,
+    next: PacketId::NONE,
+    ingress: PortId::NONE,
+    telemetry: TelemetryId::NONE,
+    wire: 0,
+    payload: 0,
+    kind: Kind::Data,
+    class: 0,
+    marked: false,
+    echoes_mark: false,
+};
+
+/// All packets.
+#[derive(Debug)]
+pub(crate) struct PacketSlab {
+    packets: Vec<Packet>,
+    free: PacketId,
+    held: u64,
+}
+
+impl PacketSlab {
+    pub(crate) fn new() -> Self {
+        Self { packets: Vec::with_capacity(1024), free: PacketId::NONE, held: 0 }
+    }
+
+    /// A fresh packet with nothing in it.
+    pub(crate) fn take(&mut self) -> PacketId {
+        self.held += 1;
+        if !self.free.is_some() {
+            self.packets.push(EMPTY);
+            return PacketId::new(self.packets.len() as u32 - 1);
+        }
+        let id = self.free;
+        self.free = self.packets[id.index()].next;
+        self.packets[id.index()] = EMPTY;
+        id
+    }
+
+    pub(crate) fn give_back(&mut self, id: PacketId) {
+        self.held -= 1;
+        self.packets[id.index()].next = self.free;
+        self.free = id;
+    }
+
+    /// How many are in use.
+    pub(crate) const fn held(&self) -> u64 {
+        self.held
+    }
+}
+
+impl std::ops::Index<PacketId> for PacketSlab {
+    type Output = Packet;
+
+    #[inline]
+    fn index(&self, id: PacketId) -> &Packet {
+        &self.packets[id.index()]
+    }
+}
+
+impl std::ops::IndexMut<PacketId> for PacketSlab {
+    #[inline]
+    fn index_mut(&mut self, id: PacketId) -> &mut Packet {
+        &mut self.packets[id.index()]
+    }
+}
+
+/// First in, first out, linked through the packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacketList {
+    first: PacketId,
+    last: PacketId,
+}
+
+impl PacketList {
+    pub(crate) const EMPTY: Self = Self { first: PacketId::NONE, last: PacketId::NONE };
+
+    pub(crate) const fn first(&self) -> PacketId {
+        self.first
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        !self.first.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn push(&mut self, packets: &mut PacketSlab, id: PacketId) {
+        packets[id].next = PacketId::NONE;
+        if self.is_empty() {
+            self.first = id;
+        } else {
+            packets[self.last].next = id;
+        }
+        self.last = id;
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, packets: &PacketSlab) -> Option<PacketId> {
+        if self.is_empty() {
+            return None;
+        }
+        let id = self.first;
+        self.first = packets[id].next;
+        Some(id)
+    }
+}
+
+/// The records of one packet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Telemetry {
+    records: [HopRecord; MAXIMUM_HOPS],
+    count: usize,
+}
+
+const NO_RECORD: HopRecord =
+    HopRecord { time: Time::ZERO, transmitted: 0, queue: Bytes::ZERO, rate: Rate::ZERO };
+
+impl Telemetry {
+    const EMPTY: Self = Self { records: [NO_RECORD; MAXIMUM_HOPS], count: 0 };
+
+    /// Appends a record; a packet that is full goes on without (as the header of HPCC has room for five).
+    pub(crate) fn push(&mut self, record: HopRecord) {
+        if self.count < MAXIMUM_HOPS {
+            self.records[self.count] = record;
+            self.count += 1;
+        }
+    }
+
+    pub(crate) fn records(&self) -> &[HopRecord] {
+        &self.records[..self.count]
+    }
+}
+
+/// A place in [`TelemetrySlab`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TelemetryId(u32);
+
+impl TelemetryId {
+    pub(crate) const NONE: Self = Self(u32::MAX);
+}
+
+/// The records of all packets that carry some.
+#[derive(Debug, Default)]
+pub(crate) struct TelemetrySlab {
+    blocks: Vec<Telemetry>,
+    free: Vec<TelemetryId>,
+}
+
+impl TelemetrySlab {
+    pub(crate) fn take(&mut self) -> TelemetryId {
+        if let Some(id) = self.free.pop() {
+            self.blocks[id.0 as usize].count = 0;
+            return id;
+        }
+        self.blocks.push(Telemetry::EMPTY);
+        TelemetryId(self.blocks.len() as u32 - 1)
+    }
+
+    pub(crate) fn give_back(&mut self, id: TelemetryId) {
+        if id != TelemetryId::NONE {
+            self.free.push(id);
+        }
+    }
+
+    pub(crate) fn get(&self, id: TelemetryId) -> &[HopRecord] {
+        if id == TelemetryId::NONE { &[] } else { self.blocks[id.0 as usize].records() }
+    }
+
+    /// The block to write into, where the packet carries one.
+    pub(crate) fn get_mut(&mut self, id: TelemetryId) -> Option<&mut Telemetry> {
+        if id == TelemetryId::NONE { None } else { Some(&mut self.blocks[id.0 as usize]) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_is_a_cache_line() {
+        assert_eq!(size_of::<Packet>(), 64);
+    }
+
+    #[test]
+    fn a_list_keeps_the_order_and_the_slab_its_places() {
+        let mut packets = PacketSlab::new();
+        let mut list = PacketList::EMPTY;
+        let ids: Vec<_> = (0..3).map(|_| packets.take()).collect();
+        ids.iter().for_each(|id| list.push(&mut packets, *id));
+        assert_eq!(std::iter::from_fn(|| list.pop(&packets)).collect::<Vec<_>>(), ids);
+        ids.iter().for_each(|id| packets.give_back(*id));
+        assert_eq!((packets.held(), packets.take()), (0, ids[2]));
+    }
+
+    #[test]
+    fn a_sixth_record_finds_no_room() {
+        let mut slab = TelemetrySlab::default();
+        let id = slab.take();
+        for transmitted in 0..6 {
+            slab.get_mut(id).unwrap().push(HopRecord { transmitted, ..HopRecord::default() });
+        }
+        assert_eq!(slab.get(id).iter().map(|record| record.transmitted).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        slab.give_back(id);
+        assert!(slab.take() == id && slab.get(id).is_empty());
+    }
+}

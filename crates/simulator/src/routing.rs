@@ -1,0 +1,223 @@
+//! Shortest paths, and the choice among them (equal-cost multipath).
+
+use std::collections::{HashMap, VecDeque};
+
+use crate::index::{NodeId, PortId};
+use crate::topology::{Topology, TopologyError};
+
+/// Which egress ports lead from a node to a host by a shortest path.
+#[derive(Clone, Debug)]
+pub(crate) struct Routes {
+    hosts: usize,
+    /// For each node and host: how many ports (high 10 bits), and the port, or the place of the first in
+    /// `choices`.
+    entries: Vec<u32>,
+    /// The different sets of ports among which some node chooses.
+    choices: Vec<PortId>,
+}
+
+const COUNT_SHIFT: u32 = 22;
+const PLACE_MASK: u32 = (1 << COUNT_SHIFT) - 1;
+/// Ports that a route can name, and ways among which a node can choose.
+const MOST_PORTS: usize = 1 << COUNT_SHIFT;
+const MOST_WAYS: usize = 1 << (32 - COUNT_SHIFT);
+/// Entries of the table: half a gigabyte.
+const MOST_ENTRIES: usize = 1 << 27;
+
+/// Refuses a topology whose routes do not fit, before anything is allocated for them.
+pub(crate) fn check_size(topology: &Topology, ports: &[Vec<PortId>]) -> Result<(), TopologyError> {
+    let (nodes, hosts) = (topology.is_switch.len(), topology.hosts().count());
+    let ways = ports.iter().map(Vec::len).max().unwrap_or(0);
+    let fits = nodes.saturating_mul(hosts) <= MOST_ENTRIES
+        && 2 * topology.links.len() < MOST_PORTS
+        && ways < MOST_WAYS;
+    if fits { Ok(()) } else { Err(TopologyError::TooLarge { nodes, hosts }) }
+}
+
+/// For each node, its ports in the order of the links.
+pub(crate) fn ports_by_node(topology: &Topology) -> Vec<Vec<PortId>> {
+    let mut ports = vec![Vec::new(); topology.is_switch.len()];
+    for (number, link) in topology.links.iter().enumerate() {
+        ports[link.first.index()].push(PortId::new(2 * number as u32));
+        ports[link.second.index()].push(PortId::new(2 * number as u32 + 1));
+    }
+    ports
+}
+
+/// The node at the far end of a port.
+pub(crate) fn far_end(topology: &Topology, port: PortId) -> NodeId {
+    let link = &topology.links[port.index() / 2];
+    if port.get().is_multiple_of(2) { link.second } else { link.first }
+}
+
+impl Routes {
+    /// All shortest paths over the links that are `up`; hosts forward nothing. Among equals, ports stand in
+    /// the order of the links, or as `order` has it.
+    pub(crate) fn shortest(topology: &Topology, up: &[bool], order: Option<&RouteOrder>) -> Self {
+        let ports = ports_by_node(topology);
+        let hosts: Vec<_> = topology.hosts().collect();
+        let nodes = topology.is_switch.len();
+        let mut routes =
+            Self { hosts: hosts.len(), entries: vec![0; nodes * hosts.len()], choices: Vec::new() };
+        let mut known = HashMap::new();
+        for (column, host) in hosts.iter().enumerate() {
+            let distance = distances(topology, &ports, up, *host);
+            for node in 0..nodes {
+                let Some(here) = distance[node].filter(|here| *here > 0) else { continue };
+                let nearer = |port: &&PortId| {
+                    let next = far_end(topology, **port);
+                    let forwards = next == *host || topology.is_switch[next.index()];
+                    up[port.index() / 2]
+                        && forwards
+                        && distance[next.index()].is_some_and(|far| far + 1 == here)
+                };
+                let mut towards: Vec<_> = ports[node].iter().filter(nearer).copied().collect();
+                if let Some(order) = order {
+                    order.sort(topology, NodeId::new(node as u32), *host, &mut towards);
+                }
+                routes.set(node, column, &towards, &mut known);
+            }
+        }
+        routes
+    }
+
+    fn set(&mut self, node: usize, host: usize, towards: &[PortId], known: &mut HashMap<Vec<PortId>, u32>) {
+        let count = towards.len() as u32;
+        let place = match towards {
+            [] => return,
+            [only] => only.get(),
+            several => *known.entry(several.to_vec()).or_insert_with(|| {
+                self.choices.extend_from_slice(several);
+                (self.choices.len() - several.len()) as u32
+            }),
+        };
+        self.entries[node * self.hosts + host] = count << COUNT_SHIFT | place;
+    }
+
+    /// The port by which `node` sends to the host in this column; `hash` is asked for only where there is a
+    /// choice.
+    #[inline]
+    pub(crate) fn next(&self, node: NodeId, host: usize, hash: impl FnOnce() -> u32) -> Option<PortId> {
+        let entry = self.entries[node.index() * self.hosts + host];
+        let (count, place) = (entry >> COUNT_SHIFT, entry & PLACE_MASK);
+        match count {
+            0 => None,
+            1 => Some(PortId::new(place)),
+            _ => Some(self.choices[(place + hash() % count) as usize]),
+        }
+    }
+}
+
+/// Hops from each node to `host`.
+fn distances(topology: &Topology, ports: &[Vec<PortId>], up: &[bool], host: NodeId) -> Vec<Option<u32>> {
+    let mut distance = vec![None; topology.is_switch.len()];
+    distance[host.index()] = Some(0);
+    let mut frontier = VecDeque::from([(host, 0)]);
+    while let Some((node, hops)) = frontier.pop_front() {
+        for port in ports[node.index()].iter().filter(|port| up[port.index() / 2]) {
+            let next = far_end(topology, *port);
+            if distance[next.index()].is_none() {
+                distance[next.index()] = Some(hops + 1);
+                if topology.is_switch[next.index()] {
+                    frontier.push_back((next, hops + 1));
+                }
+            }
+        }
+    }
+    distance
+}
+
+/// An order of equal next hops that the topology does not imply: for repeating somebody's run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteOrder {
+    next_hops: HashMap<(NodeId, NodeId), Vec<NodeId>>,
+}
+
+impl RouteOrder {
+    /// Reads lines of `node host next-hop next-hop …`.
+    pub fn parse(text: &str) -> Result<Self, TopologyError> {
+        let mut order = Self::default();
+        for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+            let nodes: Result<Vec<u32>, _> = line.split_whitespace().map(str::parse).collect();
+            let nodes = nodes.ok().filter(|nodes| nodes.len() >= 3).ok_or_else(|| TopologyError::Line {
+                line: number + 1,
+                problem: "here stand a node, a host and the next hops".to_owned(),
+            })?;
+            let key = (NodeId::new(nodes[0]), NodeId::new(nodes[1]));
+            order.next_hops.insert(key, nodes[2..].iter().copied().map(NodeId::new).collect());
+        }
+        Ok(order)
+    }
+
+    /// Puts `towards` into the order listed; ports to nodes that are not listed come last, as they were.
+    fn sort(&self, topology: &Topology, node: NodeId, host: NodeId, towards: &mut [PortId]) {
+        let Some(listed) = self.next_hops.get(&(node, host)) else { return };
+        towards.sort_by_key(|port| {
+            let next = far_end(topology, *port);
+            listed.iter().position(|hop| *hop == next).unwrap_or(listed.len())
+        });
+    }
+}
+
+/// The hash by which the HPCC simulator's switches choose: MurmurHash3 (Appleby, public domain), 32 bits,
+/// over three words.
+pub(crate) fn murmur3(words: [u32; 3], seed: u32) -> u32 {
+    let mut hash = words.iter().fold(seed, |hash, word| {
+        let scrambled = word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
+        (hash ^ scrambled).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
+    });
+    hash ^= 4 * words.len() as u32;
+    hash = (hash ^ (hash >> 16)).wrapping_mul(0x85eb_ca6b);
+    hash = (hash ^ (hash >> 13)).wrapping_mul(0xc2b2_ae35);
+    hash ^ (hash >> 16)
+}
+
+/// The address that the HPCC simulator gives to a host.
+pub(crate) const fn address(host: NodeId) -> u32 {
+    0x0b00_0001 + (host.get() / 256) * 0x1_0000 + (host.get() % 256) * 0x100
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hash_is_murmur3() {
+        // MurmurHash3_x86_32 of the twelve bytes "abcdefghijkl" with seed 0, by the reference implementation.
+        let words = [*b"abcd", *b"efgh", *b"ijkl"].map(u32::from_le_bytes);
+        assert_eq!(murmur3(words, 0), REFERENCE);
+    }
+
+    const REFERENCE: u32 = 0xa36f_3d27;
+
+    #[test]
+    fn a_fat_tree_has_all_its_shortest_paths() {
+        let topology: Topology = "fat-tree:4,100Gbit/s,1us".parse().unwrap();
+        let routes = Routes::shortest(&topology, &vec![true; topology.links.len()], None);
+        let ways = |node: u32, host: usize| {
+            let chosen = (0..8).map(|hash| routes.next(NodeId::new(node), host, || hash).unwrap());
+            chosen.collect::<std::collections::BTreeSet<_>>().len()
+        };
+        assert_eq!((ways(0, 15), ways(16, 15), ways(24, 15), ways(32, 15), ways(16, 1)), (1, 2, 2, 1, 1));
+    }
+
+    #[test]
+    fn a_link_that_is_down_carries_nothing() {
+        let topology: Topology = "dumbbell:1x1,100Gbit/s,1us".parse().unwrap();
+        let routes = Routes::shortest(&topology, &[true, true, false], None);
+        assert_eq!(routes.next(NodeId::new(0), 1, || 0), None);
+        assert!(routes.next(NodeId::new(2), 0, || 0).is_some());
+    }
+
+    #[test]
+    fn an_order_that_is_given_is_kept() {
+        let topology: Topology = "fat-tree:4,100Gbit/s,1us".parse().unwrap();
+        let up = vec![true; topology.links.len()];
+        let order = RouteOrder::parse("16 15 25 24\n").unwrap();
+        let first = |order| {
+            let routes = Routes::shortest(&topology, &up, order);
+            far_end(&topology, routes.next(NodeId::new(16), 15, || 0).unwrap()).get()
+        };
+        assert_eq!((first(None), first(Some(&order))), (24, 25));
+    }
+}

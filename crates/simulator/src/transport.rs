@@ -1,0 +1,277 @@
+//! Both ends of a flow: sending, acknowledging, completing, repairing.
+
+use trialwise_congestion::{Acknowledgement, Controller, Loss, Sent, Timeout};
+use trialwise_units::{Bytes, Duration, Rate};
+
+use crate::event::Event;
+use crate::flow::{RETRANSMISSION, Stage, TransportId, UNLIMITED};
+use crate::index::{FlowId, HostId, PacketId, PortId};
+use crate::network::Network;
+use crate::packet::{Kind, Packet};
+
+/// The resolution of the retransmission clock.
+const CLOCK_GRANULARITY: Duration = Duration::from_microseconds(1);
+/// The time-out doubles at most this often.
+const MAXIMUM_DOUBLINGS: u32 = 10;
+
+impl Network<'_> {
+    /// Sends the next packet of a flow through its host's port.
+    pub(crate) fn send_data(&mut self, port: PortId, flow_id: FlowId) {
+        let flow = &mut self.flows[flow_id.index()];
+        let payload = self.settings.segment.get().min(flow.size - flow.sent);
+        let id = self.packets.take();
+        let packet = &mut self.packets[id];
+        packet.flow = flow_id;
+        packet.sequence = flow.sent;
+        packet.stamp = self.now;
+        packet.payload = payload as u16;
+        packet.wire = (payload + self.data_header) as u16;
+        packet.class = self.settings.priorities.data;
+        if self.carries_telemetry {
+            packet.telemetry = self.telemetry.take();
+        }
+        flow.sent += payload;
+        flow.last_wire = payload + self.data_header;
+        let (rate, wire) = (flow.rate, flow.last_wire);
+        self.totals.created += 1;
+        self.totals.data_sent += 1;
+        self.transmit(port, id);
+        let interval = self.pacing_interval(flow_id, rate, wire);
+        self.flows[flow_id.index()].next_departure = self.now + interval;
+        self.after_sending(flow_id, payload);
+    }
+
+    /// How long `wire` bytes take at the flow's rate.
+    fn pacing_interval(&mut self, flow: FlowId, rate: u64, wire: u64) -> Duration {
+        if rate == UNLIMITED {
+            return Duration::ZERO;
+        }
+        let interval = &mut self.transports[self.flows[flow.index()].transport].interval;
+        if (interval.0, interval.1) != (rate, wire) {
+            *interval = (rate, wire, self.quantum.transmission(wire, rate));
+        }
+        interval.2
+    }
+
+    fn after_sending(&mut self, flow_id: FlowId, payload: u64) {
+        let flow = &self.flows[flow_id.index()];
+        let transport = &mut self.transports[flow.transport];
+        let retransmission = flow.sent <= transport.highest;
+        transport.highest = transport.highest.max(flow.sent);
+        self.totals.data_resent += u64::from(retransmission);
+        transport.controller.on_sent(&Sent {
+            now: self.now,
+            bytes: Bytes::new(payload),
+            in_flight: Bytes::new(flow.in_flight()),
+            retransmission,
+        });
+        if transport.timers[RETRANSMISSION].deadline.is_none() {
+            self.arm_retransmission(flow_id);
+        }
+    }
+
+    /// Data have arrived: what was expected is acknowledged, a gap is reported, what came before is said
+    /// again (or, in the reference, ignored).
+    pub(crate) fn receive_data(&mut self, host: HostId, id: PacketId) {
+        let packet = self.packets[id];
+        let flow = &mut self.flows[packet.flow.index()];
+        let kind = match packet.sequence.cmp(&flow.expected) {
+            std::cmp::Ordering::Equal => {
+                flow.expected += u64::from(packet.payload);
+                Some(Kind::Acknowledgement)
+            }
+            std::cmp::Ordering::Less => (!self.compatible).then_some(Kind::Acknowledgement),
+            std::cmp::Ordering::Greater => {
+                let report = flow.gap != flow.expected || self.now >= flow.gap_report_after;
+                if report {
+                    flow.gap = flow.expected;
+                    flow.gap_report_after = self.now + self.settings.recovery.repeat_after;
+                }
+                report.then_some(Kind::NegativeAcknowledgement)
+            }
+        };
+        let expected = flow.expected;
+        match kind {
+            Some(kind) => self.acknowledge(host, id, kind, expected),
+            None => self.consume(id),
+        }
+    }
+
+    /// Turns a data packet into its acknowledgement and sends it back.
+    fn acknowledge(&mut self, host: HostId, id: PacketId, kind: Kind, expected: u64) {
+        self.totals.negative_acknowledgements += u64::from(kind == Kind::NegativeAcknowledgement);
+        let wire = self.acknowledgement_wire as u16;
+        let packet = &mut self.packets[id];
+        packet.kind = kind;
+        packet.received = self.now;
+        packet.sequence = expected;
+        packet.wire = wire;
+        packet.echoes_mark = packet.marked;
+        packet.marked = false;
+        self.queue_acknowledgement(host, id);
+    }
+
+    /// An acknowledgement has come back to the sender, which may send again whatever it says.
+    pub(crate) fn receive_acknowledgement(&mut self, id: PacketId) {
+        let packet = self.packets[id];
+        let flow_id = packet.flow;
+        let flow = &mut self.flows[flow_id.index()];
+        if flow.is_finished() {
+            self.consume(id);
+            return;
+        }
+        let host = flow.source;
+        let newly = packet.sequence.saturating_sub(flow.acknowledged);
+        flow.acknowledged += newly;
+        flow.sent = flow.sent.max(flow.acknowledged);
+        if flow.acknowledged >= flow.size {
+            self.complete(flow_id);
+        } else {
+            if packet.kind == Kind::NegativeAcknowledgement {
+                self.go_back(flow_id);
+            }
+            self.inform(flow_id, &packet, newly);
+        }
+        self.consume(id);
+        self.serve_host(host);
+    }
+
+    fn complete(&mut self, flow_id: FlowId) {
+        let flow = &mut self.flows[flow_id.index()];
+        flow.stage = Stage::Finished(self.now);
+        self.transports.remove(flow.transport);
+        flow.transport = TransportId::NONE;
+        self.unfinished -= 1;
+    }
+
+    /// The receiver misses something: everything from there on is sent again.
+    fn go_back(&mut self, flow_id: FlowId) {
+        let flow = &mut self.flows[flow_id.index()];
+        let transport = &mut self.transports[flow.transport];
+        let lost = flow.in_flight();
+        let new_episode = flow.acknowledged >= transport.recover;
+        if new_episode {
+            transport.recover = transport.highest;
+            transport.repairing = true;
+        }
+        flow.sent = flow.acknowledged;
+        transport.controller.on_loss(&Loss {
+            now: self.now,
+            bytes: Bytes::new(lost),
+            new_episode,
+            in_flight: Bytes::ZERO,
+            next_sequence: transport.highest,
+        });
+    }
+
+    /// Tells the controller what the acknowledgement says, and takes over what it decides.
+    fn inform(&mut self, flow_id: FlowId, packet: &Packet, newly: u64) {
+        let flow = &self.flows[flow_id.index()];
+        let transport = &mut self.transports[flow.transport];
+        let rtt = self.now - packet.stamp;
+        if !self.compatible {
+            transport.round_trip.update(rtt);
+        }
+        transport.controller.on_acknowledgement(&Acknowledgement {
+            now: self.now,
+            acknowledged: Bytes::new(newly),
+            cumulative: flow.acknowledged,
+            next_sequence: flow.sent,
+            in_flight: Bytes::new(flow.in_flight()),
+            in_recovery: transport.repairing && flow.acknowledged < transport.recover,
+            rtt: Some(rtt),
+            one_way_delay: Some(packet.received - packet.stamp),
+            packets: 1,
+            marked_packets: u32::from(packet.echoes_mark),
+            delivery_rate: None,
+            application_limited: !flow.has_data(),
+            hops: self.telemetry.get(packet.telemetry),
+        });
+        if newly > 0 {
+            transport.repetition = 0;
+            self.arm_retransmission(flow_id);
+        }
+        self.take_over(flow_id);
+    }
+
+    /// Takes over the controller's window, rate and timers.
+    pub(crate) fn take_over(&mut self, flow_id: FlowId) {
+        let flow = &mut self.flows[flow_id.index()];
+        let controller = &self.transports[flow.transport].controller;
+        flow.window = controller.window().map_or(UNLIMITED, Bytes::get);
+        let rate = controller.pacing_rate().map_or(UNLIMITED, Rate::bits_per_second);
+        let before = std::mem::replace(&mut flow.rate, rate);
+        if controller.repaces_waiting_packet() {
+            self.repace(flow_id, before, rate);
+        }
+        self.take_over_timers(flow_id);
+    }
+
+    /// Moves the next departure to where the new rate would have put it.
+    fn repace(&mut self, flow_id: FlowId, before: u64, rate: u64) {
+        let flow = &mut self.flows[flow_id.index()];
+        if before != rate && before != UNLIMITED && rate != UNLIMITED {
+            let interval = |rate| self.quantum.transmission(flow.last_wire, rate);
+            flow.next_departure = flow.next_departure + interval(rate) - interval(before);
+        }
+        let (host, departure) = (flow.source, flow.next_departure);
+        self.advance_wake(host, departure);
+    }
+
+    /// Restarts the retransmission timer, where the settings want one (RFC 6298, section 5).
+    fn arm_retransmission(&mut self, flow_id: FlowId) {
+        let Some(minimum) = self.settings.recovery.minimum_timeout else { return };
+        let flow = &self.flows[flow_id.index()];
+        let transport = &self.transports[flow.transport];
+        let deadline = (flow.in_flight() > 0).then(|| {
+            let timeout = transport.round_trip.timeout(CLOCK_GRANULARITY, minimum).unwrap_or(minimum);
+            self.now + timeout * (1 << transport.repetition.min(MAXIMUM_DOUBLINGS))
+        });
+        self.set_timer(flow_id, RETRANSMISSION, deadline);
+    }
+
+    /// Nothing came back in time: everything is sent again.
+    pub(crate) fn on_retransmission_timer(&mut self, flow_id: FlowId) {
+        self.totals.timeouts += 1;
+        let flow = &mut self.flows[flow_id.index()];
+        let transport = &mut self.transports[flow.transport];
+        let lost = flow.in_flight();
+        flow.sent = flow.acknowledged;
+        transport.recover = transport.highest;
+        transport.repairing = false;
+        transport.repetition += 1;
+        transport.controller.on_timeout(&Timeout {
+            now: self.now,
+            in_flight: Bytes::new(lost),
+            next_sequence: flow.sent,
+            repetition: transport.repetition,
+        });
+    }
+
+    /// The next flows of the list begin: at once, or as the reference does it after two more events each.
+    pub(crate) fn on_launch(&mut self) {
+        while self.starts.get(self.next_flow).is_some_and(|start| *start <= self.now) {
+            let flow = FlowId::new(self.next_flow as u32);
+            self.next_flow += 1;
+            if self.compatible {
+                self.flows[flow.index()].stage = Stage::Waiting(1);
+                self.events.schedule(self.now, Event::Stage(flow));
+            } else {
+                self.begin(flow);
+            }
+        }
+        if let Some(start) = self.starts.get(self.next_flow) {
+            self.events.schedule(*start, Event::Launch);
+        }
+    }
+
+    pub(crate) fn on_stage(&mut self, flow: FlowId) {
+        match self.flows[flow.index()].stage {
+            Stage::Waiting(more) if more > 0 => {
+                self.flows[flow.index()].stage = Stage::Waiting(more - 1);
+                self.events.schedule(self.now, Event::Stage(flow));
+            }
+            _ => self.begin(flow),
+        }
+    }
+}

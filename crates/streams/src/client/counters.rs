@@ -1,0 +1,177 @@
+//! What the client has done, readable at any time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use super::shared::lock;
+
+/// Samples of one measurement point.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PointCounters {
+    /// The point's name.
+    pub point: String,
+    /// Samples taken over by the writer.
+    pub injected: u64,
+    /// Samples lost at the inject, each of which returned an error: ring full, client closed, wrong values.
+    pub dropped: u64,
+}
+
+/// Rows of one stream on their way to one destination; `rows` = `sent` + `dropped` + those that wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RouteCounters {
+    /// The stream's name.
+    pub stream: String,
+    /// Where it goes.
+    pub destination: String,
+    /// Rows made.
+    pub rows: u64,
+    /// Rows handed whole to the machine (acknowledged, in the native protocol).
+    pub sent: u64,
+    /// Rows lost: no room while the destination took nothing, or unsent at the end.
+    pub dropped: u64,
+    /// Rows with a string that was cut: OML's packets hold 254 bytes of it, its lines no NUL.
+    pub cut: u64,
+}
+
+impl RouteCounters {
+    /// Rows that wait for the destination.
+    pub const fn waiting(&self) -> u64 {
+        self.rows - self.sent - self.dropped
+    }
+}
+
+/// How a destination stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DestinationState {
+    /// Its URI.
+    pub destination: String,
+    /// Connections made, or files opened, so far.
+    pub connections: u64,
+    /// Why it takes nothing at present, if that is known.
+    pub error: Option<String>,
+}
+
+/// Everything counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// By measurement point; the client's own among them.
+    pub points: Vec<PointCounters>,
+    /// By stream and destination.
+    pub routes: Vec<RouteCounters>,
+    /// By destination.
+    pub destinations: Vec<DestinationState>,
+}
+
+impl Counters {
+    /// Samples and rows lost so far, anywhere.
+    pub fn dropped(&self) -> u64 {
+        let points = self.points.iter().map(|point| point.dropped);
+        points.chain(self.routes.iter().map(|route| route.dropped)).sum()
+    }
+
+    /// Rows that wait for their destination.
+    pub fn waiting(&self) -> u64 {
+        self.routes.iter().map(RouteCounters::waiting).sum()
+    }
+
+    /// The counters of a measurement point.
+    pub fn point(&self, name: &str) -> Option<&PointCounters> {
+        self.points.iter().find(|point| point.point == name)
+    }
+
+    /// The counters of a stream, by its full name.
+    pub fn stream(&self, name: &str) -> Option<&RouteCounters> {
+        self.routes.iter().find(|route| route.stream == name)
+    }
+}
+
+/// A route's counters, written by the writer alone.
+#[derive(Debug)]
+pub(super) struct Route {
+    stream: String,
+    destination: String,
+    rows: AtomicU64,
+    sent: AtomicU64,
+    dropped: AtomicU64,
+    cut: AtomicU64,
+}
+
+impl Route {
+    pub(super) fn new(stream: &str, destination: &str) -> Arc<Self> {
+        Arc::new(Self {
+            stream: stream.to_owned(),
+            destination: destination.to_owned(),
+            rows: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+            cut: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn count_row(&self) {
+        add_one(&self.rows);
+    }
+
+    pub(super) fn count_sent(&self) {
+        add_one(&self.sent);
+    }
+
+    pub(super) fn count_dropped(&self) {
+        add_one(&self.dropped);
+    }
+
+    pub(super) fn count_cut(&self) {
+        add_one(&self.cut);
+    }
+
+    pub(super) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn read(&self) -> RouteCounters {
+        // Sent and dropped before rows: a row between the two looks is seen as waiting, not as one too many.
+        let (sent, dropped) = (self.sent.load(Ordering::Acquire), self.dropped.load(Ordering::Acquire));
+        RouteCounters {
+            stream: self.stream.clone(),
+            destination: self.destination.clone(),
+            rows: self.rows.load(Ordering::Acquire),
+            sent,
+            dropped,
+            cut: self.cut.load(Ordering::Acquire),
+        }
+    }
+}
+
+/// How a destination stands, told by the writer.
+#[derive(Clone, Debug)]
+pub(super) struct Status(Arc<Mutex<DestinationState>>);
+
+impl Status {
+    pub(super) fn new(destination: &str) -> Self {
+        let state = DestinationState { destination: destination.to_owned(), ..DestinationState::default() };
+        Self(Arc::new(Mutex::new(state)))
+    }
+
+    pub(super) fn set_open(&self) {
+        let mut state = lock(&self.0);
+        state.connections += 1;
+        state.error = None;
+    }
+
+    pub(super) fn set_error(&self, error: &impl ToString) {
+        lock(&self.0).error = Some(error.to_string());
+    }
+
+    pub(super) fn clear_error(&self) {
+        lock(&self.0).error = None;
+    }
+
+    pub(super) fn read(&self) -> DestinationState {
+        lock(&self.0).clone()
+    }
+}
+
+/// For a counter that one thread writes: a plain store, no locked instruction.
+pub(super) fn add_one(counter: &AtomicU64) {
+    counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Release);
+}

@@ -1,0 +1,178 @@
+//! Measurement points: what a program holds to inject.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
+
+use super::clock::unix_nanoseconds;
+use super::ring::{Producer, ring};
+use super::sample::{self, Stamp};
+use super::shared::{Shared, State};
+use crate::protocol::{Field, FieldType, Value};
+
+/// A named tuple that the program measures. Cheap to clone; any thread may inject.
+#[derive(Clone, Debug)]
+pub struct Point {
+    pub(super) inner: Arc<PointState>,
+    pub(super) shared: Arc<Shared>,
+}
+
+/// What all handles of a point share.
+#[derive(Debug)]
+pub(super) struct PointState {
+    pub(super) id: u32,
+    pub(super) name: String,
+    pub(super) fields: Vec<Field>,
+    pub(super) types: Vec<FieldType>,
+    /// Taken over by the writer, which alone writes it.
+    pub(super) injected: AtomicU64,
+    /// Lost at the inject, by any thread.
+    pub(super) dropped: AtomicU64,
+}
+
+/// Why a sample was lost; it was counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InjectError {
+    /// The writer does not keep up: the thread's ring is full.
+    #[error("the buffer of this thread is full: inject less, filter more, or give a larger --oml-bufsize")]
+    Full,
+    /// The sample is larger than a ring.
+    #[error("the sample is larger than the buffer of a thread: give a larger --oml-bufsize")]
+    TooLong,
+    /// The values are not those of the point.
+    #[error("the values do not have the number and types of the measurement point's fields")]
+    Values,
+    /// The client is closed.
+    #[error("the client is closed")]
+    Closed,
+}
+
+thread_local! {
+    /// This thread's rings by client; the one used last is first.
+    static PRODUCERS: RefCell<Vec<(u64, Producer)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl PointState {
+    pub(super) fn new(id: u32, name: &str, fields: Vec<Field>) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            name: name.to_owned(),
+            types: fields.iter().map(|field| field.field_type).collect(),
+            fields,
+            injected: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        })
+    }
+}
+
+impl Point {
+    /// The name, without the program's.
+    pub fn name(&self) -> &str {
+        &self.inner.name
+    }
+
+    /// The fields.
+    pub fn fields(&self) -> &[Field] {
+        &self.inner.fields
+    }
+
+    /// Samples lost at the inject so far.
+    pub fn dropped(&self) -> u64 {
+        self.inner.dropped.load(Ordering::Relaxed)
+    }
+
+    /// Gives a sample, stamped now, to this thread's ring. Takes no lock, makes no system call and no memory (but at
+    /// the thread's first inject, which makes the ring).
+    ///
+    /// # Errors
+    /// The sample is lost, and counted.
+    #[inline]
+    pub fn inject(&self, values: &[Value<'_>]) -> Result<(), InjectError> {
+        self.count(self.try_inject(values, |shared| Stamp::Ticks(shared.ticks.now())))
+    }
+
+    /// As [`Self::inject`], with the program's own time stamp.
+    ///
+    /// # Errors
+    /// The sample is lost, and counted.
+    pub fn inject_at(&self, time: SystemTime, values: &[Value<'_>]) -> Result<(), InjectError> {
+        self.count(self.try_inject(values, |_| Stamp::Unix(unix_nanoseconds(time))))
+    }
+
+    fn count(&self, outcome: Result<(), InjectError>) -> Result<(), InjectError> {
+        if outcome.is_err() {
+            self.inner.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        outcome
+    }
+
+    #[inline]
+    fn try_inject(
+        &self,
+        values: &[Value<'_>],
+        stamp: impl FnOnce(&Shared) -> Stamp,
+    ) -> Result<(), InjectError> {
+        match self.shared.state() {
+            State::Open => {}
+            State::Closed => return Err(InjectError::Closed),
+            State::Disabled => return Ok(()),
+        }
+        let total = self.measure(values)?;
+        let stamp = stamp(&self.shared);
+        with_producer(&self.shared, |producer| {
+            let Some(mut claim) = producer.claim(total) else {
+                let never = total > producer.capacity();
+                return Err(if never { InjectError::TooLong } else { InjectError::Full });
+            };
+            sample::put(&mut claim, total, self.inner.id, stamp, values);
+            claim.commit();
+            Ok(())
+        })
+    }
+
+    /// Words of the sample, if its values are those of the point.
+    #[inline]
+    fn measure(&self, values: &[Value<'_>]) -> Result<usize, InjectError> {
+        if values.len() != self.inner.types.len() {
+            return Err(InjectError::Values);
+        }
+        let mut total = sample::HEAD;
+        for (value, field_type) in values.iter().zip(&self.inner.types) {
+            if value.field_type() != *field_type {
+                return Err(InjectError::Values);
+            }
+            total += sample::words(value);
+        }
+        Ok(total)
+    }
+}
+
+/// Calls `act` with this thread's ring of the client, made if there is none.
+#[inline]
+fn with_producer<T>(
+    shared: &Arc<Shared>,
+    act: impl FnOnce(&mut Producer) -> Result<T, InjectError>,
+) -> Result<T, InjectError> {
+    let found = PRODUCERS.try_with(|producers| {
+        let mut producers = producers.borrow_mut();
+        if producers.first().is_none_or(|(client, _)| *client != shared.id) {
+            bring_first(&mut producers, shared);
+        }
+        act(&mut producers[0].1)
+    });
+    found.unwrap_or(Err(InjectError::Closed)) // the thread is past its end
+}
+
+#[cold]
+fn bring_first(producers: &mut Vec<(u64, Producer)>, shared: &Arc<Shared>) {
+    let known = producers.iter().position(|(client, _)| *client == shared.id);
+    let position = known.unwrap_or_else(|| {
+        producers.retain(|(_, producer)| !producer.is_orphan());
+        let (producer, consumer) = ring(shared.ring_bytes);
+        shared.adopt(consumer);
+        producers.push((shared.id, producer));
+        producers.len() - 1
+    });
+    producers.swap(0, position);
+}

@@ -1,0 +1,95 @@
+"""The overview of an analysis for a terminal: one small table for each objective, and why something is not claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
+from trialwise.experiment.model import Kpi
+from trialwise.report.claims import Term, objective_text
+from trialwise.report.numbers import ABSENT, percent, write
+from trialwise.report.points import factor_names, labels
+from trialwise.report.tables import Cell, Table
+
+MOST_SERIES = 6
+"""With more series than this, an overview would be wider than a terminal; the full tables serve then."""
+
+
+def overview_tables(analysis: Analysis) -> list[Table]:
+    """One table for each KPI of each metric: treatments down, series across, the variability score last.
+
+    A number that is descriptive only carries a tilde; a KPI that cannot be had is a dash.
+    """
+    return [
+        _overview(analysis, found, kpi)
+        for found in analysis.metrics
+        for kpi in found.metric.kpis
+        if found.trials
+    ]
+
+
+def reasons(analysis: Analysis) -> list[str]:
+    """Why some numbers are descriptive only or missing: each reason once, with those whom it concerns."""
+    names = labels(analysis)
+    found: dict[str, list[str]] = {}
+    for metric in analysis.metrics:
+        for item in (*metric.kpis, *metric.variability):
+            if (item.descriptive or item.result is None) and item.note:
+                series = (
+                    f" series {item.series}"
+                    if isinstance(item, SeriesKpi) and len(analysis.series) > 1
+                    else ""
+                )
+                who = f"{metric.metric.name}, {names.get(item.treatment, item.treatment)}{series}"
+                found.setdefault(_plain(item.note), []).append(who)
+    return [f"{note} ({_list(who)})" for note, who in found.items()]
+
+
+def _plain(note: str) -> str:
+    return note.replace("descriptive only: ", "")
+
+
+def _list(who: Sequence[str], most: int = 6) -> str:
+    return "; ".join(who[:most]) + (f"; and {len(who) - most} more" if len(who) > most else "")
+
+
+def _overview(analysis: Analysis, found: MetricAnalysis, kpi: Kpi) -> Table:
+    metric, names = found.metric, labels(analysis)
+    scored = metric.variability is not None
+    header = " · ".join(factor_names(analysis)) or "treatment"
+    series = [f"series {name}" for name in analysis.series] if len(analysis.series) > 1 else ["KPI"]
+    treatments = [name for name in analysis.treatments if name in names]
+    better = f", {metric.better} is better" if metric.better else ""
+    score = f"; score: {percent(metric.variability.confidence)}" if metric.variability else ""
+    return Table(
+        key=f"overview-{metric.kpis.index(kpi)}-{metric.name}",
+        caption=f"{metric.name}{f' [{metric.unit}]' if metric.unit else ''}{better}: {objective_text(kpi)}{score}",
+        columns=(header, "n", *series, *(["score"] if scored else [])),
+        rows=tuple(_row(analysis, found, kpi, name, names[name]) for name in treatments),
+        numeric=frozenset(range(1, 2 + len(series) + scored)),
+    )
+
+
+def _row(analysis: Analysis, found: MetricAnalysis, kpi: Kpi, treatment: str, label: str) -> tuple[Cell, ...]:
+    members = {
+        item.series: item for item in found.kpis if item.objective == kpi and item.treatment == treatment
+    }
+    scores = [item for item in found.variability if item.kpi == kpi and item.treatment == treatment]
+    counts = sorted({item.n for item in members.values()})
+    n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}" if counts else ABSENT
+    cells = [_bound(members.get(name)) for name in analysis.series]
+    return (Term(label), n, *cells, *(_score(item) for item in scores))
+
+
+def _bound(item: SeriesKpi | None) -> str:
+    if item is None or item.result is None or item.result.value is None:
+        return ABSENT
+    text = write(item.result.value, "down" if item.objective.bound == "lower" else "up")
+    return f"~{text}" if item.descriptive else text
+
+
+def _score(item: SeriesVariability) -> str:
+    if item.result is None or item.result.score is None:
+        return ABSENT
+    text = write(item.result.score, "up")
+    return f"~{text}" if item.descriptive else text
