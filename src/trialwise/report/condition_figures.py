@@ -121,12 +121,13 @@ def _autocorrelation(sheets: Sheets, profile: Profile) -> Figure:
 
 
 def _period_marks(sheets: Sheets, profile: Profile, size: float) -> list[Chart]:
-    found = profile.autocorrelation
+    found, labels = profile.autocorrelation, points.period_labels(profile)
     rows: list[Row] = [
         {
             "lag": period.seconds / size,
             "coefficient": points.coefficient_at(found, period.seconds),
             "period": period.words,
+            "label": labels[period.seconds],
             "strength": period.strength,
             "p": period.p_value,
         }
@@ -142,7 +143,7 @@ def _period_marks(sheets: Sheets, profile: Profile, size: float) -> list[Chart]:
         filled=True, shape="triangle-down", size=110, color=COLOURS[1], opacity=1, yOffset=-8
     )
     words = base.mark_text(align="left", baseline="top", dx=5, fontSize=12).encode(
-        text="period:N", y=alt.value(2)
+        text="label:N", y=alt.value(2)
     )
     return [rule, head.encode(y="coefficient:Q"), words]
 
@@ -150,13 +151,14 @@ def _period_marks(sheets: Sheets, profile: Profile, size: float) -> list[Chart]:
 def _data_over_time(sheets: Sheets, profile: Profile, times: Array, values: Array) -> Figure:
     dated = profile.start is not None
     thin = points.stretches(times, values)
-    rows = points.stretch_rows(thin, dated=dated, start=float(thin.times[0]))
+    size, unit = points.unit_of(profile.duration)
+    rows = points.stretch_rows(thin, dated=dated, unit=size)
     y = alt.Y("low:Q", title=profile.value, scale=alt.Scale(zero=False))
     if dated:
         x = alt.X("time:T", title="time (UTC)", scale=alt.Scale(type="utc"))
         when = alt.Tooltip("utcyearmonthdatehoursminutesseconds(time):T", title="time")
     else:
-        x, when = alt.X("time:Q", title="time [s]"), marks.tip("time")
+        x, when = alt.X("time:Q", title=f"time [{unit}]", scale=alt.Scale(nice=False)), marks.tip("time")
     base = sheets.chart(rows).encode(x=x, y=y, tooltip=[when, marks.tip("low", profile.value)])
     layers = [base.mark_circle(size=14, color=COLOURS[0], opacity=0.8).add_params(marks.zoom("x", "y"))]
     thinned = thin.times.size < profile.n
@@ -200,7 +202,7 @@ def _growth(sheets: Sheets, advice: RuntimeAdvice, place: int, pilot: Pilot) -> 
 def _raw(sheets: Sheets, pilot: Pilot) -> Chart:
     times = np.arange(pilot.values.size, dtype=np.float64) if pilot.times is None else pilot.times
     thin = points.stretches(times, pilot.values, 600)
-    rows = points.stretch_rows(thin, dated=False, start=float(thin.times[0]))
+    rows = points.stretch_rows(thin)
     renamed: list[Row] = [{"length": row["time"], "value": row["low"], "high": row["high"]} for row in rows]
     return sheets.chart(renamed).mark_rule(color="#808080", opacity=0.35).encode(y="value:Q", y2="high:Q")
 

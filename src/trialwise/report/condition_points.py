@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from trialwise.analysis.profile import Lags
+    from trialwise.analysis.profile import Lags, Profile
     from trialwise.report.points import Row
 
 Array = npt.NDArray[np.float64]
 
 MOST = 2000
 """Points of one figure; beyond, stretches of neighbours are drawn by their extremes."""
+_LABEL_SHARE = 0.22
 _UNITS = ((2 * 86_400.0, 86_400.0, "days"), (2 * 3600.0, 3600.0, "hours"), (120.0, 60.0, "minutes"))
 
 
@@ -61,10 +62,23 @@ def coefficient_at(found: Lags, seconds: float) -> float:
     return found.coefficients[place]
 
 
-def stretch_rows(found: Stretches, *, dated: bool, start: float) -> list[Row]:
-    """Rows of stretches; times in whole milliseconds since 1970 where `dated`, else in seconds since `start`."""
+def period_labels(profile: Profile) -> dict[float, str]:
+    """What is written beside each period's mark, by its seconds: nothing where a stronger one stands too near."""
+    longest = profile.autocorrelation.lags[-1]
+    labels: dict[float, str] = {}
+    for period in sorted(profile.periods, key=lambda one: -one.strength):
+        near = any(
+            abs(period.seconds - other) < _LABEL_SHARE * longest for other, text in labels.items() if text
+        )
+        labels[period.seconds] = "" if near else period.words
+    return labels
+
+
+def stretch_rows(found: Stretches, *, dated: bool = False, unit: float = 1.0) -> list[Row]:
+    """Rows of stretches; times in whole milliseconds since 1970 where `dated`, else in `unit` seconds since the first."""
+    start = float(found.times[0])
     times: list[float | int] = [
-        round(time * 1000) if dated else time - start for time in found.times.tolist()
+        round(time * 1000) if dated else (time - start) / unit for time in found.times.tolist()
     ]
     return [
         {"time": time, "low": low, "high": high}

@@ -63,6 +63,7 @@ def _autocorrelation(axes: Axes, profile: Profile) -> None:
         return
     size, unit = points.unit_of(found.lags[-1])
     lags, coefficients = points.thinned_lags(found)
+    labels = points.period_labels(profile)
     axes.axhline(0, color=GREY, linewidth=0.5)
     axes.plot(lags / size, coefficients, color=COLOURS[0])
     for sign in (1, -1):
@@ -73,7 +74,11 @@ def _autocorrelation(axes: Axes, profile: Profile) -> None:
             axes.axvline(at, color=COLOURS[1], linestyle=(0, (2, 3)), linewidth=0.8)
             axes.plot(at, points.coefficient_at(found, period.seconds), "v", color=COLOURS[1], markersize=4)
             axes.annotate(
-                period.words, (at, 1), (2, -7), xycoords=("data", "axes fraction"), textcoords="offset points"
+                labels[period.seconds],
+                (at, 1),
+                (2, -7),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
             )
     axes.set_xlim(0, found.lags[-1] / size)
     axes.set_xlabel(f"lag [{unit}]")
@@ -82,13 +87,14 @@ def _autocorrelation(axes: Axes, profile: Profile) -> None:
 def _data_over_time(axes: Axes, profile: Profile, times: Array, values: Array) -> None:
     thin = points.stretches(times, values)
     dated = profile.start is not None
-    when = points.moments(thin.times) if dated else thin.times - thin.times[0]
+    size, unit = points.unit_of(profile.duration)
+    when = points.moments(thin.times) if dated else (thin.times - thin.times[0]) / size
     if thin.times.size < profile.n:
         axes.vlines(when, thin.lows, thin.highs, color=COLOURS[0], linewidth=0.4)
     else:
         axes.plot(when, thin.lows, ".", color=COLOURS[0], markersize=2)
     axes.set_ylabel(profile.value)
-    axes.set_xlabel("time (UTC)" if dated else "time [s]")
+    axes.set_xlabel("time (UTC)" if dated else f"time [{unit}]")
     if dated:
         from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 
