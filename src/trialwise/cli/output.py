@@ -14,9 +14,23 @@ def results() -> Console:
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
+class _Messages(Console):
+    """A console that falls silent when nobody reads it any more: an experiment goes on without its log."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing from now on."""
+        self.quiet = True
+
+    def _write_buffer(self) -> None:
+        try:
+            super()._write_buffer()
+        except OSError:  # the terminal is gone, or the disk of the log is full
+            self.quiet = True
+
+
 def messages() -> Console:
     """The console for progress and remarks."""
-    return Console(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
+    return _Messages(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
 def print_json(document: Mapping[str, object]) -> None:

@@ -1,48 +1,81 @@
-"""Progress of a run on standard error: a bar with ETA and interval widths on a terminal, a line for each trial elsewhere."""
+"""Progress of a run on standard error: a bar with ETA and interval widths on a terminal, a line for each trial elsewhere.
+
+Nothing is drawn, and no thread wakes up, while a trial runs. What a long trial shows was drawn before it started: since
+when it runs, and when it should end.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
 
 from trialwise.analysis.widths import LiveWidths, Width
 from trialwise.execution.events import (
+    ClockDisturbed,
     EnvironmentChanged,
     Interrupted,
     Observer,
+    Resetting,
     RunEvent,
     SessionEnded,
     SessionStarted,
+    StopRequested,
     TrialEnded,
+    TrialRecalled,
     TrialStarted,
     Waiting,
 )
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import duration_text
+from trialwise.store.records import TrialRow
+
+REDRAW_SECONDS = 0.2
+"""At most so often is the bar drawn; short trials are not held up by it."""
+WIDTH_SECONDS = 1.0
+"""At most so often are the widths computed anew."""
+MOST_WIDTHS = 6
 
 
 def observer(console: Console, experiment: Experiment, *, terminal: bool) -> Observer:
     """The observer that suits where standard error goes."""
-    return Bar(console, LiveWidths(experiment)) if terminal else Lines(console)
+    if not terminal:
+        return Lines(console)
+    return Bar(console, LiveWidths(experiment), runtime=experiment.runtime)
 
 
 class Pace:
     """How long trials take, and so how long the rest will."""
 
-    def __init__(self) -> None:
-        self._begun = time.monotonic()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._begun = clock()
+        self._waited = 0.0
         self._trials = 0
+        self.last_start: float | None = None
 
     def count(self) -> None:
         """Count a trial that has ended."""
         self._trials += 1
 
-    def left(self, remaining: int) -> float | None:
-        """Seconds that `remaining` trials will take at the pace so far."""
-        return (time.monotonic() - self._begun) / self._trials * remaining if self._trials else None
+    def wait(self, seconds: float) -> None:
+        """Leave a pause between rounds out of the pace."""
+        self._waited += max(seconds, 0.0)
+
+    def left(self, remaining: int, now: float) -> float | None:
+        """Seconds that `remaining` trials will take at the pace so far, and not before the last round starts."""
+        if not self._trials or not remaining:
+            return None
+        each = max(self._clock() - self._begun - self._waited, 0.0) / self._trials
+        if self.last_start is None:
+            return each * remaining
+        return max(self.last_start - now + each, each * remaining)
 
 
 class Lines:
@@ -58,109 +91,175 @@ class Lines:
         """Print what matters for a log."""
         if isinstance(event, SessionStarted):
             self._done, self._total = event.done, event.total
-        if isinstance(event, TrialEnded):
+            self._pace.last_start = event.last_start
+        elif isinstance(event, Waiting):
+            self._pace.wait(event.until - time.time())
+        elif isinstance(event, TrialEnded):
             self._done += event.outcome.status != "abandoned"
             self._pace.count()
         if text := describe(event):
-            self._console.print(f"{_clock()} {self._place(event)}{text}", markup=False)
+            line = f"{_time(time.time())} {self._place(event)}{text}"
+            self._console.print(line, markup=False, soft_wrap=True)
 
     def _place(self, event: RunEvent) -> str:
         if not isinstance(event, TrialEnded):
             return ""
-        left = self._pace.left(self._total - self._done)
+        left = self._pace.left(self._total - self._done, time.time())
         return f"[{self._done}/{self._total}" + (f", {duration_text(left)} left] " if left else "] ")
 
 
 class Bar:
-    """A bar with ETA and the widths of the intervals."""
+    """A bar with ETA, the trial in hand, and the widths of the intervals."""
 
-    def __init__(self, console: Console, widths: LiveWidths) -> None:
+    def __init__(self, console: Console, widths: LiveWidths, *, runtime: float | None) -> None:
         self._widths = widths
+        self._shown: list[Width] = []
+        self._runtime = runtime
+        self._lasted: dict[str, float] = {}
         self._pace = Pace()
-        self._task: TaskID | None = None
-        self._total = 0
+        self._past: list[TrialRecalled] = []
         self._done = 0
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}", markup=False),
-            TextColumn("{task.fields[widths]}", markup=False),
-            console=console,
-            auto_refresh=False,
-        )
+        self._total = 0
+        self._failed = 0
+        self._hand = ""
+        self._drawn = self._computed = float("-inf")
+        self._live = Live(console=console, auto_refresh=False, transient=False)
 
     def notice(self, event: RunEvent) -> None:
-        """Redraw the bar; nothing is drawn while a trial runs."""
-        if isinstance(event, SessionStarted):
-            self._done, self._total = event.done, event.total
-            self._task = self._progress.add_task(
-                "", total=event.total, completed=event.done, left="", widths=""
-            )
-            self._progress.start()
-        elif isinstance(event, TrialStarted):
-            self._show(event.row.treatment)
-        elif isinstance(event, TrialEnded):
-            self._ended(event)
-        elif isinstance(event, SessionEnded):
-            self._progress.refresh()
-            self._progress.stop()
-        if (not isinstance(event, TrialEnded) or event.outcome.status != "finished") and (
-            text := describe(event)
-        ):
-            self._progress.console.print(text, markup=False)
+        """Redraw what has changed."""
+        match event:
+            case TrialRecalled():
+                self._recalled(event)
+            case SessionStarted():
+                self._begin(event)
+            case Waiting():
+                self._pace.wait(event.until - time.time())
+                self._hand = f"waiting until {_time(event.until)} for the next round"
+                self._draw(at_once=True)
+            case Resetting():
+                self._hand = "reset"
+                self._draw()
+            case TrialStarted():
+                self._hand = self._trial_text(event.row)
+                self._draw(at_once=self._expected(event.row) > REDRAW_SECONDS)
+            case TrialEnded():
+                self._ended(event)
+            case SessionEnded():
+                self._hand = ""
+                self._draw(at_once=True, final=True)
+                self._live.stop()
+            case _:
+                pass
+        if self._deserves_a_line(event) and (text := describe(event)):
+            self._live.console.print(text, markup=False)
+
+    def _deserves_a_line(self, event: RunEvent) -> bool:
+        if isinstance(event, Waiting):
+            return False
+        return not isinstance(event, TrialEnded) or event.outcome.status != "finished"
+
+    def _recalled(self, event: TrialRecalled) -> None:
+        """Keep the trials of the latest series, whose intervals are shown; nothing is read yet."""
+        if self._past and self._past[-1].row.series != event.row.series:
+            self._past.clear()
+        self._past.append(event)
+
+    def _begin(self, event: SessionStarted) -> None:
+        for past in self._past:
+            self._widths.add(past.row, past.samples())
+        self._past.clear()
+        self._done, self._total = event.done, event.total
+        self._pace.last_start = event.last_start
+        self._live.start()
 
     def _ended(self, event: TrialEnded) -> None:
-        self._done += event.outcome.status != "abandoned"
+        outcome = event.outcome
+        self._done += outcome.status != "abandoned"
+        self._failed += outcome.status in {"failed", "invalid"}
         self._pace.count()
-        if event.outcome.status == "finished":
-            self._widths.add(event.row, event.outcome.samples)
+        if outcome.status == "finished":
+            self._widths.add(event.row, outcome.samples)
+            if outcome.started is not None:
+                self._lasted[event.row.treatment] = outcome.finished - outcome.started
 
-    def _show(self, description: str) -> None:
-        if self._task is None:
+    # What is drawn
+
+    def _expected(self, row: TrialRow) -> float:
+        """How long the trial should take: as the last of its treatment, else as the file says; unknown is long."""
+        lasted = self._lasted.get(row.treatment, self._runtime)
+        return float("inf") if lasted is None else lasted
+
+    def _trial_text(self, row: TrialRow) -> str:
+        expected = self._expected(row)
+        now = time.time()
+        until = f", ends about {_time(now + expected)}" if expected != float("inf") else ""
+        return f"trial {row.number} since {_time(now)}{until}: {row.treatment}"
+
+    def _draw(self, *, at_once: bool = False, final: bool = False) -> None:
+        now = time.monotonic()
+        if not at_once and now - self._drawn < REDRAW_SECONDS:
             return
-        left = self._pace.left(self._total - self._done)
-        self._progress.update(
-            self._task,
-            description=description[:40],
-            completed=self._done,
-            left=f"{duration_text(left)} left" if left else "",
-            widths=" ".join(width_text(width) for width in self._widths.widths()[:3]),
-        )
-        self._progress.refresh()
+        if final or now - self._computed >= WIDTH_SECONDS:
+            self._shown, self._computed = self._widths.widths(), now
+        self._live.update(self._picture(), refresh=True)
+        self._drawn = time.monotonic()
+
+    def _picture(self) -> RenderableType:
+        left = self._pace.left(self._total - self._done, time.time())
+        line = Table.grid(padding=(0, 1), expand=False)
+        parts = [f"{self._done}/{self._total}"]
+        parts += [f"{self._failed} failed"] if self._failed else []
+        parts += [f"{duration_text(left)} left"] if left else []
+        bar = ProgressBar(total=max(self._total, 1), completed=self._done, width=24)
+        line.add_row(bar, Text(" · ".join(parts), no_wrap=True, overflow="ellipsis"))
+        texts = [self._hand] if self._hand else []
+        texts += [width_text(width) for width in self._shown[:MOST_WIDTHS]]
+        return Group(line, *(Text(text, no_wrap=True, overflow="ellipsis") for text in texts))
 
 
-def describe(event: RunEvent) -> str | None:
+def describe(event: RunEvent) -> str | None:  # noqa: PLR0911 one sentence for each event
     """Say in a line what happened, or None where that is not worth a line."""
     match event:
         case SessionStarted() if event.done or event.reclaimed:
             again = f", {event.reclaimed} abandoned by a kill will run again" if event.reclaimed else ""
             return f"going on: {event.done} of {event.total} trials are done{again}"
         case Waiting():
-            moment = datetime.fromtimestamp(event.until, UTC).astimezone()
-            return f"waiting until {moment:%Y-%m-%d %H:%M:%S} for the next round"
+            return f"waiting until {_time(event.until)} for the next round"
         case TrialEnded():
-            outcome = event.outcome
-            took = (
-                "" if outcome.started is None else f" in {duration_text(outcome.finished - outcome.started)}"
-            )
-            reason = f": {outcome.reason}" if outcome.reason else ""
-            return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{reason}"
+            return _trial_ended(event)
         case EnvironmentChanged():
             return f"the environment has changed ({event.text}); what follows is a series of its own"
+        case ClockDisturbed():
+            return f"{event.text}, before or during trial {event.row.number}; look at its values"
+        case StopRequested(at_once=False):
+            return "stopping after the trial in hand; Ctrl-C again abandons it"
+        case StopRequested(at_once=True):
+            return "abandoning the trial in hand"
         case Interrupted():
-            return "interrupted; the trial in hand was " + ("abandoned" if event.at_once else "finished")
+            return "stopped" + (
+                "; the trial in hand was abandoned and will run again" if event.at_once else ""
+            )
         case _:
             return None
+
+
+def _trial_ended(event: TrialEnded) -> str:
+    outcome = event.outcome
+    took = "" if outcome.started is None else f" in {duration_text(outcome.finished - outcome.started)}"
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{reason}"
 
 
 def width_text(width: Width) -> str:
     """Write a width as "throughput p50 ±3.1 %", or how many trials are missing."""
     name = f"{width.metric} p{width.percentile:g}"
     if width.relative is None:
-        return f"{name}: {width.missing} more for an interval"
-    return f"{name} ±{width.relative * 100:.2g} %"
+        return f"{name}: {width.missing} more rounds for an interval at {width.confidence:g} %"
+    return f"{name} ±{width.relative * 100:.2g} % at {width.confidence:g} %"
 
 
-def _clock() -> str:
-    return datetime.now(UTC).astimezone().strftime("%H:%M:%S")
+def _time(moment: float) -> str:
+    """A moment of the local time of day; with the date where it is not today."""
+    local = datetime.fromtimestamp(moment, UTC).astimezone()
+    today = datetime.now(UTC).astimezone().date()
+    return f"{local:%H:%M:%S}" if local.date() == today else f"{local:%Y-%m-%d %H:%M:%S}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -11,6 +12,7 @@ from cyclopts import Parameter
 from trialwise import study
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.progress import observer
+from trialwise.execution.documents import RunDocument
 from trialwise.study import RunResult
 
 
@@ -53,15 +55,9 @@ def run(
     observers = [] if quiet else [observer(console, study.load(experiment), terminal=sys.stderr.isatty())]
     result = study.run(experiment, dir, extend=extend, observers=observers)
     if json:
-        print_json(
-            {
-                "format": "trialwise.run/1",
-                "directory": str(result.directory),
-                "ending": result.ending.word,
-                "text": result.ending.text,
-                "counts": result.counts,
-            }
-        )
+        ending = result.ending
+        document = RunDocument(str(result.directory), ending.word, ending.text, result.counts)
+        print_json(asdict(document))
     elif not quiet:
         _say_what_next(result)
     return _exit_code(result)

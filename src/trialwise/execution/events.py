@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from trialwise.measurement.samples import Samples
 from trialwise.store.records import Session, TrialRow
 from trialwise.trials.base import TrialOutcome
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStarted:
-    """The runner begins or goes on; `done` of `total` trials have come to an end before."""
+    """The runner begins or goes on.
+
+    `done` of `total` trials have come to an end before; `reclaimed` were cut off by a kill and run again; `last_start` is when the
+    last round is planned to start (Unix seconds), None where rounds run back to back.
+    """
 
     session: Session
     done: int
     total: int
     reclaimed: int
+    last_start: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,31 @@ class EnvironmentChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialRecalled:
+    """A trial that an earlier session finished, told before `SessionStarted`; `samples` reads what it reported."""
+
+    row: TrialRow
+    samples: Callable[[], Mapping[str, Samples]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClockDisturbed:
+    """The machine slept, or its clock was set, around a trial."""
+
+    row: TrialRow
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class StopRequested:
+    """Somebody asks to stop; told at once, also during a trial, and from another thread."""
+
+    at_once: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Interrupted:
-    """Somebody asked to stop; `at_once` when the trial in hand is abandoned."""
+    """The runner stops because it was asked to; `at_once` when the trial in hand was abandoned."""
 
     at_once: bool
 
@@ -75,14 +105,17 @@ RunEvent = (
     | Resetting
     | TrialStarted
     | TrialEnded
+    | TrialRecalled
     | EnvironmentChanged
+    | ClockDisturbed
+    | StopRequested
     | Interrupted
     | SessionEnded
 )
 
 
 class Observer(Protocol):
-    """Somebody who is told what happens; it must return quickly, and never during a trial."""
+    """Somebody who is told what happens between trials, and of a request to stop also during one; it must return quickly."""
 
     def notice(self, event: RunEvent) -> None:
         """Take note of an event."""

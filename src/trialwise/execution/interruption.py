@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import signal
 import threading
 import time
+from collections.abc import Callable
 from types import FrameType
 from typing import Self
 
@@ -22,9 +24,16 @@ class Interruption:
 
     While a trial runs, the main thread is outside Python and no Python handler can run. The interpreter's own handler
     writes each signal into a pipe, and a thread that sleeps on it acts; `descriptor` then becomes readable to abandon the trial.
+    A signal that was ignored before (nohup, a job in the background of a script) stays ignored.
+
+    Parameters
+    ----------
+    on_request
+        Called from that thread at each request, with whether the trial in hand is abandoned.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_request: Callable[[bool], None] | None = None) -> None:
+        self._on_request = on_request
         self.requested = False
         self.at_once = False
         self.descriptor, self._abandon = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -32,17 +41,23 @@ class Interruption:
         self._woken, self._wake = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         self._previous: list[tuple[int, object]] = []
         self._previous_wakeup = -1
+        self._in_charge = False
         self._watcher = threading.Thread(target=self._watch, name="signals", daemon=True)
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
+            self._in_charge = True
             self._previous_wakeup = signal.set_wakeup_fd(self._wakeup, warn_on_full_buffer=False)
-            self._previous = [(number, signal.signal(number, _leave_to_the_pipe)) for number in _SIGNALS]
+            self._previous = [
+                (number, signal.signal(number, _leave_to_the_pipe))
+                for number in _SIGNALS
+                if signal.getsignal(number) != signal.SIG_IGN
+            ]
         self._watcher.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._previous:
+        if self._in_charge:
             signal.set_wakeup_fd(self._previous_wakeup)
         for number, handler in self._previous:
             signal.signal(number, handler)  # pyright: ignore[reportArgumentType]
@@ -76,6 +91,13 @@ class Interruption:
             return
         if self.requested or number != signal.SIGINT:
             self.at_once = True
-            os.write(self._abandon, b"x")
+            _make_readable(self._abandon)
         self.requested = True
-        os.write(self._wake, b"x")
+        _make_readable(self._wake)
+        if self._on_request is not None:
+            self._on_request(self.at_once)
+
+
+def _make_readable(descriptor: int) -> None:
+    with contextlib.suppress(BlockingIOError):  # full, and so readable already
+        os.write(descriptor, b"x")

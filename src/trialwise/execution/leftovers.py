@@ -14,13 +14,15 @@ GRACE_SECONDS = 2.0
 
 
 def end_leftovers(identity: str) -> int:
-    """End every process that carries the marker of the experiment `identity`; return how many there were."""
+    """End every process that carries a marker that begins with `identity`; return how many there were."""
     found = _carrying(identity)
+    if not found:
+        return 0
     for number in (signal.SIGTERM, signal.SIGKILL):
         for process in _carrying(identity):
             _signal(process, number)
         deadline = time.monotonic() + GRACE_SECONDS
-        while _carrying(identity) and time.monotonic() < deadline:
+        while _alive(found) and time.monotonic() < deadline:
             time.sleep(0.01)
     return len(found)
 
@@ -28,6 +30,11 @@ def end_leftovers(identity: str) -> int:
 def _carrying(identity: str) -> list[int]:
     needle = f"{MARKER}={identity}:".encode()
     return [process for process in _processes() if needle in _environment(process)]
+
+
+def _alive(processes: list[int]) -> bool:
+    """Whether any of them still runs; what is only waited for has an empty environment."""
+    return any(_environment(process) for process in processes)
 
 
 def _processes() -> list[int]:
@@ -42,5 +49,5 @@ def _environment(process: int) -> bytes:
 
 
 def _signal(process: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    with contextlib.suppress(OSError):  # gone, or another user's
         os.kill(process, number)

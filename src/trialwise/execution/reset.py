@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
+import os
 
+from trialwise.errors import TrialError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import fill
 from trialwise.store.records import TrialRow
+from trialwise.trials.base import MARKER
+from trialwise.trials.starting import ending, start
 
 
-def run_reset(experiment: Experiment, row: TrialRow) -> str | None:
-    """Run the reset command of the experiment; return what went wrong, or None."""
+def run_reset(experiment: Experiment, row: TrialRow, *, marker: str, cancel: int) -> str | None:
+    """Run the reset command of the experiment; return what went wrong, or None.
+
+    Its processes carry `marker`, and it is ended when the descriptor `cancel` becomes readable.
+    """
     reset = experiment.reset
     if reset is None:
         return None
@@ -22,23 +27,19 @@ def run_reset(experiment: Experiment, row: TrialRow) -> str | None:
         "position": row.position,
         "trial": row.number,
         "seed": row.seed,
+        "directory": str(experiment.folder),
     }
-    command = [fill(word, {**values, "directory": str(experiment.folder)}) for word in reset.command]
+    words = [fill(word, values) for word in reset.command]
     try:
-        done = subprocess.run(
-            command,
-            cwd=experiment.folder,
+        run = start(
+            words,
+            environment={**os.environ, MARKER: marker},
+            directory=experiment.folder,
             timeout=reset.timeout,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            start_new_session=True,
+            cancel=cancel,
         )
-    except subprocess.TimeoutExpired:
-        return f"reset {command[0]!r} took longer than {reset.timeout:g} s"
-    except OSError as error:
-        return f"reset {command[0]!r} cannot be started: {error.strerror}"
-    if done.returncode != 0:
-        return f"reset {command[0]!r} ended with {done.returncode}: {done.stderr.decode(errors='replace').strip()[-500:]}"
-    time.sleep(reset.settle)
-    return None
+    except TrialError as error:
+        return f"reset: {error.message}"
+    if run.timed_out:
+        return f"reset {words[0]!r} took longer than {reset.timeout:g} s and was ended"
+    return None if run.exit_code == 0 else f"reset {words[0]!r} {ending(run)}"

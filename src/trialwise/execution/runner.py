@@ -6,9 +6,12 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from trialwise.errors import TrialwiseError
+from trialwise.execution.clocks import Clocks, disturbance, read_clocks
 from trialwise.execution.events import (
+    ClockDisturbed,
     EnvironmentChanged,
     Interrupted,
     Observer,
@@ -30,12 +33,15 @@ from trialwise.store.records import Event, TrialRow
 from trialwise.store.samples import file_name, write_samples
 from trialwise.trials.base import TrialKind, TrialOutcome, TrialRequest
 
+LOG_PART = 128 * 1024
+"""Bytes of the beginning and of the end of each output that the log of a failed trial keeps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why the runner stopped: "complete", "interrupted", "stopped" (by the rule, which says why) or "reset failed"."""
+    """Why the runner stopped; "stopped" is by the rule, which says why in `text`."""
 
-    word: str
+    word: Literal["complete", "interrupted", "stopped", "reset failed"]
     text: str
 
 
@@ -62,51 +68,65 @@ class Runner:
         self._stopping = stopping
         self._observers = observers
         self._now = now
-        self._origin = float(ledger.meta()["created"])
+        self._origin = float(ledger.fact("created"))
 
     def run(self, interruption: Interruption) -> Ending:
-        """Run until the plan is used up, the stopping rule has enough, or somebody asks to stop."""
+        """Run until the plan is used up, the stopping rule has enough, or somebody asks to stop.
+
+        Raises
+        ------
+        StoreError
+            When the directory cannot be written, or is there no more.
+        """
         place: tuple[int, int, bool] | None = None
+        clocks = read_clocks()
         while (row := self._ledger.next_planned()) is not None:
-            if interruption.requested:
-                return self._interrupted(interruption)
-            if (row.series, row.round, row.warmup) != place:
-                place = (row.series, row.round, row.warmup)
-                if ending := self._begin_round(row, interruption):
-                    return ending
-            elif self._reset_every("trial") and (ending := self._reset(row)):
+            is_new_round = (row.series, row.round, row.warmup) != place
+            if ending := self._before(row, interruption, is_new_round=is_new_round):
                 return ending
+            place = (row.series, row.round, row.warmup)
             outcome = self._trial(row, interruption)
+            clocks = self._look_at_clocks(row, clocks)
             if outcome.status == "abandoned":
                 return self._interrupted(interruption)
         return Ending("complete", "every planned trial has come to an end")
 
-    # A round
+    # Before a trial
 
-    def _begin_round(self, row: TrialRow, interruption: Interruption) -> Ending | None:
-        if reason := self._stopping.reason_to_stop(row):
-            return Ending("stopped", reason)
-        if row.planned_start is not None:
-            self._wait(self._origin + row.planned_start, interruption)
+    def _before(self, row: TrialRow, interruption: Interruption, *, is_new_round: bool) -> Ending | None:
+        """Everything that comes before a trial; the ending where the trial is not to be run."""
+        if interruption.requested:
+            return self._interrupted(interruption)
+        if is_new_round:
+            if reason := self._stopping.reason_to_stop(row):
+                return Ending("stopped", reason)
+            self._wait(row, interruption)
             if interruption.requested:
                 return self._interrupted(interruption)
+        self._ledger.check_in_place()
         if change := self._keeper.look_again(self._ledger):
             self._tell(EnvironmentChanged(change))
-        return self._reset(row) if self._experiment.reset else None
+        return self._reset(row, interruption, is_new_round=is_new_round)
 
-    def _wait(self, moment: float, interruption: Interruption) -> None:
+    def _wait(self, row: TrialRow, interruption: Interruption) -> None:
+        if row.planned_start is None:
+            return
+        moment = self._origin + row.planned_start
         if moment > self._now():
             self._tell(Waiting(moment))
             interruption.sleep_until(moment)
 
-    def _reset_every(self, what: str) -> bool:
-        return self._experiment.reset is not None and self._experiment.reset.every == what
-
-    def _reset(self, row: TrialRow) -> Ending | None:
-        self._tell(Resetting(row))
-        problem = run_reset(self._experiment, row)
-        if problem is None:
+    def _reset(self, row: TrialRow, interruption: Interruption, *, is_new_round: bool) -> Ending | None:
+        reset = self._experiment.reset
+        if reset is None or not (is_new_round or reset.every == "trial"):
             return None
+        self._tell(Resetting(row))
+        problem = run_reset(self._experiment, row, marker=self._marker(row), cancel=interruption.descriptor)
+        if interruption.at_once:
+            return self._interrupted(interruption)
+        if problem is None:
+            interruption.sleep_until(self._now() + reset.settle)
+            return self._interrupted(interruption) if interruption.requested else None
         self._ledger.add_event(Event(self._now(), "reset failed", problem))
         return Ending("reset failed", problem)
 
@@ -134,10 +154,13 @@ class Runner:
             round=row.round,
             position=row.position,
             seed=row.seed,
-            scratch=self._directory.path / "scratch",
-            marker=f"{self._keeper.identity}:{row.number}:{row.attempt}",
+            scratch=self._directory.scratch,
+            marker=self._marker(row),
             cancel=interruption.descriptor,
         )
+
+    def _marker(self, row: TrialRow) -> str:
+        return f"{self._keeper.marker}:{row.number}:{row.attempt}"
 
     def _record(self, row: TrialRow, outcome: TrialOutcome) -> None:
         try:
@@ -153,11 +176,18 @@ class Runner:
                 reason=outcome.reason,
                 values=values,
             )
-            if outcome.status == "abandoned":
-                self._ledger.retry(row)
         except TrialwiseError:
-            shutil.rmtree(self._directory.path / "scratch", ignore_errors=True)
+            shutil.rmtree(self._directory.scratch, ignore_errors=True)
             raise
+
+    def _look_at_clocks(self, row: TrialRow, before: Clocks) -> Clocks:
+        now = read_clocks()
+        if text := disturbance(before, now):
+            self._ledger.add_event(
+                Event(now.realtime, "clock", f"{text}, before or during trial {row.number}")
+            )
+            self._tell(ClockDisturbed(row, text))
+        return now
 
     def _store(
         self, row: TrialRow, source: str, samples: Samples
@@ -170,9 +200,18 @@ class Runner:
 
     def _log(self, row: TrialRow, outcome: TrialOutcome) -> None:
         text = f"trial {row.number} attempt {row.attempt}: {row.treatment}\n{outcome.status}: {outcome.reason}\n".encode()
-        parts = (b"--- standard output\n", outcome.output, b"\n--- standard error\n", outcome.errors)
+        output, errors = shortened(outcome.output), shortened(outcome.errors)
+        parts = (b"--- standard output\n", output, b"\n--- standard error\n", errors)
         self._directory.write_durably(f"logs/{row.number:06d}-{row.attempt}.txt", text + b"".join(parts))
 
     def _tell(self, event: RunEvent) -> None:
         for observer in self._observers:
             observer.notice(event)
+
+
+def shortened(text: bytes) -> bytes:
+    """The beginning and the end of what a program printed, where it is too long for a log."""
+    left_out = len(text) - 2 * LOG_PART
+    if left_out <= 0:
+        return text
+    return text[:LOG_PART] + f"\n… {left_out} bytes left out …\n".encode() + text[-LOG_PART:]

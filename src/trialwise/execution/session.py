@@ -25,39 +25,41 @@ class SessionKeeper:
     next one, and analysis takes each epoch's rounds as series of their own.
     """
 
-    def __init__(self, directory: ExperimentDirectory, programs: Sequence[Path], folder: Path) -> None:
+    def __init__(
+        self, directory: ExperimentDirectory, ledger: Ledger, programs: Sequence[Path], folder: Path
+    ) -> None:
         self._directory = directory
         self._programs = tuple(programs)
         self._folder = folder
         self._stats = self._stat()
         self.session: Session
-        self.identity = ""
+        self.marker = f"{ledger.fact('identity')}.{directory.token}"
 
     def open(self, ledger: Ledger) -> str | None:
         """Record a new session; return what has changed since the one before, or None."""
-        meta = ledger.meta()
-        self.identity = meta.get("identity", "")
-        return self._begin(ledger)
+        sessions = ledger.sessions()
+        environment = capture(self._programs, checkout=self._folder)
+        return self._begin(ledger, sessions[-1] if sessions else None, environment)
 
     def look_again(self, ledger: Ledger) -> str | None:
-        """Begin a new epoch where a measured program's file has changed since the session began; return the change."""
+        """Begin a new session and epoch where a measured program has changed; return the change, or None."""
         stats = self._stat()
         if stats == self._stats:
             return None
         self._stats = stats
+        environment = capture(self._programs, checkout=self._folder)
+        if _change(self._directory, self.session, environment) is None:
+            return None  # touched, or built again to the same bytes
         ledger.end_session(self.session.number, time.time(), "program changed")
-        return self._begin(ledger)
+        return self._begin(ledger, self.session, environment)
 
     def close(self, ledger: Ledger, ending: str) -> None:
         """Record how the session ended."""
         ledger.end_session(self.session.number, time.time(), ending)
 
-    def _begin(self, ledger: Ledger) -> str | None:
-        environment = capture(self._programs, checkout=self._folder)
-        sessions = ledger.sessions()
-        previous = sessions[-1] if sessions else None
-        change = _change(self._directory, previous, environment)
-        number = len(sessions) + 1
+    def _begin(self, ledger: Ledger, previous: Session | None, environment: Environment) -> str | None:
+        change = None if previous is None else _change(self._directory, previous, environment)
+        number = 1 if previous is None else previous.number + 1
         boot = environment.machine.boot_id or "unknown"
         name = f"environments/{number:03d}-{boot[:8]}.json"
         self._directory.write_durably(name, json.dumps(environment.to_json(), indent=1).encode())
@@ -77,9 +79,9 @@ class SessionKeeper:
             ledger.add_event(Event(time.time(), "environment changed", change))
         return change
 
-    def _stat(self) -> tuple[tuple[str, int, int], ...]:
+    def _stat(self) -> tuple[tuple[str, int, int, int], ...]:
         return tuple(
-            (str(path), status.st_size, status.st_mtime_ns)
+            (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
             for path in self._programs
             if (status := _stat_or_none(path)) is not None
         )
@@ -90,10 +92,8 @@ def new_identity() -> str:
     return uuid.uuid4().hex
 
 
-def _change(directory: ExperimentDirectory, previous: Session | None, environment: Environment) -> str | None:
+def _change(directory: ExperimentDirectory, previous: Session, environment: Environment) -> str | None:
     """What has changed since the session before, in words; None where nothing that matters has."""
-    if previous is None:
-        return None
     try:
         before = json.loads((directory.path / previous.environment).read_text())["fingerprint"]
     except (OSError, ValueError, KeyError):

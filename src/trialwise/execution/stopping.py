@@ -8,7 +8,11 @@ from trialwise.store.records import TrialRow
 
 
 class StoppingRule(Protocol):
-    """A rule that is asked before each round."""
+    """A rule that is asked before each round.
+
+    A rule that decides by results is an observer too (`events.Observer`): it is told `TrialRecalled` for what earlier sessions
+    finished, then `TrialEnded` for each trial.
+    """
 
     def reason_to_stop(self, upcoming: TrialRow) -> str | None:
         """Why the round of `upcoming` need not be run, or None."""

@@ -16,7 +16,7 @@ from trialwise.experiment import model
 from trialwise.experiment.placeholders import BUILT_IN, level_text, names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest, shown
-from trialwise.experiment.text import read_text
+from trialwise.experiment.text import frozen_name, read_text
 
 MOST_TREATMENTS = 100_000
 """More combinations of levels than this are a mistake in the file."""
@@ -108,8 +108,10 @@ def _drawn(
 
 def _lines(name: str, draw: str, path: Path, problems: Problems) -> tuple[str, ...]:
     key = ("factors", name, "draw")
+    frozen = path.parent / frozen_name(draw)
     try:
-        lines = (line.strip(" \t\r") for line in read_text(path.parent / draw).split("\n"))
+        text = read_text(frozen if frozen.is_file() else path.parent / draw)
+        lines = (line.strip(" \t\r") for line in text.split("\n"))
     except PlanError as error:
         problems.add(key, f"the file to draw from: {error.message}")
         return ()

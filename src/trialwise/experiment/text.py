@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import hashlib
 from pathlib import Path
 
 from trialwise.errors import PlanError
@@ -33,6 +34,14 @@ def read_text(path: Path) -> str:
         raise PlanError(
             f"{path}:{line}: byte {error.start} is not UTF-8", hint="save it as UTF-8, if it is a text file"
         ) from error
+
+
+def frozen_name(draw: str) -> str:
+    """Where the file `draw` is copied to inside an experiment directory: its own name, unless that leads out of the folder."""
+    path = Path(draw)
+    if path.is_absolute() or ".." in path.parts:
+        return f"drawn/{hashlib.sha256(draw.encode()).hexdigest()[:12]}-{path.name}"
+    return draw
 
 
 def _content(path: Path) -> bytes:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import os
 import stat
+import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -14,8 +16,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SIZE_LIMIT = 1 << 30
-# A file's time is the kernel's coarse clock, up to a tick (1/100 s) behind CLOCK_REALTIME.
-CLOCK_TICK = 0.01
+COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE of clock_gettime(2), which file systems take their times from
+LONGEST_TICK = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class FileMark:
+    """The state of a file at one moment: whoever writes to it later leaves another."""
+
+    device: int
+    inode: int
+    size: int
+    modified_ns: int
+    changed_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,26 +98,26 @@ def from_output(data: bytes, *, total: int | None = None, where: str = "standard
     return Reported(data, where)
 
 
-def from_file(path: Path, *, not_before: float | None = None, size_limit: int = SIZE_LIMIT) -> Reported:
+def from_file(path: Path, *, unlike: FileMark | None = None, size_limit: int = SIZE_LIMIT) -> Reported:
     """Take what a program wrote to a file.
 
     Parameters
     ----------
     path
         The file.
-    not_before
-        When the trial started, seconds since the epoch: an older file is another trial's.
+    unlike
+        The state of the file before the trial, from `mark`: what is still in it is another trial's.
     size_limit
         The most bytes that are read.
 
     Raises
     ------
     TrialError
-        There is no such file, it is not a regular one, cannot be read, is older than the trial, or too large.
+        There is no such file, it is not a regular one, cannot be read, has not been written since `unlike`, or is too large.
     """
     try:
         status = path.stat()
-        _check_status(path, status.st_mode, status.st_mtime, not_before)
+        _check_status(path, status, unlike)
         if status.st_size > size_limit:
             raise TrialError(
                 f"{path} has {status.st_size:,} bytes, over the limit of {size_limit:,}",
@@ -117,13 +130,31 @@ def from_file(path: Path, *, not_before: float | None = None, size_limit: int = 
         raise TrialError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
 
 
-def _check_status(path: Path, mode: int, modified: float, not_before: float | None) -> None:
-    if not stat.S_ISREG(mode):
+def mark(path: Path) -> FileMark | None:
+    """Take the state of a file before a trial writes it; None where there is no such file.
+
+    Waits, up to a tick of the file system's clock, until a later write must have a later time.
+    """
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    deadline = time.monotonic() + LONGEST_TICK
+    while time.clock_gettime_ns(COARSE_CLOCK) <= status.st_ctime_ns and time.monotonic() < deadline:
+        time.sleep(0.001)
+    return _mark_of(status)
+
+
+def _mark_of(status: os.stat_result) -> FileMark:
+    return FileMark(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _check_status(path: Path, status: os.stat_result, unlike: FileMark | None) -> None:
+    if not stat.S_ISREG(status.st_mode):
         raise TrialError(f"{path} is not a regular file", hint="name the file that the program writes")
-    if not_before is not None and modified < not_before - CLOCK_TICK:
+    if unlike is not None and _mark_of(status) == unlike:
         raise TrialError(
-            f"{path} was not written by this trial: it is from {_moment(modified)},"
-            f" the trial started at {_moment(not_before)}",
+            f"{path} was not written by this trial: it is from {_moment(status.st_mtime)}",
             hint="have the trial remove the file first, and check that the program writes it",
         )
 

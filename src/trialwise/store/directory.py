@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from trialwise.errors import StoreError
+from trialwise.store.files import sync_folder, write_whole
 from trialwise.store.ledger import Ledger
 
 LEDGER = "ledger.sqlite"
@@ -50,6 +51,11 @@ class ExperimentDirectory:
         return self.path / "environments"
 
     @property
+    def scratch(self) -> Path:
+        """Absolute path of the folder for what only lives as long as a trial."""
+        return self.path.absolute() / "scratch"
+
+    @property
     def is_begun(self) -> bool:
         """Whether an experiment has begun here."""
         return self.ledger_file.is_file()
@@ -59,6 +65,8 @@ class ExperimentDirectory:
         try:
             for name in ("", *sorted(FOLDERS)):
                 (self.path / name).mkdir(parents=True, exist_ok=True)
+            sync_folder(self.path)
+            sync_folder(self.path.absolute().parent)
         except OSError as error:
             raise StoreError(
                 f"{self.path}: cannot be made: {error.strerror}", hint="choose another with --dir"
@@ -70,19 +78,13 @@ class ExperimentDirectory:
 
     def write_durably(self, relative: str, content: bytes) -> None:
         """Write a file whole or not at all: a temporary file, synced, then renamed."""
-        path = self.path / relative
-        temporary = path.with_name(path.name + ".tmp")
-        try:
-            with temporary.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError as error:
-            temporary.unlink(missing_ok=True)
-            raise StoreError(
-                f"{path}: cannot be written: {error.strerror}", hint="free some space and run again"
-            ) from error
+        write_whole(self.path / relative, lambda file: file.write(content))
+
+    @property
+    def token(self) -> str:
+        """What tells this directory from a copy of it on the same machine."""
+        status = (self.path / LOCK).stat()
+        return f"{status.st_dev:x}.{status.st_ino:x}"
 
 
 class DirectoryLock:
@@ -130,7 +132,7 @@ class DirectoryLock:
 def is_locked(directory: ExperimentDirectory) -> bool:
     """Whether a runner is at work on the directory at this moment."""
     try:
-        descriptor = os.open(directory.path / LOCK, os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(directory.path / LOCK, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:

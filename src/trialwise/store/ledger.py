@@ -16,6 +16,17 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import StoreError
+from trialwise.experiment.model import Level
+from trialwise.store.connection import (
+    LOG_PAGES,
+    RESTORE,
+    connect,
+    copy_in_memory,
+    file_identity,
+    hint_for,
+    set_log_aside,
+)
+from trialwise.store.files import sync_folder
 from trialwise.store.records import Event, Session, Status, TrialRow
 
 FORMAT = 1
@@ -83,14 +94,17 @@ class Ledger:
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
+        self._durable: bool | None = None
+        self._file = file_identity(path)
         self.path = path
 
     @classmethod
     def create(cls, path: Path, meta: Mapping[str, str], trials: Iterable[TrialRow]) -> Ledger:
         """Create the ledger with its planned trials: whole under another name, then renamed, so that there is all or none."""
         temporary = path.with_name(path.name + ".tmp")
-        temporary.unlink(missing_ok=True)
-        ledger = cls(_connect(temporary), temporary)
+        for leftover in (temporary, temporary.with_name(temporary.name + "-journal")):
+            leftover.unlink(missing_ok=True)
+        ledger = cls(connect(temporary, "rwc"), temporary)
         with ledger._transaction():
             for statement in _SCHEMA.split(";\n"):
                 ledger._connection.execute(statement)
@@ -100,6 +114,7 @@ class Ledger:
             ledger._insert(trials)
         ledger.close()
         temporary.replace(path)
+        sync_folder(path.parent)
         return cls.open(path)
 
     @classmethod
@@ -115,16 +130,35 @@ class Ledger:
             raise StoreError(
                 f"{path}: no ledger here", hint="name an experiment directory made by `trialwise run`"
             )
-        ledger = cls(_connect(path, read_only=read_only), path)
-        if not read_only:
+        if read_only:
+            return cls._reader(path)
+        ledger = cls(connect(path, "rw"), path)
+        try:
+            ledger.require_format()
+            ledger.require_wholeness()
             ledger._write_ahead()
-        found = ledger.meta().get("format", "")
-        if found != str(FORMAT):
-            raise StoreError(
-                f"{path}: ledger format {found!r}; this Trialwise reads {FORMAT}",
-                hint="use the version that wrote it",
-            )
+        except StoreError:
+            ledger.close()
+            raise
         return ledger
+
+    @classmethod
+    def _reader(cls, path: Path) -> Ledger:
+        """Open for reading only; or to mend what a kill has left half done; or, where that may not be, a copy."""
+        for opened in (
+            lambda: connect(path, "ro"),
+            lambda: connect(path, "rw"),
+            lambda: copy_in_memory(path),
+        ):
+            ledger = cls(opened(), path)
+            try:
+                ledger.require_format()
+            except StoreError as error:
+                ledger.close()
+                problem = error
+            else:
+                return ledger
+        raise problem
 
     def close(self) -> None:
         """Close the file; the write-ahead log is folded into it."""
@@ -132,10 +166,22 @@ class Ledger:
 
     # Facts in
 
-    def extend(self, trials: Iterable[TrialRow]) -> None:
-        """Add planned trials (a longer plan with the same rule)."""
+    def extend(self, trials: Iterable[TrialRow], meta: Mapping[str, str]) -> None:
+        """Add planned trials (a longer plan with the same rule), and change facts about the whole experiment."""
         with self._transaction():
             self._insert(trials)
+            self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(meta.items()))
+
+    def check_in_place(self) -> None:
+        """Raise StoreError where the file has been removed, moved or replaced since it was opened.
+
+        SQLite goes on writing into a file that nobody can find any more.
+        """
+        if file_identity(self.path) != self._file:
+            raise StoreError(
+                f"{self.path}: was removed, moved or replaced while the experiment ran",
+                hint="put the directory back, or run the directory where it is now: what was finished is in it",
+            )
 
     def start_session(self, session: Session) -> None:
         """Record a run of the runner."""
@@ -164,6 +210,7 @@ class Ledger:
 
     def claim(self, row: TrialRow, session: Session, now: float) -> None:
         """Mark a planned trial as running. Not synced: if it is lost, the trial is planned still."""
+        self.check_in_place()
         with self._transaction(durable=False):
             self._connection.execute(
                 "UPDATE trial SET status = 'running', epoch = ?, session = ?, worker = ?, boot = ?, claimed = ? "
@@ -184,6 +231,7 @@ class Ledger:
     ) -> None:
         """Record the end of a trial and what it reported, durably, in one transaction.
 
+        An abandoned trial is planned again, as a further attempt.
         `values` holds (source, value, number of samples, file below the directory); many samples are in the file.
         """
         with self._transaction():
@@ -195,6 +243,8 @@ class Ledger:
                 "INSERT INTO value (number, attempt, source, value, samples, file) VALUES (?, ?, ?, ?, ?, ?)",
                 [(row.number, row.attempt, *value) for value in values],
             )
+            if status == "abandoned":
+                self._insert([again(row)])
 
     def abandon_running(self, reason: str) -> int:
         """Mark every running trial as abandoned and plan it again as a further attempt; return how many."""
@@ -206,11 +256,6 @@ class Ledger:
             )
             self._insert(again(row) for row in rows)
         return len(rows)
-
-    def retry(self, row: TrialRow) -> None:
-        """Plan a further attempt at a trial."""
-        with self._transaction():
-            self._insert([again(row)])
 
     def add_event(self, event: Event) -> None:
         """Record something that happened beside the trials."""
@@ -229,6 +274,23 @@ class Ledger:
     def meta(self) -> dict[str, str]:
         """Facts about the whole experiment: format, name, plan digest, version, time of creation."""
         return {str(key): str(value) for key, value in self._select("SELECT key, value FROM meta")}
+
+    def fact(self, key: str) -> str:
+        """One fact about the whole experiment.
+
+        Raises
+        ------
+        StoreError
+            When the ledger lacks it.
+        """
+        found = self.meta().get(key)
+        if found is None:
+            raise StoreError(f"{self.path}: incomplete: there is no {key!r} in its table meta", hint=RESTORE)
+        return found
+
+    def planned_number(self) -> int:
+        """How many trials the plan has, whatever their attempts."""
+        return int(self._select("SELECT count(*) FROM trial WHERE attempt = 1")[0][0])
 
     def trials(self, *statuses: Status) -> list[TrialRow]:
         """All attempts in plan order, or those with one of the statuses."""
@@ -264,13 +326,61 @@ class Ledger:
         """Everything that happened beside the trials, in order."""
         return [Event(*row) for row in self._select("SELECT time, kind, text FROM event ORDER BY rowid")]
 
+    def factors(self) -> list[dict[str, Level]]:
+        """The distinct factors of all trials, drawn ones included, in plan order."""
+        rows = self._select("SELECT factors FROM trial GROUP BY factors ORDER BY min(number)")
+        return [_factors(text) for (text,) in rows]
+
+    def rounds_planned(self) -> set[tuple[str, int, int, bool]]:
+        """Which (treatment, series, round, warm-up) the ledger holds."""
+        rows = self._select("SELECT DISTINCT treatment, series, round, warmup FROM trial")
+        return {(str(treatment), series, round_, bool(warmup)) for treatment, series, round_, warmup in rows}
+
+    def last_number(self) -> int:
+        """The greatest number of a trial; 0 where there is none."""
+        return int(self._select("SELECT coalesce(max(number), 0) FROM trial")[0][0])
+
+    def counts_by_treatment(self) -> dict[str, dict[str, int]]:
+        """How many attempts there are of each status, for each treatment."""
+        found: dict[str, dict[str, int]] = {}
+        query = "SELECT treatment, status, count(*) FROM trial GROUP BY treatment, status ORDER BY treatment"
+        for treatment, status, number in self._select(query):
+            found.setdefault(str(treatment), {})[str(status)] = int(number)
+        return found
+
+    def claim_times(self) -> list[float]:
+        """When trials were claimed, in plan order, Unix seconds."""
+        query = "SELECT claimed FROM trial WHERE claimed IS NOT NULL ORDER BY number, attempt"
+        return [float(moment) for (moment,) in self._select(query)]
+
+    def last_planned_start(self) -> float | None:
+        """The latest planned start of a trial that is still planned, seconds after `created`."""
+        return self._select("SELECT max(planned_start) FROM trial WHERE status = 'planned'")[0][0]
+
     # How
+
+    def require_wholeness(self) -> None:
+        """Look through the whole file, so that nothing is written to one that is damaged."""
+        problem = self._select("PRAGMA quick_check(1)")[0][0]
+        if problem != "ok":
+            raise StoreError(f"{self.path}: damaged: {problem}", hint=RESTORE)
+
+    def require_format(self) -> None:
+        """Raise StoreError where the file is no ledger of the format that this version knows."""
+        meta = self.meta()
+        if meta.get("format") != str(FORMAT):
+            raise StoreError(
+                f"{self.path}: ledger format {meta.get('format')!r}; this Trialwise reads {FORMAT}",
+                hint=f"use the version that wrote it ({meta.get('version', 'unknown')}), or a newer one",
+            )
 
     def _write_ahead(self) -> None:
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: cannot be opened: {error}") from error
+        set_log_aside(self.path)
 
     def _insert(self, rows: Iterable[TrialRow]) -> None:
         self._connection.executemany(
@@ -299,12 +409,14 @@ class Ledger:
         try:
             return self._connection.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: cannot be read: {error}") from error
+            raise StoreError(f"{self.path}: cannot be read: {error}", hint=hint_for(error)) from error
 
     @contextmanager
     def _transaction(self, *, durable: bool = True) -> Generator[None]:
         try:
-            self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+            if durable != self._durable:
+                self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield
@@ -314,8 +426,7 @@ class Ledger:
                 raise
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            hint = "free some space and run again; what is finished is kept" if "full" in str(error) else None
-            raise StoreError(f"{self.path}: cannot be written: {error}", hint=hint) from error
+            raise StoreError(f"{self.path}: cannot be written: {error}", hint=hint_for(error)) from error
 
 
 def again(row: TrialRow) -> TrialRow:
@@ -336,19 +447,13 @@ def again(row: TrialRow) -> TrialRow:
     )
 
 
-def _connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
+def _factors(text: object) -> dict[str, Level]:
     try:
-        connection = sqlite3.connect(
-            f"file:{path}?mode={'ro' if read_only else 'rwc'}",
-            uri=True,
-            isolation_level=None,
-            timeout=10,
-            check_same_thread=False,
-        )
-        connection.execute("PRAGMA foreign_keys = ON")
-    except sqlite3.Error as error:
-        raise StoreError(f"{path}: cannot be opened: {error}") from error
-    return connection
+        return dict(json.loads(str(text)))
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"the ledger holds factors that cannot be read: {text!r:.100}", hint=RESTORE
+        ) from error
 
 
 def _trial_row(row: Sequence[Any]) -> TrialRow:
@@ -358,7 +463,7 @@ def _trial_row(row: Sequence[Any]) -> TrialRow:
         attempt,
         status,
         treatment,
-        json.loads(str(factors)),
+        _factors(factors),
         series,
         round_,
         position,

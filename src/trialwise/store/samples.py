@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import io
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise.errors import StoreError
+from trialwise.store.files import write_whole
 
 Array = npt.NDArray[np.float64]
 
@@ -24,20 +25,10 @@ def write_samples(path: Path, values: Array, times: Array | None) -> None:
     """Write samples durably: a temporary file, synced, then renamed; a crash leaves the whole file or none."""
     import polars as pl  # a tenth of a second that trials with single numbers need not wait for
 
-    columns = {"value": values} if times is None else {"time": times, "value": values}
-    temporary = path.with_suffix(".tmp")
-    try:
-        with temporary.open("wb") as file:
-            pl.DataFrame(columns).write_parquet(file, compression="zstd")
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise StoreError(
-            f"{path}: cannot be written: {error.strerror}", hint="free some space and run again"
-        ) from error
+    frame = pl.DataFrame({"value": values} if times is None else {"time": times, "value": values})
+    packed = io.BytesIO()  # polars has errors of its own for a full disk
+    frame.write_parquet(packed, compression="zstd")
+    write_whole(path, lambda file: file.write(packed.getbuffer()))
 
 
 def read_samples(path: Path) -> tuple[Array, Array | None]:
@@ -50,11 +41,3 @@ def read_samples(path: Path) -> tuple[Array, Array | None]:
         raise StoreError(f"{path}: cannot be read: {error}") from error
     times = frame["time"].to_numpy() if "time" in frame.columns else None
     return frame["value"].to_numpy(), times
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,8 @@
 """What runs inside the fresh process of a `python` trial: calls one function and writes down what it returned.
 
 Run as a script by its path, with nothing of Trialwise imported, so that the process is the user's own.
-Arguments: module:function, a file with a JSON object of keywords, and the file for the result.
+Arguments: module:function, a file with a JSON object of keywords, and the file for the result. With "-" for the files the
+keywords come from standard input, and whether the function takes them is all that is looked at.
 """
 
 from __future__ import annotations
@@ -21,15 +22,24 @@ def main() -> int:
     """Call the function; exit code 0 when it returned something that can be written down, 1 when it raised."""
     target, keywords_file, result_file = sys.argv[1:4]
     sys.path[0] = os.getcwd()  # noqa: PTH109 the folder of the experiment instead of this file's
+    process = os.getpid()
     try:
         function = _function(target)
-        keywords = json.loads(Path(keywords_file).read_text(encoding="utf-8"))
-        document = _document(function(**_accepted(function, keywords)))
+        keywords = _accepted(function, json.loads(_read(keywords_file)))
+        if result_file == "-":
+            inspect.signature(function).bind(**keywords)
+            return 0
+        document = _document(function(**keywords))
     except Exception:  # whatever the user's code raises is the trial's result
         traceback.print_exc()
         return 1
-    Path(result_file).write_text(json.dumps(document), encoding="utf-8")
+    if os.getpid() == process:  # a fork that came back from the function has nothing to say
+        Path(result_file).write_text(json.dumps(document), encoding="utf-8")
     return 0
+
+
+def _read(name: str) -> str:
+    return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
 
 
 def _function(target: str) -> Callable[..., object]:
@@ -37,6 +47,9 @@ def _function(target: str) -> Callable[..., object]:
     found: Any = importlib.import_module(module)
     for name in path.split("."):
         found = getattr(found, name)
+    if not callable(found):
+        message = f"{target} is not callable"
+        raise TypeError(message)
     return found
 
 
@@ -59,6 +72,9 @@ def _entry(value: object) -> dict[str, list[float] | None]:
     if not isinstance(value, Mapping):
         return {"values": _numbers(value), "times": None}
     entry = cast("Mapping[str, object]", value)
+    if "values" not in entry:
+        message = f"a metric with samples is {{'values': …, 'times': …}}, not a mapping with {', '.join(map(str, entry))}"
+        raise TypeError(message)
     return {
         "values": _numbers(entry["values"]),
         "times": _numbers(entry["times"]) if "times" in entry else None,
@@ -66,7 +82,10 @@ def _entry(value: object) -> dict[str, list[float] | None]:
 
 
 def _numbers(value: object) -> list[float]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
+    is_scalar = (
+        getattr(value, "ndim", 1) == 0
+    )  # an array of NumPy without dimensions says that it can be iterated
+    if is_scalar or isinstance(value, str | bytes) or not isinstance(value, Iterable):
         return [_number(value)]
     return [_number(item) for item in cast("Iterable[object]", value)]
 

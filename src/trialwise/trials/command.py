@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
-from trialwise._core import CommandResult, run_command
+from trialwise._core import CommandResult
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import CommandTrial, Experiment, Level, Resource, ResourceSource, TextSource
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.measurement.programs import program_files
-from trialwise.measurement.reported import from_file, from_output
+from trialwise.measurement.reported import FileMark, from_file, from_output, mark
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.starting import ERROR_LIMIT, ending, start
 
-ERROR_LIMIT = 1024 * 1024
-"""Bytes of standard error kept for the log of a failed trial."""
-GRACE_SECONDS = 2.0
 SIDE_COMMAND_SECONDS = 600.0
 """How long prepare and conclude may take."""
+_MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --dir DIRECTORY"
 _RESOURCES: Mapping[Resource, Callable[[CommandResult], float]] = {
     "wall": lambda run: run.wall_ns / 1e9,
     "user": lambda run: run.user_ns / 1e9,
@@ -37,42 +38,34 @@ _RESOURCES: Mapping[Resource, Callable[[CommandResult], float]] = {
 class CommandKind:
     """Starts the program, measures it, and reads what it reports."""
 
+    def __init__(self) -> None:
+        self._environment = dict(os.environ)
+
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where a program, or the working directory, is not there."""
         trial = _trial_of(experiment)
+        looked_at: set[tuple[str, str, Path]] = set()
         for values in factors:
-            filled = {
-                **dict.fromkeys(("seed", "series", "round", "position", "trial"), 0),
-                "directory": ".",
-                **values,
-            }
+            filled = _nowhere() | dict(values)
             directory = experiment.folder / fill(trial.directory, filled)
-            if "{directory}" not in trial.directory and not directory.is_dir():
-                raise PlanError(f"trial.directory: {directory} is not a directory")
-            for key, command in (
-                ("command", trial.command),
-                ("prepare", trial.prepare),
-                ("conclude", trial.conclude),
-            ):
-                if command is not None:
-                    _check_program(
-                        f"trial.{key}", fill(command[0], filled), directory, dict(trial.environment)
-                    )
+            if "directory" not in names_in(trial.directory) and not directory.is_dir():
+                raise PlanError(f"trial.directory: {directory} is not a directory", hint=_MOVED)
+            for key, command in _commands(trial):
+                look = key, fill(command[0], filled), directory
+                if look not in looked_at and "directory" not in names_in(command[0]):
+                    looked_at.add(look)
+                    _check_program(*look, dict(trial.environment), filled)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
         """Name the program's files: what the command starts, and the script that it hands to an interpreter."""
         trial = _trial_of(experiment)
         seen: set[Path] = set()
         for values in factors:
-            filled = {
-                **dict.fromkeys(("seed", "series", "round", "position", "trial"), 0),
-                "directory": ".",
-                **values,
-            }
+            filled = _nowhere() | dict(values)
             words = [fill(word, filled) for word in trial.command]
-            for path in program_files(
-                words, experiment.folder / fill(trial.directory, filled), dict(trial.environment)
-            ):
+            environment = {name: fill(text, filled) for name, text in trial.environment}
+            directory = experiment.folder / fill(trial.directory, filled)
+            for path in program_files(words, directory, environment):
                 if path not in seen:
                     seen.add(path)
                     yield path
@@ -83,7 +76,7 @@ class CommandKind:
         fresh = _fresh_directory(trial, request)
         try:
             values = request.places | {"directory": str(fresh or request.experiment.folder)}
-            return _Execution(trial, request, values).run()
+            return _Execution(trial, request, values, self._environment).run()
         except TrialError as error:
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         finally:
@@ -94,57 +87,81 @@ class CommandKind:
 class _Execution:
     """One trial, from its filled texts to its outcome."""
 
-    def __init__(self, trial: CommandTrial, request: TrialRequest, values: Mapping[str, Level]) -> None:
+    def __init__(
+        self,
+        trial: CommandTrial,
+        request: TrialRequest,
+        values: Mapping[str, Level],
+        around: Mapping[str, str],
+    ) -> None:
         self.trial = trial
         self.request = request
         self.values = values
         self.directory = request.experiment.folder / fill(trial.directory, values)
         own = {name: fill(text, values) for name, text in trial.environment}
-        self.environment = {**os.environ, **own, MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
+        self.environment = {**around, **own, MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
 
     def run(self) -> TrialOutcome:
-        if self.trial.prepare is not None:
-            self._beside("prepare", self.trial.prepare)
+        if self.trial.prepare is not None and (problem := self._beside("prepare", self.trial.prepare)):
+            return TrialOutcome(problem[0], None, time.time(), reason=problem[1])
         # Filled before the clock is read: nothing but the program is to stand between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
+        marks = self._marks()
         run = self._start(words, timeout=self.trial.timeout, limit=self.trial.output_limit)
-        outcome = self._judge(run)
+        outcome = self._judge(run, marks)
         if self.trial.conclude is not None and not run.cancelled:
-            self._beside("conclude", self.trial.conclude)
+            return self._concluded(outcome, self.trial.conclude)
         return outcome
 
-    def _start(self, words: list[str], *, timeout: float | None, limit: int) -> CommandResult:
-        try:
-            return run_command(
-                words,
-                environment=self.environment,
-                working_directory=str(self.directory),
-                timeout=timeout,
-                grace=GRACE_SECONDS,
-                stdout_limit=limit,
-                stderr_limit=ERROR_LIMIT,
-                cancel_fd=self.request.cancel,
-            )
-        except OSError as error:
-            raise TrialError(f"{words[0]!r} cannot be started: {error.strerror}") from error
-        except ValueError as error:
-            raise TrialError(f"{words[0]!r} cannot be started: {error}") from error
+    def _concluded(self, outcome: TrialOutcome, command: Sequence[str]) -> TrialOutcome:
+        problem = self._beside("conclude", command)
+        if problem is None:
+            return outcome
+        reason = problem[1] if outcome.reason is None else f"{outcome.reason}; {problem[1]}"
+        return dataclasses.replace(outcome, status=problem[0], reason=reason, samples={})
 
-    def _beside(self, what: str, command: Sequence[str]) -> None:
-        run = self._start(
-            [fill(word, self.values) for word in command], timeout=SIDE_COMMAND_SECONDS, limit=ERROR_LIMIT
+    def _start(self, words: list[str], *, timeout: float | None, limit: int = ERROR_LIMIT) -> CommandResult:
+        return start(
+            words,
+            environment=self.environment,
+            directory=self.directory,
+            timeout=timeout,
+            cancel=self.request.cancel,
+            limit=limit,
         )
-        if run.exit_code != 0:
-            detail = run.stderr.decode(errors="replace").strip()[-300:]
-            raise TrialError(f"{what} {_ending(run)}" + (f": {detail}" if detail else ""))
 
-    def _judge(self, run: CommandResult) -> TrialOutcome:
+    def _beside(self, what: str, command: Sequence[str]) -> tuple[Literal["failed", "abandoned"], str] | None:
+        """Run a command beside the measured one; return the trial's status and reason where it went wrong."""
+        try:
+            run = self._start([fill(word, self.values) for word in command], timeout=SIDE_COMMAND_SECONDS)
+        except TrialError as error:
+            return "failed", f"{what}: {error.message}"
+        if run.cancelled:
+            return "abandoned", f"abandoned on request during {what}"
+        if run.timed_out:
+            return "failed", f"{what} took longer than {SIDE_COMMAND_SECONDS:g} s and was ended"
+        return None if run.exit_code == 0 else ("failed", f"{what} {ending(run)}")
+
+    def _marks(self) -> dict[Path, FileMark | None]:
+        """The state of the files that the program is to write, so that what an earlier trial wrote is known."""
+        sources = (metric.source for metric in self.request.experiment.metrics)
+        paths = {
+            self._path(source.path)
+            for source in sources
+            if isinstance(source, TextSource) and source.path is not None
+        }
+        return {path: mark(path) for path in paths}
+
+    def _path(self, path: str) -> Path:
+        return self.directory / fill(path, self.values)
+
+    def _judge(self, run: CommandResult, marks: Mapping[Path, FileMark | None]) -> TrialOutcome:
         started = run.started_realtime_ns / 1e9
         problem = self._problem(run)
         samples: dict[str, Samples] = {}
         if problem is None:
             try:
-                samples = self._read(run)
+                samples = self._read(run, marks)
             except TrialError as error:
                 problem = error.message
         return TrialOutcome(
@@ -164,8 +181,7 @@ class _Execution:
         if run.timed_out:
             return f"took longer than the timeout of {self.trial.timeout:g} s and was ended"
         if run.signal is not None or run.exit_code not in self.trial.exit_codes:
-            detail = run.stderr.decode(errors="replace").strip().splitlines()
-            return _ending(run) + (f": {detail[-1][:300]}" if detail else "")
+            return ending(run)
         if run.stdout_total > self.trial.output_limit:
             return (
                 f"printed {run.stdout_total} bytes, more than trial.output_limit = {self.trial.output_limit}"
@@ -174,7 +190,7 @@ class _Execution:
             return f"left {run.leftover_processes} process(es) running, which were ended; wait for them in the command"
         return None
 
-    def _read(self, run: CommandResult) -> dict[str, Samples]:
+    def _read(self, run: CommandResult, marks: Mapping[Path, FileMark | None]) -> dict[str, Samples]:
         samples: dict[str, Samples] = {}
         for metric in self.request.experiment.metrics:
             source = metric.source
@@ -184,16 +200,16 @@ class _Execution:
                 if isinstance(source, ResourceSource):
                     samples[source.key] = Samples(np.array([_RESOURCES[source.resource](run)]))
                 elif isinstance(source, TextSource):
-                    samples[source.key] = self._text(source, run)
+                    samples[source.key] = self._text(source, run, marks)
             except TrialError as error:
                 raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
         return samples
 
-    def _text(self, source: TextSource, run: CommandResult) -> Samples:
+    def _text(self, source: TextSource, run: CommandResult, marks: Mapping[Path, FileMark | None]) -> Samples:
         if source.path is None:
             return read_source(source, from_output(run.stdout, total=run.stdout_total))
-        path = self.directory / fill(source.path, self.values)
-        return read_source(source, from_file(path, not_before=run.started_realtime_ns / 1e9))
+        path = self._path(source.path)
+        return read_source(source, from_file(path, unlike=marks[path]))
 
 
 def _trial_of(experiment: Experiment) -> CommandTrial:
@@ -204,13 +220,8 @@ def _trial_of(experiment: Experiment) -> CommandTrial:
 
 def _fresh_directory(trial: CommandTrial, request: TrialRequest) -> Path | None:
     """A directory of the trial's own, made only where a text asks for {directory}."""
-    texts = [
-        *trial.command,
-        *(trial.prepare or ()),
-        *(trial.conclude or ()),
-        trial.directory,
-        *dict(trial.environment).values(),
-    ]
+    texts = [word for _, command in _commands(trial) for word in command]
+    texts += [trial.directory, *dict(trial.environment).values()]
     texts += [
         metric.source.path or ""
         for metric in request.experiment.metrics
@@ -222,19 +233,29 @@ def _fresh_directory(trial: CommandTrial, request: TrialRequest) -> Path | None:
     return Path(tempfile.mkdtemp(prefix=f"{request.number}-{request.attempt}-", dir=request.scratch))
 
 
-def _check_program(key: str, program: str, directory: Path, environment: Mapping[str, str]) -> None:
-    path = environment.get("PATH", os.environ.get("PATH", os.defpath))
+def _commands(trial: CommandTrial) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The commands of a trial under the keys that they have in the file."""
+    yield "command", trial.command
+    if trial.prepare is not None:
+        yield "prepare", trial.prepare
+    if trial.conclude is not None:
+        yield "conclude", trial.conclude
+
+
+def _nowhere() -> dict[str, Level]:
+    """Stand-ins for the built-in placeholders, while no trial runs."""
+    return {**dict.fromkeys(("seed", "series", "round", "position", "trial"), 0), "directory": "."}
+
+
+def _check_program(
+    key: str, program: str, directory: Path, environment: Mapping[str, str], values: Mapping[str, Level]
+) -> None:
+    path = fill(environment.get("PATH", os.environ.get("PATH", os.defpath)), values)
     found = (
         (directory / program).is_file() if "/" in program else shutil.which(program, path=path) is not None
     )
     if not found:
         where = f"in {directory}" if "/" in program else "in PATH"
-        raise PlanError(f"{key}: no program {program!r} {where}", hint="install it, or write its path")
+        raise PlanError(f"trial.{key}: no program {program!r} {where}", hint="install it, or write its path")
     if "/" in program and not os.access(directory / program, os.X_OK):
-        raise PlanError(f"{key}: {directory / program} is not executable", hint=f"chmod +x {program}")
-
-
-def _ending(run: CommandResult) -> str:
-    if run.signal is not None:
-        return f"was ended by signal {run.signal}"
-    return f"ended with exit code {run.exit_code}"
+        raise PlanError(f"trial.{key}: {directory / program} is not executable", hint=f"chmod +x {program}")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import re
 import shutil
+import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,18 +18,24 @@ import numpy as np
 
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import CommandTrial, Experiment, Level, PythonTrial, ReturnSource
+from trialwise.experiment.placeholders import fill
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
 
 _CALLING = Path(__file__).with_name("calling.py")
+_LOOKING_SECONDS = 120.0
+"""How long importing the function may take, when it is looked at before anything runs."""
 
 
 class PythonKind:
     """Calls a Python function in a process of its own and reads what it returned."""
 
-    def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:  # noqa: ARG002
-        """Raise PlanError where the module is not found or the directory is not there."""
+    def __init__(self) -> None:
+        self._command = CommandKind()
+
+    def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+        """Raise PlanError where the function cannot be imported, or does not take the factors."""
         trial = _trial_of(experiment)
         folder = experiment.folder / trial.directory
         if not folder.is_dir():
@@ -38,6 +46,8 @@ class PythonKind:
                 f"trial.call: no module {module!r} in {folder} or in this Python",
                 hint="install it, or set trial.directory",
             )
+
+        _try_call(experiment, trial, factors)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:  # noqa: ARG002
         """Name the interpreter and the module's file."""
@@ -62,11 +72,12 @@ class PythonKind:
             "series": request.series,
             "round": request.round,
             "position": request.position,
+            "trial": request.number,
         }
         request_file = result.with_name("keywords.json")
         request_file.write_text(json.dumps({**request.factors, "__built_in__": built_in}))
         command = CommandTrial(
-            command=(sys.executable, str(_CALLING), trial.call, str(request_file), str(result)),
+            command=_literal((sys.executable, str(_CALLING), trial.call, str(request_file), str(result))),
             environment=trial.environment,
             directory=trial.directory,
             timeout=trial.timeout,
@@ -75,13 +86,17 @@ class PythonKind:
             metric for metric in request.experiment.metrics if not isinstance(metric.source, ReturnSource)
         )
         experiment = dataclasses.replace(request.experiment, trial=command, metrics=metrics)
-        outcome = CommandKind().execute(dataclasses.replace(request, experiment=experiment))
+        outcome = self._command.execute(dataclasses.replace(request, experiment=experiment))
         if outcome.status != "finished":
             return outcome
+        if not result.exists():
+            return dataclasses.replace(
+                outcome, status="failed", reason="the function ended its process instead of returning"
+            )
         try:
             returned = _returned(request.experiment, json.loads(result.read_text()))
         except (TrialError, OSError, ValueError) as error:
-            return dataclasses.replace(outcome, status="failed", reason=str(error), finished=time.time())
+            return dataclasses.replace(outcome, status="failed", reason=str(error))
         return dataclasses.replace(outcome, samples={**outcome.samples, **returned})
 
 
@@ -89,6 +104,42 @@ def _trial_of(experiment: Experiment) -> PythonTrial:
     if not isinstance(experiment.trial, PythonTrial):
         raise TypeError(experiment.trial)
     return experiment.trial
+
+
+def _literal(words: Sequence[str]) -> tuple[str, ...]:
+    """Words that `fill` gives back as they are, whatever braces a path has."""
+    return tuple(re.sub(r"\{([^{}]*)\}", r"{{\1}}", word) for word in words)
+
+
+def _try_call(experiment: Experiment, trial: PythonTrial, factors: Sequence[Mapping[str, Level]]) -> None:
+    """Import the function in a fresh process and look whether it takes the factors; it is not called."""
+    built_in: dict[str, Level] = dict.fromkeys(("seed", "series", "round", "position", "trial"), 0)
+    values = built_in | dict(factors[0]) if factors else built_in
+    own = {name: fill(text, values) for name, text in trial.environment}
+    keywords = {**(factors[0] if factors else {}), "__built_in__": built_in}
+    try:
+        done = subprocess.run(
+            [sys.executable, str(_CALLING), trial.call, "-", "-"],
+            input=json.dumps(keywords),
+            cwd=experiment.folder / trial.directory,
+            env={**os.environ, **own},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LOOKING_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise PlanError(
+            f"trial.call: importing {trial.call} takes longer than {_LOOKING_SECONDS:g} s",
+            hint="do what takes long inside the function",
+        ) from error
+    if done.returncode != 0:
+        lines = done.stderr.strip().splitlines() or [f"the process ended with {done.returncode}"]
+        raise PlanError(
+            f"trial.call: {trial.call} cannot be called with the factors of the experiment: {lines[-1]}",
+            hint="the function takes each factor as a keyword; of seed, series, round, position and trial those it names",
+        )
 
 
 def _module_file(trial: PythonTrial, folder: Path) -> Path | None:
@@ -126,4 +177,6 @@ def _samples(metric: str, name: str, document: Mapping[str, Mapping[str, list[fl
         raise TrialError(f"metric {metric}: the function returned no number")
     if not np.isfinite(values).all():
         raise TrialError(f"metric {metric}: the function returned {values[~np.isfinite(values)][0]}")
+    if times is not None and not np.isfinite(times).all():
+        raise TrialError(f"metric {metric}: the function returned times that are not finite")
     return Samples(values, None if times is None else np.array(times, dtype=np.float64))

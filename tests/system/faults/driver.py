@@ -12,6 +12,8 @@ import time
 import traceback
 from pathlib import Path
 
+import polars as pl  # noqa: F401 so that the forks need not load it again
+
 from trialwise import study
 from trialwise.errors import TrialwiseError
 

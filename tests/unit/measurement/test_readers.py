@@ -13,6 +13,7 @@ import pytest
 
 from trialwise.errors import PlanError, TrialError
 from trialwise.measurement.readers import Reported, from_file, from_output, read_csv, read_json, read_pattern
+from trialwise.measurement.reported import mark
 from trialwise.measurement.samples import Samples
 
 if TYPE_CHECKING:
@@ -232,13 +233,24 @@ class TestSources:
 
     def test_a_file_must_be_of_this_trial(self, tmp_path: Path):
         path = tmp_path / "result.json"
-        begin = time.time()
+        assert mark(path) is None
         path.write_text("1")
-        assert from_file(path, not_before=begin).data == b"1"
-        os.utime(path, (begin - 60, begin - 60))
+        before = mark(path)
+        assert before is not None
         with pytest.raises(TrialError, match="not written by this trial"):
-            from_file(path, not_before=begin)
+            from_file(path, unlike=before)
+        path.write_text("2")  # at once, and as long as before: only the time of the file tells
+        assert from_file(path, unlike=before).data == b"2"
         assert from_file(path).where == str(path)
+
+    def test_a_file_moved_into_place_is_of_this_trial_however_old(self, tmp_path: Path):
+        path, other = tmp_path / "result", tmp_path / "other"
+        path.write_text("1")
+        other.write_text("2")
+        os.utime(other, (1000, 1000))
+        before = mark(path)
+        other.replace(path)
+        assert from_file(path, unlike=before).data == b"2"
 
     def test_a_file_must_be_there_readable_regular_and_small(self, tmp_path: Path):
         (tmp_path / "results.json").write_text("12345")

@@ -1,0 +1,203 @@
+"""Beginning an experiment in a directory, and going on with it: the same plan, or a longer one, never another."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from trialwise import __version__
+from trialwise.design.plan import Plan, PlannedTrial, make_plan, plan_digest
+from trialwise.design.sizing import size
+from trialwise.errors import PlanError, StoreError
+from trialwise.execution.session import new_identity
+from trialwise.experiment.model import DrawnFactor, Experiment, Level
+from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.text import frozen_name
+from trialwise.store.directory import EXPERIMENT, FOLDERS, LOCK, ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
+
+_FROZEN = "experiment"
+"""Key of `meta` under which the text of the experiment file stands: what the directory began with."""
+_LONGEST_DIFFERENCE = 60
+
+
+def refuse_foreign(directory: ExperimentDirectory) -> None:
+    """Raise StoreError for a folder with something in it that is not the beginning of an experiment."""
+    path = directory.path
+    if directory.is_begun or not path.exists():
+        return
+    if not path.is_dir():
+        raise StoreError(f"{path}: is not a directory", hint="choose another with --dir")
+    entries = {entry.name for entry in path.iterdir()}
+    if any(_holds_something(path / name) for name in FOLDERS & entries):
+        raise StoreError(
+            f"{path}: holds what trials reported, and no ledger",
+            hint=f"put {directory.ledger_file.name} back, or choose another directory with --dir",
+        )
+    if entries <= FOLDERS or LOCK in entries:  # a runner made it, and was killed before the experiment began
+        return
+    raise StoreError(f"{path}: exists and is not an experiment directory", hint="choose another with --dir")
+
+
+def begin(text: str, experiment: Experiment, plan: Plan, directory: ExperimentDirectory) -> Ledger:
+    """Freeze the experiment file and plan the trials."""
+    _freeze(text, experiment, directory)
+    meta = {
+        "name": experiment.name,
+        "identity": new_identity(),
+        "created": repr(time.time()),
+        "plan": plan.digest,
+        "folder": str(experiment.folder),
+        "version": __version__,
+        _FROZEN: text,
+    }
+    return Ledger.create(directory.ledger_file, meta, map(planned_row, plan.trials))
+
+
+def resume(text: str, experiment: Experiment, directory: ExperimentDirectory, *, extend: bool) -> Ledger:
+    """Open the ledger of an experiment that has begun; its plan must be that of `experiment`.
+
+    Raises
+    ------
+    PlanError
+        When the plans differ, with the difference; or the new one is longer, and not `extend`.
+    """
+    ledger = directory.ledger(read_only=False)
+    try:
+        _check_same_plan(text, experiment, directory, ledger, extend=extend)
+        if ledger.fact("folder") != str(experiment.folder):
+            ledger.set_meta("folder", str(experiment.folder))
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def factors_of(plan: Plan) -> list[dict[str, Level]]:
+    """The distinct factors of all planned trials, drawn ones included."""
+    distinct = {tuple(trial.factors.items()): trial.factors for trial in plan.trials}
+    return [dict(factors) for factors in distinct.values()]
+
+
+def planned_row(trial: PlannedTrial) -> TrialRow:
+    """The ledger's row of a planned trial."""
+    return TrialRow(
+        number=trial.number,
+        attempt=1,
+        status="planned",
+        treatment=trial.treatment.name,
+        factors=trial.factors,
+        series=trial.series,
+        round=trial.round,
+        position=trial.position,
+        order=trial.order,
+        seed=trial.seed,
+        warmup=trial.warmup,
+        planned_start=trial.start,
+    )
+
+
+def _holds_something(path: Path) -> bool:
+    return path.is_dir() and next(path.iterdir(), None) is not None
+
+
+def _freeze(text: str, experiment: Experiment, directory: ExperimentDirectory) -> None:
+    """Copy the experiment file, and the files that factors are drawn from, into the directory."""
+    directory.write_durably(EXPERIMENT, text.encode())
+    for name, source in _drawn_files(experiment):
+        (directory.path / name).parent.mkdir(parents=True, exist_ok=True)
+        directory.write_durably(name, source.read_bytes())
+
+
+def _drawn_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
+    """The files that factors are drawn from: their names in an experiment directory, and where they are."""
+    for factor in experiment.factors:
+        if isinstance(factor, DrawnFactor) and factor.values and factor.origin != "list":
+            yield frozen_name(factor.origin), experiment.folder / factor.origin
+
+
+def _check_same_plan(
+    text: str, experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, *, extend: bool
+) -> None:
+    meta = ledger.meta()
+    before_text = meta.get(_FROZEN, text)
+    before = parse_experiment(before_text, directory.experiment_file)
+    digest = plan_digest(before)
+    if digest != plan_digest(experiment):
+        difference = _difference(before_text, text) or _drawn_difference(experiment, directory)
+        raise PlanError(
+            f"{directory.path}: this directory began with another plan\n{difference}",
+            hint="put the file back, or start a new experiment with --dir",
+        )
+    if meta.get("version") == __version__ and digest != meta.get("plan"):
+        raise PlanError(
+            f"{directory.path}: a file that a factor is drawn from has been changed inside the directory",
+            hint="put it back as it was when the experiment began",
+        )
+    _check_sizes(text, before_text, experiment, before, directory, ledger, extend=extend)
+
+
+def _check_sizes(
+    text: str,
+    before_text: str,
+    experiment: Experiment,
+    before: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    *,
+    extend: bool,
+) -> None:
+    now, then = size(experiment), size(before)
+    if (now.series, now.rounds) == (then.series, then.rounds):
+        return
+    if now.series < then.series or now.rounds < then.rounds:
+        hint = "put the numbers back; an experiment can only become longer"
+    elif not extend:
+        hint = "add --extend to go on with the same sequence and more trials"
+    else:
+        _extend(text, make_plan(experiment), directory, ledger)
+        return
+    raise PlanError(
+        f"{directory.path}: the number of trials differs from the plan that began here\n{_difference(before_text, text)}",
+        hint=hint,
+    )
+
+
+def _extend(text: str, plan: Plan, directory: ExperimentDirectory, ledger: Ledger) -> None:
+    """Plan the further trials: rounds and series that the ledger has not seen, numbered after those it has."""
+    known, last = ledger.rounds_planned(), ledger.last_number()
+    further = [
+        trial
+        for trial in plan.trials
+        if (trial.treatment.name, trial.series, trial.round, trial.warmup) not in known
+    ]
+    rows = [planned_row(dataclasses.replace(trial, number=last + n)) for n, trial in enumerate(further, 1)]
+    directory.write_durably(EXPERIMENT, text.encode())
+    ledger.extend(rows, {_FROZEN: text})
+
+
+def _drawn_difference(experiment: Experiment, directory: ExperimentDirectory) -> str:
+    for name, source in _drawn_files(experiment):
+        before, now = (directory.path / name).read_text(errors="replace"), source.read_text(errors="replace")
+        if before != now:
+            return _difference(before, now, name)
+    return "(the text is the same, and read differently by this version of Trialwise)"
+
+
+def _difference(before: str, after: str, name: str = EXPERIMENT) -> str:
+    lines = list(
+        difflib.unified_diff(
+            before.splitlines(),
+            after.splitlines(),
+            f"{name} of the directory",
+            f"{name} now",
+            lineterm="",
+            n=1,
+        )
+    )
+    more = len(lines) - _LONGEST_DIFFERENCE
+    return "\n".join(lines[:_LONGEST_DIFFERENCE] + ([f"… {more} more lines"] if more > 0 else []))

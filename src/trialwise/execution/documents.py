@@ -1,0 +1,51 @@
+"""What `run` and `status` print with --json: versioned documents, whose schemas stand in `schemas/`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.store.records import Event, Status
+
+
+@dataclass(frozen=True, slots=True)
+class RunDocument:
+    """How a run ended; `counts` holds the attempts at trials by status."""
+
+    directory: str
+    ending: Literal["complete", "interrupted", "stopped", "reset failed"]
+    text: str
+    counts: dict[str, int]
+    format: Literal["trialwise.run/1"] = "trialwise.run/1"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDocument:
+    """An attempt at a trial that did not finish, and why."""
+
+    number: int
+    attempt: int
+    treatment: str
+    status: Status
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDocument:
+    """How far an experiment is.
+
+    `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null where nothing says it.
+    Times of events are Unix seconds.
+    """
+
+    name: str
+    planned: int
+    done: int
+    active: bool
+    activity: str
+    seconds_left: float | None
+    counts: dict[str, int]
+    treatments: dict[str, dict[str, int]]
+    failures: list[FailureDocument]
+    events: list[Event]
+    format: Literal["trialwise.status/1"] = "trialwise.status/1"

@@ -1,0 +1,106 @@
+"""How far an experiment is, read from its directory while it runs or after."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from trialwise.execution.documents import FailureDocument, StatusDocument
+from trialwise.store.directory import ExperimentDirectory, is_locked
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import Event, TrialRow
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How far an experiment is."""
+
+    name: str
+    planned: int
+    counts: dict[str, int]
+    treatments: dict[str, dict[str, int]]
+    failures: tuple[TrialRow, ...]
+    events: tuple[Event, ...]
+    running: tuple[TrialRow, ...]
+    is_active: bool
+    left: float | None
+
+    @property
+    def done(self) -> int:
+        """Trials that finished, failed or are invalid."""
+        return sum(self.counts.get(status, 0) for status in ("finished", "failed", "invalid"))
+
+    @property
+    def failed(self) -> int:
+        """Trials that failed or are invalid."""
+        return self.counts.get("failed", 0) + self.counts.get("invalid", 0)
+
+    @property
+    def activity(self) -> str:
+        """What the runner does at present, in words."""
+        if self.is_active:
+            return (
+                f"running trial {self.running[0].number} ({self.running[0].treatment})"
+                if self.running
+                else "between trials"
+            )
+        return (
+            "complete"
+            if self.done == self.planned
+            else "not running; `trialwise run` on the directory goes on"
+        )
+
+    def to_json(self) -> dict[str, object]:
+        """The state as a document (format trialwise.status/1)."""
+        failures = [
+            FailureDocument(row.number, row.attempt, row.treatment, row.status, row.reason)
+            for row in self.failures
+        ]
+        document = StatusDocument(
+            name=self.name,
+            planned=self.planned,
+            done=self.done,
+            active=self.is_active,
+            activity=self.activity,
+            seconds_left=self.left,
+            counts=self.counts,
+            treatments=self.treatments,
+            failures=failures,
+            events=list(self.events),
+        )
+        return dataclasses.asdict(document)
+
+
+def state(path: Path) -> State:
+    """Say how far the experiment in a directory is; while it runs, or after."""
+    directory = ExperimentDirectory(path)
+    ledger = directory.ledger()
+    try:
+        counts = ledger.counts()
+        return State(
+            name=ledger.fact("name"),
+            planned=ledger.planned_number(),
+            counts=counts,
+            treatments=ledger.counts_by_treatment(),
+            failures=tuple(ledger.trials("failed", "invalid", "abandoned")),
+            events=tuple(ledger.events()),
+            running=tuple(ledger.trials("running")),
+            is_active=is_locked(directory),
+            left=_time_left(ledger, counts.get("planned", 0), time.time()),
+        )
+    finally:
+        ledger.close()
+
+
+def _time_left(ledger: Ledger, planned: int, now: float) -> float | None:
+    """How long the planned trials take: at the median time from claim to claim, and not before the last planned start."""
+    gaps = [after - before for before, after in pairwise(ledger.claim_times()) if after >= before]
+    if not gaps or not planned:
+        return None
+    pace = statistics.median(gaps)
+    last = ledger.last_planned_start()
+    return pace * planned if last is None else max(float(ledger.fact("created")) + last - now, 0.0) + pace

@@ -1,0 +1,87 @@
+"""Opening the ledger's SQLite file, also where nothing may be written beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+from pathlib import Path
+from urllib.parse import quote
+
+from trialwise.errors import StoreError
+
+LOG_PAGES = 200
+"""After how many pages SQLite copies the write-ahead log into the database and starts it afresh: some thirty trials."""
+LOG_BYTES = 1024 * 1024
+"""What is set aside for the log: a little more than these pages."""
+RESTORE = "restore a copy of the directory; `sqlite3 ledger.sqlite .recover` may save what is left"
+
+
+def copy_in_memory(path: Path) -> sqlite3.Connection:
+    """The ledger with its write-ahead log as a database in memory; StoreError where it cannot be read."""
+    with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
+        copy = Path(folder) / path.name
+        for name in (path.name, path.name + "-wal"):
+            source = path.with_name(name)
+            if source.is_file():
+                copy.with_name(name).write_bytes(source.read_bytes())
+        with contextlib.closing(connect(copy, "rw")) as opened:
+            memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+            try:
+                opened.backup(memory)
+            except sqlite3.Error as error:
+                raise StoreError(f"{path}: cannot be read: {error}", hint=hint_for(error)) from error
+        return memory
+
+
+def connect(path: Path, mode: str) -> sqlite3.Connection:
+    """Open a database; `mode` is ro, rw or rwc (create)."""
+    try:
+        connection = sqlite3.connect(
+            f"file:{quote(str(path.absolute()))}?mode={mode}",
+            uri=True,
+            isolation_level=None,
+            timeout=10,
+            check_same_thread=False,
+        )
+        connection.execute("PRAGMA foreign_keys = ON")
+    except sqlite3.Error as error:
+        raise StoreError(f"{path}: cannot be opened: {error}", hint=hint_for(error)) from error
+    return connection
+
+
+def file_identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another that takes its name; None where there is none."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def hint_for(error: sqlite3.Error) -> str | None:
+    """What to try after an error of SQLite."""
+    text = str(error)
+    if "full" in text:
+        return "free some space and run again; what is finished is kept"
+    if "malformed" in text or "not a database" in text or "no such table" in text:
+        return RESTORE
+    return None
+
+
+def set_log_aside(path: Path) -> None:
+    """Lengthen the write-ahead log of the database at `path` with zeros, which SQLite overwrites.
+
+    Syncing a file that keeps its length takes half of the time of one that grows. Whoever reads the log stops at the
+    first frame without a valid checksum. Without the room, the log grows as it always does.
+    """
+    log = path.with_name(path.name + "-wal")
+    with contextlib.suppress(OSError):
+        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        try:
+            missing = LOG_BYTES - os.fstat(descriptor).st_size
+            if missing > 0:
+                os.write(descriptor, bytes(missing))
+        finally:
+            os.close(descriptor)

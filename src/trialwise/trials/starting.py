@@ -1,0 +1,85 @@
+"""Starting programs of a trial: the measured one, and those beside it."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from trialwise._core import CommandResult, run_command
+from trialwise.errors import TrialError
+
+ERROR_LIMIT = 1024 * 1024
+"""Bytes of standard error kept."""
+GRACE_SECONDS = 2.0
+"""Between SIGTERM and SIGKILL."""
+
+
+def start(
+    words: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    directory: Path,
+    timeout: float | None,
+    cancel: int,
+    limit: int = ERROR_LIMIT,
+) -> CommandResult:
+    """Run a program to its end.
+
+    Parameters
+    ----------
+    words
+        The program and its arguments.
+    environment
+        The complete environment.
+    directory
+        Where it runs.
+    timeout
+        Seconds after which it is ended, or None.
+    cancel
+        A file descriptor that becomes readable when the program is to be abandoned.
+    limit
+        Bytes of standard output kept.
+
+    Raises
+    ------
+    TrialError
+        When it cannot be started.
+    """
+    try:
+        return run_command(
+            words,
+            environment=environment,
+            working_directory=os.fspath(directory),
+            timeout=timeout,
+            grace=GRACE_SECONDS,
+            stdout_limit=limit,
+            stderr_limit=ERROR_LIMIT,
+            cancel_fd=cancel,
+        )
+    except OSError as error:
+        raise TrialError(f"{words[0]!r} cannot be started: {error.strerror}") from error
+    except ValueError as error:
+        raise TrialError(f"{words[0]!r} cannot be started: {error}") from error
+
+
+def ending(run: CommandResult) -> str:
+    """Say how a program ended, with the last line that it wrote to standard error."""
+    lines = run.stderr.decode(errors="replace").strip().splitlines()
+    return _end(run) + (f": {lines[-1][:300]}" if lines else "")
+
+
+def _end(run: CommandResult) -> str:
+    if run.signal is not None:
+        return f"was ended by signal {run.signal} ({_signal_name(run.signal)})"
+    if run.exit_code is None:
+        return "could not be ended, not even by SIGKILL, and was left behind"
+    return f"ended with exit code {run.exit_code}"
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "a real-time signal"

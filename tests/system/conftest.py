@@ -1,0 +1,84 @@
+"""Experiments with real programs, run inside the process of the test or by the command line."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from trialwise import study
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
+
+TRIALWISE = [sys.executable, "-c", "from trialwise.cli.main import main; main()"]
+
+
+@dataclass
+class Bench:
+    """A folder with an experiment."""
+
+    folder: Path
+
+    @property
+    def file(self) -> Path:
+        return self.folder / "experiment.toml"
+
+    @property
+    def directory(self) -> Path:
+        return self.folder / "results"
+
+    def write(
+        self,
+        command: str,
+        metric: str = 'resource = "wall"',
+        *,
+        trial: str = "",
+        factors: str = "",
+        rest: str = "",
+        rounds: int = 2,
+    ) -> Bench:
+        """Write an experiment file; `command` is written as a TOML literal."""
+        kind = "" if command == "" else f"command = '''{command}'''\n"
+        self.file.write_text(
+            f'[experiment]\nname = "bench"\n\n[factors]\n{factors}\n[trial]\n{kind}{trial}\n'
+            f"[metrics.m]\n{metric}\n[design]\nseries = 1\nrounds = {rounds}\n{rest}\n"
+        )
+        return self
+
+    def run(self, **settings) -> study.RunResult:
+        return study.run(self.file, self.directory, **settings)
+
+    def rows(self, *statuses) -> list[TrialRow]:
+        ledger = Ledger.open(self.directory / "ledger.sqlite", read_only=True)
+        try:
+            return ledger.trials(*statuses)
+        finally:
+            ledger.close()
+
+    def values(self) -> list[float | None]:
+        ledger = Ledger.open(self.directory / "ledger.sqlite", read_only=True)
+        try:
+            return [value for _, _, _, value, _, _ in ledger.values()]
+        finally:
+            ledger.close()
+
+    def command_line(self, *words: str | Path, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+        """`trialwise …` in the folder."""
+        return subprocess.run(
+            [*TRIALWISE, *map(str, words)],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            env={**os.environ, "COLUMNS": "200"},
+        )
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)

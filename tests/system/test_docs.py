@@ -1,0 +1,71 @@
+"""Every command of the documentation runs as it is written.
+
+In a page, a block of `toml` or `python` whose first line is `# NAME` is written to that file. In a block of `console`, each line
+`$ COMMAND` runs in a shell, in the page's own temporary folder, and ends with exit code 0, or with that of a comment
+`# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NAMED = re.compile(r"# ([\w./-]+\.\w+)\n")
+PAGES = sorted(page for page in DOCS.rglob("*.md") if "```console" in page.read_text())
+
+
+def commands(block: str) -> Iterator[tuple[str, int, list[str]]]:
+    """The commands of a console block, with their exit codes and what they are said to print."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, *shown = part.rstrip("\n").split("\n")
+        code = re.search(r"# exits with (\d+)$", command)
+        yield command, int(code.group(1)) if code else 0, [line for line in shown if line.strip()]
+
+
+def assert_shown(shown: list[str], printed: str) -> None:
+    lines = iter(printed.splitlines())
+    for line in shown:
+        pattern = ".*".join(re.escape(part.strip()) for part in line.split("…"))
+        assert any(re.fullmatch(rf"\s*{pattern}\s*", each) for each in lines), (
+            f"{line!r} is not in:\n{printed}"
+        )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "COLUMNS": "200", "NO_COLOR": "1"}
+    ran = 0
+    for language, text in BLOCK.findall(page.read_text()):
+        if name := NAMED.match(text):
+            (tmp_path / name.group(1)).write_text(text)
+        if language != "console":
+            continue
+        for command, code, shown in commands(text):
+            done = subprocess.run(
+                ["bash", "-c", command],
+                cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
+            )  # fmt: skip
+            assert done.returncode == code, f"{command}\n{done.stdout}"
+            assert_shown(shown, done.stdout)
+            ran += 1
+    assert ran
+
+
+def test_a_page_that_says_something_else_fails():
+    assert [*commands("$ a   # exits with 3\nout\n$ b\n")] == [
+        ("a   # exits with 3", 3, ["out"]),
+        ("b", 0, []),
+    ]
+    assert_shown(["one …", "three"], "one 1\ntwo\nthree\n")
+    with pytest.raises(AssertionError, match="is not in"):
+        assert_shown(["three", "one …"], "one 1\ntwo\nthree\n")

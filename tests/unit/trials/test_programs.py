@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from trialwise.execution.runner import LOG_PART, shortened
+from trialwise.experiment.placeholders import fill, names_in
+from trialwise.measurement.programs import program_files
+
+
+@pytest.mark.parametrize(
+    ("text", "filled"),
+    [
+        ("{x}", "1"),
+        ("{x}{y}", "1{x}"),  # what a value holds is not filled again
+        ("{{x}}", "{x}"),
+        ("awk '{ print $1 }'", "awk '{ print $1 }'"),
+        ("$HOME {} {x", "$HOME {} {x"),
+        ("{yes} {f}", "true 0.1"),
+    ],
+)
+def test_placeholders(text: str, filled: str):
+    values = {"x": 1, "y": "{x}", "yes": True, "f": 0.1}
+    assert fill(text, values) == filled
+
+
+def test_a_placeholder_without_a_value_is_an_error():
+    with pytest.raises(KeyError):
+        fill("{unknown}", {})
+    assert names_in("{a} {{b}} {c-d.e} { f }") == {"a", "c-d.e"}
+
+
+def test_the_files_of_a_command(tmp_path: Path):
+    script = tmp_path / "script.py"
+    script.write_text("")
+    (tmp_path / "own").write_text("#!/bin/sh\n")
+    (tmp_path / "own").chmod(0o755)
+
+    def files(*words: str) -> list[Path]:
+        return list(program_files(words, tmp_path, {}))
+
+    python = Path(sys.executable)
+    assert files(str(python), "-u", "script.py", "x") == [python, script]
+    assert files("./own", "script.py") == [tmp_path / "./own"]
+    assert [path.name for path in files("sh", "-c", "true")] == ["sh"]
+    assert files("no-such-program") == []
+    assert [path.name for path in files("python3", "x" * 10_000)] == ["python3"]
+
+
+def test_a_log_keeps_the_beginning_and_the_end():
+    assert shortened(b"short") == b"short"
+    assert shortened(b"x" * (2 * LOG_PART)) == b"x" * (2 * LOG_PART)
+    cut = shortened(b"a" * LOG_PART + b"middle" + b"z" * LOG_PART)
+    assert cut.startswith(b"a" * LOG_PART)
+    assert cut.endswith(b"z" * LOG_PART)
+    assert "6 bytes left out" in cut.decode()
