@@ -11,8 +11,8 @@ from hypothesis import strategies as some
 from trialwise import statistics as st
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.convergence import paper_windows
+from trialwise.statistics.drift import mser5
 from trialwise.statistics.measures import window_measures
-from trialwise.statistics.steadiness import warmup_end
 
 percentages = some.one_of(
     some.integers(1, 99).map(float),
@@ -171,7 +171,7 @@ def test_the_warm_up_is_where_the_standard_error_of_the_rest_is_least(values):
         return
     means = array[: array.size // 5 * 5].reshape(-1, 5).mean(axis=1)
     errors = [np.var(means[cut:]) / (means.size - cut) for cut in range(means.size // 2 + 1)]
-    found = warmup_end(array)
+    found = mser5(array)
     best = means.size // 2 if found is None else found // 5
     assert errors[best] == pytest.approx(min(errors), rel=1e-9, abs=1e-12)
 

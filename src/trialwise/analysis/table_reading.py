@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import gzip
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +14,7 @@ from trialwise.errors import AnalysisError
 
 _MISSING = ("", "na", "n/a", "nan", "null", "none", "-")
 _HEAD = 65536
+_DATE = r"^\d{1,4}[-/.]\d{1,2}[-/.]\d|^\d{8}T"
 LINE = "\0line"
 """The column that `read_table` adds: the line of each row in a file without line breaks inside quotes."""
 
@@ -24,6 +26,19 @@ def read_table(path: Path, wanted: Sequence[str]) -> pl.DataFrame:
     ------
     AnalysisError
         The file cannot be read, is empty or binary, or lacks a column.
+    """
+    table = whole_table(path)
+    check_columns(path, table.columns[1:], wanted)
+    return table[[LINE, *dict.fromkeys(wanted)]]
+
+
+def whole_table(path: Path) -> pl.DataFrame:
+    """Read all columns of a CSV file (as text) or of a Parquet file.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, is empty or binary, or has no row.
     """
     try:
         with path.open("rb") as file:
@@ -39,10 +54,9 @@ def read_table(path: Path, wanted: Sequence[str]) -> pl.DataFrame:
         raise AnalysisError(
             f"{path}: cannot be read: {reason}", hint="a CSV or Parquet file is wanted"
         ) from error
-    _check_columns(path, table.columns, wanted)
     if table.is_empty():
         raise AnalysisError(f"{path}: there is a header, but no row")
-    return table[list(dict.fromkeys(wanted))].with_row_index(LINE, offset=2)
+    return table.with_row_index(LINE, offset=2)
 
 
 def _read_csv(path: Path, head: bytes) -> pl.DataFrame:
@@ -56,7 +70,14 @@ def _read_csv(path: Path, head: bytes) -> pl.DataFrame:
     return pl.read_csv(path, separator=separator, infer_schema=False)
 
 
-def _check_columns(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
+def check_columns(path: Path, columns: Sequence[str], wanted: Sequence[str]) -> None:
+    """Refuse names that are no column, with the nearest that is one.
+
+    Raises
+    ------
+    AnalysisError
+        A column is not there.
+    """
     for name in wanted:
         if name not in columns:
             near = difflib.get_close_matches(name, columns, 1, cutoff=0.4)
@@ -107,26 +128,61 @@ def seconds_of(path: Path, table: pl.DataFrame, name: str) -> pl.Series:
     AnalysisError
         A value is neither.
     """
-    moments = _moments(table[name])
-    if moments is not None:
-        return moments
-    values = numbers(path, table, name)
-    if values.null_count():
-        place = int(values.is_null().arg_max() or 0)
-        raise AnalysisError(f"{path}: line {table[LINE][place]}: there is no time in column {name!r}")
-    return values
-
-
-def _moments(column: pl.Series) -> pl.Series | None:
+    column = table[name]
     if column.dtype.is_temporal():
-        return column.cast(pl.Datetime("us")).cast(pl.Int64).cast(pl.Float64) / 1e6
-    if column.dtype != pl.String or column.cast(pl.Float64, strict=False).null_count() < len(column):
-        return None
+        return _since_1970(column)
+    if not is_dated(column):
+        values = numbers(path, table, name)
+        _check_present(path, table, name, values.is_null())
+        return values
+    text = column.str.strip_chars()
+    _check_present(path, table, name, text.is_null() | text.str.to_lowercase().is_in(_MISSING))
     try:
-        parsed = column.str.to_datetime(time_unit="us", time_zone="UTC", strict=True)
+        # An order of day and month would have to be guessed: only years that come first are read.
+        parsed = text.str.to_datetime(time_unit="us", time_zone="UTC") if _year_first(text) else None
     except pl.exceptions.PolarsError:
-        return None
-    return parsed.cast(pl.Int64).cast(pl.Float64) / 1e6
+        parsed = None
+    return _one_by_one(path, table, name) if parsed is None else _since_1970(parsed)
+
+
+def is_dated(column: pl.Series) -> bool:
+    """Whether a column holds dates and times: it is of such a type, or text that begins as they do."""
+    if column.dtype != pl.String:
+        return column.dtype.is_temporal()
+    text = column.str.strip_chars()
+    known = text.filter(~text.str.to_lowercase().is_in(_MISSING) & text.is_not_null())
+    return bool(known.len()) and bool(known.str.contains(_DATE).any())
+
+
+def _year_first(text: pl.Series) -> bool:
+    return bool(text.str.contains(r"^\d{4}-").all())
+
+
+def _since_1970(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.Duration:
+        return column.dt.total_microseconds().cast(pl.Float64) / 1e6
+    return column.cast(pl.Datetime("us")).cast(pl.Int64).cast(pl.Float64) / 1e6
+
+
+def _check_present(path: Path, table: pl.DataFrame, name: str, missing: pl.Series) -> None:
+    if missing.any():
+        place = int(missing.arg_max() or 0)
+        raise AnalysisError(f"{path}: line {table[LINE][place]}: there is no time in column {name!r}")
+
+
+def _one_by_one(path: Path, table: pl.DataFrame, name: str) -> pl.Series:
+    """Moments of several forms in one column."""
+    found: list[float] = []
+    for line, text in zip(table[LINE], table[name], strict=True):
+        try:
+            moment = datetime.fromisoformat(str(text).strip())
+        except ValueError as error:
+            raise AnalysisError(
+                f"{path}: line {line}: {str(text)[:40]!r} in column {name!r} is no time",
+                hint="write ISO 8601, as 2026-11-21T12:00:00Z, or seconds as numbers",
+            ) from error
+        found.append((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    return pl.Series(name, found, dtype=pl.Float64)
 
 
 def sortable(column: pl.Series) -> pl.Series:

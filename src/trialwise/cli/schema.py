@@ -9,11 +9,13 @@ from pydantic import TypeAdapter
 
 from trialwise.cli.output import print_json
 
-Format = Literal["experiment", "plan", "analysis", "run", "status"]
+Format = Literal["experiment", "plan", "analysis", "profile", "runtime", "run", "status"]
 FORMATS: dict[Format, str] = {
     "experiment": "trialwise.experiment.document:Document",
     "plan": "trialwise.design.summary:PlanSummary",
     "analysis": "trialwise.exchange.analysis_json:analysis_schema",
+    "profile": "trialwise.exchange.condition_json:profile_schema",
+    "runtime": "trialwise.exchange.condition_json:runtime_schema",
     "run": "trialwise.execution.documents:RunDocument",
     "status": "trialwise.execution.documents:StatusDocument",
 }

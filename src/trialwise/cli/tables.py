@@ -91,7 +91,7 @@ def _metric(path: Path, name: str, options: TableOptions) -> Metric:
     return Metric(
         name=name,
         source=TextSource(path=str(path), csv=name, time=options.time if options.trial else None),
-        measure=_measure(options.measure),
+        measure=measure_named(options.measure),
         unit=options.unit,
         better=options.better,
         convergence=Convergence(*_pair(options.convergence, "convergence")) if options.convergence else None,
@@ -100,7 +100,8 @@ def _metric(path: Path, name: str, options: TableOptions) -> Metric:
     )
 
 
-def _measure(text: str) -> Measure:
+def measure_named(text: str) -> Measure:
+    """Read a measure: mean, median, min, max, or a percentile such as p95."""
     if text in ("mean", "median", "min", "max"):
         return text
     found = _PERCENTILE.match(text)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -15,6 +13,7 @@ from trialwise.report.claims import Claim, Piece, Term, claims
 from trialwise.report.figures import Figure, figures
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import Number
+from trialwise.report.page_parts import asset, bundle, script_json
 from trialwise.report.plan_tables import (
     design_table,
     environment_tables,
@@ -72,11 +71,11 @@ def html_report(analysis: Analysis, version: str) -> str:
             environments=environment_tables(analysis),
             failures=failure_table(analysis),
             notes=method_notes(analysis),
-            specs=_script_json(specs),
-            sheets=_script_json(sheets),
-            bundle=Markup(_bundle()),  # noqa: S704 the bundle is Vega's, and a test sees that it closes no script
-            script=Markup(_asset("report.js")),  # noqa: S704 our own
-            style=Markup(_asset("report.css")),  # noqa: S704 our own
+            specs=script_json(specs),
+            sheets=script_json(sheets),
+            bundle=Markup(bundle()),  # noqa: S704 the bundle is Vega's, and a test sees that it closes no script
+            script=Markup(asset("report.js")),  # noqa: S704 our own
+            style=Markup(asset("report.css")),  # noqa: S704 our own
         )
     )
 
@@ -134,12 +133,6 @@ def cell_html(cell: Cell) -> Markup:
     return piece_html(cell, unit=False)
 
 
-def _script_json(value: object) -> Markup:
-    """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 no < is left
-
-
 # Parts of the page
 
 
@@ -156,16 +149,3 @@ def _environment() -> Environment:
     environment.filters["cell"] = cell_html
     environment.filters["unbroken"] = _unbroken
     return environment
-
-
-def _asset(name: str) -> str:
-    return resources.files("trialwise.report").joinpath("templates", name).read_text(encoding="utf-8")
-
-
-@cache
-def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script."""
-    import vl_convert
-
-    snippet = None  # the whole bundle
-    return str(vl_convert.javascript_bundle(snippet))  # pyright: ignore[reportArgumentType] its stub wants a text

@@ -9,3 +9,7 @@ DASHES = ((1, 0), (6, 2), (2, 2), (8, 2, 2, 2), (4, 4), (10, 3))
 FAILED = "#D55E00"
 MOST = len(COLOURS)
 """Up to so many treatments have a colour each; more are told apart by rows and by choosing one."""
+VERDICT_COLOURS = {"steady": COLOURS[2], "inconclusive": COLOURS[4], "drifting": COLOURS[1]}
+VERDICT_SHAPES = {"steady": "circle", "inconclusive": "diamond", "drifting": "triangle-up"}
+VERDICT_MARKERS = {"steady": "o", "inconclusive": "D", "drifting": "^"}
+"""What a drift test says, with a shape beside each colour."""

@@ -19,35 +19,9 @@ from trialwise.report import points
 from trialwise.report.claims import objective_text
 from trialwise.report.palette import COLOURS, DASHES, FAILED, MARKERS, MOST
 from trialwise.report.points import Row
+from trialwise.report.print_style import GREY, STYLE, WIDTH
 
 Kind = Literal["pdf", "svg"]
-
-_WIDTH = 3.33
-"""Inches: a column of a two-column paper."""
-_GREY = "#777777"
-_STYLE: dict[Any, Any] = {
-    "font.family": "sans-serif",
-    "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 7,
-    "axes.linewidth": 0.6,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.25,
-    "grid.linewidth": 0.4,
-    "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6,
-    "legend.frameon": False,
-    "legend.fontsize": 6,
-    "lines.markersize": 3,
-    "lines.linewidth": 1.0,
-    "pdf.fonttype": 42,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "trialwise",
-    "text.usetex": False,
-    "text.parse_math": False,
-    "path.simplify": False,
-}
 
 
 def print_figures(analysis: Analysis, folder: Path, kind: Kind) -> list[Path]:
@@ -60,7 +34,7 @@ def print_figures(analysis: Analysis, folder: Path, kind: Kind) -> list[Path]:
     """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         for found in analysis.metrics:
             for name, figure in _figures(analysis, found):
                 path = folder / f"{_file_name(found.metric.name)}-{name}.{kind}"
@@ -113,7 +87,7 @@ class Page:
 
     def drawn(self, draw: Callable[[Axes, Page], None], height: float) -> Figure:
         """A figure one column wide with one pair of axes."""
-        figure = Figure(figsize=(_WIDTH, height), layout="constrained")
+        figure = Figure(figsize=(WIDTH, height), layout="constrained")
         draw(figure.add_subplot(), self)
         return figure
 
@@ -121,7 +95,7 @@ class Page:
         """Colour, dashes and marker of a treatment; beyond six, treatments are grey."""
         place = self.names.index(name)
         if len(self.names) > MOST:
-            return {"color": _GREY, "marker": "."}
+            return {"color": GREY, "marker": "."}
         return {"color": COLOURS[place], "marker": MARKERS[place]}
 
 
@@ -146,7 +120,7 @@ def _order(axes: Axes, page: Page) -> None:
             _column(own, "trial"), _column(own, "value"), linestyle="none", label=name, **page.style(name)
         )
     for start in points.series_starts(page.found):
-        axes.axvline(float(start["start"] or 0), color=_GREY, linestyle=(0, (4, 3)), linewidth=0.6)
+        axes.axvline(float(start["start"] or 0), color=GREY, linestyle=(0, (4, 3)), linewidth=0.6)
     failed = _column(page.rows(points.failure_rows(page.analysis)), "trial")
     if failed:
         low, _ = axes.get_ylim()
@@ -216,7 +190,7 @@ def _kpi(axes: Axes, page: Page, objective: Kpi) -> None:
         _column(trials, "value"),
         list(map(height, trials)),
         "|",
-        color=_GREY,
+        color=GREY,
         alpha=0.6,
         markersize=2.5,
         markeredgewidth=0.4,
@@ -288,8 +262,8 @@ def _autocorrelation(axes: Axes, page: Page) -> None:
 
 def _samples(axes: Axes, page: Page) -> None:
     trace = page.found.traces[0]
-    axes.vlines(trace.times, trace.lows, trace.highs, color=_GREY, linewidth=0.4, alpha=0.7)
-    axes.plot(trace.times, trace.lows, ".", color=_GREY, markersize=1, alpha=0.7)
+    axes.vlines(trace.times, trace.lows, trace.highs, color=GREY, linewidth=0.4, alpha=0.7)
+    axes.plot(trace.times, trace.lows, ".", color=GREY, markersize=1, alpha=0.7)
     axes.plot(trace.batch_starts, trace.batches, "o", color=COLOURS[1], label="batches")
     for kind in ("fitted slope", "tolerance", "tolerance, falling"):
         own = _of(points.line_rows([trace], page.labels), line=kind)

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from fractions import Fraction
 from functools import lru_cache
 from operator import index
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 Method: TypeAlias = Literal["default", "paper"]
 Bound: TypeAlias = Literal["lower", "upper", "both"]
 Limits: TypeAlias = tuple[float, float] | None
+Masked: TypeAlias = np.ma.MaskedArray[Any, Any]
 
 
 def as_values(values: ArrayLike, name: str = "values", *, minimum: int = 1) -> Array:
@@ -32,8 +34,6 @@ def as_values(values: ArrayLike, name: str = "values", *, minimum: int = 1) -> A
     if np.ma.is_masked(values):
         raise ValueError(f"{name} has masked entries; remove them first, for example with .compressed()")
     array = _as_doubles(values, name)
-    if array.ndim != 1:
-        raise ValueError(f"{name} has {array.ndim} dimensions; one is wanted")
     if array.size < minimum:
         raise ValueError(f"{name} has {array.size} numbers; at least {minimum} are needed")
     finite = np.isfinite(array)
@@ -44,10 +44,29 @@ def as_values(values: ArrayLike, name: str = "values", *, minimum: int = 1) -> A
     return array
 
 
+def as_values_with_gaps(values: ArrayLike, name: str = "values") -> Array:
+    """Like `as_values`, but masked entries and NaN are kept, as NaN: they stand for what was not measured.
+
+    Raises
+    ------
+    ValueError
+        More than one dimension, infinity, or no numbers at all.
+    """
+    array = _as_doubles(values, name)
+    if np.ma.is_masked(values):
+        array = np.where(np.ma.getmaskarray(cast("Masked", values)), np.nan, array)
+    infinite = np.isinf(array)
+    if infinite.any():
+        raise ValueError(f"{name}[{int(np.argmax(infinite))}] is infinite; mark what is missing as NaN")
+    return array
+
+
 def _as_doubles(values: ArrayLike, name: str) -> Array:
     raw = np.asarray(values)
     if raw.dtype.kind not in "biufO":
         raise ValueError(f"{name} holds {raw.dtype}, not numbers")
+    if raw.ndim != 1:
+        raise ValueError(f"{name} has {raw.ndim} dimensions; one is wanted")
     try:
         with np.errstate(over="ignore"):
             return np.asarray(raw, dtype=np.float64, order="C")
@@ -55,6 +74,37 @@ def _as_doubles(values: ArrayLike, name: str) -> Array:
         raise ValueError(
             f"{name} holds something that is no number within the range of a double: {error}"
         ) from error
+
+
+def seconds(times: ArrayLike | Iterable[datetime]) -> Array:
+    """Read times as seconds since the first of them.
+
+    Parameters
+    ----------
+    times
+        Numbers (seconds), `numpy.datetime64`, or `datetime.datetime`, in one dimension.
+
+    Raises
+    ------
+    ValueError
+        If a time is NaN, infinite, NaT or masked, if there are none, or if they are not one-dimensional.
+    """
+    array = np.asarray(times)
+    if array.dtype.kind == "M":
+        return _seconds_of_dates(array)
+    if array.dtype == object and all(isinstance(time, datetime) for time in array):
+        return seconds([time.timestamp() for time in array])
+    instants = as_values(cast("ArrayLike", times), "times")
+    return np.asarray(instants - instants[0], dtype=np.float64)
+
+
+def _seconds_of_dates(dates: NDArray[Any]) -> Array:
+    if dates.ndim != 1 or dates.size == 0:
+        raise ValueError(f"times have the shape {dates.shape}; at least one, in one dimension, is wanted")
+    if np.isnat(dates).any():
+        raise ValueError(f"times[{int(np.argmax(np.isnat(dates)))}] is NaT; every value needs its time")
+    # Differences first: a datetime64 of 2026 in nanoseconds has more digits than a float.
+    return np.asarray((dates - dates[0]) / np.timedelta64(1, "s"), dtype=np.float64)
 
 
 def as_percent(value: float, name: str) -> Fraction:

@@ -9,7 +9,8 @@ import numpy as np
 from scipy import fft
 
 if TYPE_CHECKING:
-    from trialwise.statistics.timegrid import Floats, Integers, TimeGrid
+    from trialwise.statistics.checks import Array, Indices
+    from trialwise.statistics.timegrid import TimeGrid
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Correlogram:
         The number of cells with a value, N.
     """
 
-    lags: Floats
-    values: Floats
-    pairs: Integers
+    lags: Array
+    values: Array
+    pairs: Indices
     threshold: float
     n: int
 
@@ -56,7 +57,7 @@ def correlogram(grid: TimeGrid) -> Correlogram:
     return Correlogram(np.asarray(lags * grid.cell, dtype=np.float64), values, pairs, threshold, n)
 
 
-def standardized(values: Floats) -> Floats:
+def standardized(values: Array) -> Array:
     """Values with mean 0 and mean square 1, or all 0 where they are constant."""
     # Halved before the difference: that of two huge values of unlike sign is not finite.
     half = values / 2
@@ -67,14 +68,14 @@ def standardized(values: Floats) -> Floats:
     return np.asarray(centred / np.sqrt(float(centred @ centred) / centred.size))
 
 
-def _lagged_sums(grid: TimeGrid, centred: Floats, most: int) -> tuple[Floats, Integers]:
+def _lagged_sums(grid: TimeGrid, centred: Array, most: int) -> tuple[Array, Indices]:
     full, mask = np.zeros(grid.size), np.zeros(grid.size)
     full[grid.index], mask[grid.index] = centred, 1.0
     products, pairs = _autocovariance(full), _autocovariance(mask)
     return products[1 : most + 1], np.rint(pairs[1 : most + 1]).astype(np.int64)
 
 
-def _autocovariance(array: Floats) -> Floats:
+def _autocovariance(array: Array) -> Array:
     length = fft.next_fast_len(2 * array.size, real=True)
     spectrum = np.asarray(fft.rfft(array, n=length), dtype=np.complex128)
     return np.asarray(fft.irfft(spectrum.real**2 + spectrum.imag**2, n=length)[: array.size])

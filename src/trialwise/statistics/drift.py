@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import stdtrit
 
-from trialwise.statistics.correlogram import standardized
+from trialwise.statistics.measures import Measure, percentile_of, window_measures
+from trialwise.statistics.scaling import centred, is_constant
 
 if TYPE_CHECKING:
-    from trialwise.statistics.timegrid import Floats
+    from trialwise.statistics.checks import Array, Indices, Limits
 
-Measure = Literal["mean", "median", "min", "max"] | float
-Verdict = Literal["steady", "drifting", "inconclusive"]
+Verdict: TypeAlias = Literal["steady", "drifting", "inconclusive"]
 
 BATCHES = 20
+FEWEST_BATCHES = 5
 MSER_BATCH = 5
+_LARGEST_CORRELATION = 0.95
+_LARGEST = 1e150
+_ROUNDING = 1e-14
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,8 @@ class DriftTest:
         Interval of the drift in which both one-sided tests have the stated confidence; infinite where the
         batches are so correlated that fewer than two of them are worth something.
     level
-        Absolute value of the median batch metric.
+        What the drift is a share of: the absolute value of the median batch metric, or half the distance
+        between the limits.
     correlation
         Lag-1 correlation of the batches about the line, corrected for their small number.
     deviation
@@ -54,50 +58,34 @@ class DriftTest:
     n: int
 
 
-def reduce(samples: Floats, measure: Measure) -> float:
-    """One number for many samples; a percentile is linear between order statistics (type 7).
-
-    Raises
-    ------
-    ValueError
-        If the measure is neither a known name nor a percentile from 0 to 100.
-    """
-    # A power of two changes no digit, and sums and differences of huge samples stay finite.
-    scale = 2.0**-64 if float(np.abs(samples).max()) > 1e280 else 1.0
-    scaled = samples if scale == 1.0 else samples * scale
-    value = np.mean(scaled) if measure == "mean" else np.percentile(scaled, percentile_of(measure))
-    return float(value) / scale
-
-
-def percentile_of(measure: Measure) -> float:
-    """Say which percentile a measure other than the mean is."""
-    names = {"median": 50.0, "min": 0.0, "max": 100.0}
-    if isinstance(measure, str):
-        if measure not in names:
-            raise ValueError(
-                f'measure must be "mean", "median", "min", "max" or a percentile, not {measure!r}'
-            )
-        return names[measure]
-    if not 0 <= measure <= 100:
-        raise ValueError(f"a percentile must be from 0 to 100, not {measure}")
-    return float(measure)
-
-
-def batch_metrics(samples: Floats, measure: Measure, *, batches: int = BATCHES) -> Floats:
-    """Reduce each of so many consecutive batches of equal size, to within one sample, to its metric.
+def batch_edges(count: int, batches: int = BATCHES) -> Indices:
+    """Bounds of so many consecutive batches of `count` samples, equal in size to within one sample.
 
     Raises
     ------
     ValueError
         If there are fewer samples than batches.
     """
-    if samples.size < batches:
-        raise ValueError(f"{samples.size} samples are too few for {batches} batches")
-    edges = np.arange(batches + 1) * samples.size // batches
-    return np.array([reduce(samples[start:end], measure) for start, end in pairwise(edges)])
+    if count < batches:
+        raise ValueError(f"{count} samples are too few for {batches} batches")
+    return np.arange(batches + 1, dtype=np.int64) * count // batches
 
 
-def drift_test(metrics: Floats, *, tolerance: float = 5, confidence: float = 95) -> DriftTest:
+def batch_metrics(samples: Array, measure: Measure, *, batches: int = BATCHES) -> Array:
+    """Reduce each of so many consecutive batches to its metric.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer samples than batches.
+    """
+    edges = batch_edges(samples.size, batches)
+    return window_measures(samples, edges[:-1], edges[1:], measure)
+
+
+def drift_test(
+    metrics: Array, *, tolerance: float = 5, confidence: float = 95, limits: Limits = None
+) -> DriftTest:
     """Test that batch metrics drift by less than a tolerance from start to end.
 
     The drift is the least-squares slope times the number of batches B. With the lag-1 correlation r of
@@ -109,45 +97,57 @@ def drift_test(metrics: Floats, *, tolerance: float = 5, confidence: float = 95)
     metrics
         One for each batch, in order; at least 5.
     tolerance
-        In percent of the median batch.
+        In percent of the median batch, or of half the distance between the limits.
     confidence
         Of each of the two one-sided tests, in percent.
+    limits
+        Expected extremes of the metric, in its unit.
 
     Raises
     ------
     ValueError
-        If there are fewer than 5 batches, or the median batch is 0 while others are not: a relative
-        tolerance then means nothing.
+        If there are fewer than 5 batches, or the median batch is 0 (or next to it) while others are not: a
+        relative tolerance then means nothing.
     """
     count = metrics.size
-    if count < 5:
-        raise ValueError(f"{count} batches are too few for a drift test; at least 5 are needed")
-    level = abs(reduce(metrics, "median"))
-    if metrics.min() == metrics.max():
-        return DriftTest("steady", 0.0, 0.0, 0.0, level, 0.0, 0.0, count)
-    if level == 0:
+    if count < FEWEST_BATCHES:
         raise ValueError(
-            "the median batch is 0, so that a tolerance relative to it means nothing; add an offset"
+            f"{count} batches are too few for a drift test; at least {FEWEST_BATCHES} are needed"
         )
-    relative = metrics / level
+    level = abs(percentile_of(metrics, 0.5)) if limits is None else limits[1] / 2 - limits[0] / 2
+    if is_constant(metrics):
+        return DriftTest("steady", 0.0, 0.0, 0.0, level, 0.0, 0.0, count)
     position = np.arange(count) - (count - 1) / 2
-    slope = float(position @ relative / (position @ position))
+    spread = float(position @ position)
+    relative = _relative(metrics, level)
+    slope = float(position @ relative) / spread
     left = relative - relative.mean() - slope * position
     squares = float(left @ left)
     correlation = _lag_one(left, squares)
-    worth = count * (1 - correlation) / (1 + correlation)
+    freedom = count * (1 - correlation) / (1 + correlation) - 2
     drift = slope * count
-    reach = _reach(squares, worth - 2, float(position @ position), confidence) * count
+    reach = _reach(squares, freedom, spread, confidence) * count
     low, high = drift - reach, drift + reach
     verdict = _verdict(low, high, tolerance / 100)
-    return DriftTest(
-        verdict, drift, low, high, level, correlation, float(np.sqrt(squares / (count - 2))), count
-    )
+    deviation = float(np.sqrt(squares / (count - 2)))
+    return DriftTest(verdict, drift, low, high, level, correlation, deviation, count)
 
 
-def _lag_one(left: Floats, squares: float) -> float:
+def _relative(metrics: Array, level: float) -> Array:
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        relative = metrics / level
+    if not (np.abs(relative) < _LARGEST).all():
+        raise ValueError(
+            "the median batch is 0, or next to it, so that a tolerance relative to it means nothing; "
+            "give limits or add an offset"
+        )
+    return relative
+
+
+def _lag_one(left: Array, squares: float) -> float:
     raw = float(left[1:] @ left[:-1]) / squares if squares > 0 else 0.0
-    return float(np.clip(raw + (1 + 4 * raw) / left.size, 0.0, 0.95))
+    # Without residuals there is no correlation, and nothing to correct for.
+    return min(max(raw + (1 + 4 * raw) / left.size, 0.0), _LARGEST_CORRELATION) if squares > 0 else 0.0
 
 
 def _reach(squares: float, freedom: float, spread: float, confidence: float) -> float:
@@ -163,7 +163,7 @@ def _verdict(low: float, high: float, tolerance: float) -> Verdict:
     return "drifting" if low > tolerance or high < -tolerance else "inconclusive"
 
 
-def mser5(samples: Floats) -> int | None:
+def mser5(samples: Array) -> int | None:
     """How many samples of start-up to cut so that the mean of the rest is known best (MSER-5, White 1997).
 
     Minimises SS(d)/(k - d)² over the number d of batches of five that are cut, SS being the sum of
@@ -178,11 +178,18 @@ def mser5(samples: Floats) -> int | None:
     count = samples.size // MSER_BATCH
     if count < 4:
         return None
-    means = standardized(samples[: count * MSER_BATCH]).reshape(count, MSER_BATCH).mean(axis=1)
-    remaining = np.arange(count, 0, -1)
-    sums, squares = np.cumsum(means[::-1])[::-1], np.cumsum(means[::-1] ** 2)[::-1]
-    criterion = (squares - sums**2 / remaining) / remaining.astype(np.float64) ** 2
+    means = centred(_means_of_five(samples[: count * MSER_BATCH]))
+    left = np.arange(count, 0, -1)
+    sums = np.cumsum(means[::-1])[::-1]
+    squares = np.cumsum((means**2)[::-1])[::-1]
+    # What rounding leaves of a constant rest must not decide.
+    about_mean = np.maximum(squares - sums**2 / left, _ROUNDING * squares)
     farthest = count // 2
-    # What rounding leaves of constant data must not decide.
-    best = int(np.argmin(np.maximum(criterion[: farthest + 1], 1e-15)))
+    best = int(np.argmin((about_mean / left**2)[: farthest + 1]))
     return None if best == farthest else best * MSER_BATCH
+
+
+def _means_of_five(samples: Array) -> Array:
+    """Average groups of five, to one half so that no sum overflows."""
+    share = samples * (0.5 / MSER_BATCH)
+    return sum((share[place::MSER_BATCH] for place in range(1, MSER_BATCH)), share[::MSER_BATCH])

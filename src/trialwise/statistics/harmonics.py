@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from trialwise.statistics.timegrid import Floats, TimeGrid
+    from trialwise.statistics.checks import Array
+    from trialwise.statistics.timegrid import TimeGrid
 
 FEWEST_CYCLES = 1.9
 DAY = 86_400.0
@@ -57,18 +58,18 @@ def visible(candidate: Candidate, grid: TimeGrid) -> Candidate | None:
     return Candidate(candidate.seconds, harmonics)
 
 
-def waves(times: Floats, candidate: Candidate) -> Floats:
+def waves(times: Array, candidate: Candidate) -> Array:
     """Sine and cosine columns, shape (n, 2 harmonics)."""
     angles = 2 * np.pi * np.outer(times, np.arange(1, candidate.harmonics + 1)) / candidate.seconds
     return np.hstack([np.cos(angles), np.sin(angles)])
 
 
-def trend(times: Floats) -> Floats:
+def trend(times: Array) -> Array:
     """Make a constant and a line, shape (n, 2)."""
     return np.column_stack([np.ones(times.size), times / times[-1] - 0.5])
 
 
-def orthonormal(columns: Floats, beside: Floats | None = None) -> Floats:
+def orthonormal(columns: Array, beside: Array | None = None) -> Array:
     """Make an orthonormal basis of what `columns` add to the orthonormal columns `beside`."""
     if beside is not None:
         columns = residuals(columns.T, beside).T
@@ -77,12 +78,12 @@ def orthonormal(columns: Floats, beside: Floats | None = None) -> Floats:
     return left[:, sizes > 1e-6 * np.sqrt(columns.shape[0])]
 
 
-def extended(basis: Floats, times: Floats, candidate: Candidate) -> Floats:
+def extended(basis: Array, times: Array, candidate: Candidate) -> Array:
     """Add a candidate to an orthonormal basis."""
     return np.hstack([basis, orthonormal(waves(times, candidate), basis)])
 
 
-def design(times: Floats, candidates: Sequence[Candidate]) -> Floats:
+def design(times: Array, candidates: Sequence[Candidate]) -> Array:
     """Make an orthonormal basis of trend and candidates."""
     basis = orthonormal(trend(times))
     for candidate in candidates:
@@ -90,7 +91,7 @@ def design(times: Floats, candidates: Sequence[Candidate]) -> Floats:
     return basis
 
 
-def partial_strength(rows: Floats, others: Floats, extra: Floats) -> Floats:
+def partial_strength(rows: Array, others: Array, extra: Array) -> Array:
     """Partial R²: the share of what `others` leave unexplained that `extra` explains, for each row."""
     left = residuals(rows, others)
     unexplained = np.sum(left**2, axis=-1)
@@ -98,7 +99,7 @@ def partial_strength(rows: Floats, others: Floats, extra: Floats) -> Floats:
     return np.asarray(explained / np.where(unexplained > 0, unexplained, 1.0))
 
 
-def strengths(times: Floats, scores: Floats, candidates: Sequence[Candidate]) -> list[float]:
+def strengths(times: Array, scores: Array, candidates: Sequence[Candidate]) -> list[float]:
     """Partial R² of each candidate beside all others, from the normal equations of all together."""
     blocks = [trend(times), *(waves(times, candidate) for candidate in candidates)]
     owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
@@ -114,14 +115,14 @@ def strengths(times: Floats, scores: Floats, candidates: Sequence[Candidate]) ->
     return [1 - everything / rest if rest > 0 else 0.0 for rest in without]
 
 
-def _split(times: Floats, candidates: Sequence[Candidate], one: int) -> tuple[Floats, Floats]:
+def _split(times: Array, candidates: Sequence[Candidate], one: int) -> tuple[Array, Array]:
     others = design(times, [candidate for at, candidate in enumerate(candidates) if at != one])
     return others, orthonormal(waves(times, candidates[one]), others)
 
 
 def assess_candidates(
     grid: TimeGrid,
-    scores: Floats,
+    scores: Array,
     candidates: Sequence[Candidate],
     *,
     surrogates: int,

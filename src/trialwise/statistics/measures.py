@@ -106,4 +106,4 @@ def window_measures(values: Array, starts: Indices, ends: Indices, measure: Meas
         return np.add.reduceat(np.append(sums, 0.0), pairs)[::2] / (ends - starts) / scale
     extreme = np.minimum if measure == "min" else np.maximum
     blocks = extreme.reduceat(covered, edges[:-1])
-    return extreme.reduceat(np.append(blocks, blocks[-1]), pairs)[::2]
+    return np.ascontiguousarray(extreme.reduceat(np.append(blocks, blocks[-1]), pairs)[::2])

@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import fdtri, ndtri, stdtrit
 
+from trialwise.statistics.checks import as_values, seconds
 from trialwise.statistics.drift import (
     BATCHES,
     MSER_BATCH,
     DriftTest,
-    Measure,
     Verdict,
     batch_metrics,
     drift_test,
     mser5,
-    percentile_of,
-    reduce,
 )
 from trialwise.statistics.harmonics import strengths
+from trialwise.statistics.measures import Measure, as_measure, measured, percentile_of
+from trialwise.statistics.scaling import is_constant
 from trialwise.statistics.spectrum import blind_search
 from trialwise.statistics.surrogates import normal_scores
-from trialwise.statistics.timegrid import TimeGrid, numbers, seconds
+from trialwise.statistics.timegrid import TimeGrid
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from trialwise.statistics.timegrid import Floats
+    from trialwise.statistics.checks import Array
 
 FEWEST_SAMPLES = 2 * BATCHES
 PREFIXES = 60
@@ -63,10 +63,10 @@ class PrefixCurve:
         Of the drift test on these; "inconclusive" where there are too few.
     """
 
-    times: Floats
-    values: Floats
+    times: Array
+    values: Array
     verdicts: tuple[Verdict, ...]
-    values_after_startup: Floats
+    values_after_startup: Array
     verdicts_after_startup: tuple[Verdict, ...]
 
 
@@ -159,7 +159,7 @@ class RuntimeCombined:
 class _Pilot:
     """Samples in order, and what one of them is worth in time."""
 
-    samples: Floats
+    samples: Array
     interval: float
     unit: str
 
@@ -216,18 +216,17 @@ def runtime_needed(
     percentile p at least 2.5/min(p, 1 - p) samples in each batch.
     """
     _check(tolerance, confidence, power)
+    reduction = _reduction(measure)
     pilot = _read(samples, times)
-    least = fewest_samples(measure)
+    least = fewest_samples(reduction)
     startup = startup_samples(pilot.samples, tolerance=tolerance)
     cut = startup or 0
     rest = pilot.samples[cut:]
-    test = drift_test(batch_metrics(rest, measure), tolerance=tolerance, confidence=confidence)
+    test = drift_test(batch_metrics(rest, reduction), tolerance=tolerance, confidence=confidence)
     cycle = longest_oscillation(rest, seed=seed)
-    variation = long_run_variation(rest, measure, cycle=cycle or 0.0)
-    needed = (
-        None if measure in {"min", "max", 0, 100} else _sized(variation, tolerance, confidence, power, least)
-    )
-    curve = _curve(pilot, cut, measure, tolerance, confidence)
+    variation = long_run_variation(rest, reduction, cycle=cycle or 0.0)
+    needed = None if reduction in {"min", "max"} else _sized(variation, tolerance, confidence, power, least)
+    curve = _curve(pilot, cut, reduction, tolerance, confidence)
     observed = _observed(curve)
     seen = None if observed is None else observed / pilot.interval - cut
     length, reason = _decide(_Evidence(pilot, startup, test, needed, cycle, seen, least))
@@ -274,7 +273,7 @@ def combine_pilots(pilots: Sequence[RuntimeNeeded]) -> RuntimeCombined:
     return RuntimeCombined(startup + needs[longest], startup, steady, reason, len(pilots))
 
 
-def startup_samples(samples: Floats, *, tolerance: float = 5) -> int | None:
+def startup_samples(samples: Array, *, tolerance: float = 5) -> int | None:
     """How many samples to cut at the start: MSER-5's number, or 0 where what it cuts is no start-up.
 
     MSER-5 cuts a few samples from most steady series, too. Its cut counts if the batches of five that it
@@ -294,8 +293,8 @@ def startup_samples(samples: Floats, *, tolerance: float = 5) -> int | None:
     scaled = samples / (float(np.abs(samples).max()) or 1.0)
     whole = samples.size // MSER_BATCH * MSER_BATCH
     batches = scaled[:whole].reshape(-1, MSER_BATCH).mean(axis=1)
-    start: Floats = batches[: cut // MSER_BATCH]
-    rest: Floats = batches[cut // MSER_BATCH :]
+    start: Array = batches[: cut // MSER_BATCH]
+    rest: Array = batches[cut // MSER_BATCH :]
     level = float(rest.mean())
     apart = float(np.mean(np.square(start - level), dtype=np.float64)) if cut else 0.0
     if apart <= (tolerance / 100 * level) ** 2 or apart <= _noise_limit(start.size, rest - level):
@@ -303,7 +302,7 @@ def startup_samples(samples: Floats, *, tolerance: float = 5) -> int | None:
     return cut
 
 
-def _noise_limit(cut: int, centred: Floats) -> float:
+def _noise_limit(cut: int, centred: Array) -> float:
     """Mean square that so many batches of mere noise exceed once in a thousand times."""
     squares = float(centred @ centred)
     products = float(centred[1:] @ centred[:-1])
@@ -313,7 +312,7 @@ def _noise_limit(cut: int, centred: Floats) -> float:
     return float(limit) * squares / centred.size
 
 
-def longest_oscillation(samples: Floats, *, seed: int = DEFAULT_SEED) -> float | None:
+def longest_oscillation(samples: Array, *, seed: int = DEFAULT_SEED) -> float | None:
     """Find the longest period, in samples, that makes up at least a twentieth of the variance.
 
     None where there is none with three cycles or more. Periods are searched as `seasonality` searches those
@@ -321,7 +320,7 @@ def longest_oscillation(samples: Floats, *, seed: int = DEFAULT_SEED) -> float |
     """
     bins = min(SEARCHED_BINS, samples.size)
     means = batch_metrics(samples, "mean", batches=bins)
-    if means.min() == means.max():
+    if is_constant(means):
         return None
     grid = TimeGrid(samples.size / bins, np.arange(bins), means, regular=True)
     scores = normal_scores(means)
@@ -345,12 +344,15 @@ def _check(tolerance: float, confidence: float, power: float) -> None:
         raise ValueError(f"power must be between 0 and 100 percent, not {power}")
 
 
+def _reduction(measure: Measure) -> Measure:
+    """Check a measure; the percentiles 0 and 100, which have no sizing rule, are the extremes."""
+    if measure in (0, 100):
+        return "min" if measure == 0 else "max"
+    return as_measure(measure)
+
+
 def _read(samples: npt.ArrayLike, times: npt.ArrayLike | None) -> _Pilot:
-    values = numbers(samples, "samples")
-    if not np.isfinite(values).all():
-        raise ValueError(
-            f"samples[{int(np.argmin(np.isfinite(values)))}] is not finite; leave out what was not measured"
-        )
+    values = as_values(samples, "samples")
     if times is None:
         pilot = _Pilot(values, 1.0, "samples")
     else:
@@ -372,11 +374,12 @@ def fewest_samples(measure: Measure) -> int:
     """Count the samples below which 20 batches cannot carry the measure: 50 a batch for P95."""
     if measure in {"mean", "min", "max"}:
         return BATCHES
-    share = min(percentile_of(measure), 100 - percentile_of(measure)) / 100
-    return BATCHES * (int(np.ceil(2.5 / share - 1e-9)) if share > 0 else 1)
+    percentile = 50.0 if isinstance(measure, str) else float(measure)
+    share = min(percentile, 100 - percentile) / 100
+    return BATCHES * int(np.ceil(2.5 / share - 1e-9))
 
 
-def long_run_variation(samples: Floats, measure: Measure, *, cycle: float = 0.0) -> float:
+def long_run_variation(samples: Array, measure: Measure, *, cycle: float = 0.0) -> float:
     """Long-run coefficient of variation of one sample: √(variance of the metric of n samples · n)/metric.
 
     From as many batches (100, 50 or 20) as are still nearly independent of each other, large enough for the
@@ -403,14 +406,16 @@ def _curve(pilot: _Pilot, cut: int, measure: Measure, tolerance: float, confiden
     first = max(BATCHES, total // PREFIXES)
     ends = np.unique(np.linspace(first, total, PREFIXES).astype(np.int64))
 
-    def judge(part: Floats) -> tuple[float, Verdict]:
+    def judge(part: Array) -> tuple[float, Verdict]:
         if part.size < BATCHES:
             return float("nan"), "inconclusive"
         metrics = batch_metrics(part, measure)
         # No tolerance is relative to 0: a trial that has not got going yet says nothing.
-        if reduce(metrics, "median") == 0 and metrics.min() < metrics.max():
-            return reduce(part, measure), "inconclusive"
-        return reduce(part, measure), drift_test(metrics, tolerance=tolerance, confidence=confidence).verdict
+        if percentile_of(metrics, 0.5) == 0 and not is_constant(metrics):
+            return measured(part, measure), "inconclusive"
+        return measured(part, measure), drift_test(
+            metrics, tolerance=tolerance, confidence=confidence
+        ).verdict
 
     whole = [judge(pilot.samples[:end]) for end in ends]
     after = [judge(pilot.samples[cut:end]) for end in ends] if cut else whole
@@ -452,7 +457,7 @@ class _Evidence:
 
     @property
     def drift(self) -> str:
-        return f"{100 * self.test.drift:.2g} % over {self.pilot.written(self.rest)}"
+        return f"{100 * self.test.drift:.3g} % over {self.pilot.written(self.rest)}"
 
     def total(self, samples: float) -> str:
         return self.pilot.written((self.startup or 0) + samples)

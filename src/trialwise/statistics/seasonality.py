@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trialwise.statistics.correlogram import Correlogram, correlogram
-from trialwise.statistics.drift import reduce
 from trialwise.statistics.harmonics import (
     DAY,
     HUMAN,
@@ -19,6 +18,7 @@ from trialwise.statistics.harmonics import (
     strengths,
     visible,
 )
+from trialwise.statistics.measures import percentile_of
 from trialwise.statistics.spectrum import blind_search
 from trialwise.statistics.surrogates import normal_scores
 from trialwise.statistics.timegrid import TimeGrid, TimeSeries, lay_out, read_series, with_cells
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from trialwise.statistics.timegrid import Floats
+    from trialwise.statistics.checks import Array
 
 DEFAULT_SEED = 7
 FEWEST_VALUES = 20
@@ -255,7 +255,7 @@ def _test_calendar(
 
 
 def _periods(
-    grid: TimeGrid, scores: Floats, calendar: dict[Candidate, float], others: dict[Candidate, float]
+    grid: TimeGrid, scores: Array, calendar: dict[Candidate, float], others: dict[Candidate, float]
 ) -> tuple[Period, ...]:
     p_values = calendar | others
     found = _without_fractions(list(p_values), grid)
@@ -309,7 +309,7 @@ def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:
 
 def _by_paper(series: TimeSeries, grid: TimeGrid) -> _Findings:
     regular = _lag_grid(series, grid)
-    full = np.full(regular.size, reduce(regular.values, "median"))
+    full = np.full(regular.size, percentile_of(regular.values, 0.5))
     full[regular.index] = regular.values
     lags = correlogram(TimeGrid(regular.cell, np.arange(regular.size), full, regular.regular))
     periods = tuple(

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from trialwise.statistics.timegrid import Floats, TimeGrid
+    from trialwise.statistics.checks import Array
+    from trialwise.statistics.timegrid import TimeGrid
 
 MOST_PERIODS = 6
 HARMONICS = 6
@@ -50,7 +51,7 @@ def _frequencies(grid: TimeGrid) -> _Frequencies | None:
     return _Frequencies(length, first, last) if last > first else None
 
 
-def power(grid: TimeGrid, rows: Floats, frequencies: _Frequencies) -> npt.NDArray[np.float32]:
+def power(grid: TimeGrid, rows: Array, frequencies: _Frequencies) -> npt.NDArray[np.float32]:
     """Squared Fourier amplitude of rows without trend, empty cells counting nothing.
 
     Without gaps and at multiples of 1/duration this is n times the Lomb-Scargle periodogram. With gaps it
@@ -66,7 +67,7 @@ def power(grid: TimeGrid, rows: Floats, frequencies: _Frequencies) -> npt.NDArra
 
 def blind_search(
     grid: TimeGrid,
-    scores: Floats,
+    scores: Array,
     known: Sequence[Candidate],
     *,
     alpha: float,
@@ -117,8 +118,8 @@ class _NullSpectrum:
 
 def _null_spectrum(
     grid: TimeGrid,
-    residual: Floats,
-    basis: Floats,
+    residual: Array,
+    basis: Array,
     frequencies: _Frequencies,
     surrogates: int,
     seed: np.random.SeedSequence,
@@ -134,7 +135,7 @@ def _null_spectrum(
 
 
 def _largest_peak(
-    grid: TimeGrid, residual: Floats, frequencies: _Frequencies, null: _NullSpectrum
+    grid: TimeGrid, residual: Array, frequencies: _Frequencies, null: _NullSpectrum
 ) -> Discovery:
     whitened = power(grid, _standard(residual[None, :]), frequencies)[0] / null.mean
     at = int(whitened.argmax())
@@ -143,11 +144,11 @@ def _largest_peak(
     return Discovery(visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1), p_value)
 
 
-def _standard(rows: Floats) -> Floats:
+def _standard(rows: Array) -> Array:
     return rows / np.sqrt(np.mean(rows**2, axis=1, keepdims=True))
 
 
-def _refined(grid: TimeGrid, residual: Floats, hertz: float) -> float:
+def _refined(grid: TimeGrid, residual: Array, hertz: float) -> float:
     """Find the frequency near a peak whose wave explains most."""
     reach = 0.5 / grid.duration
 

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, inf, sqrt
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
-import numpy as np
-from scipy.special import ndtri, stdtrit
+from scipy.special import ndtri
 
 from trialwise.statistics.checks import Array, Indices, Limits, percent, times_at
-from trialwise.statistics.measures import Measure, percentile_of, window_measures
-from trialwise.statistics.scaling import centred, is_constant
+from trialwise.statistics.drift import BATCHES, DriftTest, Verdict, batch_edges, drift_test, mser5
+from trialwise.statistics.measures import Measure, window_measures
+from trialwise.statistics.scaling import is_constant
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-Verdict: TypeAlias = Literal["steady", "drifting", "inconclusive"]
-
-BATCHES = 20
 FEWEST = 10
 """Batches, and so samples, without which nothing is said."""
-_GROUP = 5
-_LARGEST_CORRELATION = 0.95
 _MEANINGFUL_BATCH = 50
 """Samples in a batch from which percentiles of batches are near enough to normal (simulated)."""
-_LARGEST = 1e150
 METHOD = "drift equivalence of 20 batches, MSER-5 warm-up; slope: total drift as a share of the reference"
 
 
@@ -76,21 +70,13 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class _Drift:
-    """Change over all batches as a share of the reference, its interval, and the noise around it."""
+    """The test of all batches, what it rests on, and the noise around it."""
 
-    total: float
-    low: float
-    high: float
+    test: DriftTest
     batches: Array
     starts: Indices
     noise: float
     """Standard deviation that one sample would have were it independent of the others, as a share."""
-
-    def within(self, tolerance: float) -> bool:
-        return -tolerance <= self.low and self.high <= tolerance
-
-    def beyond(self, tolerance: float) -> bool:
-        return self.high < -tolerance or self.low > tolerance
 
 
 def steadiness(values: Array, times: Array | None, measure: Measure, requirement: Requirement) -> Convergence:
@@ -110,95 +96,47 @@ def steadiness(values: Array, times: Array | None, measure: Measure, requirement
     if whole is None:
         near = "the median is 0, or too near it for the drift to be a share of it; give limits"
         return unjudged(values.size, requirement, METHOD, near)
-    if whole.within(requirement.tolerance):
+    if whole.test.verdict == "steady":
         return _judged(values, times, whole, 0, requirement, measure)
-    cut = warmup_end(values)
+    cut = mser5(values)
     if cut is not None and values.size - cut >= FEWEST:
         rest = _drift(values[cut:], cut, measure, requirement)
-        if rest is not None and rest.within(requirement.tolerance):
+        if rest is not None and rest.test.verdict == "steady":
             return _judged(values, times, rest, cut, requirement, measure)
     return _judged(values, times, whole, 0, requirement, measure)
 
 
 def _drift(values: Array, offset: int, measure: Measure, requirement: Requirement) -> _Drift | None:
     count = min(BATCHES, values.size)
-    edges = np.arange(count + 1, dtype=np.int64) * values.size // count
+    edges = batch_edges(values.size, count)
     batches = window_measures(values, edges[:-1], edges[1:], measure)
-    limits = requirement.limits
-    reference = abs(percentile_of(batches, 0.5)) if limits is None else limits[1] / 2 - limits[0] / 2
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        shares = np.zeros(count) if is_constant(batches) else batches / reference
-    if not (np.abs(shares) < _LARGEST).all():
+    try:
+        test = drift_test(
+            batches,
+            tolerance=requirement.tolerance * 100,
+            confidence=float(requirement.level * 100),
+            limits=requirement.limits,
+        )
+    except ValueError:
         return None
-    total, low, high, correlation, variance = _line(shares, float(requirement.level))
-    long_run = variance * values.size / count * (1 + correlation) / (1 - correlation)
-    return _Drift(total, low, high, batches, edges[:-1] + offset, sqrt(long_run))
-
-
-def _line(shares: Array, level: float) -> tuple[float, float, float, float, float]:
-    """Total change of a least-squares line, its interval, lag-1 correlation and variance of the residuals."""
-    count = shares.size
-    place = np.arange(count) - (count - 1) / 2
-    squares = float(place @ place)
-    slope = float(place @ shares) / squares
-    residuals = shares - shares.mean() - slope * place
-    sum_of_squares = float(residuals @ residuals)
-    correlation = _residual_correlation(residuals, sum_of_squares)
-    freedom = count * (1 - correlation) / (1 + correlation) - 2
-    if freedom > 0:
-        half = float(stdtrit(freedom, level)) * sqrt(sum_of_squares / freedom / squares) * count
-    else:
-        half = inf
-    total = slope * count
-    return total, total - half, total + half, correlation, sum_of_squares / (count - 2)
-
-
-def _residual_correlation(residuals: Array, sum_of_squares: float) -> float:
-    """Lag-1 correlation, corrected for its bias in short series, between 0 and 0.95."""
-    if sum_of_squares == 0:
-        return 0.0
-    raw = float(residuals[1:] @ residuals[:-1]) / sum_of_squares
-    return min(max(raw + (1 + 4 * raw) / residuals.size, 0.0), _LARGEST_CORRELATION)
-
-
-def warmup_end(values: Array) -> int | None:
-    """Count the samples to cut by MSER-5; None when that is not before the middle: the run has to be longer.
-
-    The cut d minimises SS_d / (n-d)^2, the squared standard error of what is left, over means of five
-    samples.
-    """
-    count = values.size // _GROUP
-    if count < 4:
-        return None
-    means = centred(_group_means(values[: count * _GROUP]))
-    left = np.arange(count, 0, -1)
-    sums = np.cumsum(means[::-1])[::-1]
-    squares = np.cumsum((means**2)[::-1])[::-1]
-    furthest = count // 2
-    best = int(np.argmin(((squares - sums**2 / left) / left**2)[: furthest + 1]))
-    return None if best == furthest else best * _GROUP
-
-
-def _group_means(values: Array) -> Array:
-    """Average groups of five, to one half so that no sum overflows."""
-    share = values * (0.5 / _GROUP)
-    return sum((share[place::_GROUP] for place in range(1, _GROUP)), share[::_GROUP])
+    inflation = (1 + test.correlation) / (1 - test.correlation)
+    noise = test.deviation * sqrt(values.size / count * inflation)
+    return _Drift(test, batches, edges[:-1] + offset, noise)
 
 
 def _judged(
     values: Array, times: Array | None, drift: _Drift, cut: int, requirement: Requirement, measure: Measure
 ) -> Convergence:
-    steady, beyond = drift.within(requirement.tolerance), drift.beyond(requirement.tolerance)
-    verdict: Verdict = "steady" if steady else "drifting" if beyond else "inconclusive"
-    finite = drift.high < inf
+    test = drift.test
+    finite = test.high < inf
     needed = _length(drift.noise, requirement) + cut
     return replace(
-        unjudged(values.size, requirement, METHOD, _reason(verdict, drift, requirement, needed)),
-        converged=steady,
-        slope=drift.total,
-        low=drift.low if finite else None,
-        high=drift.high if finite else None,
-        verdict=verdict,
+        unjudged(values.size, requirement, METHOD, _reason(test, requirement, needed)),
+        converged=test.verdict == "steady",
+        slope=test.drift,
+        low=test.low if finite else None,
+        high=test.high if finite else None,
+        verdict=test.verdict,
         warmup=cut,
         batches=tuple(drift.batches.tolist()),
         batch_starts=tuple(times_at(times, drift.starts).tolist()),
@@ -213,12 +151,12 @@ def _length(noise: float, requirement: Requirement) -> int:
     return max(FEWEST, ceil(min(12 * (quantiles * noise / requirement.tolerance) ** 2, 1e18)))
 
 
-def _reason(verdict: Verdict, drift: _Drift, requirement: Requirement, needed: int) -> str:
-    if verdict == "steady":
+def _reason(test: DriftTest, requirement: Requirement, needed: int) -> str:
+    if test.verdict == "steady":
         return ""
     tolerance = percent(requirement.tolerance)
-    if verdict == "drifting":
-        return f"the measure drifts by {100 * drift.total:.3g} %, beyond {tolerance}; run longer and cut the start"
+    if test.verdict == "drifting":
+        return f"the measure drifts by {100 * test.drift:.3g} %, beyond {tolerance}; run longer and cut the start"
     return f"too noisy to tell a drift of {tolerance}; about {needed} samples would decide for a steady run"
 
 

@@ -18,14 +18,15 @@ from scipy.special import ndtri
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from trialwise.statistics.timegrid import Floats, TimeGrid
+    from trialwise.statistics.checks import Array
+    from trialwise.statistics.timegrid import TimeGrid
 
 LEVELS = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999])
 NEGATIVE_LEVELS = np.array([-0.9, -0.7, -0.5, -0.3, -0.15])
 BLOCK_CELLS = 1 << 20
 
 
-def normal_scores(values: Floats) -> Floats:
+def normal_scores(values: Array) -> Array:
     """Rank-normal scores (Blom 1958): any distribution becomes normal, outliers too; ties share a score."""
     from scipy.stats import rankdata  # half a second that only those who ask for seasons wait for
 
@@ -33,7 +34,7 @@ def normal_scores(values: Floats) -> Floats:
     return np.asarray(ndtri((ranks - 0.375) / (ranks.size + 0.25)))
 
 
-def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Floats:
+def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Array:
     """Stationary Gaussian AR(1) series of variance 1 at the cells that hold a value.
 
     Parameters
@@ -55,33 +56,33 @@ def red_noise(grid: TimeGrid, correlation: float, count: int, rng: np.random.Gen
     return _coloured(rng.standard_normal((count, grid.size)), correlation)[:, grid.index]
 
 
-def _coloured(white: Floats, correlation: float) -> Floats:
+def _coloured(white: Array, correlation: float) -> Array:
     from scipy.signal import lfilter
 
     scaled = white * np.sqrt(1 - correlation**2)
     scaled[:, 0] = white[:, 0]
-    return cast("Floats", lfilter([1.0], [1.0, -correlation], scaled, axis=1))
+    return cast("Array", lfilter([1.0], [1.0, -correlation], scaled, axis=1))
 
 
-def in_blocks(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Iterator[Floats]:
+def in_blocks(grid: TimeGrid, correlation: float, count: int, rng: np.random.Generator) -> Iterator[Array]:
     """Draw as `red_noise` does, a bounded number of rows at a time."""
     rows = max(1, BLOCK_CELLS // grid.size)
     for start in range(0, count, rows):
         yield red_noise(grid, correlation, min(rows, count - start), rng)
 
 
-def residuals(rows: Floats, basis: Floats) -> Floats:
+def residuals(rows: Array, basis: Array) -> Array:
     """Rows (…, n) without their projection on the orthonormal columns of `basis` (n, p)."""
     return rows - (rows @ basis) @ basis.T
 
 
-def neighbour_correlation(rows: Floats) -> Floats:
+def neighbour_correlation(rows: Array) -> Array:
     """Correlation of each value with the next one that exists, for each row."""
     return np.asarray(np.sum(rows[..., 1:] * rows[..., :-1], axis=-1) / np.sum(rows**2, axis=-1))
 
 
 def calibrated_correlation(
-    grid: TimeGrid, residual: Floats, basis: Floats, seed: np.random.SeedSequence
+    grid: TimeGrid, residual: Array, basis: Array, seed: np.random.SeedSequence
 ) -> float:
     """Find the correlation between neighbouring cells whose surrogates look like the residual.
 

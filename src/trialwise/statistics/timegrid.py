@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from trialwise.statistics.checks import as_values_with_gaps, seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from numpy.typing import ArrayLike
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-Masked = np.ma.MaskedArray[Any, Any]
+    from trialwise.statistics.checks import Array, Indices
 
 MOST_CELLS = 3 << 16
 CELLS_PER_VALUE = 8
@@ -36,8 +34,8 @@ class TimeSeries:
         Values that shared their time with another one and have been averaged with it.
     """
 
-    times: Floats
-    values: Floats
+    times: Array
+    values: Array
     missing: int
     repeated: int
 
@@ -64,8 +62,8 @@ class TimeGrid:
     """
 
     cell: float
-    index: Integers
-    values: Floats
+    index: Indices
+    values: Array
     regular: bool
 
     @property
@@ -74,7 +72,7 @@ class TimeGrid:
         return int(self.index[-1]) + 1
 
     @property
-    def times(self) -> Floats:
+    def times(self) -> Array:
         """Seconds from the first cell to each cell that holds a value."""
         return np.asarray(self.index * self.cell, dtype=np.float64)
 
@@ -89,66 +87,7 @@ class TimeGrid:
         return float(np.median(np.diff(self.index))) * self.cell
 
 
-def seconds(times: npt.ArrayLike | Iterable[datetime]) -> Floats:
-    """Read times as seconds since the first of them.
-
-    Parameters
-    ----------
-    times
-        Numbers (seconds), `numpy.datetime64`, or `datetime.datetime`, in one dimension.
-
-    Raises
-    ------
-    ValueError
-        If a time is NaN, infinite, NaT or masked, if there are none, or if they are not one-dimensional.
-    """
-    array = np.asarray(times)
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(
-            f"times must be a one-dimensional array with at least one time, not shape {array.shape}"
-        )
-    if isinstance(times, np.ma.MaskedArray) and cast("Masked", times).mask.any():
-        raise ValueError("times has masked entries; every value needs its time")
-    if array.dtype == object and all(isinstance(time, datetime) for time in array):
-        array = np.array([time.timestamp() for time in array])
-    if array.dtype.kind == "M":
-        return _seconds_of_dates(array)
-    instants = numbers(array, "times")
-    if not np.isfinite(instants).all():
-        raise ValueError(
-            f"times[{int(np.argmin(np.isfinite(instants)))}] is not finite; every value needs its time"
-        )
-    return np.asarray(instants - instants[0], dtype=np.float64)
-
-
-def numbers(array: npt.ArrayLike, name: str) -> Floats:
-    """One-dimensional floats, a masked entry as NaN.
-
-    Raises
-    ------
-    ValueError
-        If they are no numbers, or not in one dimension; `name` says which.
-    """
-    masked = isinstance(array, np.ma.MaskedArray)
-    plain = np.asarray(array)
-    if plain.dtype.kind not in "biuf":
-        raise ValueError(f"{name} must be numbers, not {plain.dtype}")
-    if plain.ndim != 1:
-        raise ValueError(f"{name} must be one-dimensional, not of shape {plain.shape}")
-    floats = plain.astype(np.float64)
-    if masked:
-        floats[np.ma.getmaskarray(cast("Masked", array))] = np.nan
-    return floats
-
-
-def _seconds_of_dates(dates: npt.NDArray[Any]) -> Floats:
-    if np.isnat(dates).any():
-        raise ValueError(f"times[{int(np.argmax(np.isnat(dates)))}] is NaT; every value needs its time")
-    # Differences first: a datetime64 of 2026 in nanoseconds has more digits than a float.
-    return np.asarray((dates - dates[0]) / np.timedelta64(1, "s"), dtype=np.float64)
-
-
-def read_series(times: npt.ArrayLike, values: npt.ArrayLike) -> TimeSeries:
+def read_series(times: ArrayLike, values: ArrayLike) -> TimeSeries:
     """Sort values by time, leave NaN out, average values of the same time.
 
     Raises
@@ -157,11 +96,9 @@ def read_series(times: npt.ArrayLike, values: npt.ArrayLike) -> TimeSeries:
         If the lengths differ, a time is not finite, a value is infinite, or fewer than two different times
         have a value.
     """
-    when, what = seconds(times), numbers(values, "values")
+    when, what = seconds(times), as_values_with_gaps(values)
     if what.shape != when.shape:
         raise ValueError(f"times and values must have one length, not {when.shape} and {what.shape}")
-    if np.isinf(what).any():
-        raise ValueError(f"values[{int(np.argmax(np.isinf(what)))}] is infinite; mark what is missing as NaN")
     kept = ~np.isnan(what)
     unique, inverse, counts = np.unique(when[kept], return_inverse=True, return_counts=True)
     if unique.size < 2:
@@ -170,7 +107,7 @@ def read_series(times: npt.ArrayLike, values: npt.ArrayLike) -> TimeSeries:
     return TimeSeries(unique - unique[0], means, int((~kept).sum()), int(kept.sum()) - unique.size)
 
 
-def _means(groups: Integers, values: Floats, counts: Integers) -> Floats:
+def _means(groups: Indices, values: Array, counts: Indices) -> Array:
     # Scaled, so that the sum of huge values stays finite.
     scale = float(np.abs(values).max()) or 1.0
     return np.bincount(groups, weights=values / scale, minlength=counts.size) / counts * scale

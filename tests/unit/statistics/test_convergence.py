@@ -185,3 +185,12 @@ def test_theil_sen_goes_through_the_medians():
 def test_theil_sen_refuses_what_has_no_slope(x, y, message):
     with pytest.raises(ValueError, match=message):
         st.theil_sen(x, y, 95)
+
+
+@pytest.mark.parametrize("measure", ["mean", "median", "min", "max", 95])
+@pytest.mark.parametrize("method", ["default", "paper"])
+def test_every_measure_has_a_convergence_test(measure, method):
+    samples = 100 + np.clip(noise(), -2, 2)
+    result = st.trial_metric(samples, measure, convergence={}, method=method)
+    assert result.converged
+    assert np.isfinite(result.value)

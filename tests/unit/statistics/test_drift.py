@@ -4,25 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trialwise.statistics.drift import batch_metrics, drift_test, mser5, reduce
+from trialwise.statistics.drift import batch_metrics, drift_test, mser5
 
 
 def generator(seed):
     return np.random.Generator(np.random.PCG64DXSM(seed))
-
-
-@pytest.mark.parametrize(
-    ("measure", "expected"),
-    [("mean", 22), ("median", 3), ("min", 1), ("max", 100), (25, 2), (0, 1), (100, 100), (90.0, 61.6)],
-)
-def test_reduce(measure, expected):
-    assert reduce(np.array([4.0, 1, 100, 2, 3]), measure) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("measure", ["p95", -1, 101, float("nan")])
-def test_reduce_refuses_other_measures(measure):
-    with pytest.raises(ValueError, match="percentile"):
-        reduce(np.arange(3.0), measure)
 
 
 def test_batches_cover_everything_once_in_nearly_equal_parts():
@@ -109,3 +95,17 @@ def test_mser5_says_where_it_cannot_tell():
 
 def test_mser5_cuts_nothing_from_constant_data():
     assert mser5(np.full(101, 0.1)) == 0
+
+
+@pytest.mark.parametrize("level", [10.0, 0.1, 1e6 / 3])
+def test_rounding_does_not_decide_where_the_rest_is_constant(level):
+    samples = np.concatenate([np.linspace(0, level, 100, endpoint=False), np.full(300, level)])
+    assert mser5(samples) == 100
+
+
+def test_limits_are_what_the_drift_is_a_share_of():
+    metrics = 100 + np.linspace(0, 1, 20)
+    by_median, by_limits = drift_test(metrics), drift_test(metrics, limits=(0, 50))
+    assert by_limits.level == 25
+    assert by_limits.drift == pytest.approx(by_median.drift * by_median.level / 25)
+    assert drift_test(np.linspace(-1, 1, 21), limits=(0, 1)).verdict == "drifting"

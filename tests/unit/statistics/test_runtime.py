@@ -149,6 +149,14 @@ def test_extremes_allow_no_prediction():
     assert "measure a percentile" in heavy.reason
 
 
+def test_the_percentiles_0_and_100_are_the_extremes():
+    y = 100 + noise(2000)
+    for percentile, name in ((0, "min"), (100.0, "max")):
+        one, other = runtime_needed(y, measure=percentile), runtime_needed(y, measure=name)
+        np.testing.assert_array_equal(one.curve.values, other.curve.values)
+        assert (one.runtime, one.predicted) == (other.runtime, None)
+
+
 def test_times_give_seconds_and_sort():
     y = 100 + 10 * noise(4000)
     t = np.arange(4000) * 0.25
@@ -201,6 +209,7 @@ def test_same_input_same_result_and_nothing_changed():
         ([1] * 50, {"times": [0] * 49}, "one length"),
         ([1] * 50, {"measure": "mode"}, "measure"),
         ([1] * 50, {"measure": 101}, "percentile"),
+        ([1] * 50, {"measure": float("nan")}, "percentile"),
         ([1] * 50, {"tolerance": 0}, "tolerance"),
         ([1] * 50, {"confidence": 95.0 + 5}, "confidence"),
         ([1] * 50, {"power": 100}, "power"),

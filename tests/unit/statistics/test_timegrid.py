@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from trialwise.statistics.timegrid import lay_out, numbers, read_series, seconds
+from trialwise.statistics.checks import as_values_with_gaps, seconds
+from trialwise.statistics.timegrid import lay_out, read_series
 
 
 def test_seconds_are_the_same_from_numbers_dates_and_datetimes():
@@ -26,13 +27,13 @@ def test_nanoseconds_survive():
 @pytest.mark.parametrize(
     ("times", "message"),
     [
-        ([0, np.nan, 2], r"times\[1\] is not finite"),
-        ([0, 1, np.inf], r"times\[2\] is not finite"),
+        ([0, np.nan, 2], r"times\[1\] is NaN"),
+        ([0, 1, np.inf], r"times\[2\] is infinite"),
         (np.array(["2026-01-01", "NaT"], dtype="datetime64[D]"), r"times\[1\] is NaT"),
         (np.ma.array([0.0, 1.0], mask=[False, True]), "masked"),
-        ([[0, 1]], "one-dimensional"),
-        ([], "at least one"),
-        (["a", "b"], "times must be numbers"),
+        ([[0, 1]], "2 dimensions; one is wanted"),
+        ([], "at least 1"),
+        (["a", "b"], "times holds <U1, not numbers"),
     ],
 )
 def test_bad_times_are_named(times, message):
@@ -56,7 +57,7 @@ def test_series_is_sorted_averaged_and_freed_of_missing_values():
         ([0, 1], [1, np.inf], r"values\[1\] is infinite"),
         ([0, 1], [1, np.nan], "1 different times"),
         ([5, 5, 5], [1, 2, 3], "1 different times"),
-        ([0, 1], ["x", "y"], "values must be numbers"),
+        ([0, 1], ["x", "y"], "values holds <U1, not numbers"),
     ],
 )
 def test_bad_series_are_named(times, values, message):
@@ -95,5 +96,5 @@ def test_clustered_times_do_not_explode_the_grid():
 
 def test_numbers_leave_the_input_alone():
     given = np.ma.array([1, 2], mask=[0, 1])
-    np.testing.assert_array_equal(numbers(given, "values"), [1, np.nan])
+    np.testing.assert_array_equal(as_values_with_gaps(given), [1, np.nan])
     assert given.data.tolist() == [1, 2]

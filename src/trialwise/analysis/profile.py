@@ -1,0 +1,220 @@
+"""The seasonal profile of condition data: which periods there are, and the span that a series should cover."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from trialwise import statistics as st
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Method
+from trialwise.experiment.quantity import duration_text
+from trialwise.statistics.harmonics import FEWEST_CYCLES, HUMAN, NAMED
+
+if TYPE_CHECKING:
+    from trialwise.analysis.condition_table import ConditionTable
+
+_UNITS = (("week", 604_800.0), ("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0))
+_CORRECTIONS = {
+    "holm": "Holm's correction over the periods named beforehand",
+    "maximum": "the maximum over all frequencies that were searched",
+    "none": "no test: a peak of the autocorrelation",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """A seasonal component.
+
+    `strength` is the share of the variance of the rank-normal scores that the period and its harmonics explain
+    beside the others (paper: the autocorrelation at the peak); `p_value` is corrected as `correction` says, None
+    in the paper's method, which has no test.
+    """
+
+    seconds: float
+    words: str
+    name: str | None
+    strength: float
+    p_value: float | None
+    correction: str
+
+
+@dataclass(frozen=True, slots=True)
+class Untested:
+    """A period that people's habits may have and that the data can neither show nor exclude, and what would."""
+
+    name: str
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lags:
+    """The autocorrelation: coefficients at lags in seconds, the pairs behind each, the threshold 1.95/√n."""
+
+    lags: tuple[float, ...]
+    coefficients: tuple[float, ...]
+    pairs: tuple[int, ...]
+    threshold: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """The seasonal profile of a table, as `trialwise profile --json` prints it.
+
+    All times are in seconds. `n` counts the different times with a value, `missing` the values that are missing,
+    `repeated` those that share their time with another; `spacing` is the median distance of neighbouring values,
+    `longest_gap` the longest. `start` and `end` are ISO 8601, None where times are no dates. `span_line` is the line
+    for the section `[design]` of an experiment file; None, as `span`, where nothing asks for one. `confidence` is
+    in percent.
+    """
+
+    format: Literal["trialwise.profile/1"]
+    file: str
+    time: str
+    value: str
+    n: int
+    missing: int
+    repeated: int
+    start: str | None
+    end: str | None
+    duration: float
+    spacing: float
+    longest_gap: float
+    periods: tuple[Component, ...]
+    tested: tuple[str, ...]
+    untested: tuple[Untested, ...]
+    span: float | None
+    span_words: str | None
+    span_line: str | None
+    confidence: float
+    method: Method
+    how: str
+    notes: tuple[str, ...]
+    autocorrelation: Lags
+
+
+def profile_of(table: ConditionTable, *, method: Method = "default", confidence: float = 95) -> Profile:
+    """Find the seasonal components of a table and recommend a span.
+
+    Raises
+    ------
+    AnalysisError
+        Fewer than two different times have a value.
+    """
+    times = np.empty(0) if table.times is None else table.times
+    try:
+        found = st.seasonality(times, table.values, method=method, confidence=confidence)
+    except ValueError as error:
+        raise AnalysisError(
+            f"{table.path}: {error}", hint="measure for longer, or name other columns"
+        ) from error
+    kept = times[~np.isnan(table.values)]
+    unique = np.unique(kept)
+    gaps = np.diff(unique)
+    return Profile(
+        format="trialwise.profile/1",
+        file=str(table.path),
+        time=str(table.time),
+        value=table.value,
+        n=found.n,
+        missing=found.missing,
+        repeated=kept.size - unique.size,
+        start=_moment(float(unique[0])) if table.dated else None,
+        end=_moment(float(unique[-1])) if table.dated else None,
+        duration=float(unique[-1] - unique[0]),
+        spacing=float(np.median(gaps)),
+        longest_gap=float(gaps.max()),
+        periods=tuple(_component(period) for period in found.periods),
+        tested=found.tested,
+        untested=_untested(found, float(unique[-1] - unique[0])),
+        span=found.span,
+        span_words=None if found.span is None else length_words(found.span),
+        span_line=None if found.span is None else f'span = "{_span_text(found.span)}"',
+        confidence=confidence,
+        method=method,
+        how=_how(method),
+        notes=(*table.notes, *_sentences(found.note)),
+        autocorrelation=_lags(found.autocorrelation),
+    )
+
+
+def _moment(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(sep=" ", timespec="seconds")
+
+
+def _component(period: st.Period) -> Component:
+    words = f"a {period.name}" if period.name else length_words(period.seconds)
+    if period.name and abs(period.seconds / NAMED[period.name] - 1) > 0.001:
+        words += f" (nearly: {length_words(period.seconds)})"
+    return Component(
+        seconds=period.seconds,
+        words=words,
+        name=period.name,
+        strength=period.strength,
+        p_value=period.p_value,
+        correction=_CORRECTIONS[period.correction],
+    )
+
+
+def length_words(seconds: float) -> str:
+    """A length in the largest unit that it holds at least once: "7 days", "1 day", "2.5 hours"."""
+    for unit, size in _UNITS[1:]:
+        if seconds >= size * 0.9995:
+            number = f"{seconds / size:.3g}"
+            return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
+    return f"{seconds:.3g} seconds"
+
+
+def _span_text(seconds: float) -> str:
+    days = seconds / 86_400
+    return f"{days:.0f}d" if days >= 1 and abs(days - round(days)) < 1e-3 else duration_text(seconds)
+
+
+def _untested(found: st.Seasonality, duration: float) -> tuple[Untested, ...]:
+    """The calendar periods without a verdict; constant data and the paper's method test none."""
+    if found.method == "paper" or not found.autocorrelation.lags.size:
+        return ()
+    return tuple(
+        Untested(name, human.seconds, _why_untested(name, human.seconds, duration, found.n))
+        for name, human in zip(("day", "week"), HUMAN, strict=True)
+        if name not in found.tested
+    )
+
+
+def _why_untested(name: str, seconds: float, duration: float, n: int) -> str:
+    needed = FEWEST_CYCLES * seconds
+    if duration < needed:
+        return (
+            f"a {name} shows from {FEWEST_CYCLES:g} of its cycles on: measure for {length_words(needed)} or longer "
+            f"instead of {length_words(duration)}"
+        )
+    return f"the {n} values are too few or too far apart: measure 20 times or more, and more than twice in each {name}"
+
+
+def _how(method: Method) -> str:
+    if method == "paper":
+        return "TriScale 4.6: peaks of the autocorrelation above 1.95/√n, gaps filled with the median"
+    return (
+        "day and week against 999 series of red noise at the same times; other periods by a whitened "
+        "Lomb-Scargle search against red noise"
+    )
+
+
+def _sentences(note: str) -> tuple[str, ...]:
+    """The remarks of the statistic, one by one."""
+    return tuple(part if part.endswith(".") else f"{part}." for part in note.split(". ") if part)
+
+
+def _lags(found: st.Correlogram) -> Lags:
+    return Lags(
+        lags=tuple(found.lags.tolist()),
+        coefficients=tuple(found.values.tolist()),
+        pairs=tuple(found.pairs.tolist()),
+        threshold=found.threshold,
+        n=found.n,
+    )

@@ -1,0 +1,59 @@
+"""Options of `profile` and `runtime`: where a figure goes, percentages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from trialwise.cli.output import messages
+from trialwise.errors import StoreError, TrialwiseError
+
+ENDINGS = (".html", ".svg", ".pdf", ".png")
+
+
+def checked_plot(path: Path | None) -> None:
+    """Refuse a file for a figure that could not be written, before anything is computed.
+
+    Raises
+    ------
+    TrialwiseError
+        Its ending is none of those known, or its folder does not exist.
+    """
+    if path is None:
+        return
+    if path.suffix.lower() not in ENDINGS:
+        raise TrialwiseError(f"--plot {path}: the ending says the format; allowed: {', '.join(ENDINGS)}")
+    if not path.parent.is_dir():
+        raise TrialwiseError(f"--plot {path}: there is no folder {path.parent}")
+
+
+def write_plot(path: Path, page: Callable[[], str], print_to: Callable[[Path], None]) -> None:
+    """Write a figure as a page, or for print, and say so on standard error.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be written.
+    """
+    try:
+        if path.suffix.lower() == ".html":
+            path.write_text(page(), encoding="utf-8")
+        else:
+            print_to(path)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be written: {error.strerror}", hint="choose another place"
+        ) from error
+    messages().print(f"wrote {path}", markup=False)
+
+
+def check_percentage(value: float | None, option: str, *, least: float = 0.0) -> None:
+    """Refuse what is no percentage above `least` and below 100.
+
+    Raises
+    ------
+    TrialwiseError
+        It is none.
+    """
+    if value is not None and not least < value < 100:
+        raise TrialwiseError(f"{option} {value:g}: a percentage above {least:g} and below 100 is wanted")

@@ -1,0 +1,96 @@
+"""`trialwise profile`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.patience import Patience
+from trialwise.cli.plots import check_percentage, checked_plot, write_plot
+from trialwise.cli.text import say
+from trialwise.experiment.model import Method
+
+if TYPE_CHECKING:
+    from trialwise.analysis.condition_table import Array
+    from trialwise.analysis.profile import Profile
+
+
+def profile(
+    data: Path,
+    /,
+    *,
+    time: str | None = None,
+    value: str | None = None,
+    method: Method = "default",
+    confidence: float = 95,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    plot: Path | None = None,
+) -> int:
+    """Find the daily, weekly and other cycles in condition data, and the span that a series of trials should cover.
+
+    The data are any measurement of the conditions over time (a link's quality, a machine's load), regular or not, with
+    gaps: a CSV (comma, semicolon, tab) or Parquet file with a column of times (ISO 8601, UTC unless said, or seconds)
+    and one of values.
+
+    For example:
+
+    ```text
+    trialwise profile link_quality.csv
+    trialwise profile load.parquet --time when --value cpu --plot load.html
+    ```
+
+    Exit codes: 0 also where no period was found; 2 wrong options or columns that have to be named; 5 the plot cannot be
+    written; 7 data that cannot be read.
+
+    Parameters
+    ----------
+    data
+        The CSV or Parquet file.
+    time
+        The column of times; default: the only one there is.
+    value
+        The column of values; default: the only other one of numbers.
+    method
+        "default", or "paper" for the method of the TriScale paper.
+    confidence
+        Level in percent.
+    json
+        Print the profile as JSON (format trialwise.profile/1, docs/reference/condition-json.md).
+    plot
+        Write the autocorrelation and the data as a figure: a file ending in .html, .svg, .pdf or .png.
+    """
+    checked_plot(plot)
+    check_percentage(confidence, "--confidence", least=50)
+    from trialwise.analysis.condition_table import read_conditions
+    from trialwise.analysis.profile import profile_of
+
+    table = read_conditions(data, time=time, value=value)
+    with Patience(messages(), f"searching {table.values.size} values for periods"):
+        found = profile_of(table, method=method, confidence=confidence)
+    if json:
+        from trialwise.exchange.condition_json import condition_document
+
+        print_json(condition_document(found))
+    else:
+        from trialwise.report.condition_text import profile_lines
+
+        say(profile_lines(found, plot=plot is None))
+    if plot is not None and table.times is not None:
+        times, values = table.times, table.values
+        write_plot(plot, lambda: _page(found, times, values), lambda path: _print(found, times, values, path))
+    return 0
+
+
+def _page(found: Profile, times: Array, values: Array) -> str:
+    from trialwise.report.condition_figures import profile_page
+
+    return profile_page(found, times, values)
+
+
+def _print(found: Profile, times: Array, values: Array, path: Path) -> None:
+    from trialwise.report.condition_print import write_profile
+
+    write_profile(found, times, values, path)

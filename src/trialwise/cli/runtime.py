@@ -1,0 +1,149 @@
+"""`trialwise runtime`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.patience import Patience
+from trialwise.cli.plots import check_percentage, checked_plot, write_plot
+from trialwise.cli.text import say
+from trialwise.errors import TrialwiseError
+
+if TYPE_CHECKING:
+    from trialwise.analysis.runtime import Pilot, Question, RuntimeAdvice
+
+
+def runtime(
+    data: Path,
+    /,
+    *,
+    value: str | None = None,
+    time: str | None = None,
+    trial: str | None = None,
+    metric: str | None = None,
+    measure: str | None = None,
+    tolerance: float | None = None,
+    confidence: float | None = None,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    plot: Path | None = None,
+) -> int:
+    """Say from long pilot trials how long a trial must be for its metric to be steady, and what start-up to cut.
+
+    A table holds the samples of one pilot, or of several (--trial). In an experiment directory, every metric with
+    samples is looked at, for each treatment (the three longest trials of each); the longest need wins.
+
+    For example:
+
+    ```text
+    trialwise runtime pilot.csv --value throughput --time t
+    trialwise runtime pilots.parquet --value delay --time t --trial run --measure p95 --plot settles.html
+    trialwise runtime pilot.results --metric throughput
+    ```
+
+    Exit codes: 0 also where no runtime can be given; 2 wrong options or columns that have to be named; 5 a directory
+    that cannot be used or a plot that cannot be written; 7 data that cannot be read or are too few.
+
+    Parameters
+    ----------
+    data
+        A CSV or Parquet file, or an experiment directory.
+    value
+        The column of samples; default: the only one of numbers.
+    time
+        The column of times in seconds, or dates; default: the only one there is. Without it, lengths are in samples.
+    trial
+        The column that says which pilot a row belongs to; default: all rows are one.
+    metric
+        The metric of an experiment directory; default: all that have samples.
+    measure
+        mean, median, min, max, or a percentile such as p95; default: that of the metric, mean for a table.
+    tolerance
+        The largest harmless drift over a trial, in percent of the metric; default: that of the metric, else 5.
+    confidence
+        Of each side of the drift test, in percent; default: that of the metric, else 95.
+    json
+        Print the answer as JSON (format trialwise.runtime/1, docs/reference/condition-json.md).
+    plot
+        Write how the metric settles as a figure: a file ending in .html, .svg, .pdf or .png.
+    """
+    checked_plot(plot)
+    check_percentage(tolerance, "--tolerance")
+    check_percentage(confidence, "--confidence", least=50)
+    from trialwise.analysis.runtime import Question
+    from trialwise.cli.tables import measure_named
+
+    question = Question(None if measure is None else measure_named(measure), tolerance, confidence)
+    if data.is_dir():
+        for option, given in (("--value", value), ("--time", time), ("--trial", trial)):
+            if given is not None:
+                raise TrialwiseError(f"{option} is for tables; {data} is a directory", hint="name a --metric")
+        pilots, notes = _of_directory(data, question, metric)
+    elif metric is not None:
+        raise TrialwiseError(f"--metric is for experiment directories; {data} is none", hint="name a --value")
+    else:
+        pilots, notes = _of_table(data, question, value, time, trial)
+    advice = _advice(data, pilots, notes)
+    _show(advice, pilots, plot, json=json)
+    return 0
+
+
+def _of_directory(data: Path, question: Question, metric: str | None) -> tuple[list[Pilot], list[str]]:
+    from trialwise import study
+    from trialwise.analysis.runtime import pilots_of_directory
+
+    experiment, directory, ledger = study.open_directory(data)
+    try:
+        return pilots_of_directory(experiment, directory, ledger, question, metric)
+    finally:
+        ledger.close()
+
+
+def _of_table(
+    data: Path, question: Question, value: str | None, time: str | None, trial: str | None
+) -> tuple[list[Pilot], list[str]]:
+    from trialwise.analysis.condition_table import read_conditions
+    from trialwise.analysis.runtime import doubts_of_table, pilots_of_table
+
+    table = read_conditions(data, time=time, value=value, trial=trial, needs_time=False)
+    return pilots_of_table(table, question), [*table.notes, *doubts_of_table(table)]
+
+
+def _advice(data: Path, pilots: list[Pilot], notes: list[str]) -> RuntimeAdvice:
+    from trialwise.analysis.runtime import runtime_advice
+
+    with Patience(messages(), "looking for the start-up and the drift of the pilots") as patience:
+        return runtime_advice(
+            str(data),
+            pilots,
+            notes=tuple(notes),
+            watch=lambda done, total: patience.say(f"looking at pilots: {done} of {total} done"),
+        )
+
+
+def _show(advice: RuntimeAdvice, pilots: list[Pilot], plot: Path | None, *, json: bool) -> None:
+    if json:
+        from trialwise.exchange.condition_json import condition_document
+
+        print_json(condition_document(advice))
+    else:
+        from trialwise.report.condition_text import runtime_lines
+
+        say(runtime_lines(advice))
+    if plot is not None:
+        write_plot(plot, lambda: _page(advice, pilots), lambda path: _print(advice, pilots, path))
+
+
+def _page(advice: RuntimeAdvice, pilots: list[Pilot]) -> str:
+    from trialwise.report.condition_figures import runtime_page
+
+    return runtime_page(advice, pilots)
+
+
+def _print(advice: RuntimeAdvice, pilots: list[Pilot], path: Path) -> None:
+    from trialwise.report.condition_print import write_runtime
+
+    write_runtime(advice, pilots, path)

@@ -1,0 +1,262 @@
+"""Interactive figures of condition data and of pilots, each on a page that opens from disk without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import altair as alt
+import numpy as np
+import numpy.typing as npt
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from trialwise import __version__
+from trialwise.report import condition_points as points
+from trialwise.report import marks
+from trialwise.report.condition_text import profile_lines, runtime_lines
+from trialwise.report.figures import Figure
+from trialwise.report.marks import Chart
+from trialwise.report.page_parts import asset, bundle, script_json
+from trialwise.report.palette import COLOURS, VERDICT_COLOURS, VERDICT_SHAPES
+from trialwise.report.sheets import Sheet, packed
+
+if TYPE_CHECKING:
+    from trialwise.analysis.profile import Profile
+    from trialwise.analysis.runtime import Pilot, PilotNeed, RuntimeAdvice
+    from trialwise.report.points import Row
+
+Array = npt.NDArray[np.float64]
+_MOST_PILOTS = 6
+
+
+class Sheets:
+    """The data of the figures of one page."""
+
+    def __init__(self) -> None:
+        self.packed: dict[str, Sheet] = {}
+
+    def chart(self, rows: Sequence[Row]) -> Chart:
+        """A chart of rows, which are put among the data of the page."""
+        name = f"sheet-{len(self.packed)}-"
+        self.packed[name] = packed(rows)
+        return alt.Chart(alt.NamedData(name=name))
+
+
+def profile_page(profile: Profile, times: Array, values: Array) -> str:
+    """The page of a profile: what the terminal says, the autocorrelation, the data over time."""
+    sheets = Sheets()
+    figures = [_data_over_time(sheets, profile, times, values)]
+    if profile.autocorrelation.lags:
+        figures.insert(0, _autocorrelation(sheets, profile))
+    text = "\n".join(line for line in profile_lines(profile, plot=False))
+    return _page(f"Profile of {profile.value}", text, figures, sheets)
+
+
+def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
+    """The page of a runtime: what the terminal says, and how the metric of each pilot settles (six at most)."""
+    sheets = Sheets()
+    figures = [
+        _growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots)) for place in _order(advice)
+    ]
+    return _page("Runtime of a trial", "\n".join(runtime_lines(advice)), figures, sheets)
+
+
+def _order(advice: RuntimeAdvice) -> list[int]:
+    first = [] if advice.decided_by is None else [advice.decided_by]
+    return (first + [place for place in range(len(advice.pilots)) if place not in first])[:_MOST_PILOTS]
+
+
+def _samples_of(need: PilotNeed, pilots: Sequence[Pilot]) -> Pilot:
+    wanted = (need.metric, need.treatment, need.trial)
+    return next(pilot for pilot in pilots if (pilot.metric, pilot.treatment, pilot.trial) == wanted)
+
+
+def _page(title: str, text: str, figures: Sequence[Figure], sheets: Sheets) -> str:
+    environment = Environment(
+        loader=PackageLoader("trialwise.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("figure.html.j2").render(
+        title=title,
+        text=text,
+        version=__version__,
+        figures=figures,
+        specs=script_json({figure.key: figure.spec for figure in figures}),
+        sheets=script_json(sheets.packed),
+        bundle=Markup(bundle()),  # noqa: S704 the bundle is Vega's
+        script=Markup(asset("report.js")),  # noqa: S704 our own
+        style=Markup(asset("report.css")),  # noqa: S704 our own
+    )
+
+
+# The profile
+
+
+def _autocorrelation(sheets: Sheets, profile: Profile) -> Figure:
+    found = profile.autocorrelation
+    size, unit = points.unit_of(found.lags[-1])
+    lags, coefficients = points.thinned_lags(found)
+    x = alt.X("lag:Q", title=f"lag [{unit}]", scale=alt.Scale(nice=False, domain=[0, found.lags[-1] / size]))
+    y = alt.Y("coefficient:Q", title="autocorrelation", scale=alt.Scale(nice=True))
+    rows = [
+        {"lag": lag / size, "coefficient": coefficient}
+        for lag, coefficient in zip(lags.tolist(), coefficients.tolist(), strict=True)
+    ]
+    tips = [marks.tip("lag", f"lag [{unit}]"), marks.tip("coefficient")]
+    base = sheets.chart(rows).encode(x=x, y=y, tooltip=tips)
+    line = base.mark_line(color=COLOURS[0], strokeWidth=1.6).add_params(marks.zoom("x"))
+    hidden = base.mark_point(opacity=0, size=60)
+    limits = sheets.chart([{"coefficient": sign * found.threshold} for sign in (1, -1)])
+    rules = limits.mark_rule(strokeDash=[5, 4], color="currentColor", opacity=0.7).encode(y=y)
+    zero = sheets.chart([{"coefficient": 0.0}]).mark_rule(color="currentColor", opacity=0.5).encode(y=y)
+    layers = [zero, rules, line, hidden, *_period_marks(sheets, profile, size)]
+    return Figure(
+        "autocorrelation",
+        "Autocorrelation",
+        f"How alike values are that lie so far apart. Dashed: ±1.95/√n = ±{found.threshold:.3f}. "
+        + ("Marked: the periods that were found." if profile.periods else "No period was found."),
+        f"Autocorrelation of {profile.value} against the lag in {unit} with the periods found.",
+        marks.finished(alt.layer(*layers)),
+    )
+
+
+def _period_marks(sheets: Sheets, profile: Profile, size: float) -> list[Chart]:
+    found, labels = profile.autocorrelation, points.period_labels(profile)
+    rows: list[Row] = [
+        {
+            "lag": period.seconds / size,
+            "coefficient": points.coefficient_at(found, period.seconds),
+            "period": period.words,
+            "label": labels[period.seconds],
+            "strength": period.strength,
+            "p": period.p_value,
+        }
+        for period in profile.periods
+        if period.seconds <= found.lags[-1]
+    ]
+    if not rows:
+        return []
+    tips = [*marks.name_tips("period"), marks.tip("strength"), marks.tip("p", "p-value")]
+    base = sheets.chart(rows).encode(x="lag:Q", tooltip=tips)
+    rule = base.mark_rule(color=COLOURS[1], strokeDash=[2, 3], strokeWidth=1.5)
+    head = base.mark_point(
+        filled=True, shape="triangle-down", size=110, color=COLOURS[1], opacity=1, yOffset=-8
+    )
+    words = base.mark_text(align="left", baseline="top", dx=5, fontSize=12).encode(
+        text="label:N", y=alt.value(2)
+    )
+    return [rule, head.encode(y="coefficient:Q"), words]
+
+
+def _data_over_time(sheets: Sheets, profile: Profile, times: Array, values: Array) -> Figure:
+    dated = profile.start is not None
+    thin = points.stretches(times, values)
+    size, unit = points.unit_of(profile.duration)
+    rows = points.stretch_rows(thin, dated=dated, unit=size)
+    y = alt.Y("low:Q", title=profile.value, scale=alt.Scale(zero=False))
+    if dated:
+        x = alt.X("time:T", title="time (UTC)", scale=alt.Scale(type="utc"))
+        when = alt.Tooltip("utcyearmonthdatehoursminutesseconds(time):T", title="time")
+    else:
+        x, when = alt.X("time:Q", title=f"time [{unit}]", scale=alt.Scale(nice=False)), marks.tip("time")
+    base = sheets.chart(rows).encode(x=x, y=y, tooltip=[when, marks.tip("low", profile.value)])
+    layers = [base.mark_circle(size=14, color=COLOURS[0], opacity=0.8).add_params(marks.zoom("x", "y"))]
+    thinned = thin.times.size < profile.n
+    if thinned:
+        layers.append(base.mark_rule(color=COLOURS[0], opacity=0.5).encode(y2="high:Q"))
+    return Figure(
+        "data",
+        "The data over time",
+        f"{profile.n} values."
+        + (" Each bar spans neighbouring values from the smallest to the largest." if thinned else ""),
+        f"{profile.value} over time.",
+        marks.finished(alt.layer(*layers), 240),
+    )
+
+
+# The runtime
+
+
+def _growth(sheets: Sheets, advice: RuntimeAdvice, place: int, pilot: Pilot) -> Figure:
+    need = advice.pilots[place]
+    unit = "s" if advice.unit == "s" else "samples"
+    x = alt.X("length:Q", title=f"length of the trial [{unit}]", scale=alt.Scale(nice=False))
+    title = f"{need.metric} [{need.unit}]" if need.unit else need.metric
+    y = alt.Y("value:Q", title=title, scale=alt.Scale(zero=False))
+    layers = [
+        _raw(sheets, pilot).encode(x=x),
+        *_growth_marks(sheets, need, x, y),
+        *_cuts(sheets, need),
+    ]
+    measure = need.measure if isinstance(need.measure, str) else f"p{need.measure:g}"
+    return Figure(
+        f"growth-{place}",
+        f"{pilot.label}: the {measure} of the first part against its length",
+        "Marks say what the drift test says of that part: with the start-up (dotted) and without it (line). Grey: samples. "
+        "Vertical: the start-up to cut (dashed) and the runtime (solid).",
+        f"The metric of the first part of {pilot.label} against the length of that part, with verdicts.",
+        marks.finished(alt.layer(*layers), 340),
+    )
+
+
+def _raw(sheets: Sheets, pilot: Pilot) -> Chart:
+    times = np.arange(pilot.values.size, dtype=np.float64) if pilot.times is None else pilot.times
+    thin = points.stretches(times, pilot.values, 600)
+    rows = points.stretch_rows(thin)
+    renamed: list[Row] = [{"length": row["time"], "value": row["low"], "high": row["high"]} for row in rows]
+    return sheets.chart(renamed).mark_rule(color="#808080", opacity=0.35).encode(y="value:Q", y2="high:Q")
+
+
+def _growth_marks(sheets: Sheets, need: PilotNeed, x: alt.X, y: alt.Y) -> list[Chart]:
+    rows = growth_rows(need)
+    dashes = alt.StrokeDash(
+        "part:N", scale=alt.Scale(domain=list(PARTS), range=[[2, 3], [1, 0]]), legend=None
+    )
+    legend = alt.Legend(orient="top", title=None)
+    names = list(VERDICT_COLOURS)
+    colour = alt.Color(
+        "verdict:N", scale=alt.Scale(domain=names, range=list(VERDICT_COLOURS.values())), legend=legend
+    )
+    shape = alt.Shape(
+        "verdict:N", scale=alt.Scale(domain=names, range=list(VERDICT_SHAPES.values())), legend=legend
+    )
+    tips = [marks.tip("length"), marks.tip("value"), *marks.name_tips("verdict", "part")]
+    base = sheets.chart(rows)
+    line = base.mark_line(color="currentColor", strokeWidth=1.2).encode(x=x, y=y, strokeDash=dashes)
+    heads = base.mark_point(filled=True, size=42, opacity=1).encode(
+        x=x, y=y, color=colour, shape=shape, tooltip=tips
+    )
+    return [line, heads.add_params(marks.zoom("x", "y"))]
+
+
+PARTS = ("with the start-up", "without the start-up")
+
+
+def growth_rows(need: PilotNeed) -> list[Row]:
+    """The metric and the verdict of each length, with the start-up and, where there is one, without it."""
+    growth = need.growth
+    rows: list[Row] = [
+        {"length": length, "value": value, "verdict": verdict, "part": PARTS[0] if need.startup else PARTS[1]}
+        for length, value, verdict in zip(growth.lengths, growth.values, growth.verdicts, strict=True)
+    ]
+    if need.startup:
+        after = zip(growth.lengths, growth.values_after_startup, growth.verdicts_after_startup, strict=True)
+        rows.extend(
+            {"length": length, "value": value, "verdict": verdict, "part": PARTS[1]}
+            for length, value, verdict in after
+            if value is not None
+        )
+    return rows
+
+
+def _cuts(sheets: Sheets, need: PilotNeed) -> list[Chart]:
+    layers: list[Chart] = []
+    row: Row
+    for at, label, dash in ((need.startup, "cut", [5, 4]), (need.runtime, "runtime", [1, 0])):
+        if at and at <= 1.5 * need.duration:
+            row = {"length": at, "label": label}
+            base = sheets.chart([row]).encode(x="length:Q")
+            layers.append(base.mark_rule(color=COLOURS[0], strokeDash=dash, strokeWidth=2))
+            text = base.mark_text(align="left", baseline="top", dx=4, fontSize=12)
+            layers.append(text.encode(text="label:N", y=alt.value(2)))
+    return layers

@@ -1,0 +1,91 @@
+"""What the figures of condition data and pilots are drawn from: thinned samples, lags in readable units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from trialwise.analysis.profile import Lags, Profile
+    from trialwise.report.points import Row
+
+Array = npt.NDArray[np.float64]
+
+MOST = 2000
+"""Points of one figure; beyond, stretches of neighbours are drawn by their extremes."""
+_LABEL_SHARE = 0.22
+_UNITS = ((2 * 86_400.0, 86_400.0, "days"), (2 * 3600.0, 3600.0, "hours"), (120.0, 60.0, "minutes"))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretches:
+    """Neighbouring samples: where each stretch begins and its extremes, equal where it holds one sample."""
+
+    times: Array
+    lows: Array
+    highs: Array
+
+
+def stretches(times: Array, values: Array, most: int = MOST) -> Stretches:
+    """Samples in the order of time, at most so many; those without a value are left out."""
+    order = np.argsort(times, kind="stable")
+    order = order[~np.isnan(values[order])]
+    times, values = times[order], values[order]
+    edges = np.unique(np.linspace(0, times.size, min(times.size, most) + 1).astype(np.int64))[:-1]
+    return Stretches(times[edges], np.minimum.reduceat(values, edges), np.maximum.reduceat(values, edges))
+
+
+def unit_of(seconds: float) -> tuple[float, str]:
+    """The unit in which a length of time reads well: its seconds and its name."""
+    for least, size, name in _UNITS:
+        if seconds >= least:
+            return size, name
+    return 1.0, "seconds"
+
+
+def thinned_lags(found: Lags, most: int = MOST) -> tuple[Array, Array]:
+    """Lags and coefficients, at most so many: of each stretch, the coefficient farthest from 0."""
+    lags, coefficients = np.asarray(found.lags), np.asarray(found.coefficients)
+    if lags.size <= most:
+        return lags, coefficients
+    parts = np.array_split(np.arange(lags.size), most)
+    places = np.array([part[np.argmax(np.abs(coefficients[part]))] for part in parts])
+    return lags[places], coefficients[places]
+
+
+def coefficient_at(found: Lags, seconds: float) -> float:
+    """The coefficient at the lag nearest to a period."""
+    place = int(np.argmin(np.abs(np.asarray(found.lags) - seconds)))
+    return found.coefficients[place]
+
+
+def period_labels(profile: Profile) -> dict[float, str]:
+    """What is written beside each period's mark, by its seconds: nothing where a stronger one stands too near."""
+    longest = profile.autocorrelation.lags[-1]
+    labels: dict[float, str] = {}
+    for period in sorted(profile.periods, key=lambda one: -one.strength):
+        near = any(
+            abs(period.seconds - other) < _LABEL_SHARE * longest for other, text in labels.items() if text
+        )
+        labels[period.seconds] = "" if near else period.words
+    return labels
+
+
+def stretch_rows(found: Stretches, *, dated: bool = False, unit: float = 1.0) -> list[Row]:
+    """Rows of stretches; times in whole milliseconds since 1970 where `dated`, else in `unit` seconds since the first."""
+    start = float(found.times[0])
+    times: list[float | int] = [
+        round(time * 1000) if dated else (time - start) / unit for time in found.times.tolist()
+    ]
+    return [
+        {"time": time, "low": low, "high": high}
+        for time, low, high in zip(times, found.lows.tolist(), found.highs.tolist(), strict=True)
+    ]
+
+
+def moments(times: Array) -> npt.NDArray[np.datetime64]:
+    """Seconds since 1970 as moments in UTC."""
+    return (times * 1000).round().astype("datetime64[ms]")

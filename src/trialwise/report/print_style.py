@@ -1,0 +1,32 @@
+"""The look of figures for print: one column wide, fonts embedded, the same bytes for the same data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+WIDTH = 3.33
+"""Inches: a column of a two-column paper."""
+GREY = "#777777"
+STYLE: dict[Any, Any] = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 7,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.25,
+    "grid.linewidth": 0.4,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "legend.frameon": False,
+    "legend.fontsize": 6,
+    "lines.markersize": 3,
+    "lines.linewidth": 1.0,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "trialwise",
+    "text.usetex": False,
+    "text.parse_math": False,
+    "path.simplify": False,
+}

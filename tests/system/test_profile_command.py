@@ -1,0 +1,125 @@
+"""`trialwise profile` and `trialwise runtime` as people call them, and the pages that explain them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from condition_data import condition_csv, pilot_csv
+from report_page import ReportPage
+
+ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = Path(sys.executable).with_name("trialwise")
+PAGES = [ROOT / "docs/how-to/choose-a-span.md", ROOT / "docs/how-to/choose-a-runtime.md"]
+
+
+def call(*words, cwd):
+    return subprocess.run(
+        [PROGRAM, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_pages_show_what_their_commands_print(page, tmp_path):
+    (tmp_path / "docs").symlink_to(ROOT / "docs")
+    path = f"{PROGRAM.parent}:{os.environ['PATH']}"
+    blocks = re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL)
+    assert blocks
+    for block in blocks:
+        printed: list[str] = []
+        for line in (line for line in block.splitlines() if line.startswith("$ ")):
+            done = subprocess.run(  # noqa: S602 the page is ours
+                line[2:],
+                shell=True,
+                cwd=tmp_path,
+                env=os.environ | {"PATH": path},
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            printed += [line, *(printed_line.rstrip() for printed_line in done.stdout.splitlines())]
+        assert printed == block.splitlines()
+
+
+def test_the_documents_follow_their_schemas(tmp_path):
+    condition_csv(tmp_path / "a.csv")
+    pilot_csv(tmp_path / "p.csv", seeds=(4, 5))
+    commands = {
+        "profile": ["a.csv"],
+        "runtime": ["p.csv", "--value", "throughput", "--trial", "trial"],
+    }
+    for name, words in commands.items():
+        done = call(name, *words, "--json", cwd=tmp_path)
+        assert done.returncode == 0
+        document = json.loads(done.stdout)
+        Draft202012Validator(json.loads((ROOT / f"schemas/{name}.json").read_text())).validate(document)
+        assert document["format"] == f"trialwise.{name}/1"
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["profile", "none.csv"], 7, "No such file"),
+        (["profile", "a.csv", "--value", "qualty"], 7, "'quality' is there"),
+        (["profile", "a.csv", "--plot", "a.gif"], 2, ".html, .svg, .pdf, .png"),
+        (["profile", "a.csv", "--plot", "none/a.svg"], 2, "no folder"),
+        (["profile", "a.csv", "--confidence", "100"], 2, "percentage above 50"),
+        (["profile", "p.csv"], 2, "--value trial"),
+        (["runtime", "p.csv"], 2, "several columns hold numbers: trial, throughput"),
+        (["runtime", "p.csv", "--metric", "x"], 2, "--metric is for experiment directories"),
+        (["runtime", ".", "--value", "x"], 2, "--value is for tables"),
+        (["runtime", "."], 5, "no ledger here"),
+        (["runtime", "p.csv", "--value", "throughput", "--tolerance", "0"], 2, "percentage above 0"),
+    ],
+)
+def test_wrong_calls_say_what_to_try(words, code, message, tmp_path):
+    condition_csv(tmp_path / "a.csv")
+    pilot_csv(tmp_path / "p.csv")
+    done = call(*words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert message in done.stderr
+
+
+PROFILE, RUNTIME = ["profile", "a.csv"], ["runtime", "p.csv", "--value", "throughput"]
+
+
+@pytest.mark.parametrize(
+    ("words", "ending", "begin"),
+    [
+        (PROFILE, "svg", b"<?xml"),
+        (PROFILE, "png", b"\x89PNG"),
+        (RUNTIME, "pdf", b"%PDF"),
+        (RUNTIME, "html", b"<!DOCTYPE html>"),
+    ],
+)
+def test_figures_are_written_in_each_format_twice_alike(words, ending, begin, tmp_path):
+    condition_csv(tmp_path / "a.csv")
+    pilot_csv(tmp_path / "p.csv")
+    written = []
+    for _ in range(2):
+        done = call(*words, "--plot", f"x.{ending}", cwd=tmp_path)
+        assert done.returncode == 0
+        assert done.stderr.endswith(f"wrote x.{ending}\n")
+        written.append((tmp_path / f"x.{ending}").read_bytes())
+    assert written[0].startswith(begin)
+    assert written[0] == written[1]
+
+
+def test_the_pages_of_figures_load_nothing(tmp_path):
+    condition_csv(tmp_path / "a.csv")
+    call("profile", "a.csv", "--plot", "x.html", cwd=tmp_path)
+    page = ReportPage((tmp_path / "x.html").read_text())
+    assert [figure["data-figure"] for figure in page.figures] == ["autocorrelation", "data"]
+    assert not [
+        tag
+        for tag, attributes in page.tags
+        if "src" in attributes or (tag == "link" and attributes["href"] != "data:,")
+    ]

@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import io
+import time
+
+import pytest
+from rich.console import Console
+
+from trialwise.cli import patience
+
+
+@pytest.fixture
+def log(monkeypatch):
+    monkeypatch.setattr(patience, "_PATIENCE", 0.3)
+    return io.StringIO()
+
+
+def test_nothing_is_said_of_what_is_quick(log):
+    with patience.Patience(Console(file=log), "searching") as waiting:
+        waiting.say("pilot 1 of 2")
+    time.sleep(0.4)
+    assert log.getvalue() == ""
+
+
+def test_what_takes_long_is_said_once_and_then_how_far_it_is(log):
+    with patience.Patience(Console(file=log), "searching") as waiting:
+        time.sleep(0.6)
+        waiting.say("pilot 1 of 2")
+        waiting.say("pilot 2 of 2")
+    assert log.getvalue().splitlines() == ["searching …", "pilot 1 of 2 …"]
+
+
+def test_a_failure_passes_through(log):
+    with pytest.raises(ValueError, match="no"), patience.Patience(Console(file=log), "searching"):
+        raise ValueError("no")
