@@ -27,12 +27,14 @@ def analyze(
 
     Says what can be claimed, what is descriptive only and why, and what would lift a refusal.
 
-    Examples
-    --------
-        trialwise analyze compressors.results
-        trialwise analyze compressors.results --json
-        trialwise analyze runs.csv --value delay --group scheme --objective percentile=75,confidence=95
-        trialwise analyze samples.csv --value delay --trial run --time t --measure p95 --convergence 95,5
+    For example:
+
+    ```text
+    trialwise analyze compressors.results
+    trialwise analyze compressors.results --json
+    trialwise analyze runs.csv --value delay --group scheme --objective percentile=75,confidence=95
+    trialwise analyze samples.csv --value delay --trial run --time t --measure p95 --convergence 95,5
+    ```
 
     Exit codes: 0 also on constant data, failed tests and refusals; 2 wrong options, 5 a directory that cannot be used,
     7 data that cannot be read.

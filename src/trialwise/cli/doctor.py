@@ -6,16 +6,19 @@ from dataclasses import asdict
 
 from trialwise.cli.output import print_json, results
 from trialwise.measurement.disturbances import disturbances
+from trialwise.measurement.documents import DoctorDocument
 from trialwise.measurement.environment import Environment, capture
 
 
 def doctor(*, json: bool = False) -> int:
     """Name what will disturb a measurement on this machine, and how to change it; changes nothing itself.
 
-    Examples
-    --------
-        trialwise doctor
-        trialwise doctor --json
+    For example:
+
+    ```text
+    trialwise doctor
+    trialwise doctor --json
+    ```
 
     Exit code: 0, whatever is found.
 
@@ -27,13 +30,7 @@ def doctor(*, json: bool = False) -> int:
     environment = capture()
     found = disturbances(environment)
     if json:
-        print_json(
-            {
-                "format": "trialwise.doctor/1",
-                "environment": environment.to_json(),
-                "disturbances": [asdict(one) for one in found],
-            }
-        )
+        print_json(asdict(DoctorDocument(environment, found)))
         return 0
     console = results()
     console.print(f"{_machine(environment)}\n", markup=False)

@@ -39,6 +39,8 @@ def new(
         --factor count=1,5 --metric 'rtt== [0-9.]+/([0-9.]+)/'
     ```
 
+    Exit codes: 0 written; 2 wrong options, or the file is there already.
+
     Parameters
     ----------
     file

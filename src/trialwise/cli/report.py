@@ -33,11 +33,13 @@ def report(
     The file opens from disk without a network: claims that can be pasted, figures, every table, the plan, the
     environment, the failures, the methods.
 
-    Examples
-    --------
-        trialwise report compressors.results
-        trialwise report compressors.results --pdf figures --latex paper
-        trialwise report runs.csv --value delay --group scheme --objective percentile=75,confidence=95
+    For example:
+
+    ```text
+    trialwise report compressors.results
+    trialwise report compressors.results --pdf figures --latex paper
+    trialwise report runs.csv --value delay --group scheme --objective percentile=75,confidence=95
+    ```
 
     Exit codes: 0 written; 2 wrong options, 5 a place that cannot be written, 7 data that cannot be read.
 

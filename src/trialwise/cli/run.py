@@ -30,11 +30,13 @@ def run(
     What is finished is never run again: after a crash, a power cut or Ctrl-C the same command goes on with the same
     plan. The first Ctrl-C finishes the trial in hand, the second abandons it.
 
-    Examples
-    --------
-        trialwise run experiment.toml
-        trialwise run experiment.toml --dir results/monday
-        trialwise run results/monday          # go on
+    For example:
+
+    ```text
+    trialwise run experiment.toml
+    trialwise run experiment.toml --dir results/monday
+    trialwise run results/monday          # go on
+    ```
 
     Exit codes: 0 all trials finished, 4 some failed, 130 interrupted, 2 and 5 errors.
 

@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 
 from trialwise.cli.output import print_json
 
-Format = Literal["experiment", "plan", "analysis", "profile", "runtime", "run", "status"]
+Format = Literal["experiment", "plan", "analysis", "profile", "runtime", "run", "status", "doctor"]
 FORMATS: dict[Format, str] = {
     "experiment": "trialwise.experiment.document:Document",
     "plan": "trialwise.design.summary:PlanSummary",
@@ -18,6 +18,7 @@ FORMATS: dict[Format, str] = {
     "runtime": "trialwise.exchange.condition_json:runtime_schema",
     "run": "trialwise.execution.documents:RunDocument",
     "status": "trialwise.execution.documents:StatusDocument",
+    "doctor": "trialwise.measurement.documents:DoctorDocument",
 }
 """Each public format, and the class that it is generated from, or the function that generates it."""
 
@@ -33,6 +34,8 @@ def schema(format: Format = "experiment", /) -> int:  # noqa: A002 the word for 
     trialwise schema > experiment.schema.json
     trialwise schema plan
     ```
+
+    Exit codes: 0; 2 an unknown format.
 
     Parameters
     ----------

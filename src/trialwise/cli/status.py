@@ -15,10 +15,12 @@ from trialwise.experiment.quantity import duration_text
 def status(directory: Path, /, *, json: bool = False) -> int:
     """Show how far an experiment is, while it runs and after.
 
-    Examples
-    --------
-        trialwise status compressors.results
-        watch -n 5 trialwise status compressors.results
+    For example:
+
+    ```text
+    trialwise status compressors.results
+    watch -n 5 trialwise status compressors.results
+    ```
 
     Exit codes: 0, or 4 where trials have failed.
 

@@ -24,7 +24,7 @@ def test_nothing_is_said_of_what_is_quick(log):
 
 def test_what_takes_long_is_said_once_and_then_how_far_it_is(log):
     with patience.Patience(Console(file=log), "searching") as waiting:
-        time.sleep(0.6)
+        time.sleep(1.5)
         waiting.say("pilot 1 of 2")
         waiting.say("pilot 2 of 2")
     assert log.getvalue().splitlines() == ["searching …", "pilot 1 of 2 …"]

@@ -1,0 +1,27 @@
+"""Every command explains itself: what it does, examples, exit codes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+COMMANDS = ["new", "plan", "run", "status", "analyze", "report", "profile", "runtime", "doctor", "schema"]
+START = "from trialwise.cli.main import main; main()"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_examples_and_exit_codes(command: str) -> None:
+    arguments = [sys.executable, "-c", START, command, "--help"]
+    text = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+    assert "For example" in text
+    assert text.count(f"trialwise {command}") >= 2
+    assert "Exit code" in text
+
+
+def test_every_command_is_listed() -> None:
+    text = subprocess.run(
+        [sys.executable, "-c", START, "--help"], capture_output=True, text=True, check=True
+    ).stdout
+    assert all(f" {command} " in text for command in COMMANDS)
