@@ -436,7 +436,7 @@ def _population_text(
 ) -> str:
     if size is None:
         return f"{factor} drawn from {low:g} to {high:g}"
-    where = f" of {origin}" if origin else ""
+    where = " of the list" if origin == "list" else f" of {origin}" if origin else ""
     return f"{factor} drawn from the {counted(size, 'value')}{where}"
 
 

@@ -100,7 +100,13 @@ def population_table(analysis: Analysis) -> Table | None:
     rows: list[tuple[Cell, ...]] = []
     for place, found in enumerate(analysis.populations):
         at = f"/populations/{place}"
-        source = found.origin or "the list in the file" if found.size is not None else "a range"
+        source = (
+            "the list in the file"
+            if found.origin in ("", "list")
+            else found.origin
+            if found.size is not None
+            else "a range"
+        )
         size: Cell = (
             Number(found.size, f"{at}/size") if found.size is not None else f"{found.low:g} to {found.high:g}"
         )

@@ -37,7 +37,7 @@ def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[Renderabl
     if full or len(analysis.series) > MOST_SERIES:
         yield from _tables(analysis)
     else:
-        yield from _overview(analysis)
+        yield from _overview(analysis, explained=len(sentences) <= _MOST)
     if not full and len(sentences) > _MOST:
         yield from _sentences(tuple(claim for claim in sentences if claim.standing == "remark"))
     failures = failure_table(analysis)
@@ -52,10 +52,13 @@ def _tables(analysis: Analysis) -> Iterator[RenderableType]:
         yield from _with_caption(table.without_remarks)
 
 
-def _overview(analysis: Analysis) -> Iterator[RenderableType]:
+def _overview(analysis: Analysis, *, explained: bool) -> Iterator[RenderableType]:
+    """One table for each objective; the reasons are left out where the sentences have `explained` them."""
     tables = overview_tables(analysis)
     for table in tables:
         yield from _with_caption(table)
+    if explained:
+        return
     marked = any(str(cell).startswith("~") for table in tables for row in table.rows for cell in row)
     if marked:
         yield Text(
