@@ -13,10 +13,18 @@ app = App(
     name="trialwise",
     help="""Performance experiments that replicate: size, randomise, run, analyse, report.
 
-Exit codes: 0 done, 1 a difference beyond the margin, 2 usage or a wrong experiment file, 3 undecided, 4 trials failed,
-5 the experiment directory cannot be used, 6 a worker cannot be used, 7 data cannot be analysed, 130 interrupted.""",
+Exit codes:
+    0 done
+    1 a difference beyond the margin
+    2 usage, or a wrong experiment file
+    3 undecided
+    4 trials failed
+    5 the experiment directory cannot be used
+    6 a worker cannot be used
+    7 data cannot be analysed
+130 interrupted""",
     version=__version__,
-    help_format="markdown",
+    help_format="plaintext",
     default_parameter=Parameter(negative=()),
 )
 for _name, _summary in {
@@ -31,9 +39,9 @@ for _name, _summary in {
     "doctor": "Name what will disturb a measurement on this machine.",
     "schema": "Print the JSON Schema of a public format.",
 }.items():
-    # The summaries spare `trialwise --help` the imports; a command that is called shows its docstring.
+    # The summaries, and plain text, spare `trialwise --help` the imports; a command that is called shows its docstring.
     _help = {} if sys.argv[1:2] == [_name] else {"help": _summary}
-    app.command(f"trialwise.cli.{_name}:{_name}", name=_name, **_help)
+    app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help_format="markdown", **_help)
 app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
 
 
