@@ -14,14 +14,14 @@ app = App(
     help="""Performance experiments that replicate: size, randomise, run, analyse, report.
 
 Exit codes:
-    0 done
-    1 a difference beyond the margin
-    2 usage, or a wrong experiment file
-    3 undecided
-    4 trials failed
-    5 the experiment directory cannot be used
-    6 a worker cannot be used
-    7 data cannot be analysed
+  0 done
+  1 a difference beyond the margin
+  2 usage, or a wrong experiment file
+  3 undecided
+  4 trials failed
+  5 the experiment directory cannot be used
+  6 a worker cannot be used
+  7 data cannot be analysed
 130 interrupted""",
     version=__version__,
     help_format="plaintext",
