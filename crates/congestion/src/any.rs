@@ -3,8 +3,9 @@
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::{
-    Acknowledgement, BuildError, Context, Controller, Dcqcn, DcqcnSettings, Dctcp, DctcpSettings, Hpcc,
-    HpccSettings, Loss, Sent, Timely, TimelySettings, Timeout,
+    Acknowledgement, BuildError, Context, Controller, Copa, CopaSettings, Cubic, CubicSettings, Dcqcn,
+    DcqcnSettings, Dctcp, DctcpSettings, FixedRate, FixedRateSettings, Hpcc, HpccSettings, Ledbat,
+    LedbatSettings, Loss, NewReno, NewRenoSettings, Sent, State, Timely, TimelySettings, Timeout,
 };
 
 /// What a packet must carry for a controller beside sequence numbers and congestion marks.
@@ -39,13 +40,37 @@ pub enum Algorithm {
     Timely(TimelySettings),
     /// HPCC.
     Hpcc(HpccSettings),
+    /// NewReno.
+    NewReno(NewRenoSettings),
+    /// CUBIC.
+    Cubic(CubicSettings),
+    /// LEDBAT.
+    Ledbat(LedbatSettings),
+    /// Copa.
+    Copa(CopaSettings),
+    /// A saturator.
+    FixedRate(FixedRateSettings),
 }
 
 impl Algorithm {
     /// The names that [`Self::named`] knows.
-    pub const NAMES: [&'static str; 5] = ["dctcp", "dcqcn", "timely", "timely_patched", "hpcc"];
+    pub const NAMES: [&'static str; 10] = [
+        "dctcp",
+        "dcqcn",
+        "timely",
+        "timely_patched",
+        "hpcc",
+        "newreno",
+        "cubic",
+        "ledbat",
+        "copa",
+        "fixed_rate",
+    ];
+    /// Those of the data centre: they need what only a fabric gives, and start at line rate.
+    pub const DATA_CENTRE: [&'static str; 5] = ["dctcp", "dcqcn", "timely", "timely_patched", "hpcc"];
 
-    /// The algorithm of this name with the defaults for senders of this line rate.
+    /// The algorithm of this name with the defaults for senders of this line rate, which those of the
+    /// Internet ignore and `fixed_rate` takes for its rate.
     pub fn named(name: &str, line: Rate) -> Result<Self, BuildError> {
         match name {
             "dctcp" => Ok(Self::Dctcp(DctcpSettings::for_line_rate(line))),
@@ -53,6 +78,11 @@ impl Algorithm {
             "timely" => Ok(Self::Timely(TimelySettings::for_line_rate(line))),
             "timely_patched" => Ok(Self::Timely(TimelySettings::for_line_rate(line).patched())),
             "hpcc" => Ok(Self::Hpcc(HpccSettings::for_line_rate(line))),
+            "newreno" => Ok(Self::NewReno(NewRenoSettings::default())),
+            "cubic" => Ok(Self::Cubic(CubicSettings::default())),
+            "ledbat" => Ok(Self::Ledbat(LedbatSettings::default())),
+            "copa" => Ok(Self::Copa(CopaSettings::default())),
+            "fixed_rate" => Ok(Self::FixedRate(FixedRateSettings { rate: line })),
             other => Err(BuildError::Unknown { name: other.to_owned(), known: Self::NAMES.join(", ") }),
         }
     }
@@ -64,6 +94,7 @@ impl Algorithm {
             Self::Dcqcn(settings) => settings.fidelity = fidelity,
             Self::Timely(settings) => settings.fidelity = fidelity,
             Self::Hpcc(settings) => settings.fidelity = fidelity,
+            Self::NewReno(_) | Self::Cubic(_) | Self::Ledbat(_) | Self::Copa(_) | Self::FixedRate(_) => {}
         }
         self
     }
@@ -76,13 +107,20 @@ impl Factory for Algorithm {
             Self::Dcqcn(settings) => AnyController::Dcqcn(Dcqcn::new(settings, context)?),
             Self::Timely(settings) => AnyController::Timely(Timely::new(settings, context)?),
             Self::Hpcc(settings) => AnyController::Hpcc(Hpcc::new(settings, context)?),
+            Self::NewReno(settings) => AnyController::NewReno(NewReno::new(settings, context)?),
+            Self::Cubic(settings) => AnyController::Cubic(Cubic::new(settings, context)?),
+            Self::Ledbat(settings) => AnyController::Ledbat(Box::new(Ledbat::new(settings, context)?)),
+            Self::Copa(settings) => AnyController::Copa(Box::new(Copa::new(settings, context)?)),
+            Self::FixedRate(settings) => AnyController::FixedRate(FixedRate::new(settings, context)?),
         })
     }
 
     fn feedback(&self) -> Feedback {
         match self {
-            Self::Dctcp(_) | Self::Dcqcn(_) => Feedback::Marks,
-            Self::Timely(_) => Feedback::Timestamps,
+            Self::Dctcp(_) | Self::Dcqcn(_) | Self::NewReno(_) | Self::Cubic(_) | Self::FixedRate(_) => {
+                Feedback::Marks
+            }
+            Self::Timely(_) | Self::Ledbat(_) | Self::Copa(_) => Feedback::Timestamps,
             Self::Hpcc(_) => Feedback::Telemetry,
         }
     }
@@ -99,6 +137,16 @@ pub enum AnyController {
     Timely(Timely),
     /// HPCC.
     Hpcc(Hpcc),
+    /// NewReno.
+    NewReno(NewReno),
+    /// CUBIC.
+    Cubic(Cubic),
+    /// LEDBAT, whose histories are large.
+    Ledbat(Box<Ledbat>),
+    /// Copa, whose histories are large.
+    Copa(Box<Copa>),
+    /// A saturator.
+    FixedRate(FixedRate),
     /// One that this crate does not know.
     Custom(Box<dyn Controller>),
 }
@@ -110,6 +158,11 @@ macro_rules! each {
             AnyController::Dcqcn($inner) => $call,
             AnyController::Timely($inner) => $call,
             AnyController::Hpcc($inner) => $call,
+            AnyController::NewReno($inner) => $call,
+            AnyController::Cubic($inner) => $call,
+            AnyController::Ledbat($inner) => $call,
+            AnyController::Copa($inner) => $call,
+            AnyController::FixedRate($inner) => $call,
             AnyController::Custom($inner) => $call,
         }
     };
@@ -167,6 +220,10 @@ impl Controller for AnyController {
     fn repaces_waiting_packet(&self) -> bool {
         each!(self, inner => inner.repaces_waiting_packet())
     }
+
+    fn state(&self) -> State {
+        each!(self, inner => inner.state())
+    }
 }
 
 #[cfg(test)]
@@ -180,7 +237,10 @@ mod tests {
         for name in Algorithm::NAMES {
             let controller = Algorithm::named(name, line).unwrap().build(&context()).unwrap();
             assert_eq!(controller.name(), name);
-            assert_eq!(controller.pacing_rate(), Some(line));
+            if Algorithm::DATA_CENTRE.contains(&name) {
+                assert_eq!(controller.pacing_rate(), Some(line));
+            }
+            assert_eq!(controller.state().window, controller.window(), "{name}");
         }
     }
 

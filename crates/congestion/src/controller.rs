@@ -3,7 +3,7 @@
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::window::RateWindow;
-use crate::{Acknowledgement, Loss, Sent, Timeout, WindowRule};
+use crate::{Acknowledgement, Loss, Sent, State, Timeout, WindowRule};
 
 /// What a driver knows when a flow starts; what it does not know is `None`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +73,16 @@ pub enum BuildError {
         /// The field of [`Context`].
         field: &'static str,
     },
+    /// A parameter of the controller is out of its range.
+    #[error("{controller} takes no such {setting}: give one {wanted}")]
+    Setting {
+        /// The controller.
+        controller: &'static str,
+        /// The parameter.
+        setting: &'static str,
+        /// What would do.
+        wanted: &'static str,
+    },
 }
 
 /// A congestion controller: facts in, a window and a pacing rate out.
@@ -128,6 +138,11 @@ pub trait Controller: Send {
     fn repaces_waiting_packet(&self) -> bool {
         false
     }
+
+    /// What there is to see of it, for logs and debugging.
+    fn state(&self) -> State {
+        State { window: self.window(), pacing_rate: self.pacing_rate(), ..State::default() }
+    }
 }
 
 impl<C: Controller + ?Sized> Controller for Box<C> {
@@ -181,5 +196,9 @@ impl<C: Controller + ?Sized> Controller for Box<C> {
 
     fn repaces_waiting_packet(&self) -> bool {
         (**self).repaces_waiting_packet()
+    }
+
+    fn state(&self) -> State {
+        (**self).state()
     }
 }

@@ -108,7 +108,7 @@ fn without_pauses_the_same_incast_loses_and_repairs() {
     let fabric = fabric("leaf-spine:4x2x8,100Gbit/s,1us");
     let settings =
         Settings { buffer: Bytes::new(1 << 20), flow_control: None, ..Settings::for_line_rate(LINE) };
-    for name in Algorithm::NAMES {
+    for name in Algorithm::DATA_CENTRE {
         let outcome = simulate(&fabric, &settings, &algorithm(name), &incast(31, 31, 100_000)).unwrap();
         assert_conserved(&outcome);
         assert_eq!(outcome.unfinished(), 0, "{name}");
