@@ -1,0 +1,8 @@
+//! Controllers over a deterministic emulated path: real packets of nothing, acknowledged one by one.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod flow;
+mod loss;
+mod network;
+mod sharing;
+mod single;
