@@ -2,7 +2,8 @@
 
 In a page, a block of `toml` or `python` whose first line is `# NAME` is written to that file. In a block of `console`, each line
 `$ COMMAND` runs in a shell, in the page's own temporary folder, and ends with exit code 0, or with that of a comment
-`# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything).
+`# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything). `docs/` stands there
+as in the repository.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ def assert_shown(shown: list[str], printed: str) -> None:
 def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "200", "NO_COLOR": "1"}
+    (tmp_path / "docs").symlink_to(DOCS)
     ran = 0
     for language, text in BLOCK.findall(page.read_text()):
         if name := NAMED.match(text):

@@ -1,10 +1,8 @@
-"""`trialwise profile` and `trialwise runtime` as people call them, and the pages that explain them."""
+"""`trialwise profile` and `trialwise runtime` as people call them."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,36 +15,12 @@ from report_page import ReportPage
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).with_name("trialwise")
-PAGES = [ROOT / "docs/how-to/choose-a-span.md", ROOT / "docs/how-to/choose-a-runtime.md"]
 
 
 def call(*words, cwd):
     return subprocess.run(
         [PROGRAM, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
     )
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_pages_show_what_their_commands_print(page, tmp_path):
-    (tmp_path / "docs").symlink_to(ROOT / "docs")
-    path = f"{PROGRAM.parent}:{os.environ['PATH']}"
-    blocks = re.findall(r"```console\n(.*?)```", page.read_text(), re.DOTALL)
-    assert blocks
-    for block in blocks:
-        printed: list[str] = []
-        for line in (line for line in block.splitlines() if line.startswith("$ ")):
-            done = subprocess.run(  # noqa: S602 the page is ours
-                line[2:],
-                shell=True,
-                cwd=tmp_path,
-                env=os.environ | {"PATH": path},
-                capture_output=True,
-                text=True,
-                timeout=120,
-                check=False,
-            )
-            printed += [line, *(printed_line.rstrip() for printed_line in done.stdout.splitlines())]
-        assert printed == block.splitlines()
 
 
 def test_the_documents_follow_their_schemas(tmp_path):
