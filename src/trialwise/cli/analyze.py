@@ -7,7 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from trialwise.cli.output import print_json, results
+from trialwise.cli.output import messages, print_json, results
+from trialwise.cli.patience import Patience
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.experiment.model import Method
 
@@ -54,7 +55,8 @@ def analyze(
     full
         Print every sentence and table instead of an overview.
     """
-    analysis = analysis_of(data, table or TableOptions(), method)
+    with Patience(messages(), f"analysing {data}"):
+        analysis = analysis_of(data, table or TableOptions(), method)
     if json:
         from trialwise.exchange.analysis_json import analysis_document
 

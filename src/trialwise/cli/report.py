@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from trialwise import __version__
 from trialwise.analysis.results import Analysis
 from trialwise.cli.output import messages
+from trialwise.cli.patience import Patience
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Method
@@ -58,10 +59,12 @@ def report(
     open
         Open the report in the browser.
     """
-    analysis = analysis_of(data, table or TableOptions(), method)
     page = out or (data / "report.html" if data.is_dir() else data.with_name(f"{data.stem}.report.html"))
     try:
-        written = _write(analysis, page, pdf, svg, latex)
+        with Patience(messages(), f"analysing {data}") as patience:
+            analysis = analysis_of(data, table or TableOptions(), method)
+            patience.say(f"drawing the report of {analysis.planned} trials")
+            written = _write(analysis, page, pdf, svg, latex)
     except OSError as error:
         where = error.filename or page
         raise StoreError(
