@@ -176,6 +176,11 @@ impl Decoder {
         self.streams.get(index)
     }
 
+    /// Whether bytes are passed over in search of the next row.
+    pub const fn is_passing_over(&self) -> bool {
+        matches!(self.state, State::LongLine | State::Search)
+    }
+
     /// Says that no bytes follow those given next: an unfinished row is damaged then, not awaited.
     pub const fn finish(&mut self) {
         self.ended = true;

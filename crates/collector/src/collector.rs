@@ -1,0 +1,153 @@
+//! A running collector: its threads, its start and its end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::counters::{Counters, Counting};
+use crate::loader::{Loader, Stop};
+use crate::server::{self, Context};
+use crate::spool::{Spool, SpoolError};
+
+/// Why a collector does not start.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectorError {
+    /// Its spool.
+    #[error(transparent)]
+    Spool(#[from] SpoolError),
+    /// Its address.
+    #[error("cannot listen at {0}: {1}; give another address or stop who listens there")]
+    Listen(SocketAddr, io::Error),
+    /// Its store's folder, or a thread.
+    #[error("the collector cannot start: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// What is left when a collector has stopped.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
+pub struct StopReport {
+    /// What was counted; a backlog is loaded after the next start.
+    pub counters: Counters,
+    /// Why it had stopped by itself, if it had.
+    pub failure: Option<String>,
+}
+
+/// A running collector.
+#[derive(Debug)]
+pub struct Collector {
+    spool: Arc<Spool>,
+    counting: Arc<Counting>,
+    address: SocketAddr,
+    stop_server: watch::Sender<bool>,
+    stop_loader: Arc<Mutex<Stop>>,
+    server: Option<JoinHandle<()>>,
+    loader: Option<JoinHandle<()>>,
+}
+
+impl Collector {
+    /// Opens the spool, goes on loading what is in it, and listens.
+    ///
+    /// # Errors
+    /// The spool is in use or cannot be read, the address is taken, the folders cannot be made.
+    pub fn start(config: Config) -> Result<Self, CollectorError> {
+        let spool = Arc::new(Spool::open(&config.spool, config.spool_capacity)?);
+        let counting = Arc::new(Counting::default());
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let listener = runtime.block_on(TcpListener::bind(config.listen));
+        let listener = listener.map_err(|error| CollectorError::Listen(config.listen, error))?;
+        let address = listener.local_addr()?;
+        let loader = Loader::new(&config, Arc::clone(&spool), Arc::clone(&counting))?;
+        let context =
+            Arc::new(Context { config, spool: Arc::clone(&spool), counting: Arc::clone(&counting) });
+        let stop_server = watch::Sender::new(false);
+        let stop_loader = Arc::new(Mutex::new(Stop::Never));
+        Ok(Self {
+            address,
+            server: Some(start_server(runtime, listener, context, stop_server.subscribe())?),
+            loader: Some(start_loader(loader, Arc::clone(&stop_loader))?),
+            spool,
+            counting,
+            stop_server,
+            stop_loader,
+        })
+    }
+
+    /// Where it listens.
+    pub const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What was counted so far.
+    pub fn counters(&self) -> Counters {
+        self.counting.read(self.spool.backlog())
+    }
+
+    /// Why nothing is taken any more: the disk of the spool failed. Stop, and start when it is well.
+    pub fn failure(&self) -> Option<String> {
+        self.spool.progress().borrow().failure.clone()
+    }
+
+    /// Waits until everything that arrived is in the databases; false after `patience`.
+    pub fn wait_loaded(&self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        while self.spool.backlog() > 0 {
+            if Instant::now() >= deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        true
+    }
+
+    /// Takes what clients sent, brings it to the spool, and loads for `patience` at most (the spool may take 2 s more).
+    pub fn stop(mut self, patience: Duration) -> StopReport {
+        self.end(Instant::now() + patience);
+        StopReport { counters: self.counters(), failure: self.failure() }
+    }
+
+    fn end(&mut self, deadline: Instant) {
+        self.stop_server.send_replace(true);
+        join(self.server.take());
+        self.spool.close();
+        *self.stop_loader.lock().unwrap_or_else(PoisonError::into_inner) = Stop::By(deadline);
+        join(self.loader.take());
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        if self.server.is_some() {
+            self.end(Instant::now());
+        }
+    }
+}
+
+/// Waits for a thread; a panic was told by the thread itself.
+fn join(thread: Option<JoinHandle<()>>) {
+    if let Some(thread) = thread {
+        let _ = thread.join();
+    }
+}
+
+fn start_server(
+    runtime: Runtime,
+    listener: TcpListener,
+    context: Arc<Context>,
+    stop: watch::Receiver<bool>,
+) -> io::Result<JoinHandle<()>> {
+    let builder = std::thread::Builder::new().name("collector-server".to_owned());
+    builder.spawn(move || runtime.block_on(server::serve(listener, context, stop)))
+}
+
+fn start_loader(loader: Loader, stop: Arc<Mutex<Stop>>) -> io::Result<JoinHandle<()>> {
+    let builder = std::thread::Builder::new().name("collector-loader".to_owned());
+    builder.spawn(move || loader.run(|| *stop.lock().unwrap_or_else(PoisonError::into_inner)))
+}

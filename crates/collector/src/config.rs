@@ -1,0 +1,129 @@
+//! What a collector is told before it starts.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use trialwise_streams::protocol::Limits;
+
+/// OML's port.
+pub const DEFAULT_PORT: u16 = 3003;
+
+/// Everything that a collector needs to know.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where it listens; loopback by default.
+    pub listen: SocketAddr,
+    /// Where the rows go.
+    pub store: Store,
+    /// The folder of the spool.
+    pub spool: PathBuf,
+    /// Bytes of the spool that may wait for the loader; then clients wait.
+    pub spool_capacity: u64,
+    /// Who may send.
+    pub access: Access,
+    /// Bounds on each connection.
+    pub limits: Limits,
+    /// Connections at a time; more wait.
+    pub connections: usize,
+    /// Rows are visible to readers after so long.
+    pub commit: Duration,
+}
+
+impl Config {
+    /// Loopback on OML's port, the spool in `.spool` beside the databases, 64 GiB of it at most, 10,000 connections, a
+    /// commit five times a second.
+    pub fn new(store: Store) -> Self {
+        let spool = store.folder().join(".spool");
+        Self {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT)),
+            store,
+            spool,
+            spool_capacity: 64 << 30,
+            access: Access::default(),
+            limits: Limits::default(),
+            connections: 10_000,
+            commit: Duration::from_millis(200),
+        }
+    }
+}
+
+/// Where rows go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Store {
+    /// One SQLite file `<domain>.sq3` for each domain in a folder.
+    Sqlite(PathBuf),
+}
+
+/// A store's name that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("store {0:?} is unknown; write sqlite:DIR")]
+pub struct UnknownStore(String);
+
+impl Store {
+    fn folder(&self) -> &Path {
+        match self {
+            Self::Sqlite(folder) => folder,
+        }
+    }
+}
+
+impl FromStr for Store {
+    type Err = UnknownStore;
+
+    /// Reads `sqlite:DIR`.
+    fn from_str(text: &str) -> Result<Self, UnknownStore> {
+        let folder = text.strip_prefix("sqlite:").filter(|folder| !folder.is_empty());
+        folder.map(|folder| Self::Sqlite(folder.into())).ok_or_else(|| UnknownStore(text.to_owned()))
+    }
+}
+
+/// Who may send where. OML's protocol proves nothing, so a domain with a token of its own takes native clients only.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// What native clients must show for domains without a token of their own; absent: nothing.
+    pub token: Option<String>,
+    /// Tokens of single domains.
+    pub domains: BTreeMap<String, String>,
+}
+
+impl Access {
+    /// Whether a client may send to `domain`; `token` is `None` for OML's protocol.
+    pub fn allows(&self, domain: &str, token: Option<&[u8]>) -> bool {
+        match (self.domains.get(domain), token) {
+            (Some(wanted), token) => token.is_some_and(|token| same(wanted.as_bytes(), token)),
+            (None, Some(token)) => self.token.as_ref().is_none_or(|wanted| same(wanted.as_bytes(), token)),
+            (None, None) => true,
+        }
+    }
+}
+
+/// Compares in a time that does not tell where the difference is.
+fn same(wanted: &[u8], token: &[u8]) -> bool {
+    wanted.len() == token.len() && wanted.iter().zip(token).fold(0, |sum, (a, b)| sum | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_domain_with_a_token_takes_that_token_alone() {
+        let domains = BTreeMap::from([("a".to_owned(), "one".to_owned())]);
+        let access = Access { token: Some("all".to_owned()), domains };
+        for (domain, token, allowed) in [
+            ("a", Some(&b"one"[..]), true),
+            ("a", Some(b"all"), false),
+            ("a", None, false),
+            ("b", Some(b"all"), true),
+            ("b", Some(b""), false),
+            ("b", None, true),
+        ] {
+            assert_eq!(access.allows(domain, token), allowed, "{domain} {token:?}");
+        }
+        assert!(Access::default().allows("a", Some(b"")));
+    }
+}

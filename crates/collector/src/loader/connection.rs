@@ -1,0 +1,228 @@
+//! One connection as the loader sees it: a decoder, and where each stream goes. It can be put aside and taken up again.
+
+use std::collections::BTreeMap;
+
+use trialwise_streams::native::RowDecoder;
+use trialwise_streams::protocol::{Advance, Content, Damage, Decoder, Event, Header, Limits, Row, Schema};
+
+use crate::sqlite::TableId;
+
+/// Reads rows and says what they are.
+enum Rows {
+    /// The bytes of a row that is not complete yet are kept.
+    Oml(Box<Decoder>, Vec<u8>),
+    Native(Box<RowDecoder>),
+}
+
+/// A live connection.
+pub(super) struct Connection {
+    rows: Rows,
+    header: Header,
+    pub(super) place: Place,
+    /// Changed since it was last kept.
+    pub(super) changed: bool,
+    /// A text row longer than the limit is being passed over.
+    inside_line: bool,
+}
+
+/// Where a connection's rows go.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) sender: i64,
+    /// What is added to a row's time stamp (OML.md section 7).
+    pub(super) offset: f64,
+    /// Tables by stream; nothing where SQLite cannot have the table.
+    pub(super) tables: BTreeMap<u32, Option<TableId>>,
+}
+
+/// Takes what a connection says.
+pub(super) trait Sink {
+    type Error;
+
+    fn row(&mut self, place: &mut Place, row: &Row<'_>) -> Result<(), Self::Error>;
+    fn damage(&mut self, place: &Place, damage: Damage);
+}
+
+/// What a state in the database begins with.
+const OML: u8 = 1;
+const OML_INSIDE_LINE: u8 = 2;
+const NATIVE: u8 = 3;
+
+/// The header was checked and may be rewritten longer.
+fn limits(limits: Limits) -> Limits {
+    Limits { header: usize::MAX / 2, ..limits }
+}
+
+impl Connection {
+    /// Reads the header of an OML connection.
+    pub(super) fn oml(text: &[u8], bounds: Limits) -> Option<Self> {
+        let decoder = read_header(text, bounds)?;
+        let header = decoder.header().clone();
+        Some(Self::new(Rows::Oml(Box::new(decoder), Vec::new()), header))
+    }
+
+    /// Reads the header of a native connection.
+    pub(super) fn native(text: &[u8], bounds: Limits) -> Option<Self> {
+        let header = read_header(text, bounds)?.header().clone();
+        let decoder = RowDecoder::new(header.clone()).ok()?;
+        Some(Self::new(Rows::Native(Box::new(decoder)), header))
+    }
+
+    fn new(rows: Rows, header: Header) -> Self {
+        let place = Place { sender: 0, offset: 0.0, tables: BTreeMap::new() };
+        Self { rows, header, place, changed: true, inside_line: false }
+    }
+
+    pub(super) fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Takes what came next.
+    pub(super) fn take<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<(), S::Error> {
+        self.changed = true;
+        let mut late = Vec::new();
+        match &mut self.rows {
+            Rows::Native(decoder) => {
+                let mut rest = bytes;
+                while let Some(event) = decoder.next_row(&mut rest) {
+                    give(&mut self.place, &event, sink, &mut late)?;
+                }
+            }
+            Rows::Oml(decoder, kept) if kept.is_empty() => {
+                let bytes = if self.inside_line { behind_line(bytes, &mut self.inside_line) } else { bytes };
+                let taken = decode(decoder, bytes, &mut self.place, sink, &mut late)?;
+                kept.extend_from_slice(&bytes[taken..]);
+            }
+            Rows::Oml(decoder, kept) => {
+                kept.extend_from_slice(bytes);
+                let taken = decode(decoder, kept, &mut self.place, sink, &mut late)?;
+                kept.drain(..taken);
+            }
+        }
+        self.header.schemas.retain(|schema| late.iter().all(|other: &Schema| other.index != schema.index));
+        self.header.schemas.extend(late);
+        Ok(())
+    }
+
+    /// Nothing more will come: what is unfinished is damaged.
+    pub(super) fn finish<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
+        if let Rows::Oml(decoder, kept) = &mut self.rows {
+            decoder.finish();
+            decode(decoder, kept, &mut self.place, sink, &mut Vec::new())?;
+            kept.clear();
+        }
+        Ok(())
+    }
+
+    /// What [`Self::restore`] needs, between two pieces.
+    pub(super) fn state(&self) -> Vec<u8> {
+        let (kind, kept): (_, &[u8]) = match &self.rows {
+            Rows::Native(_) => (NATIVE, &[]),
+            Rows::Oml(decoder, kept) if self.inside_line || cut_inside_line(decoder) => {
+                (OML_INSIDE_LINE, kept)
+            }
+            Rows::Oml(_, kept) => (OML, kept),
+        };
+        let mut header = Vec::new();
+        self.header.write(&mut header);
+        let mut state = vec![kind];
+        state.extend_from_slice(&self.place.sender.to_le_bytes());
+        state.extend_from_slice(&(header.len() as u64).to_le_bytes());
+        state.extend_from_slice(&header);
+        state.extend_from_slice(kept);
+        state
+    }
+
+    /// A connection as it was when its state was kept; its tables have to be looked up again.
+    pub(super) fn restore(state: &[u8], bounds: Limits) -> Option<Self> {
+        let (&kind, rest) = state.split_first()?;
+        let (sender, rest) = rest.split_first_chunk()?;
+        let (length, rest) = rest.split_first_chunk()?;
+        let (header, kept) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
+        let mut connection = match kind {
+            NATIVE => Self::native(header, limits(bounds))?,
+            _ => Self::oml(header, limits(bounds))?,
+        };
+        connection.place.sender = i64::from_le_bytes(*sender);
+        connection.inside_line = kind == OML_INSIDE_LINE;
+        connection.changed = false;
+        if let Rows::Oml(_, bytes) = &mut connection.rows {
+            bytes.extend_from_slice(kept);
+        }
+        Some(connection)
+    }
+}
+
+fn read_header(text: &[u8], bounds: Limits) -> Option<Decoder> {
+    let mut decoder = Decoder::new(bounds);
+    let mut rest = text;
+    loop {
+        let (taken, found) = decoder.advance(rest).ok()?;
+        rest = &rest[taken..];
+        match found {
+            Advance::Header => return Some(decoder),
+            Advance::Skipped => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Whether the decoder passes over the rest of a line that was too long.
+fn cut_inside_line(decoder: &Decoder) -> bool {
+    decoder.header().content == Content::Text && decoder.is_passing_over()
+}
+
+/// What follows the line that `bytes` go on with.
+fn behind_line<'a>(bytes: &'a [u8], inside: &mut bool) -> &'a [u8] {
+    match bytes.iter().position(|&byte| byte == b'\n') {
+        Some(end) => {
+            *inside = false;
+            &bytes[end + 1..]
+        }
+        None => &[],
+    }
+}
+
+/// Decodes what can be; returns how many bytes are done with.
+fn decode<S: Sink>(
+    decoder: &mut Decoder,
+    bytes: &[u8],
+    place: &mut Place,
+    sink: &mut S,
+    late: &mut Vec<Schema>,
+) -> Result<usize, S::Error> {
+    let mut done = 0;
+    // A decoder past its header gives no errors.
+    while let Ok((taken, found)) = decoder.advance(&bytes[done..]) {
+        if found == Advance::More {
+            break;
+        }
+        if let Some(event) = decoder.event(found, &bytes[done..]) {
+            give(place, &event, sink, late)?;
+        }
+        done += taken;
+    }
+    Ok(done)
+}
+
+fn give<S: Sink>(
+    place: &mut Place,
+    event: &Event<'_>,
+    sink: &mut S,
+    late: &mut Vec<Schema>,
+) -> Result<(), S::Error> {
+    match event {
+        Event::Row(row) => {
+            if let Some(schema) = row.defines {
+                late.retain(|other| other.index != schema.index);
+                late.push(schema.clone());
+            }
+            sink.row(place, row)
+        }
+        Event::Damaged(damage) => {
+            sink.damage(place, *damage);
+            Ok(())
+        }
+        Event::Header(_) => Ok(()),
+    }
+}

@@ -1,0 +1,258 @@
+//! One domain while it is loaded: its database, its live connections, what was counted since the last commit.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rusqlite::Error;
+use trialwise_streams::protocol::{Damage, DamageKind, Limits, Row, Schema, Value};
+
+use super::connection::{Connection, Place, Sink};
+use crate::counters::{Counting, count};
+use crate::spool::record::{Body, Record};
+use crate::sqlite::{Database, Origin, Stored};
+
+/// Keys of metadata about the experiment that only a header may say (OML.md section 6).
+const HEADER_KEYS: [&[u8]; 7] =
+    [b"protocol", b"domain", b"experiment-id", b"start-time", b"sender-id", b"app-name", b"content"];
+
+/// A domain with an open database.
+pub(super) struct Domain {
+    connections: HashMap<u64, Connection>,
+    rows: Rows,
+    /// Everything before is loaded (but perhaps not committed).
+    pub(super) position: u64,
+    /// Everything before is committed.
+    pub(super) committed: u64,
+    path: PathBuf,
+    /// When the last record came.
+    touched: Instant,
+    dirty: bool,
+    ended: Vec<u64>,
+    limits: Limits,
+}
+
+/// The half of a domain that takes rows.
+struct Rows {
+    database: Database,
+    base: f64,
+    /// When the present record arrived, in seconds of the domain.
+    now: f64,
+    counts: Counts,
+}
+
+/// Counted since the last commit.
+#[derive(Default)]
+struct Counts {
+    rows: u64,
+    repeated: u64,
+    unstorable: u64,
+    damaged: BTreeMap<(i64, i64, DamageKind), (u64, Option<i64>)>,
+}
+
+impl Domain {
+    /// Opens the database for the records from `begin` on (there are no others that it lacks); connections older than
+    /// the collector's start at `epoch` are over.
+    pub(super) fn open(
+        path: PathBuf,
+        spool: &str,
+        begin: u64,
+        epoch: u64,
+        limits: Limits,
+    ) -> Result<Self, Error> {
+        let database = Database::open(&path, spool)?;
+        let position = database.position()?;
+        let kept = database.connections()?;
+        let rows = Rows { database, base: 0.0, now: 0.0, counts: Counts::default() };
+        let mut domain = Self {
+            connections: HashMap::new(),
+            rows,
+            position,
+            committed: position.max(begin),
+            path,
+            touched: Instant::now(),
+            dirty: false,
+            ended: Vec::new(),
+            limits,
+        };
+        for (id, state) in kept {
+            domain.restore(id, &state)?;
+        }
+        domain.end_before(epoch)?;
+        Ok(domain)
+    }
+
+    fn restore(&mut self, id: u64, state: &[u8]) -> Result<(), Error> {
+        match Connection::restore(state, self.limits) {
+            Some(mut connection) => {
+                let sender = connection.place.sender;
+                self.settle(&mut connection, Some(sender), 0)?;
+                self.connections.insert(id, connection);
+            }
+            None => self.ended.push(id), // of another version of this program
+        }
+        Ok(())
+    }
+
+    /// Loads one record that ends at `end`.
+    pub(super) fn load(&mut self, record: &Record<'_>, begin: u64, end: u64) -> Result<(), Error> {
+        self.rows.database.begin()?;
+        (self.dirty, self.touched) = (true, Instant::now());
+        self.rows.now = record.time as f64 / 1e6;
+        match record.body {
+            Body::BeginOml(header) => {
+                self.connect(begin, Connection::oml(header, self.limits), record.time)?;
+            }
+            Body::BeginNative(header) => {
+                self.connect(begin, Connection::native(header, self.limits), record.time)?;
+            }
+            Body::Bytes(bytes) => self.take(record.connection, bytes)?,
+            Body::Frame { rows, .. } => self.take(record.connection, rows)?,
+            Body::End => self.end(record.connection)?,
+            Body::Bye(_) | Body::Restart | Body::Sessions(_) => {}
+        }
+        self.position = end;
+        Ok(())
+    }
+
+    fn connect(&mut self, id: u64, connection: Option<Connection>, time: u64) -> Result<(), Error> {
+        // The server has read this header: only another program's spool can fail here.
+        let Some(mut connection) = connection else { return Ok(()) };
+        self.settle(&mut connection, None, time)?;
+        self.connections.insert(id, connection);
+        Ok(())
+    }
+
+    /// Finds sender, time and tables of a connection.
+    fn settle(&mut self, connection: &mut Connection, sender: Option<i64>, time: u64) -> Result<(), Error> {
+        let header = connection.header().clone();
+        self.rows.database.begin()?;
+        self.dirty = true;
+        let database = &mut self.rows.database;
+        let base = database.base(header.start_time, (time / 1_000_000).cast_signed())?;
+        self.rows.base = base as f64;
+        let place = &mut connection.place;
+        place.sender = sender.map_or_else(|| database.sender(&header.sender_id), Ok)?;
+        place.offset = header.start_time.map_or(0.0, |start| start.saturating_sub(base) as f64);
+        if header.protocol >= 4 {
+            place.tables.insert(0, database.table(&Schema::metadata())?);
+        }
+        for schema in &header.schemas {
+            let table = database.table(schema)?;
+            place.tables.insert(schema.index, table);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, id: u64, bytes: &[u8]) -> Result<(), Error> {
+        match self.connections.get_mut(&id) {
+            Some(connection) => connection.take(bytes, &mut self.rows),
+            None => {
+                self.rows.counts.unstorable += 1; // its database was taken away meanwhile
+                Ok(())
+            }
+        }
+    }
+
+    fn end(&mut self, id: u64) -> Result<(), Error> {
+        if let Some(mut connection) = self.connections.remove(&id) {
+            connection.finish(&mut self.rows)?;
+            self.ended.push(id);
+            self.dirty = true;
+        }
+        Ok(())
+    }
+
+    /// Ends every connection that began before `position`.
+    pub(super) fn end_before(&mut self, position: u64) -> Result<(), Error> {
+        let old: Vec<_> = self.connections.keys().copied().filter(|&id| id < position).collect();
+        if !old.is_empty() {
+            self.rows.database.begin()?;
+        }
+        old.into_iter().try_for_each(|id| self.end(id))
+    }
+
+    /// Whether nothing went on for so long.
+    pub(super) fn is_idle_for(&self, time: Duration) -> bool {
+        self.connections.is_empty() && !self.dirty && self.touched.elapsed() > time
+    }
+
+    /// Makes everything loaded last, if there is anything.
+    pub(super) fn commit(&mut self, counting: &Counting) -> Result<(), Error> {
+        if !self.dirty {
+            return Ok(());
+        }
+        if !self.path.exists() {
+            return Err(Error::InvalidPath(self.path.clone())); // what is written to a deleted file is lost
+        }
+        let database = &self.rows.database;
+        for id in self.ended.drain(..) {
+            database.keep_connection(id, None)?;
+        }
+        for (&id, connection) in self.connections.iter_mut().filter(|(_, connection)| connection.changed) {
+            database.keep_connection(id, Some(&connection.state()))?;
+            connection.changed = false;
+        }
+        for (&(sender, stream, kind), &(rows, seq)) in &self.rows.counts.damaged {
+            database.add_damaged(sender, stream, &format!("{kind:?}"), rows, seq)?;
+        }
+        self.rows.database.commit(self.position)?;
+        (self.dirty, self.committed) = (false, self.position);
+        std::mem::take(&mut self.rows.counts).add_to(counting);
+        Ok(())
+    }
+}
+
+impl Counts {
+    fn add_to(self, counting: &Counting) {
+        count(&counting.rows, self.rows);
+        count(&counting.repeated, self.repeated);
+        count(&counting.unstorable, self.unstorable);
+        for ((_, _, kind), (rows, _)) in self.damaged {
+            count(&counting.damaged[kind as usize], rows);
+        }
+    }
+}
+
+impl Sink for Rows {
+    type Error = Error;
+
+    fn row(&mut self, place: &mut Place, row: &Row<'_>) -> Result<(), Error> {
+        if let Some(schema) = row.defines {
+            let table = self.database.table(schema)?;
+            place.tables.insert(schema.index, table);
+            return Ok(());
+        }
+        let Some(&Some(table)) = place.tables.get(&row.schema.index) else {
+            self.counts.unstorable += 1;
+            return Ok(());
+        };
+        let client_time = row.timestamp + place.offset;
+        let origin = Origin { sender: place.sender, client_time, server_time: self.now - self.base };
+        if !row.schema.is_metadata() {
+            self.database.insert(table, origin, row)?;
+            self.counts.rows += 1;
+        } else if !is_for_header(row) {
+            match self.database.insert_metadata(table, origin, row)? {
+                Stored::New => self.counts.rows += 1,
+                Stored::Repeated => self.counts.repeated += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn damage(&mut self, place: &Place, damage: Damage) {
+        let stream = damage.stream.map_or(-1, i64::from);
+        let entry = self.counts.damaged.entry((place.sender, stream, damage.kind)).or_default();
+        *entry = (entry.0 + 1, damage.seq.or(entry.1));
+    }
+}
+
+/// Whether a row of stream 0 says what only a header may.
+fn is_for_header(row: &Row<'_>) -> bool {
+    let text = |index| match row.get(index) {
+        Some(Value::String(text)) => text,
+        _ => b"",
+    };
+    text(0) == b"." && HEADER_KEYS.contains(&text(1))
+}

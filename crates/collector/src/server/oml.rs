@@ -1,0 +1,69 @@
+//! A connection in OML's protocol: the header is read here, the rows by the loader.
+
+use trialwise_streams::protocol::{Advance, Decoder, Header};
+
+use super::{Context, LAST_READ, LONGEST_SENDER, Source};
+use crate::spool::record::Body;
+
+/// Serves a connection whose first bytes are `first`; false when it had to be refused.
+pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>) -> bool {
+    let mut reading = Reading { decoder: Decoder::new(context.config.limits), bytes: first, taken: 0 };
+    let header = loop {
+        match reading.header() {
+            Ok(Some(header)) => break header,
+            Ok(None) => {}
+            Err(()) => return false,
+        }
+        let bytes = &mut reading.bytes;
+        if !source.read(context, |piece| bytes.extend_from_slice(piece)).await {
+            return false;
+        }
+    };
+    if !context.config.access.allows(&header.domain, None) || header.sender_id.len() > LONGEST_SENDER {
+        return false;
+    }
+    let (head, rows) = reading.bytes.split_at(reading.taken);
+    let connection = context.spool.begin(&header.domain, Body::BeginOml(head));
+    if !rows.is_empty() {
+        context.spool.append(connection, &header.domain, Body::Bytes(rows));
+    }
+    drop(reading);
+    forward(&mut source, context, connection, &header.domain).await;
+    context.spool.append(connection, &header.domain, Body::End);
+    true
+}
+
+struct Reading {
+    decoder: Decoder,
+    bytes: Vec<u8>,
+    taken: usize,
+}
+
+impl Reading {
+    /// The header when it is complete.
+    fn header(&mut self) -> Result<Option<Header>, ()> {
+        loop {
+            let (taken, found) = self.decoder.advance(&self.bytes[self.taken..]).map_err(drop)?;
+            self.taken += taken;
+            match found {
+                Advance::Header => return Ok(Some(self.decoder.header().clone())),
+                Advance::More => return Ok(None),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Brings what comes to the spool until the client ends, or the collector does and nothing more is there.
+async fn forward(source: &mut Source, context: &Context, connection: u64, domain: &str) {
+    let append = |piece: &[u8]| {
+        if !piece.is_empty() {
+            context.spool.append(connection, domain, Body::Bytes(piece));
+        }
+    };
+    while !*source.stop.borrow() && source.read(context, append).await {}
+    if *source.stop.borrow() {
+        let rest = async { while source.read(context, append).await {} };
+        let _ = tokio::time::timeout(LAST_READ, rest).await; // a client that never pauses is cut off
+    }
+}

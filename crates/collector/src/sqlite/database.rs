@@ -1,0 +1,307 @@
+//! The database of one domain.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, Error, OptionalExtension, params};
+use trialwise_streams::protocol::{METADATA_NAME, Row, Schema, Value};
+
+use super::statement::Statement;
+use super::table::{self, Origin, Table};
+
+/// Pages of the write-ahead log after which it is moved to the database.
+const CHECKPOINT: u32 = 4000;
+/// Another process may hold the database for so long (milliseconds).
+const BUSY: u32 = 2000;
+
+const OWN_TABLES: &str = "
+    CREATE TABLE IF NOT EXISTS _trialwise_spool (spool TEXT PRIMARY KEY, position INTEGER);
+    CREATE TABLE IF NOT EXISTS _trialwise_connections (spool TEXT, id INTEGER, state BLOB, PRIMARY KEY (spool, id));
+    CREATE TABLE IF NOT EXISTS _trialwise_damaged (oml_sender_id INTEGER, stream INTEGER, kind TEXT, rows INTEGER,
+        last_seq INTEGER, PRIMARY KEY (oml_sender_id, stream, kind));
+    CREATE INDEX IF NOT EXISTS _trialwise_metadata ON _experiment_metadata (oml_sender_id, oml_seq);";
+
+/// Names a table while the database is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TableId(usize);
+
+/// An open database.
+#[derive(Debug)]
+pub(crate) struct Database {
+    // Statements go before their connection.
+    known_metadata: Statement,
+    tables: Vec<Table>,
+    connection: Connection,
+    /// By name in lower case; nothing where a name is taken by no table of ours.
+    names: HashMap<String, Option<usize>>,
+    /// The start of the domain's time: UNIX seconds.
+    base: Option<i64>,
+    spool: String,
+    scratch: String,
+    in_transaction: bool,
+}
+
+/// What became of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stored {
+    /// It is there now.
+    New,
+    /// It was there.
+    Repeated,
+}
+
+impl Database {
+    /// Opens or makes the database for rows from the spool of that name.
+    pub(crate) fn open(path: &Path, spool: &str) -> Result<Self, Error> {
+        let connection = Connection::open(path)?;
+        connection.busy_timeout(std::time::Duration::from_millis(BUSY.into()))?;
+        connection.execute_batch(&format!(
+            "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000; PRAGMA wal_autocheckpoint={CHECKPOINT};"
+        ))?;
+        connection.execute_batch("BEGIN IMMEDIATE;")?;
+        let mut names = read_names(&connection)?;
+        if !names.contains_key(METADATA_NAME) {
+            create_first(&connection)?;
+            names.insert(METADATA_NAME.to_owned(), None);
+        }
+        connection.execute_batch(OWN_TABLES)?;
+        connection.execute_batch("COMMIT;")?;
+        let known = "SELECT 1 FROM _experiment_metadata WHERE oml_sender_id = ? AND oml_seq = ? AND oml_ts_client = ? \
+                     AND subject = ? AND key = ? AND value = ?;";
+        // SAFETY: the struct drops its statements before its connection.
+        let known_metadata = unsafe { Statement::prepare(&connection, known)? };
+        let mut database = Self {
+            known_metadata,
+            tables: Vec::new(),
+            connection,
+            names,
+            base: None,
+            spool: spool.to_owned(),
+            scratch: String::new(),
+            in_transaction: false,
+        };
+        database.read_tables()?;
+        Ok(database)
+    }
+
+    /// Learns what the server-made metadata says.
+    fn read_tables(&mut self) -> Result<(), Error> {
+        for (key, value) in self.read_own_metadata()? {
+            if key == "start_time" {
+                self.base = self.base.or(value.parse().ok());
+            } else if let (Some(name), Ok(schema)) = (key.strip_prefix("table_"), value.parse::<Schema>()) {
+                let key = name.to_ascii_lowercase();
+                if self.names.contains_key(&key) {
+                    self.names.insert(key, Some(self.tables.len()));
+                    self.tables.push(Table { name: name.to_owned(), fields: schema.fields, insert: None });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn read_own_metadata(&self) -> Result<Vec<(String, String)>, Error> {
+        let sql = "SELECT key, value FROM _experiment_metadata WHERE subject IS NULL ORDER BY oml_tuple_id";
+        let mut statement = self.connection.prepare(sql)?;
+        let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        rows.collect()
+    }
+
+    /// Begins a transaction unless there is one.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
+        if !self.in_transaction {
+            self.connection.execute_batch("BEGIN IMMEDIATE;")?;
+            self.in_transaction = true;
+        }
+        Ok(())
+    }
+
+    /// Makes everything since [`Self::begin`] last, with the spool's position behind it.
+    pub(crate) fn commit(&mut self, position: u64) -> Result<(), Error> {
+        self.begin()?;
+        let sql = "INSERT INTO _trialwise_spool VALUES (?, ?) ON CONFLICT DO UPDATE SET position = excluded.position";
+        self.connection.prepare_cached(sql)?.execute(params![self.spool, position.cast_signed()])?;
+        self.connection.execute_batch("COMMIT;")?;
+        self.in_transaction = false;
+        Ok(())
+    }
+
+    /// The position that the last commit gave.
+    pub(crate) fn position(&self) -> Result<u64, Error> {
+        let sql = "SELECT position FROM _trialwise_spool WHERE spool = ?";
+        let found: Option<i64> =
+            self.connection.query_row(sql, [&self.spool], |row| row.get(0)).optional()?;
+        Ok(found.map_or(0, i64::cast_unsigned))
+    }
+
+    /// The number of a sender, its first or the one that it has.
+    pub(crate) fn sender(&self, name: &str) -> Result<i64, Error> {
+        let known =
+            self.connection.query_row("SELECT id FROM _senders WHERE name = ?", [name], |row| row.get(0));
+        if let Some(id) = known.optional()? {
+            return Ok(id);
+        }
+        let sql = "INSERT INTO _senders SELECT ?, coalesce(max(id), 0) + 1 FROM _senders RETURNING id";
+        self.connection.query_row(sql, [name], |row| row.get(0))
+    }
+
+    /// The start of the domain's time, set by the first client that says one.
+    pub(crate) fn base(&mut self, start_time: Option<i64>, arrival: i64) -> Result<i64, Error> {
+        if let Some(base) = self.base {
+            return Ok(base);
+        }
+        let base = start_time.unwrap_or(arrival);
+        self.write_own_metadata("start_time", &base.to_string())?;
+        self.base = Some(base);
+        Ok(base)
+    }
+
+    fn write_own_metadata(&self, key: &str, value: &str) -> Result<(), Error> {
+        let sql = "INSERT INTO _experiment_metadata (key, value) VALUES (?, ?)";
+        self.connection.execute(sql, [key, value])?;
+        Ok(())
+    }
+
+    /// The table of a stream: one of its name and fields, else a new one, numbered when the name is taken (OML.md section
+    /// 8; but without end at 9). Nothing when SQLite cannot have such a table.
+    pub(crate) fn table(&mut self, schema: &Schema) -> Result<Option<TableId>, Error> {
+        if !table::fits(schema) {
+            return Ok(None);
+        }
+        for number in 1_u64.. {
+            let name = candidate(&schema.name, number);
+            match self.names.get(&name.to_ascii_lowercase()) {
+                None => return self.create_table(schema, name).map(Some),
+                Some(&Some(index)) if self.holds(index, &name, schema) => return Ok(Some(TableId(index))),
+                Some(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn holds(&self, index: usize, name: &str, schema: &Schema) -> bool {
+        self.tables[index].name == name && self.tables[index].fields == schema.fields
+    }
+
+    fn create_table(&mut self, schema: &Schema, name: String) -> Result<TableId, Error> {
+        self.connection.execute_batch(&table::create(&name, &schema.fields))?;
+        let named = Schema { name, ..schema.clone() };
+        self.write_own_metadata(&format!("table_{}", named.name), &named.to_string())?;
+        let index = self.tables.len();
+        self.names.insert(named.name.to_ascii_lowercase(), Some(index));
+        self.tables.push(Table { name: named.name, fields: named.fields, insert: None });
+        Ok(TableId(index))
+    }
+
+    /// Adds a row to a table.
+    pub(crate) fn insert(&mut self, table: TableId, origin: Origin, row: &Row<'_>) -> Result<(), Error> {
+        let table = &mut self.tables[table.0];
+        let statement = match &mut table.insert {
+            Some(statement) => statement,
+            none => {
+                let sql = table::insert(&table.name, &table.fields);
+                // SAFETY: the struct drops its tables before its connection.
+                none.insert(unsafe { Statement::prepare(&self.connection, &sql)? })
+            }
+        };
+        table::bind(statement, origin, row, &mut self.scratch);
+        statement.execute().map(drop)
+    }
+
+    /// Adds a row of stream 0 unless the very same is there: OML's clients repeat them after a reconnect.
+    pub(crate) fn insert_metadata(
+        &mut self,
+        table: TableId,
+        origin: Origin,
+        row: &Row<'_>,
+    ) -> Result<Stored, Error> {
+        let known = &mut self.known_metadata;
+        known.bind_integer(1, origin.sender);
+        known.bind_integer(2, row.seq);
+        known.bind_double(3, origin.client_time);
+        for (index, value) in (4..).zip(row.values()) {
+            if let Value::String(text) = value {
+                known.bind_text(index, text);
+            }
+        }
+        if known.execute()? {
+            return Ok(Stored::Repeated);
+        }
+        self.insert(table, origin, row).map(|()| Stored::New)
+    }
+
+    /// The states of connections that were kept.
+    pub(crate) fn connections(&self) -> Result<Vec<(u64, Vec<u8>)>, Error> {
+        let sql = "SELECT id, state FROM _trialwise_connections WHERE spool = ? ORDER BY id";
+        let mut statement = self.connection.prepare(sql)?;
+        let rows = statement
+            .query_map([&self.spool], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)))?;
+        rows.collect()
+    }
+
+    /// Keeps the state of a connection, or forgets it.
+    pub(crate) fn keep_connection(&self, id: u64, state: Option<&[u8]>) -> Result<(), Error> {
+        let id = id.cast_signed();
+        match state {
+            Some(state) => {
+                let sql = "INSERT INTO _trialwise_connections VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET state = excluded.state";
+                self.connection.prepare_cached(sql)?.execute(params![self.spool, id, state])?;
+            }
+            None => {
+                let sql = "DELETE FROM _trialwise_connections WHERE spool = ? AND id = ?";
+                self.connection.prepare_cached(sql)?.execute(params![self.spool, id])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the count of damaged rows; `stream` is −1 where it could not be read.
+    pub(crate) fn add_damaged(
+        &self,
+        sender: i64,
+        stream: i64,
+        kind: &str,
+        rows: u64,
+        seq: Option<i64>,
+    ) -> Result<(), Error> {
+        let sql = "INSERT INTO _trialwise_damaged VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET \
+                   rows = rows + excluded.rows, last_seq = coalesce(excluded.last_seq, last_seq)";
+        self.connection.prepare_cached(sql)?.execute(params![
+            sender,
+            stream,
+            kind,
+            rows.cast_signed(),
+            seq
+        ])?;
+        Ok(())
+    }
+}
+
+/// Every name that the database has, in lower case.
+fn read_names(connection: &Connection) -> Result<HashMap<String, Option<usize>>, Error> {
+    let mut statement = connection.prepare("SELECT name FROM sqlite_master")?;
+    let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let mut names: HashMap<_, _> =
+        names.map(|name| Ok((name?.to_ascii_lowercase(), None))).collect::<Result<_, Error>>()?;
+    names.entry("_senders".to_owned()).or_insert(None);
+    Ok(names)
+}
+
+/// What the real server puts in a new database.
+fn create_first(connection: &Connection) -> Result<(), Error> {
+    let metadata = Schema::metadata();
+    connection
+        .execute_batch("CREATE TABLE IF NOT EXISTS _senders (name TEXT PRIMARY KEY, id INTEGER UNIQUE);")?;
+    connection.execute_batch(&table::create(METADATA_NAME, &metadata.fields))?;
+    let sql = "INSERT INTO _experiment_metadata (key, value) VALUES (?, ?)";
+    connection.execute(sql, [&format!("table_{METADATA_NAME}"), &metadata.to_string()])?;
+    Ok(())
+}
+
+/// The name of a stream's table, the `number`-th to be tried. SQLite keeps `sqlite_` for itself, and we `_trialwise_`.
+fn candidate(stream: &str, number: u64) -> String {
+    let lower = stream.to_ascii_lowercase();
+    let kept = lower.starts_with("sqlite_") || lower.starts_with("_trialwise_");
+    let name = if kept { format!("stream_{stream}") } else { stream.to_owned() };
+    if number == 1 { name } else { format!("{name}_{number}") }
+}
