@@ -1,12 +1,11 @@
 //! A running collector: its threads, its start and its end.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
@@ -61,8 +60,9 @@ impl Collector {
         let spool = Arc::new(Spool::open(&config.spool, config.spool_capacity)?);
         let counting = Arc::new(Counting::default());
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let listener = runtime.block_on(TcpListener::bind(config.listen));
-        let listener = listener.map_err(|error| CollectorError::Listen(config.listen, error))?;
+        let listener =
+            TcpListener::bind(config.listen).map_err(|error| CollectorError::Listen(config.listen, error))?;
+        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
         let loader = Loader::new(&config, Arc::clone(&spool), Arc::clone(&counting))?;
         let context =

@@ -51,16 +51,25 @@ fn damaged_rows_are_flagged_and_the_connection_lives() {
     let folder = scratch("damaged");
     let collector = start(&folder);
     let mut bytes = header("d", "s", &[]).into_bytes();
-    bytes.extend_from_slice(b"1\t1\t1\t1\n1\t1\t2\t2\0\n\n1\t9\t3\t3\n1\t1\t4\n1\t1\t5\tjunk\n1\t1\t6\t6\n1\t1\t7\t7");
+    bytes.extend_from_slice(
+        b"1\t1\t1\t1\n1\t1\t2\t2\0\n\n1\t9\t3\t3\n1\t1\t4\n1\t1\t5\tjunk\n1\t1\t6\t6\n1\t1\t7\t7",
+    );
     send(&collector, &bytes);
     let counters = finish(collector);
     assert_eq!((counters.rows, counters.all_damaged(), counters.refused), (2, 6, 0));
     assert_eq!(counters.damaged(DamageKind::Nul), 1);
     let database = open(&folder, "d");
     assert_eq!(query(&database, "SELECT oml_seq, n FROM app_m"), ["1|1", "6|6"]);
-    let flagged = query(&database, "SELECT stream, kind, rows, last_seq FROM _trialwise_damaged ORDER BY 1, 2");
-    let expected =
-        ["-1|'Prefix'|1|NULL", "-1|'Truncated'|1|NULL", "1|'Fields'|1|4", "1|'Nul'|1|2", "1|'Value'|1|5", "9|'UnknownStream'|1|3"];
+    let flagged =
+        query(&database, "SELECT stream, kind, rows, last_seq FROM _trialwise_damaged ORDER BY 1, 2");
+    let expected = [
+        "-1|'Prefix'|1|NULL",
+        "-1|'Truncated'|1|NULL",
+        "1|'Fields'|1|4",
+        "1|'Nul'|1|2",
+        "1|'Value'|1|5",
+        "9|'UnknownStream'|1|3",
+    ];
     assert_eq!(flagged, expected);
 }
 
@@ -132,7 +141,8 @@ fn greet(collector: &Collector, session: u8, domain: &str, token: &str) -> Resul
     let mut peer = TcpStream::connect(collector.address()).unwrap();
     let header = header(domain, "s", &[]).replace("text", "binary");
     let mut bytes = PREFACE.to_vec();
-    let hello = Frame::Hello { session: [session; 16], base: 1, token: token.as_bytes(), header: header.as_bytes() };
+    let hello =
+        Frame::Hello { session: [session; 16], base: 1, token: token.as_bytes(), header: header.as_bytes() };
     hello.write(&mut bytes);
     Frame::Data { number: 1, rows: b"no packet" }.write(&mut bytes);
     peer.write_all(&bytes).unwrap();

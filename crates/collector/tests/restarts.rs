@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{PATIENCE, config, open, query, scratch};
+use common::{config, open, query, scratch};
 use tokio::signal::unix::{SignalKind, signal};
 use trialwise_collector::Collector;
 use trialwise_streams::client::Client;
@@ -56,7 +56,7 @@ fn end(child: &mut Child, terminate: bool) {
     assert!(start.elapsed() < Duration::from_secs(5), "TERM was answered after {:?}", start.elapsed());
 }
 
-/// Injects rows until told to end, the first `rows` of them at least; waits where there is no room. Returns how many.
+/// Injects rows until told to end; waits where there is no room. Returns how many.
 fn stream(port: u16, sender: &str, rate: u64, over: &AtomicBool) -> i64 {
     let destination = Destination::Native { host: "127.0.0.1".into(), port };
     let mut client = Client::new("app", &Config::new(sender, "restarts", destination)).unwrap();
@@ -72,10 +72,19 @@ fn stream(port: u16, sender: &str, rate: u64, over: &AtomicBool) -> i64 {
         }
         thread::sleep(Duration::from_millis(1));
     }
-    let report = client.close(PATIENCE);
+    let report = client.close(Duration::from_secs(15));
     assert!(report.finished, "{:?}", report.counters);
     assert_eq!(report.counters.stream("app_m").unwrap().dropped, 0, "after the ring nothing is lost");
     number
+}
+
+/// Ends the streams also when an assertion fails.
+struct Ended<'a>(&'a AtomicBool);
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn restart_under_load(name: &str, restarts: u32, rate: u64, up: Duration) {
@@ -86,6 +95,7 @@ fn restart_under_load(name: &str, restarts: u32, rate: u64, up: Duration) {
     let senders = ["one", "two"];
     let injected: Vec<i64> = thread::scope(|scope| {
         let over = &over;
+        let _ended = Ended(over);
         let streams = senders.map(|sender| scope.spawn(move || stream(port, sender, rate, over)));
         for restart in 0..restarts {
             thread::sleep(up);

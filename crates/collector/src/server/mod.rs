@@ -36,7 +36,13 @@ pub(crate) struct Context {
 }
 
 /// Serves until `stop` is true, then lets the connections end.
-pub(crate) async fn serve(listener: TcpListener, context: Arc<Context>, mut stop: watch::Receiver<bool>) {
+pub(crate) async fn serve(
+    listener: std::net::TcpListener,
+    context: Arc<Context>,
+    mut stop: watch::Receiver<bool>,
+) {
+    // Inside a runtime with its drivers on, a listener that does not block is always taken.
+    let Ok(listener) = TcpListener::from_std(listener) else { return };
     let places = Arc::new(Semaphore::new(context.config.connections));
     let mut connections = JoinSet::new();
     loop {
