@@ -34,7 +34,7 @@ fn cpu_seconds() -> std::io::Result<BTreeMap<String, f64>> {
     for task in std::fs::read_dir("/proc/self/task")? {
         let task = task?.path();
         let name = std::fs::read_to_string(task.join("comm"))?.trim().to_owned();
-        if name.starts_with("collector-") {
+        if name.starts_with("collect-") {
             let text = std::fs::read_to_string(task.join("schedstat"))?;
             let nanoseconds: f64 = text.split(' ').next().and_then(|text| text.parse().ok()).unwrap_or(0.0);
             *seconds.entry(name).or_default() += nanoseconds / 1e9;
@@ -65,8 +65,7 @@ fn measure(folder: &Path, clients: usize, rows: i32) -> Result<(), Box<dyn std::
     let loaded = start.elapsed().as_secs_f64();
     let cpu = cpu_seconds()?;
     let all = f64::from(rows) * clients as f64;
-    let spool: f64 =
-        cpu.iter().filter(|(name, _)| !name.ends_with("loader")).map(|(_, seconds)| seconds).sum();
+    let spool: f64 = cpu.iter().filter(|(name, _)| !name.ends_with("load")).map(|(_, seconds)| seconds).sum();
     let total: f64 = cpu.values().sum();
     println!("{clients} client(s), {all} rows; CPU seconds {cpu:.3?}");
     println!("  spool   {:9.0} rows/CPU-s, {:9.0} rows/s", all / spool, all / spooled);

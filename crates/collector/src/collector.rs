@@ -143,11 +143,11 @@ fn start_server(
     context: Arc<Context>,
     stop: watch::Receiver<bool>,
 ) -> io::Result<JoinHandle<()>> {
-    let builder = std::thread::Builder::new().name("collector-server".to_owned());
+    let builder = std::thread::Builder::new().name("collect-serve".to_owned());
     builder.spawn(move || runtime.block_on(server::serve(listener, context, stop)))
 }
 
 fn start_loader(loader: Loader, stop: Arc<Mutex<Stop>>) -> io::Result<JoinHandle<()>> {
-    let builder = std::thread::Builder::new().name("collector-loader".to_owned());
+    let builder = std::thread::Builder::new().name("collect-load".to_owned());
     builder.spawn(move || loader.run(|| *stop.lock().unwrap_or_else(PoisonError::into_inner)))
 }

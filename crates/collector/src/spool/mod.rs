@@ -134,7 +134,7 @@ impl Spool {
         });
         shared.begin();
         let writer = Writer::new(Arc::clone(&shared), folder.to_owned(), file, found.end);
-        let thread = std::thread::Builder::new().name("collector-spool".to_owned());
+        let thread = std::thread::Builder::new().name("collect-spool".to_owned());
         let thread = thread.spawn(move || writer.run()).map_err(failed)?;
         Ok(Self { shared, thread: Mutex::new(Some(thread)), folder: folder.to_owned(), id, _lock: lock })
     }
