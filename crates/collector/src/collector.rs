@@ -57,6 +57,7 @@ impl Collector {
     /// # Errors
     /// The spool is in use or cannot be read, the address is taken, the folders cannot be made.
     pub fn start(config: Config) -> Result<Self, CollectorError> {
+        raise_descriptor_limit();
         let spool = Arc::new(Spool::open(&config.spool, config.spool_capacity)?);
         let counting = Arc::new(Counting::default());
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -126,6 +127,18 @@ impl Drop for Collector {
     fn drop(&mut self) {
         if self.server.is_some() {
             self.end(Instant::now());
+        }
+    }
+}
+
+/// Lets the process have as many descriptors as it may: each client needs one. Where that fails, more clients wait.
+fn raise_descriptor_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: both calls are given a valid `rlimit`, for their duration only.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
     }
 }

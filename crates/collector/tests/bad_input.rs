@@ -191,7 +191,7 @@ fn idle_clients_stay_and_their_rows_are_visible_within_a_second() {
         peer.write_all(header("d", &format!("s{number}"), &[]).as_bytes()).unwrap();
         peer
     };
-    let mut peers: Vec<_> = (0..200).map(connect).collect();
+    let mut peers: Vec<_> = (0..2000).map(connect).collect();
     for peer in &mut peers {
         peer.write_all(b"1\t1\t1\t").unwrap();
     }
@@ -202,12 +202,12 @@ fn idle_clients_stay_and_their_rows_are_visible_within_a_second() {
     let sent = Instant::now();
     wait_for("the rows", || {
         query(&open(&folder, "d"), "SELECT count(*) FROM sqlite_master WHERE name = 'app_m'") == ["1"]
-            && query(&open(&folder, "d"), "SELECT count(*), sum(n) FROM app_m") == ["200|1000"]
+            && query(&open(&folder, "d"), "SELECT count(*), sum(n) FROM app_m") == ["2000|10000"]
     });
     assert!(sent.elapsed() < Duration::from_secs(1), "{:?}", sent.elapsed());
-    assert_eq!(collector.counters().open, 200);
+    assert_eq!(collector.counters().open, 2000);
     let stopping = Instant::now();
     let report = collector.stop(Duration::from_secs(4));
     assert!(stopping.elapsed() < Duration::from_secs(5));
-    assert_eq!((report.counters.backlog, report.counters.rows), (0, 200));
+    assert_eq!((report.counters.backlog, report.counters.rows), (0, 2000));
 }

@@ -1,6 +1,6 @@
 //! Native clients lose and double nothing while their collector is ended and killed.
 
-#![allow(clippy::unwrap_used, reason = "a test")]
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test")]
 
 mod common;
 

@@ -48,22 +48,22 @@ const OML: u8 = 1;
 const OML_INSIDE_LINE: u8 = 2;
 const NATIVE: u8 = 3;
 
-/// The header was checked and may be rewritten longer.
-fn limits(limits: Limits) -> Limits {
+/// The server has bounded the header; here it may be longer, with late streams in it.
+fn unbounded_header(limits: Limits) -> Limits {
     Limits { header: usize::MAX / 2, ..limits }
 }
 
 impl Connection {
     /// Reads the header of an OML connection.
     pub(super) fn oml(text: &[u8], bounds: Limits) -> Option<Self> {
-        let decoder = read_header(text, bounds)?;
+        let decoder = read_header(text, unbounded_header(bounds))?;
         let header = decoder.header().clone();
         Some(Self::new(Rows::Oml(Box::new(decoder), Vec::new()), header))
     }
 
     /// Reads the header of a native connection.
     pub(super) fn native(text: &[u8], bounds: Limits) -> Option<Self> {
-        let header = read_header(text, bounds)?.header().clone();
+        let header = read_header(text, unbounded_header(bounds))?.header().clone();
         let decoder = RowDecoder::new(header.clone()).ok()?;
         Some(Self::new(Rows::Native(Box::new(decoder)), header))
     }
@@ -140,8 +140,8 @@ impl Connection {
         let (length, rest) = rest.split_first_chunk()?;
         let (header, kept) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
         let mut connection = match kind {
-            NATIVE => Self::native(header, limits(bounds))?,
-            _ => Self::oml(header, limits(bounds))?,
+            NATIVE => Self::native(header, bounds)?,
+            _ => Self::oml(header, bounds)?,
         };
         connection.place.sender = i64::from_le_bytes(*sender);
         connection.inside_line = kind == OML_INSIDE_LINE;

@@ -20,6 +20,8 @@ use crate::spool::Spool;
 const PIECE: usize = 128 << 10;
 /// Longest name of a sender that is taken, in bytes.
 const LONGEST_SENDER: usize = 1024;
+/// Longest header that is taken, in bytes, whatever the limits say: it has to fit in one record of the spool.
+const LONGEST_HEADER: usize = 4 << 20;
 /// At the end, what clients sent already is read for so long at most.
 const LAST_READ: Duration = Duration::from_secs(1);
 

@@ -6,11 +6,14 @@ use std::io::ErrorKind;
 use trialwise_streams::native::{Receiver, ReceiverError, Request, SessionId};
 use trialwise_streams::protocol::Header;
 
-use super::{Context, LAST_READ, LONGEST_SENDER, Source};
+use super::{Context, LAST_READ, LONGEST_HEADER, LONGEST_SENDER, Source};
 use crate::spool::record::Body;
 
 /// A client that leaves so many bytes of acknowledgements unread is cut off.
 const LONGEST_OUTPUT: usize = 64 << 10;
+
+const NOT_ALLOWED: &str =
+    "this token or session may not write to this domain; set TRIALWISE_TOKEN to one that the collector knows";
 
 /// Serves a connection whose first bytes are `first`; false when it had to be refused.
 pub(super) async fn serve(mut source: Source, context: &Context, first: &[u8]) -> bool {
@@ -137,13 +140,15 @@ impl Peer<'_> {
     ) -> Result<(), Refused> {
         let spool = &self.context.spool;
         let elsewhere = spool.session(&session).is_some_and(|known| known.domain != header.domain);
-        if !allowed || elsewhere || header.sender_id.len() > LONGEST_SENDER {
-            let domain = &header.domain;
-            self.receiver.refuse(&format!("this token or session may not write to domain {domain:?}"));
-            return Err(Refused);
-        }
         let mut text = Vec::new();
         header.write(&mut text);
+        let long = header.sender_id.len() > LONGEST_SENDER || text.len() > LONGEST_HEADER;
+        if !allowed || elsewhere || long {
+            let reason =
+                if long { "the header is too long; name fewer streams or fields" } else { NOT_ALLOWED };
+            self.receiver.refuse(reason);
+            return Err(Refused);
+        }
         let connection = spool.begin(&header.domain, Body::BeginNative(&text));
         let received = spool.take_session(session, connection, &header.domain, base);
         self.open = Some(Open { connection, session, domain: header.domain.clone() });

@@ -1,13 +1,15 @@
 //! A connection in OML's protocol: the header is read here, the rows by the loader.
 
-use trialwise_streams::protocol::{Advance, Decoder, Header};
+use trialwise_streams::protocol::{Advance, Decoder, Header, Limits};
 
-use super::{Context, LAST_READ, LONGEST_SENDER, Source};
+use super::{Context, LAST_READ, LONGEST_HEADER, LONGEST_SENDER, Source};
 use crate::spool::record::Body;
 
 /// Serves a connection whose first bytes are `first`; false when it had to be refused.
 pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>) -> bool {
-    let mut reading = Reading { decoder: Decoder::new(context.config.limits), bytes: first, taken: 0 };
+    let limits = context.config.limits;
+    let limits = Limits { header: limits.header.min(LONGEST_HEADER), ..limits };
+    let mut reading = Reading { decoder: Decoder::new(limits), bytes: first, taken: 0 };
     let header = loop {
         match reading.header() {
             Ok(Some(header)) => break header,
