@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::os::fd::AsRawFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -64,6 +65,7 @@ impl Collector {
         let listener =
             TcpListener::bind(config.listen).map_err(|error| CollectorError::Listen(config.listen, error))?;
         listener.set_nonblocking(true)?;
+        lengthen_queue(&listener)?;
         let address = listener.local_addr()?;
         let loader = Loader::new(&config, Arc::clone(&spool), Arc::clone(&counting))?;
         let context =
@@ -141,6 +143,14 @@ fn raise_descriptor_limit() {
             libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
     }
+}
+
+/// Lets a crowd of clients connect at once: the standard library's queue of 128 makes the others wait for a second.
+fn lengthen_queue(listener: &TcpListener) -> io::Result<()> {
+    const QUEUE: i32 = 4096;
+    // SAFETY: the descriptor is open while `listener` is borrowed, and listens already; only its queue is changed.
+    let done = unsafe { libc::listen(listener.as_raw_fd(), QUEUE) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Waits for a thread; a panic was told by the thread itself.
