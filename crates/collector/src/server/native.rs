@@ -127,7 +127,7 @@ impl Peer<'_> {
         };
         let (session, base, header, allowed) = hello;
         self.greet(session, base, &header, allowed).await?;
-        // Frames that came with the hello are taken with the next bytes or the next progress.
+        // Frames may have come with the hello.
         Box::pin(self.take_requests()).await
     }
 

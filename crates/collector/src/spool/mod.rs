@@ -219,10 +219,14 @@ impl Spool {
         received
     }
 
-    /// Ends a session.
+    /// Ends a session, unless another connection has taken it over.
     pub(crate) fn end_session(&self, connection: u64, domain: &str, session: SessionId) {
-        self.shared.lock().sessions.remove(&session);
-        self.append(connection, domain, Body::Bye(session));
+        let mut state = self.shared.lock();
+        if state.sessions.get(&session).is_some_and(|known| known.owner == connection) {
+            state.sessions.remove(&session);
+            state.append(connection, domain, Body::Bye(session));
+            self.shared.work.notify_one();
+        }
     }
 
     /// How far the disk is, to be waited for.
