@@ -144,3 +144,28 @@ fn damage_inside_the_spool_is_counted_and_later_runs_are_loaded() {
     assert!(counters.spool_damage > 0);
     assert_eq!(counted(&folder, "d", "app_m"), "2000|2000|2999");
 }
+
+#[test]
+fn a_connection_cut_while_its_database_was_locked_keeps_its_rows() {
+    let folder = scratch("locked");
+    let collector = start(&folder);
+    let mut peer = TcpStream::connect(collector.address()).unwrap();
+    peer.write_all((header("d", "s", &[]) + &rows(0, 1000) + "1\t1\t10").as_bytes()).unwrap();
+    wait_for("the first rows", || collector.counters().rows == 1000);
+    let locker = open(&folder, "d");
+    locker.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let rest = rows(1000, 1000);
+    peer.write_all(rest.strip_prefix("1\t1\t10").unwrap().as_bytes()).unwrap();
+    drop(peer);
+    wait_for("the end", || collector.counters().open == 0);
+    assert!(collector.stop(Duration::ZERO).counters.backlog > 0);
+    // The next collector passes its own start in the spool before it can go back for the rows.
+    let collector = start(&folder);
+    wait_for("a suspension", || collector.counters().suspensions > 0);
+    send(&collector, (header("other", "s", &[]) + &rows(0, 1)).as_bytes());
+    wait_for("the other domain", || collector.counters().rows == 1);
+    locker.execute_batch("ROLLBACK").unwrap();
+    let counters = finish(collector);
+    assert_eq!((counters.unstorable, counters.all_damaged()), (0, 0));
+    assert_eq!(counted(&folder, "d", "app_m"), "2000|2000|1999");
+}

@@ -181,7 +181,9 @@ impl Domains {
 
     fn open(&self, domain: &str, begin: u64) -> Result<Box<Domain>, Error> {
         let path = self.folder.join(format!("{domain}.sq3"));
-        Domain::open(path, &self.spool, begin, self.epoch, self.limits).map(Box::new)
+        // Going back behind that start, the connections before it have records yet.
+        let epoch = if self.epoch <= begin { self.epoch } else { 0 };
+        Domain::open(path, &self.spool, begin, epoch, self.limits).map(Box::new)
     }
 
     fn put_off(&self, position: u64) -> Slot {

@@ -11,8 +11,8 @@ use super::table::{self, Origin, Table};
 
 /// Pages of the write-ahead log after which it is moved to the database.
 const CHECKPOINT: u32 = 4000;
-/// Another process may hold the database for so long (milliseconds).
-const BUSY: u32 = 2000;
+/// Another process may hold the database for so long (milliseconds); then it is put off, so that the others need not wait.
+const BUSY: u32 = 250;
 
 const OWN_TABLES: &str = "
     CREATE TABLE IF NOT EXISTS _trialwise_spool (spool TEXT PRIMARY KEY, position INTEGER);
