@@ -21,9 +21,10 @@ fn close(path: Path) -> String {
     let late = report.forward.lateness;
     let verdict = report.bottleneck(LATENESS_BOUND).map_or("kept up".to_owned(), |reason| reason.to_string());
     format!(
-        "emulator {:.0} % of a core, late p50 {:.0} p99 {:.0} max {:.0} us, unseen p99 {:.0} us, {} dropped by the queue, \
+        "emulator {:.0} % of a core, {} turns, late p50 {:.0} p99 {:.0} max {:.0} us, unseen p99 {:.0} us, {} dropped by the queue, \
          {} unlogged, {:?} (yielded {}), {verdict}",
         report.processor_share() * 100.0,
+        report.unseen.count,
         microseconds(late.median),
         microseconds(late.p99),
         microseconds(late.largest),
@@ -55,6 +56,11 @@ fn measure_delay(rate: &str, megabits: f64) {
 }
 
 fn main() {
+    if std::env::var("ONLY").is_ok() {
+        let path = |rate, queue| [("rate", rate), ("queue", queue), ("delay", "28ms")];
+        measure_bulk("100 Mbit/s, 28 ms, 1 BDP", "cubic", &path("100Mbit/s", "droptail:packets=470"), 3, 7);
+        return;
+    }
     measure_delay("12Mbit/s", 12.0);
     measure_delay("100Mbit/s", 100.0);
     let path = |rate, queue| [("rate", rate), ("queue", queue), ("delay", "28ms")];

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <linux/netlink.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <netinet/in.h>
@@ -147,7 +148,7 @@ static void bring_up(int socket, const char *device)
 }
 
 /* Whole frames of TCP, and of UDP where the kernel can, each behind a virtio-net header. */
-static int make_device(int socket, int mtu, int queue)
+static int make_device(int socket, int mtu)
 {
     int device = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
     if (device < 0)
@@ -160,9 +161,40 @@ static int make_device(int socket, int mtu, int queue)
         refuse(DEVICE_MAKE);
     request.ifr_mtu = mtu;
     control(socket, SIOCSIFMTU, &request, DEVICE_MAKE);
-    request.ifr_qlen = queue;
-    control(socket, SIOCSIFTXQLEN, &request, DEVICE_MAKE);
     return device;
+}
+
+/* How many frames the device keeps for us. By netlink: the older call (SIOCSIFTXQLEN) is for the machine's own root. */
+static void set_queue(int netlink, int index, int queue)
+{
+    struct {
+        struct nlmsghdr header;
+        struct ifinfomsg link;
+        struct rtattr attribute;
+        uint32_t length;
+    } request = {
+        {sizeof request, RTM_NEWLINK, NLM_F_REQUEST | NLM_F_ACK, 0, 0},
+        {.ifi_family = AF_UNSPEC, .ifi_index = index},
+        {RTA_LENGTH(sizeof(uint32_t)), IFLA_TXQLEN},
+        (uint32_t)queue,
+    };
+    struct {
+        struct nlmsghdr header;
+        struct nlmsgerr error;
+        char more[512];
+    } reply = {0};
+    if (send(netlink, &request, sizeof request, 0) < 0 || recv(netlink, &reply, sizeof reply, 0) < 0)
+        refuse(DEVICE_MAKE);
+    errno = -reply.error.error;
+    if (errno != 0)
+        refuse(DEVICE_MAKE);
+}
+
+static int device_index(int socket)
+{
+    struct ifreq request = request_for(DEVICE);
+    control(socket, SIOCGIFINDEX, &request, DEVICE_MAKE);
+    return request.ifr_ifindex;
 }
 
 static void set_address(int socket, const char *own, const char *other)
@@ -190,9 +222,7 @@ static void set_address6(int socket_v4, const char *own)
     int socket_v6 = socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (socket_v6 < 0)
         return;
-    struct ifreq device = request_for(DEVICE);
-    control(socket_v4, SIOCGIFINDEX, &device, ADDRESS);
-    struct address6 request = {.prefix = 64, .index = device.ifr_ifindex};
+    struct address6 request = {.prefix = 64, .index = device_index(socket_v4)};
     inet_pton(AF_INET6, own, &request.address);
     control(socket_v6, SIOCSIFADDR, &request, ADDRESS);
     close(socket_v6);
@@ -217,15 +247,16 @@ static void make_end(int side, int mtu, int queue, int parts[3])
         refuse(NETWORK_NAMESPACE);
     bring_up(setup, "lo");
     parts[0] = open_namespace("net");
-    parts[1] = make_device(setup, mtu, queue);
+    parts[1] = make_device(setup, mtu);
+    parts[2] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
+    if (parts[2] < 0)
+        refuse(HAND_OVER);
+    set_queue(parts[2], device_index(setup), queue);
     quieten();
     set_address(setup, addresses[side], addresses[1 - side]);
     bring_up(setup, DEVICE);
     add_default_route(setup);
     set_address6(setup, addresses6[side]);
-    parts[2] = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (parts[2] < 0)
-        refuse(HAND_OVER);
     close(setup);
 }
 
@@ -276,14 +307,26 @@ static void pass_on(int signal, siginfo_t *info, void *context)
         kill(program, signal);
 }
 
-static void join(const char *path, int kind)
+static void fail_to_enter(const char *path)
 {
-    int namespace = open(path, O_RDONLY | O_CLOEXEC);
-    if (namespace < 0 || setns(namespace, kind) < 0) {
-        fprintf(stderr, "trialwise: cannot enter the path (%s): %s; is it still up?\n", path, strerror(errno));
-        exit(126);
+    fprintf(stderr, "trialwise: cannot enter the path (%s): %s; is it still up?\n", path, strerror(errno));
+    exit(126);
+}
+
+/* All are opened before the first is joined: from inside the user namespace the paths lead nowhere. */
+static void join(char **paths)
+{
+    static const int kinds[3] = {CLONE_NEWUSER, CLONE_NEWNET, CLONE_NEWPID};
+    int namespaces[3];
+    for (int index = 0; index < 3; index++) {
+        int none = strcmp(paths[index], "-") == 0;
+        namespaces[index] = none ? -1 : open(paths[index], O_RDONLY | O_CLOEXEC);
+        if (!none && namespaces[index] < 0)
+            fail_to_enter(paths[index]);
     }
-    close(namespace);
+    for (int index = 0; index < 3; index++)
+        if (namespaces[index] >= 0 && setns(namespaces[index], kinds[index]) < 0)
+            fail_to_enter(paths[index]);
 }
 
 static void execute(char **arguments)
@@ -313,19 +356,22 @@ static int enter(char **arguments)
 {
     static const int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
     struct sigaction action = {.sa_sigaction = pass_on, .sa_flags = SA_SIGINFO | SA_RESTART};
-    if (strcmp(arguments[0], "-") != 0)
-        join(arguments[0], CLONE_NEWUSER);
-    join(arguments[1], CLONE_NEWNET);
-    join(arguments[2], CLONE_NEWPID);
+    sigset_t all, before;
+    join(arguments);
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, &before); /* no signal is lost on the way to the program */
     program = fork();
-    if (program == 0)
+    if (program == 0) {
+        sigprocmask(SIG_SETMASK, &before, NULL);
         execute(arguments + 3);
+    }
     if (program < 0) {
         fprintf(stderr, "trialwise: cannot start a process in the path: %s; is it still up?\n", strerror(errno));
         return 126;
     }
     for (size_t index = 0; index < sizeof passed / sizeof *passed; index++)
         sigaction(passed[index], &action, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
     return await();
 }
 

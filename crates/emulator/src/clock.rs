@@ -1,7 +1,9 @@
 //! The clock and the wait of the emulator's thread.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::RawFd;
+use std::os::unix::fs::FileExt;
 
 use trialwise_units::{Duration, Time};
 
@@ -11,7 +13,9 @@ const SPIN: Duration = Duration::from_microseconds(60);
 const SPIN_SHARE: u64 = 20;
 const MOST_SPIN: Duration = Duration::from_milliseconds(1);
 /// Without budget no sleep is shorter than this, so that packets gather when there are many.
-const SHORTEST_SLEEP: Duration = Duration::from_microseconds(40);
+const SHORTEST_SLEEP: Duration = Duration::from_microseconds(80);
+/// Spinning pays only where events are further apart than this: there a packet's own delay is what is looked at.
+const RARE: Duration = Duration::from_microseconds(300);
 
 /// Monotonic time since the clock was made.
 #[derive(Clone, Copy, Debug)]
@@ -42,18 +46,49 @@ pub(crate) fn processor_time() -> Duration {
     Duration::from_nanoseconds(nanoseconds(libc::CLOCK_THREAD_CPUTIME_ID).unsigned_abs())
 }
 
+/// How long this thread was ready to run and did not (`/proc/thread-self/schedstat`): for so long a packet that woke it lay
+/// unseen. Always zero on a kernel that does not count it.
+pub(crate) struct RunDelay {
+    file: Option<File>,
+    seen: u64,
+}
+
+impl RunDelay {
+    pub(crate) fn start() -> Self {
+        let mut run_delay = Self { file: File::open("/proc/thread-self/schedstat").ok(), seen: 0 };
+        run_delay.since_last();
+        run_delay
+    }
+
+    /// What was added since the last call.
+    pub(crate) fn since_last(&mut self) -> Duration {
+        let seen = self.read().unwrap_or(self.seen);
+        let added = seen.saturating_sub(self.seen);
+        self.seen = seen;
+        Duration::from_nanoseconds(added)
+    }
+
+    fn read(&self) -> Option<u64> {
+        let mut text = [0; 80];
+        let length = self.file.as_ref()?.read_at(&mut text, 0).ok()?;
+        str::from_utf8(&text[..length]).ok()?.split_whitespace().nth(1)?.parse().ok()
+    }
+}
+
 /// Waits for packets or an instant, spinning at the end where there is budget for it.
 pub(crate) struct Waiter {
     watched: [libc::pollfd; 3],
     budget: Duration,
     last: Time,
+    /// The instant waited for, and the one before it.
+    awaited: [Time; 2],
 }
 
 impl Waiter {
     pub(crate) fn new(descriptors: [RawFd; 3]) -> Self {
         make_timers_exact();
         let watched = descriptors.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 });
-        Self { watched, budget: MOST_SPIN, last: Time::ZERO }
+        Self { watched, budget: MOST_SPIN, last: Time::ZERO, awaited: [Time::ZERO; 2] }
     }
 
     /// Waits until `until`, or until a descriptor is readable; may return earlier.
@@ -64,16 +99,32 @@ impl Waiter {
         let Some(until) = until else { return self.sleep(None) };
         let left = until - now;
         if left == Duration::ZERO {
-            return Ok(());
+            return self.sleep(Some(left));
         }
-        if self.budget < SPIN {
+        if until != self.awaited[0] {
+            self.awaited = [until, self.awaited[0]];
+        }
+        if self.budget < SPIN || self.awaited[0] - self.awaited[1] < RARE {
             return self.sleep(Some(if left < SHORTEST_SLEEP { SHORTEST_SLEEP } else { left }));
         }
-        if left > SPIN {
-            return self.sleep(Some(left - SPIN));
+        self.sleep(Some(left.saturating_sub(SPIN)))?;
+        self.spin(clock, until)
+    }
+
+    /// Whether the descriptor of this place was readable when the last wait ended.
+    pub(crate) fn is_ready(&self, place: usize) -> bool {
+        self.watched[place].revents != 0
+    }
+
+    /// Looks at the descriptors again and again until `until`.
+    fn spin(&mut self, clock: Clock, until: Time) -> io::Result<()> {
+        let start = clock.now();
+        let mut now = start;
+        while now < until && !self.watched.iter().any(|watched| watched.revents != 0) {
+            self.sleep(Some(Duration::ZERO))?;
+            now = clock.now();
         }
-        self.sleep(Some(Duration::ZERO))?;
-        self.budget = self.budget.saturating_sub(clock.now() - now);
+        self.budget = self.budget.saturating_sub(now - start);
         Ok(())
     }
 

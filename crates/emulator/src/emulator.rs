@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use trialwise_link::{Exit, Fate, Link, Packet, Tally};
+use trialwise_link::{Counters, Exit, Fate, Link, Packet, Tally};
 use trialwise_units::{Duration, Time};
 
-use crate::clock::{self, Clock, Waiter};
+use crate::clock::{self, Clock, RunDelay, Waiter};
 use crate::datagram::{Datagram, split};
 use crate::device::{Device, DeviceCounters};
 use crate::error::Error;
@@ -140,7 +140,12 @@ impl Way {
         }
     }
 
-    fn report(&self, before: [DeviceCounters; 2], after: [DeviceCounters; 2]) -> DirectionReport {
+    fn report(
+        &self,
+        before: [DeviceCounters; 2],
+        after: [DeviceCounters; 2],
+        elements: Vec<(String, Counters)>,
+    ) -> DirectionReport {
         let (from, to) = (self.direction as usize, 1 - self.direction as usize);
         DirectionReport {
             arrived: self.arrived,
@@ -148,11 +153,30 @@ impl Way {
             dropped: self.dropped,
             held: self.held,
             lateness: self.lateness.percentiles(),
-            overrun: DirectionReport::overrun_since(before[from], after[from]),
+            overrun: after[from].sent_dropped - before[from].sent_dropped,
             // What a write refuses the kernel counts too.
-            refused: DirectionReport::refused_since(before[to], after[to]).max(self.joiner.refused),
-            elements: self.link.counters().map(|(name, counters)| (name.to_owned(), counters)).collect(),
+            refused: (after[to].received_dropped - before[to].received_dropped).max(self.joiner.refused),
+            elements,
         }
+    }
+
+    fn settle(&mut self, exit: &Exit<Datagram>, now: Time, pool: &mut Pool, device: &Device) {
+        let size = exit.packet.size();
+        match exit.fate {
+            Fate::Delivered => {
+                self.delivered.add(size);
+                self.lateness.record(now - exit.time);
+                self.joiner.add(exit.packet, pool, device);
+            }
+            Fate::Dropped { .. } => {
+                self.dropped.add(size);
+                pool.release_one(&exit.packet);
+            }
+        }
+    }
+
+    fn elements(&self) -> Vec<(String, Counters)> {
+        self.link.counters().map(|(name, counters)| (name.to_owned(), counters)).collect()
     }
 }
 
@@ -163,26 +187,23 @@ impl Engine {
         let failure = self.work(stop, &mut scheduling).err();
         let duration = self.clock.now() - Time::ZERO;
         let processor_time = clock::processor_time().saturating_sub(processor_before);
-        let elements_before_end = self.ways.each_ref().map(|way| way.report(before, before).elements);
+        let (after, failure) = match read_counters(&self.devices) {
+            Ok(after) => (after, failure),
+            Err(error) => (before, failure.or(Some(error))),
+        };
+        // Asked now: what is held counts as such, also where its element would have let it go later.
+        let elements = self.ways.each_ref().map(Way::elements);
         self.hold_the_rest();
         let (records_lost, written) = self.log.take().map_or((0, Ok(())), PacketLog::finish);
-        let after = read_counters(&self.devices);
-        let failure = failure
-            .or_else(|| after.as_ref().err().map(|error| io::Error::new(error.kind(), error.to_string())));
-        let after = after.unwrap_or(before);
-        let mut reports = self.ways.each_ref().map(|way| way.report(before, after));
-        for (report, elements) in reports.iter_mut().zip(elements_before_end) {
-            report.elements = elements;
-        }
-        let [forward, backward] = reports;
+        let [forward, backward] = elements;
         Report {
             duration,
             processor_time,
             priority: scheduling.permitted(),
             yielded: scheduling.yielded,
             unseen: self.unseen.percentiles(),
-            forward,
-            backward,
+            forward: self.ways[0].report(before, after, forward),
+            backward: self.ways[1].report(before, after, backward),
             records_lost,
             log_error: written.err().map(|error| error.to_string()),
             failure: failure.map(|error| error.to_string()),
@@ -192,32 +213,35 @@ impl Engine {
     fn work(&mut self, stop: &Stop, scheduling: &mut Scheduling) -> io::Result<()> {
         let [one, other] = self.devices.each_ref().map(Device::descriptor);
         let mut waiter = Waiter::new([one, other, stop.event.as_raw_fd()]);
-        let mut looked = self.clock.now();
+        let mut run_delay = RunDelay::start();
+        let mut waiting = [true; 2];
+        let mut turn = Duration::ZERO;
         while !stop.asked.load(Ordering::Relaxed) {
-            let mut more = false;
-            for way in 0..2 {
-                more |= self.take_in(way)?;
+            let start = self.clock.now();
+            let mut frames = 0;
+            for (way, waits) in waiting.iter_mut().enumerate() {
+                let taken = if *waits || waiter.is_ready(way) { self.take_in(way)? } else { 0 };
+                *waits = taken == FRAMES;
+                frames += taken as u64;
             }
-            for way in 0..2 {
-                more |= self.let_out(way);
+            if frames > 0 {
+                self.unseen.record_times(turn + run_delay.since_last(), frames);
             }
+            let due = [self.let_out(0), self.let_out(1)];
             let now = self.clock.now();
             scheduling.check(now);
             self.flush_log(now);
-            self.unseen.record(now - looked);
-            looked = now;
-            if !more {
-                waiter.wait(self.clock, now, self.next_delivery())?;
-                looked = self.clock.now();
-            }
+            turn = now - start;
+            let more = waiting.into_iter().chain(due).any(|more| more);
+            waiter.wait(self.clock, now, if more { Some(now) } else { self.next_delivery() })?;
         }
         Ok(())
     }
 
-    /// Reads what waits at the end where this way starts; whether there may be more.
-    fn take_in(&mut self, way: usize) -> io::Result<bool> {
-        for _ in 0..FRAMES {
-            let Some(length) = self.devices[way].read(self.pool.reading())? else { return Ok(false) };
+    /// Reads what waits at the end where this way starts; how many frames that were.
+    fn take_in(&mut self, way: usize) -> io::Result<usize> {
+        for taken in 0..FRAMES {
+            let Some(length) = self.devices[way].read(self.pool.reading())? else { return Ok(taken) };
             let now = self.clock.now();
             let way = &mut self.ways[way];
             for datagram in split(&mut self.pool, length, now) {
@@ -225,7 +249,7 @@ impl Engine {
                 way.link.push(now, datagram);
             }
         }
-        Ok(true)
+        Ok(FRAMES)
     }
 
     /// Writes what is due at the end to which this way leads; whether there may be more.
@@ -275,23 +299,6 @@ impl Engine {
             }
             let left = way.link.held();
             way.held += left;
-        }
-    }
-}
-
-impl Way {
-    fn settle(&mut self, exit: &Exit<Datagram>, now: Time, pool: &mut Pool, device: &Device) {
-        let size = exit.packet.size();
-        match exit.fate {
-            Fate::Delivered => {
-                self.delivered.add(size);
-                self.lateness.record(now - exit.time);
-                self.joiner.add(exit.packet, pool, device);
-            }
-            Fate::Dropped { .. } => {
-                self.dropped.add(size);
-                pool.release_one(&exit.packet);
-            }
         }
     }
 }

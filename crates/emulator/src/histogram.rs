@@ -38,9 +38,17 @@ pub struct Percentiles {
 
 impl Histogram {
     pub(crate) fn record(&mut self, span: Duration) {
+        self.record_times(span, 1);
+    }
+
+    /// Records the same span so many times.
+    pub(crate) fn record_times(&mut self, span: Duration, times: u64) {
+        if times == 0 {
+            return;
+        }
         let nanoseconds = span.nanoseconds();
-        self.buckets[bucket(nanoseconds)] += 1;
-        self.count += 1;
+        self.buckets[bucket(nanoseconds)] += times;
+        self.count += times;
         self.largest = self.largest.max(nanoseconds);
     }
 

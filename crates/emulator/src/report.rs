@@ -5,7 +5,6 @@ use std::fmt;
 use trialwise_link::{Counters, Tally};
 use trialwise_units::Duration;
 
-use crate::device::DeviceCounters;
 use crate::histogram::Percentiles;
 use crate::log::Direction;
 use crate::priority::Priority;
@@ -45,7 +44,8 @@ pub struct Report {
     pub priority: Priority,
     /// How often it gave that up for a while so as not to starve others.
     pub yielded: u64,
-    /// How long a packet may have waited unseen while the emulator was at work on others.
+    /// For each frame read: how long it may have waited unseen, while the emulator was at work on others or did not get a
+    /// processor.
     pub unseen: Percentiles,
     /// From the sender to the receiver.
     pub forward: DirectionReport,
@@ -166,15 +166,5 @@ impl Direction {
             Self::Forward => "to the receiver",
             Self::Backward => "to the sender",
         }
-    }
-}
-
-impl DirectionReport {
-    pub(crate) fn overrun_since(before: DeviceCounters, after: DeviceCounters) -> u64 {
-        after.sent_dropped - before.sent_dropped
-    }
-
-    pub(crate) fn refused_since(before: DeviceCounters, after: DeviceCounters) -> u64 {
-        after.received_dropped - before.received_dropped
     }
 }

@@ -5,6 +5,7 @@
     unreachable_pub,
     missing_docs,
     clippy::unwrap_used,
+    clippy::print_stderr,
     reason = "shared by several programs"
 )]
 
