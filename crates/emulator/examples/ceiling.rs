@@ -21,10 +21,9 @@ fn close(path: Path) -> String {
     let late = report.forward.lateness;
     let verdict = report.bottleneck(LATENESS_BOUND).map_or("kept up".to_owned(), |reason| reason.to_string());
     format!(
-        "emulator {:.0} % of a core, {} turns, late p50 {:.0} p99 {:.0} max {:.0} us, unseen p99 {:.0} us, {} dropped by the queue, \
+        "emulator {:.0} % of a core, late p50 {:.0} p99 {:.0} max {:.0} us, unseen p99 {:.0} us, {} dropped by the queue, \
          {} unlogged, {:?} (yielded {}), {verdict}",
         report.processor_share() * 100.0,
-        report.unseen.count,
         microseconds(late.median),
         microseconds(late.p99),
         microseconds(late.largest),
@@ -56,17 +55,16 @@ fn measure_delay(rate: &str, megabits: f64) {
 }
 
 fn main() {
-    if std::env::var("ONLY").is_ok() {
-        let path = |rate, queue| [("rate", rate), ("queue", queue), ("delay", "28ms")];
-        measure_bulk("100 Mbit/s, 28 ms, 1 BDP", "cubic", &path("100Mbit/s", "droptail:packets=470"), 3, 7);
-        return;
-    }
     measure_delay("12Mbit/s", 12.0);
     measure_delay("100Mbit/s", 100.0);
     let path = |rate, queue| [("rate", rate), ("queue", queue), ("delay", "28ms")];
     measure_bulk("12 Mbit/s, 28 ms, 50 packets", "cubic", &path("12Mbit/s", "droptail:packets=50"), 2, 5);
     measure_bulk("100 Mbit/s, 28 ms, 1 BDP", "cubic", &path("100Mbit/s", "droptail:packets=470"), 3, 7);
     measure_bulk("1 Gbit/s, 28 ms, 1 BDP", "cubic", &path("1Gbit/s", "droptail:packets=4670"), 3, 10);
+    for control in ["cubic", "reno", "bbr"] {
+        let lossy = path("12Mbit/s", "droptail:packets=50").into_iter().chain([("loss", "0.4%")]);
+        measure_bulk("12 Mbit/s, 28 ms, 0.4 % lost each way", control, &lossy.collect::<Vec<_>>(), 2, 18);
+    }
     measure_bulk("28 ms without rate", "cubic", &[("delay", "28ms")], 3, 4);
     measure_bulk("no limit", "cubic", &[], 1, 4);
 }

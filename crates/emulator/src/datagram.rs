@@ -113,3 +113,49 @@ impl Iterator for Segments {
         Some(segment)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::headers::VNET;
+
+    #[test]
+    fn a_frame_of_three_segments_is_three_packets_and_one_buffer() {
+        let mut pool = Pool::new();
+        let frame = pool.reading();
+        let vnet = VnetHeader {
+            flags: 1,
+            gso_type: 1,
+            header: 40,
+            gso_size: 1000,
+            checksum_start: 20,
+            checksum_offset: 16,
+        };
+        vnet.write(frame);
+        frame[VNET..VNET + 40].fill(0);
+        (frame[VNET], frame[VNET + 9], frame[VNET + 32]) = (0x45, 6, 0x50);
+        let segments: Vec<Datagram> = split(&mut pool, VNET + 40 + 2_500, Time::ZERO).collect();
+        let sizes: Vec<u64> = segments.iter().map(|segment| segment.size().get()).collect();
+        assert_eq!(sizes, [1040, 1040, 540]);
+        let starts: Vec<u32> = segments.iter().map(|segment| segment.start - segments[0].start).collect();
+        assert_eq!(starts, [0, 1000, 2000]);
+        assert_eq!(segments.iter().map(|segment| segment.last).collect::<Vec<_>>(), [false, false, true]);
+        let buffer = segments[0].buffer;
+        assert!(segments.iter().all(|segment| segment.buffer == buffer));
+        segments.iter().for_each(|segment| pool.release_one(segment));
+        assert_eq!(pool.keep(VNET + 2_540, 1), buffer, "the buffer is used again");
+    }
+
+    #[test]
+    fn no_frame_panics() {
+        let mut pool = Pool::new();
+        for length in VNET..200 {
+            for byte in 0..=255 {
+                pool.reading()[..length].fill(byte);
+                let packets: Vec<Datagram> = split(&mut pool, length, Time::ZERO).collect();
+                assert!(!packets.is_empty());
+                packets.iter().for_each(|packet| pool.release_one(packet));
+            }
+        }
+    }
+}

@@ -21,8 +21,8 @@ use crate::priority::Scheduling;
 use crate::report::{DirectionReport, Report};
 
 /// Frames read, and packets written, before the other direction has its turn.
-const FRAMES: usize = 64;
-const PACKETS: usize = 512;
+const FRAMES: usize = 16;
+const PACKETS: usize = 1024;
 /// Records do not wait longer than this for more of them.
 const LOG_PERIOD: Duration = Duration::from_milliseconds(100);
 

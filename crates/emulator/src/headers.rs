@@ -300,3 +300,115 @@ pub(crate) fn same_stream(one: &[u8], other: &[u8], ip_header: usize) -> bool {
     lengths_and_sums.iter().chain(&tcp).chain([&rest]).all(|range| one[range.clone()] == other[range.clone()])
         && (one[ip_header + 13] ^ other[ip_header + 13]) & !LAST_ONLY == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A TCP packet with a payload of so many bytes, from port 1000 to 2000.
+    fn packet(version_6: bool, payload: usize) -> Vec<u8> {
+        let mut packet = if version_6 {
+            let mut header = vec![0x60, 0, 0, 0, 0, 0, TCP, 64];
+            header.extend((0..32).map(|byte| byte * 3));
+            header
+        } else {
+            vec![0x45, 0, 0, 0, 0x12, 0x34, 0x40, 0, 64, TCP, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]
+        };
+        packet.extend([0x03, 0xe8, 0x07, 0xd0, 0, 0, 0, 9, 0, 0, 0, 1, 0x50, 0x18, 1, 0, 0, 0, 0, 0]);
+        packet.extend((0..payload).map(|byte| byte as u8));
+        packet
+    }
+
+    fn offloaded(ip_header: u16) -> VnetHeader {
+        VnetHeader {
+            flags: NEEDS_CHECKSUM,
+            checksum_start: ip_header,
+            checksum_offset: 16,
+            ..VnetHeader::default()
+        }
+    }
+
+    /// The Internet checksum (RFC 1071) of bytes of any number.
+    fn checksum(bytes: &[u8]) -> u16 {
+        let padded = [bytes, &[0][..bytes.len() % 2]].concat();
+        !fold(sum_words(&padded))
+    }
+
+    #[test]
+    fn the_checksum_of_a_published_header() {
+        // From the article on the Internet checksum in Wikipedia.
+        let mut header =
+            [0x45, 0, 0, 0x73, 0, 0, 0x40, 0, 0x40, 0x11, 0, 0, 0xc0, 0xa8, 0, 1, 0xc0, 0xa8, 0, 0xc7];
+        write_ip_checksum(&mut header);
+        assert_eq!(header[10..12], [0xb8, 0x61]);
+    }
+
+    #[test]
+    fn headers_written_for_a_part_have_right_checksums_once_the_payload_is_added() {
+        for version_6 in [false, true] {
+            let whole = packet(version_6, 301);
+            let shape = Shape::of(offloaded(if version_6 { 40 } else { 20 }), &whole);
+            let (ip_header, header) = (usize::from(shape.ip_header), usize::from(shape.header));
+            assert_eq!((shape.kind, header - ip_header), (Kind::Tcp, 20));
+            let mut part = whole[..header].to_vec();
+            let differences = Differences {
+                kind: Kind::Tcp,
+                ip_header,
+                payload: 101,
+                segment: 101,
+                index: 2,
+                sequence: 209,
+                flags: 0x10,
+                ecn: 3,
+            };
+            let vnet = write_headers(&mut part, differences);
+            assert_eq!((vnet.gso_type, usize::from(vnet.checksum_start)), (GSO_NONE, ip_header));
+            part.extend(&whole[header + 200..header + 301]);
+            // What the kernel does with an open checksum: sum up from its start, and put it in.
+            let sum = checksum(&part[ip_header..]);
+            part[ip_header + 16..ip_header + 18].copy_from_slice(&sum.to_be_bytes());
+            let addresses = if version_6 { &part[8..40] } else { &part[12..20] };
+            let pseudo = [addresses, &[0, TCP], &121_u16.to_be_bytes(), &part[ip_header..]].concat();
+            assert_eq!(checksum(&pseudo), 0, "a packet with a right checksum sums up to nothing");
+            assert!(version_6 || checksum(&part[..20]) == 0);
+            assert_eq!(tcp_sequence(&part, ip_header), 209);
+            assert_eq!(Shape::of(vnet, &part).ecn, 3);
+        }
+    }
+
+    #[test]
+    fn a_flow_is_the_same_in_both_directions_and_another_with_other_ports() {
+        let mut there = packet(false, 0);
+        let flow = |packet: &[u8]| Shape::of(VnetHeader::default(), packet).flow;
+        let mut back = there.clone();
+        for (one, other, length) in [(12, 16, 4), (20, 22, 2)] {
+            back[one..one + length].copy_from_slice(&there[other..other + length]);
+            back[other..other + length].copy_from_slice(&there[one..one + length]);
+        }
+        assert_eq!(flow(&there), flow(&back));
+        let before = flow(&there);
+        there[21] ^= 1;
+        assert_ne!(before, flow(&there));
+    }
+
+    #[test]
+    fn nonsense_is_a_packet_as_it_is() {
+        let nonsense: [&[u8]; 5] = [&[], &[0x45], &[0x60; 39], &[0xff; 64], &packet(false, 0)[..25]];
+        for packet in nonsense {
+            assert_eq!(Shape::of(offloaded(20), packet).kind, Kind::Whole, "{packet:?}");
+        }
+    }
+
+    #[test]
+    fn streams_differ_by_more_than_place_and_end() {
+        let one = packet(false, 0);
+        let change = |at: usize| {
+            let mut other = one.clone();
+            other[at] ^= 8;
+            same_stream(&one, &other, 20)
+        };
+        // Length, identification, checksums, sequence, PSH: free. Address, port, acknowledgement, window: not.
+        assert!([2, 4, 10, 24, 33, 36].into_iter().all(change));
+        assert!([1, 8, 12, 16, 20, 22, 28, 34].into_iter().all(|at| !change(at)));
+    }
+}

@@ -8,7 +8,7 @@ use crate::clock;
 const REALTIME: libc::c_int = 1;
 const PERIOD: Duration = Duration::from_milliseconds(50);
 /// Of one processor: above it the programs whose packets these are need the processor more.
-const MOST_PERCENT: u64 = 60;
+const MOST_PERCENT: u64 = 85;
 
 /// How the emulator's thread was scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

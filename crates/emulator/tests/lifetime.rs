@@ -16,7 +16,10 @@ use std::time::{Duration, Instant};
 use support::{PORT, open, settings};
 use trialwise_emulator::{End, Error, NamespaceSettings, Namespaces, Path};
 
-const KILLS: u64 = 30;
+/// Set in the environment of tests that others run.
+const INNER: &str = "TRIALWISE_EMULATOR_INNER";
+/// Set in the environment of what is killed, and so of all that it starts.
+const MARK: &str = "TRIALWISE_EMULATOR_TEST";
 
 /// A path in a user namespace of its own, as without root.
 fn open_as_user() -> Option<Path> {
@@ -27,8 +30,13 @@ fn open_as_user() -> Option<Path> {
 
 /// This very program as one that runs only the ignored test of that name.
 fn own_test(mut command: Command, name: &str) -> Command {
-    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]).env(INNER, "1");
     command
+}
+
+/// Whether another test runs this one.
+fn is_inner() -> bool {
+    std::env::var_os(INNER).is_some()
 }
 
 /// Processes that are in one of these namespaces, or whose memory or devices hang on them.
@@ -44,8 +52,11 @@ fn processes_in(namespaces: &BTreeSet<String>) -> Vec<String> {
 }
 
 #[test]
-#[ignore = "run by nothing_is_left_after_a_kill, which kills it"]
+#[ignore = "run by other tests, which kill it"]
 fn path_to_be_killed() {
+    if !is_inner() {
+        return;
+    }
     let user = std::env::var_os("AS_USER").is_some();
     let path = if user { open_as_user() } else { open(&settings(&[("delay", "1ms")]), None) };
     let Some(path) = path else { return println!("skipped") };
@@ -82,9 +93,56 @@ fn start_to_be_killed(as_user: bool) -> Option<(Child, BTreeSet<String>)> {
     Some((child, namespaces))
 }
 
+/// Processes that have the mark with this value.
+fn processes_marked(value: &str) -> Vec<String> {
+    let mark = format!("{MARK}={value}");
+    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let marked = processes.filter(|process| {
+        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
+    });
+    marked.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn kill_while_starting(count: u64) {
+    for round in 0..count {
+        let value = format!("{}-{round}", std::process::id());
+        let mut command = own_test(Command::new(std::env::current_exe().unwrap()), "path_to_be_killed");
+        if round % 2 == 0 {
+            command.env("AS_USER", "1");
+        }
+        let mut child =
+            command.env(MARK, &value).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        thread::sleep(Duration::from_micros(round * 7_919 % 25_000));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let start = Instant::now();
+        while !processes_marked(&value).is_empty() {
+            assert!(start.elapsed() < Duration::from_secs(3), "left: {:?}", processes_marked(&value));
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_after_a_kill_while_starting() {
+    kill_while_starting(30);
+}
+
 #[test]
 fn nothing_is_left_after_a_kill() {
-    for round in 0..KILLS {
+    kill_while_running(30);
+}
+
+#[test]
+#[ignore = "soak: 200 kills of either kind"]
+fn nothing_is_left_after_many_kills() {
+    kill_while_starting(200);
+    kill_while_running(200);
+}
+
+fn kill_while_running(count: u64) {
+    for round in 0..count {
         let Some((mut child, namespaces)) = start_to_be_killed(round % 2 == 0) else { return };
         assert!(processes_in(&namespaces).len() >= 6, "{namespaces:?}");
         thread::sleep(Duration::from_millis(round * 7 % 40));
@@ -142,6 +200,9 @@ fn signals_reach_the_program() {
 #[test]
 #[ignore = "run inside a path by without_root_programs_reach_each_other"]
 fn serve() {
+    if !is_inner() {
+        return;
+    }
     let listener = TcpListener::bind(("0.0.0.0", PORT)).unwrap();
     println!("ready");
     let mut received = Vec::new();
@@ -152,6 +213,9 @@ fn serve() {
 #[test]
 #[ignore = "run inside a path by without_root_programs_reach_each_other"]
 fn send() {
+    if !is_inner() {
+        return;
+    }
     let peer: IpAddr = std::env::var("TRIALWISE_PEER").unwrap().parse().unwrap();
     TcpStream::connect((peer, PORT)).unwrap().write_all(&[7; 2_000_000]).unwrap();
 }
