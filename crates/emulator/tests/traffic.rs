@@ -206,6 +206,35 @@ fn an_emulator_that_was_starved_says_so() {
 }
 
 #[test]
+fn what_the_kernel_drops_before_the_emulator_reads_it_is_counted() {
+    const SENT: u64 = 20_000;
+    let opened = thread::spawn(|| {
+        pin_to_first_processor();
+        open(&settings(&[]), None)
+    });
+    let Some(path) = opened.join().unwrap() else { return };
+    let starving = thread::spawn(|| starve_first_processor(Duration::from_millis(400)));
+    let receive = |ready: &dyn Fn()| {
+        thread::sleep(Duration::from_millis(20));
+        ready();
+    };
+    let send = || {
+        let socket = UdpSocket::bind((End::Sender.address(), 0)).unwrap();
+        for _ in 0..SENT {
+            socket.send_to(&[0; 50], (End::Receiver.address(), support::PORT)).unwrap();
+        }
+    };
+    at_both(&path, receive, send);
+    starving.join().unwrap();
+    thread::sleep(Duration::from_millis(50));
+    let report = path.close().unwrap();
+    assert!(report.forward.overrun > 0, "{report:?}");
+    assert_eq!(report.forward.arrived.packets + report.forward.overrun, SENT);
+    let found = report.bottleneck(LATENESS_BOUND);
+    assert!(matches!(found, Some(Bottleneck::Unlogged { direction: Direction::Forward, .. })), "{found:?}");
+}
+
+#[test]
 fn each_end_reaches_the_other() {
     let Some(path) = open(&settings(&[]), None) else { return };
     let receive = |ready: &dyn Fn()| {
