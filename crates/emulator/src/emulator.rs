@@ -26,10 +26,12 @@ const PACKETS: usize = 1024;
 /// Records do not wait longer than this for more of them.
 const LOG_PERIOD: Duration = Duration::from_milliseconds(100);
 
-/// An emulated path at work: a thread that takes packets from either device through its link to the other.
+/// An emulated path at work: a thread that takes packets from either device through its link to the other. Dropping it
+/// stops the thread.
 #[derive(Debug)]
 pub struct Emulator {
-    thread: JoinHandle<Report>,
+    /// None once it is waited for.
+    thread: Option<JoinHandle<Report>>,
     stop: Arc<Stop>,
 }
 
@@ -89,22 +91,32 @@ impl Emulator {
         };
         let thread = thread::Builder::new().name("emulator".to_owned()).spawn(run);
         let thread = thread.map_err(Error::from_io("starting the emulator's thread"))?;
-        Ok(Self { thread, stop })
+        Ok(Self { thread: Some(thread), stop })
     }
 
     /// Whether the thread has stopped by itself; [`stop`](Self::stop) then tells why.
     pub fn has_failed(&self) -> bool {
-        self.thread.is_finished()
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
     /// Stops the thread and tells what it did. Packets that are still inside are held, not delivered.
     ///
     /// # Errors
     /// `System` when the thread died.
-    pub fn stop(self) -> Result<Report, Error> {
+    pub fn stop(mut self) -> Result<Report, Error> {
+        let died = || Error::System { attempt: "running the emulator", source: io::Error::other("it died") };
+        self.finish().ok_or_else(died)
+    }
+
+    fn finish(&mut self) -> Option<Report> {
         self.stop.ask();
-        let died = |_| Error::System { attempt: "running the emulator", source: io::Error::other("it died") };
-        self.thread.join().map_err(died)
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.finish();
     }
 }
 

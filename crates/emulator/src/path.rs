@@ -39,8 +39,8 @@ pub enum PathError {
 /// A path that packets cross. Dropping it ends every program inside; then nothing is left of it.
 #[derive(Debug)]
 pub struct Path {
-    namespaces: Namespaces,
     emulator: Emulator,
+    namespaces: Namespaces,
 }
 
 impl Path {
@@ -56,7 +56,7 @@ impl Path {
             backward.build(Time::ZERO, seed.named("backward"), round_trip)?,
         ];
         let (namespaces, devices) = Namespaces::make(*namespaces)?;
-        Ok(Self { namespaces, emulator: Emulator::start(devices, links, log)? })
+        Ok(Self { emulator: Emulator::start(devices, links, log)?, namespaces })
     }
 
     /// The ends.

@@ -173,6 +173,20 @@ fn programs_end_with_the_path_and_the_host_keeps_its_devices() {
 }
 
 #[test]
+fn a_dropped_path_leaves_no_process_behind() {
+    let Some(path) = open(&settings(&[("delay", "1ms")]), None) else { return };
+    let mut command = path.command(End::Sender, "sh").unwrap();
+    let script = "readlink /proc/self/ns/net; sleep 1000";
+    let mut program = command.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();
+    let namespace = BufReader::new(program.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    let namespaces = BTreeSet::from([namespace]);
+    assert!(!processes_in(&namespaces).is_empty());
+    drop(path);
+    program.wait().unwrap();
+    assert_eq!(processes_in(&namespaces), Vec::<String>::new());
+}
+
+#[test]
 fn a_program_ends_as_it_would_without_a_path() {
     let Some(path) = open(&settings(&[]), None) else { return };
     let status = |script: &str| {
