@@ -140,6 +140,36 @@ fn datagrams_above_the_mtu_cross_in_fragments() {
 }
 
 #[test]
+fn whole_frames_of_datagrams_are_split_and_joined() {
+    const SEGMENT: libc::c_int = 1000;
+    let file = LogFile::new("segments");
+    let Some(path) = open(&settings(&[("delay", "1ms")]), file.log()) else { return };
+    let sent: Vec<u8> = (0..10_500_u32).map(|index| (index % 251) as u8).collect();
+    let receive = |ready: &dyn Fn()| {
+        let socket = UdpSocket::bind((End::Receiver.address6(), support::PORT)).unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(300))).unwrap();
+        ready();
+        let mut buffer = [0; 2000];
+        let mut received = Vec::new();
+        while let Ok(length) = socket.recv(&mut buffer) {
+            received.push(buffer[..length].to_vec());
+        }
+        received
+    };
+    let send = || {
+        let socket = UdpSocket::bind((End::Sender.address6(), 0)).unwrap();
+        support::set_option(&socket, libc::SOL_UDP, libc::UDP_SEGMENT, &SEGMENT.to_ne_bytes());
+        socket.send_to(&sent, (End::Receiver.address6(), support::PORT)).unwrap();
+    };
+    let received = at_both(&path, receive, send).0;
+    check_books(&path.close().unwrap(), &file.records());
+    assert_eq!(received.iter().map(Vec::len).collect::<Vec<_>>(), [&[1000; 10][..], &[500]].concat());
+    assert_eq!(received.concat(), sent);
+    let sizes: Vec<u64> = file.records().iter().map(|record| record.size.get()).collect();
+    assert_eq!(sizes, [&[1048; 10][..], &[548]].concat());
+}
+
+#[test]
 fn a_seed_loses_the_same_packets_again() {
     let lost = |seed| {
         let mut settings = settings(&[("rate", "100Mbit/s"), ("loss", "10%"), ("delay", "1ms")]);

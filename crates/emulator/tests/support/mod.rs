@@ -75,18 +75,15 @@ pub fn at_both<R: Send, S: Send>(
 }
 
 pub fn set_congestion_control(socket: &impl AsRawFd, name: &str) {
-    let length = libc::socklen_t::try_from(name.len()).unwrap();
-    // SAFETY: the name has that many bytes.
-    let result = unsafe {
-        libc::setsockopt(
-            socket.as_raw_fd(),
-            libc::IPPROTO_TCP,
-            libc::TCP_CONGESTION,
-            name.as_ptr().cast(),
-            length,
-        )
-    };
-    assert_eq!(result, 0, "{name}: {}", io::Error::last_os_error());
+    set_option(socket, libc::IPPROTO_TCP, libc::TCP_CONGESTION, name.as_bytes());
+}
+
+pub fn set_option(socket: &impl AsRawFd, level: i32, option: i32, value: &[u8]) {
+    let length = libc::socklen_t::try_from(value.len()).unwrap();
+    // SAFETY: the value has that many bytes.
+    let result =
+        unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, value.as_ptr().cast(), length) };
+    assert_eq!(result, 0, "option {option}: {}", io::Error::last_os_error());
 }
 
 /// Bytes received between `warmup` and `warmup` + `span` after the first one, and the exact span between.
