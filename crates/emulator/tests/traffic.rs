@@ -120,15 +120,23 @@ fn bytes_arrive_unchanged_through_whole_frames_and_loss() {
 
 #[test]
 fn bytes_arrive_unchanged_in_small_packets_and_with_congestion_marks() {
-    let mut settings = settings(&[("rate", "100Mbit/s"), ("queue", "codel"), ("delay", "3ms")]);
+    let mut settings = settings(&[("rate", "30Mbit/s"), ("queue", "codel:ecn=yes"), ("delay", "3ms")]);
     settings.namespaces.mtu = 1280;
     let file = LogFile::new("small");
     let Some(path) = open(&settings, file.log()) else { return };
+    for end in [End::Sender, End::Receiver] {
+        let mut command = path.command(end, "sh").unwrap();
+        command.args(["-c", "echo 1 > /proc/sys/net/ipv4/tcp_ecn"]);
+        assert!(command.status().unwrap().success());
+    }
     assert!(transfer_is_exact(&path, End::Receiver.address().into(), 5_000_000));
     let report = path.close().unwrap();
     let records = file.records();
     check_books(&report, &records);
     assert_eq!(records.iter().map(|record| record.size.get()).max(), Some(1280));
+    let marked =
+        records.iter().filter(|record| record.direction == Direction::Forward && record.ecn == 3).count();
+    assert!(marked > 0, "{:?}", report.forward.elements);
 }
 
 #[test]

@@ -167,6 +167,7 @@ pub fn transfer_is_exact(path: &Path, address: IpAddr, length: usize) -> bool {
     };
     let send = || {
         let mut stream = TcpStream::connect(SocketAddr::new(address, PORT)).unwrap();
+        set_congestion_control(&stream, "cubic");
         let bytes = pattern(length);
         stream.write_all(&bytes).unwrap();
         bytes
