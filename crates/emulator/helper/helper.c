@@ -225,6 +225,13 @@ static void set_address6(int socket_v4, const char *own)
     struct address6 request = {.prefix = 64, .index = device_index(socket_v4)};
     inet_pton(AF_INET6, own, &request.address);
     control(socket_v6, SIOCSIFADDR, &request, ADDRESS);
+    /* The kernel lets an address be used a moment later, from a thread of its own. */
+    struct sockaddr_in6 usable = {.sin6_family = AF_INET6, .sin6_addr = request.address};
+    for (int tries = 2000; bind(socket_v6, (struct sockaddr *)&usable, sizeof usable) < 0; tries--) {
+        if (tries == 0 || errno != EADDRNOTAVAIL)
+            refuse(ADDRESS);
+        usleep(1000);
+    }
     close(socket_v6);
 }
 
