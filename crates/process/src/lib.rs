@@ -16,6 +16,7 @@ mod capture;
 mod command;
 mod descriptor;
 mod error;
+mod memory;
 mod outcome;
 mod search;
 mod supervisor;
@@ -23,6 +24,7 @@ mod supervisor;
 pub use capture::Captured;
 pub use command::{Command, Sink};
 pub use error::Error;
+pub use memory::program_in_memory;
 pub use outcome::{End, Outcome};
 
 /// Runs `command` to its end and measures it; blocks until it and all it started have ended.

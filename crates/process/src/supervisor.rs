@@ -1,10 +1,10 @@
 //! Starting the supervisor, reading along while the program runs, and its report.
 
-use std::ffi::{CString, OsStr, OsString, c_char};
+use std::ffi::{CString, OsString, c_char};
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::capture::{Capture, Captured};
-use crate::{Command, Error, descriptor, search};
+use crate::{Command, Error, descriptor, program_in_memory, search};
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/supervisor"));
 
@@ -197,34 +197,14 @@ impl Running {
 fn executable() -> Result<&'static CString, Error> {
     static PATH: OnceLock<(CString, OwnedFd)> = OnceLock::new();
     if PATH.get().is_none() {
-        let file =
-            memory_file().map_err(|source| Error::System { attempt: "laying out the supervisor", source })?;
+        let file = program_in_memory(c"trialwise-supervisor", PROGRAM)
+            .map_err(|source| Error::System { attempt: "laying out the supervisor", source })?;
         // The child's own descriptors must not cover it.
         let file = descriptor::of_file(file)?;
         // A loser of this race closes its file again.
         let _ = PATH.set((proc_path(file.as_raw_fd()), file));
     }
     PATH.get().map(|(path, _)| path).ok_or(Error::SupervisorLost)
-}
-
-fn memory_file() -> io::Result<File> {
-    let name = c"trialwise-supervisor";
-    let create = |flags| {
-        // SAFETY: the name ends in a zero byte.
-        unsafe { libc::memfd_create(name.as_ptr(), flags) }
-    };
-    let mut descriptor = create(libc::MFD_CLOEXEC | libc::MFD_EXEC);
-    if descriptor < 0 {
-        descriptor = create(libc::MFD_CLOEXEC); // before Linux 6.3
-    }
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: it was just opened and belongs to nobody else.
-    let mut writer = unsafe { File::from_raw_fd(descriptor) };
-    writer.write_all(PROGRAM)?;
-    // A file that somebody may write cannot be executed: reopen it, and let the writer go.
-    File::open(OsStr::from_bytes(proc_path(descriptor).as_bytes()))
 }
 
 fn proc_path(descriptor: RawFd) -> CString {

@@ -1,0 +1,320 @@
+//! The emulator's thread: packets of both directions through their links, in real time.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use trialwise_link::{Counters, Exit, Fate, Link, Packet, Tally};
+use trialwise_units::{Duration, Time};
+
+use crate::clock::{self, Clock, RunDelay, Waiter};
+use crate::datagram::{Datagram, split};
+use crate::device::{Device, DeviceCounters};
+use crate::error::Error;
+use crate::histogram::Histogram;
+use crate::join::Joiner;
+use crate::log::{Direction, Event, PacketLog, Record};
+use crate::pool::Pool;
+use crate::priority::Scheduling;
+use crate::report::{DirectionReport, Report};
+
+/// Frames read, and packets written, before the other direction has its turn.
+const FRAMES: usize = 16;
+const PACKETS: usize = 1024;
+/// Records do not wait longer than this for more of them.
+const LOG_PERIOD: Duration = Duration::from_milliseconds(100);
+
+/// An emulated path at work: a thread that takes packets from either device through its link to the other. Dropping it
+/// stops the thread.
+#[derive(Debug)]
+pub struct Emulator {
+    /// None once it is waited for.
+    thread: Option<JoinHandle<Report>>,
+    stop: Arc<Stop>,
+}
+
+#[derive(Debug)]
+struct Stop {
+    asked: AtomicBool,
+    event: OwnedFd,
+}
+
+struct Way {
+    direction: Direction,
+    link: Link<Datagram>,
+    joiner: Joiner,
+    lateness: Histogram,
+    arrived: Tally,
+    delivered: Tally,
+    dropped: Tally,
+    held: Tally,
+}
+
+struct Engine {
+    clock: Clock,
+    pool: Pool,
+    devices: [Device; 2],
+    ways: [Way; 2],
+    unseen: Histogram,
+    log: Option<PacketLog>,
+    log_flushed: Time,
+}
+
+impl Emulator {
+    /// Starts the thread between the devices of the sender and of the receiver. The links, to the receiver and back,
+    /// start at [`Time::ZERO`], which is now.
+    ///
+    /// # Errors
+    /// `System`.
+    pub fn start(
+        devices: [Device; 2],
+        [forward, backward]: [Link<Datagram>; 2],
+        log: Option<PacketLog>,
+    ) -> Result<Self, Error> {
+        let stop = Arc::new(Stop::new()?);
+        let counters = read_counters(&devices).map_err(Error::from_io("reading the counters of a device"))?;
+        let ways = [Way::new(Direction::Forward, forward), Way::new(Direction::Backward, backward)];
+        let signal = Arc::clone(&stop);
+        let run = move || {
+            let engine = Engine {
+                clock: Clock::start(),
+                pool: Pool::new(),
+                devices,
+                ways,
+                unseen: Histogram::default(),
+                log,
+                log_flushed: Time::ZERO,
+            };
+            engine.run(&signal, counters)
+        };
+        let thread = thread::Builder::new().name("emulator".to_owned()).spawn(run);
+        let thread = thread.map_err(Error::from_io("starting the emulator's thread"))?;
+        Ok(Self { thread: Some(thread), stop })
+    }
+
+    /// Whether the thread has stopped by itself; [`stop`](Self::stop) then tells why.
+    pub fn has_failed(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    /// Stops the thread and tells what it did. Packets that are still inside are held, not delivered.
+    ///
+    /// # Errors
+    /// `System` when the thread died.
+    pub fn stop(mut self) -> Result<Report, Error> {
+        let died = || Error::System { attempt: "running the emulator", source: io::Error::other("it died") };
+        self.finish().ok_or_else(died)
+    }
+
+    fn finish(&mut self) -> Option<Report> {
+        self.stop.ask();
+        self.thread.take()?.join().ok()
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}
+
+impl Stop {
+    fn new() -> Result<Self, Error> {
+        // SAFETY: makes a descriptor.
+        let event = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+        if event < 0 {
+            return Err(Error::last("making an event"));
+        }
+        // SAFETY: it was just made and belongs to nobody else.
+        Ok(Self { asked: AtomicBool::new(false), event: unsafe { OwnedFd::from_raw_fd(event) } })
+    }
+
+    fn ask(&self) {
+        self.asked.store(true, Ordering::Relaxed);
+        // SAFETY: writes eight bytes, as an event wants them.
+        unsafe { libc::write(self.event.as_raw_fd(), 1_u64.to_ne_bytes().as_ptr().cast(), 8) };
+    }
+}
+
+impl Way {
+    fn new(direction: Direction, link: Link<Datagram>) -> Self {
+        Self {
+            direction,
+            link,
+            joiner: Joiner::new(),
+            lateness: Histogram::default(),
+            arrived: Tally::default(),
+            delivered: Tally::default(),
+            dropped: Tally::default(),
+            held: Tally::default(),
+        }
+    }
+
+    fn report(
+        &self,
+        before: [DeviceCounters; 2],
+        after: [DeviceCounters; 2],
+        elements: Vec<(String, Counters)>,
+    ) -> DirectionReport {
+        let (from, to) = (self.direction as usize, 1 - self.direction as usize);
+        DirectionReport {
+            arrived: self.arrived,
+            delivered: self.delivered,
+            dropped: self.dropped,
+            held: self.held,
+            lateness: self.lateness.percentiles(),
+            overrun: after[from].sent_dropped - before[from].sent_dropped,
+            // What a write refuses the kernel counts too.
+            refused: (after[to].received_dropped - before[to].received_dropped).max(self.joiner.refused),
+            elements,
+        }
+    }
+
+    fn settle(&mut self, exit: &Exit<Datagram>, now: Time, pool: &mut Pool, device: &Device) {
+        let size = exit.packet.size();
+        match exit.fate {
+            Fate::Delivered => {
+                self.delivered.add(size);
+                self.lateness.record(now - exit.time);
+                self.joiner.add(exit.packet, pool, device);
+            }
+            Fate::Dropped { .. } => {
+                self.dropped.add(size);
+                pool.release_one(&exit.packet);
+            }
+        }
+    }
+
+    fn elements(&self) -> Vec<(String, Counters)> {
+        self.link.counters().map(|(name, counters)| (name.to_owned(), counters)).collect()
+    }
+}
+
+impl Engine {
+    fn run(mut self, stop: &Stop, before: [DeviceCounters; 2]) -> Report {
+        let processor_before = clock::processor_time();
+        let mut scheduling = Scheduling::start();
+        let failure = self.work(stop, &mut scheduling).err();
+        let duration = self.clock.now() - Time::ZERO;
+        let processor_time = clock::processor_time().saturating_sub(processor_before);
+        let (after, failure) = match read_counters(&self.devices) {
+            Ok(after) => (after, failure),
+            Err(error) => (before, failure.or(Some(error))),
+        };
+        // Asked now: what is held counts as such, also where its element would have let it go later.
+        let elements = self.ways.each_ref().map(Way::elements);
+        self.hold_the_rest();
+        let (records_lost, written) = self.log.take().map_or((0, Ok(())), PacketLog::finish);
+        let [forward, backward] = elements;
+        Report {
+            duration,
+            processor_time,
+            priority: scheduling.permitted(),
+            yielded: scheduling.yielded,
+            unseen: self.unseen.percentiles(),
+            forward: self.ways[0].report(before, after, forward),
+            backward: self.ways[1].report(before, after, backward),
+            records_lost,
+            log_error: written.err().map(|error| error.to_string()),
+            failure: failure.map(|error| error.to_string()),
+        }
+    }
+
+    fn work(&mut self, stop: &Stop, scheduling: &mut Scheduling) -> io::Result<()> {
+        let [one, other] = self.devices.each_ref().map(Device::descriptor);
+        let mut waiter = Waiter::new([one, other, stop.event.as_raw_fd()]);
+        let mut run_delay = RunDelay::start();
+        let mut waiting = [true; 2];
+        let mut turn = Duration::ZERO;
+        while !stop.asked.load(Ordering::Relaxed) {
+            let start = self.clock.now();
+            let mut frames = 0;
+            for (way, waits) in waiting.iter_mut().enumerate() {
+                let taken = if *waits || waiter.is_ready(way) { self.take_in(way)? } else { 0 };
+                *waits = taken == FRAMES;
+                frames += taken as u64;
+            }
+            if frames > 0 {
+                self.unseen.record_times(turn + run_delay.since_last(), frames);
+            }
+            let due = [self.let_out(0), self.let_out(1)];
+            let now = self.clock.now();
+            scheduling.check(now);
+            self.flush_log(now);
+            turn = now - start;
+            let more = waiting.into_iter().chain(due).any(|more| more);
+            waiter.wait(self.clock, now, if more { Some(now) } else { self.next_delivery() })?;
+        }
+        Ok(())
+    }
+
+    /// Reads what waits at the end where this way starts; how many frames that were.
+    fn take_in(&mut self, way: usize) -> io::Result<usize> {
+        for taken in 0..FRAMES {
+            let Some(length) = self.devices[way].read(self.pool.reading())? else { return Ok(taken) };
+            let now = self.clock.now();
+            let way = &mut self.ways[way];
+            for datagram in split(&mut self.pool, length, now) {
+                way.arrived.add(datagram.size());
+                way.link.push(now, datagram);
+            }
+        }
+        Ok(FRAMES)
+    }
+
+    /// Writes what is due at the end to which this way leads; whether there may be more.
+    fn let_out(&mut self, way: usize) -> bool {
+        let now = self.clock.now();
+        let device = &self.devices[1 - way];
+        let way = &mut self.ways[way];
+        let mut more = true;
+        for _ in 0..PACKETS {
+            let Some(exit) = way.link.pop(now) else {
+                more = false;
+                break;
+            };
+            if let Some(log) = &mut self.log {
+                log.add(&Record::of(way.direction, &exit.packet, exit.fate, exit.time, now));
+            }
+            way.settle(&exit, now, &mut self.pool, device);
+        }
+        way.joiner.flush(&mut self.pool, device);
+        more
+    }
+
+    fn next_delivery(&self) -> Option<Time> {
+        self.ways.iter().filter_map(|way| way.link.next_delivery()).min()
+    }
+
+    fn flush_log(&mut self, now: Time) {
+        if let Some(log) = &mut self.log
+            && now - self.log_flushed > LOG_PERIOD
+        {
+            log.pass_on();
+            self.log_flushed = now;
+        }
+    }
+
+    /// Takes out what is inside: to the log it is held, whatever would have become of it.
+    fn hold_the_rest(&mut self) {
+        let now = self.clock.now();
+        for way in &mut self.ways {
+            while let Some(exit) = way.link.pop(Time::MAX) {
+                way.held.add(exit.packet.size());
+                if let Some(log) = &mut self.log {
+                    let delivered = Record::of(way.direction, &exit.packet, Fate::Delivered, now, now);
+                    log.add(&Record { event: Event::Held, ..delivered });
+                }
+                self.pool.release_one(&exit.packet);
+            }
+            let left = way.link.held();
+            way.held += left;
+        }
+    }
+}
+
+fn read_counters(devices: &[Device; 2]) -> io::Result<[DeviceCounters; 2]> {
+    Ok([devices[0].counters()?, devices[1].counters()?])
+}

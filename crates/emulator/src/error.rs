@@ -1,0 +1,108 @@
+//! Why a path could not be made or run.
+
+use std::io;
+
+/// Where the helper stopped; kept in step with `enum stage` in `helper.c`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Making a user namespace.
+    UserNamespace,
+    /// Making a process namespace.
+    ProcessNamespace,
+    /// Making a network namespace.
+    NetworkNamespace,
+    /// Opening `/dev/net/tun`.
+    DeviceOpen,
+    /// Making a TUN device with offloads.
+    DeviceMake,
+    /// Giving the device addresses and routes.
+    Address,
+    /// Handing the descriptors over.
+    HandOver,
+}
+
+impl Stage {
+    pub(crate) fn from_number(number: i32) -> Self {
+        match number {
+            1 => Self::UserNamespace,
+            2 => Self::ProcessNamespace,
+            3 => Self::NetworkNamespace,
+            4 => Self::DeviceOpen,
+            5 => Self::DeviceMake,
+            6 => Self::Address,
+            _ => Self::HandOver,
+        }
+    }
+
+    /// What was attempted, and what would make it possible.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::UserNamespace => (
+                "make a user namespace",
+                "allow them to ordinary users (kernel.unprivileged_userns_clone=1, \
+                 kernel.apparmor_restrict_unprivileged_userns=0, user.max_user_namespaces above 0), or run as root",
+            ),
+            Self::ProcessNamespace => ("make a process namespace", "run as root with CAP_SYS_ADMIN"),
+            Self::NetworkNamespace => (
+                "make a network namespace",
+                "raise user.max_net_namespaces, or run as root with CAP_SYS_ADMIN",
+            ),
+            Self::DeviceOpen => (
+                "open /dev/net/tun",
+                "make it readable and writable for you, or give the container the device \
+                 (docker run --device /dev/net/tun)",
+            ),
+            Self::DeviceMake => ("make a TUN device with offloads", "use Linux 4.6 or newer with CONFIG_TUN"),
+            Self::Address => ("give a TUN device its addresses", "use a kernel with IPv4 networking"),
+            Self::HandOver => ("hand the devices over", "look whether /proc is mounted"),
+        }
+    }
+}
+
+/// Why a path could not be made or run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refused something the path needs.
+    #[error("cannot {}: {source}; {}", stage.words().0, stage.words().1)]
+    Refused {
+        /// What.
+        stage: Stage,
+        /// The kernel's word.
+        source: io::Error,
+    },
+    /// The helper ended without an answer.
+    #[error(
+        "the helper that makes namespaces ended without a word; is it killed from outside (out of memory)?"
+    )]
+    HelperLost,
+    /// An MTU out of range.
+    #[error(
+        "an MTU of {mtu} bytes is not possible; choose one from {minimum} (IPv6, RFC 8200 section 5) to {maximum}"
+    )]
+    Mtu {
+        /// The MTU asked for.
+        mtu: u16,
+        /// The smallest possible.
+        minimum: u16,
+        /// The largest possible.
+        maximum: u16,
+    },
+    /// Another call of the system failed.
+    #[error("{attempt} failed: {source}")]
+    System {
+        /// What was attempted.
+        attempt: &'static str,
+        /// The kernel's word.
+        source: io::Error,
+    },
+}
+
+impl Error {
+    pub(crate) fn last(attempt: &'static str) -> Self {
+        Self::System { attempt, source: io::Error::last_os_error() }
+    }
+
+    pub(crate) fn from_io(attempt: &'static str) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::System { attempt, source }
+    }
+}

@@ -1,0 +1,196 @@
+//! Joining again what leaves together: segments of one stream that are due go to the kernel as one frame.
+
+use std::io::{self, IoSlice};
+
+use crate::datagram::Datagram;
+use crate::device::Device;
+use crate::headers::{
+    Differences, FIRST_ONLY, Kind, LAST_ONLY, NEVER_JOINED, VNET, same_stream, set_ecn, tcp_flags,
+    tcp_sequence, write_headers,
+};
+use crate::pool::Pool;
+
+/// Streams whose frames are open at a time, as the kernel has it in its own receive offload.
+const STREAMS: usize = 8;
+const MOST_PIECES: usize = 64;
+const LARGEST_FRAME: usize = 65_000;
+/// 60 bytes of IP header, 60 of TCP.
+const LONGEST_HEADERS: usize = 120;
+
+/// Bytes that lie together in one buffer.
+#[derive(Clone, Copy)]
+struct Piece {
+    buffer: u32,
+    start: u32,
+    length: u32,
+    segments: u32,
+}
+
+/// Segments that will be one frame.
+struct Group {
+    first: Datagram,
+    pieces: Vec<Piece>,
+    payload: usize,
+    next_sequence: u32,
+    last_flags: u8,
+    /// A short or last segment ends a frame.
+    closed: bool,
+}
+
+/// What waits to be written to one device.
+pub(crate) struct Joiner {
+    open: Vec<Group>,
+    spare: Vec<Vec<Piece>>,
+    /// Frames that the kernel did not take.
+    pub(crate) refused: u64,
+}
+
+impl Joiner {
+    pub(crate) fn new() -> Self {
+        let spare = (0..=STREAMS).map(|_| Vec::with_capacity(MOST_PIECES)).collect();
+        Self { open: Vec::with_capacity(STREAMS), spare, refused: 0 }
+    }
+
+    /// Takes a packet that is due; writes what it cannot be joined to.
+    pub(crate) fn add(&mut self, datagram: Datagram, pool: &mut Pool, device: &Device) {
+        let place = self.open.iter().position(|group| group.first.flow == datagram.flow);
+        if let Some(place) = place {
+            if self.open[place].takes(&datagram, pool) {
+                return self.open[place].add(&datagram, pool);
+            }
+            self.write(place, pool, device);
+        }
+        if datagram.kind == Kind::Whole {
+            self.refused += u64::from(write_whole(&datagram, pool, device).is_err());
+            return pool.release_one(&datagram);
+        }
+        if self.open.len() == STREAMS {
+            self.write(0, pool, device);
+        }
+        let pieces = self.spare.pop().unwrap_or_default();
+        let mut group =
+            Group { first: datagram, pieces, payload: 0, next_sequence: 0, last_flags: 0, closed: false };
+        group.add(&datagram, pool);
+        self.open.push(group);
+    }
+
+    /// Writes everything.
+    pub(crate) fn flush(&mut self, pool: &mut Pool, device: &Device) {
+        while !self.open.is_empty() {
+            self.write(0, pool, device);
+        }
+    }
+
+    fn write(&mut self, place: usize, pool: &mut Pool, device: &Device) {
+        let mut group = self.open.remove(place);
+        self.refused += u64::from(group.write(pool, device).is_err());
+        for piece in group.pieces.drain(..) {
+            pool.release(piece.buffer, piece.segments);
+        }
+        self.spare.push(group.pieces);
+    }
+}
+
+impl Group {
+    /// Whether the datagram carries on where this frame ends.
+    fn takes(&self, datagram: &Datagram, pool: &Pool) -> bool {
+        let first = &self.first;
+        let last = &self.pieces[self.pieces.len() - 1];
+        let follows = last.buffer == datagram.buffer && last.start + last.length == datagram.start;
+        !self.closed
+            && datagram.kind == first.kind
+            && datagram.ecn == first.ecn
+            && datagram.payload > 0
+            && datagram.payload <= first.payload
+            && datagram.header == first.header
+            && self.payload + datagram.length() <= LARGEST_FRAME
+            && (follows || self.pieces.len() < MOST_PIECES && self.carries_on(datagram, pool))
+    }
+
+    /// The same for a datagram of another frame: only TCP says where it belongs.
+    fn carries_on(&self, datagram: &Datagram, pool: &Pool) -> bool {
+        let (one, other) = (headers(&self.first, pool), headers(datagram, pool));
+        self.first.kind == Kind::Tcp
+            && sequence(datagram, pool) == self.next_sequence
+            && flags(datagram, pool) & NEVER_JOINED == 0
+            && same_stream(one, other, usize::from(self.first.ip_header))
+    }
+
+    fn add(&mut self, datagram: &Datagram, pool: &Pool) {
+        let length = u32::from(datagram.payload);
+        match self.pieces.last_mut() {
+            Some(last) if last.buffer == datagram.buffer && last.start + last.length == datagram.start => {
+                last.length += length;
+                last.segments += 1;
+            }
+            _ => {
+                let Datagram { buffer, start, .. } = *datagram;
+                self.pieces.push(Piece { buffer, start, length, segments: 1 });
+            }
+        }
+        self.payload += usize::from(datagram.payload);
+        if datagram.kind == Kind::Tcp {
+            self.next_sequence = sequence(datagram, pool).wrapping_add(length);
+            self.last_flags = flags(datagram, pool);
+        }
+        self.closed = datagram.payload < self.first.payload
+            || datagram.payload == 0
+            || self.last_flags & (LAST_ONLY | NEVER_JOINED) != 0;
+    }
+
+    fn write(&self, pool: &Pool, device: &Device) -> io::Result<()> {
+        let first = &self.first;
+        let mut headers_after = [0; VNET + LONGEST_HEADERS];
+        let end = VNET + usize::from(first.header);
+        headers_after[VNET..end].copy_from_slice(headers(first, pool));
+        let tcp = first.kind == Kind::Tcp;
+        let differences = Differences {
+            kind: first.kind,
+            ip_header: usize::from(first.ip_header),
+            payload: self.payload,
+            segment: usize::from(first.payload),
+            index: first.index,
+            sequence: if tcp { sequence(first, pool) } else { 0 },
+            flags: if tcp { flags(first, pool) | self.last_flags & LAST_ONLY } else { 0 },
+            ecn: first.ecn,
+        };
+        write_headers(&mut headers_after[VNET..end], differences).write(&mut headers_after[..VNET]);
+        let mut slices = [IoSlice::new(&[]); 1 + MOST_PIECES];
+        slices[0] = IoSlice::new(&headers_after[..end]);
+        for (slice, piece) in slices[1..].iter_mut().zip(&self.pieces) {
+            let start = piece.start as usize;
+            *slice = IoSlice::new(&pool.bytes(piece.buffer)[start..start + piece.length as usize]);
+        }
+        device.write(&slices[..=self.pieces.len()])
+    }
+}
+
+fn write_whole(datagram: &Datagram, pool: &mut Pool, device: &Device) -> io::Result<()> {
+    let end = VNET + datagram.length();
+    let frame = &mut pool.bytes_mut(datagram.buffer)[..end];
+    if datagram.marked {
+        set_ecn(&mut frame[VNET..], datagram.ecn);
+    }
+    device.write(&[IoSlice::new(frame)])
+}
+
+/// IP and transport header of the frame that the datagram is a segment of.
+fn headers<'pool>(datagram: &Datagram, pool: &'pool Pool) -> &'pool [u8] {
+    &pool.bytes(datagram.buffer)[VNET..VNET + usize::from(datagram.header)]
+}
+
+fn sequence(datagram: &Datagram, pool: &Pool) -> u32 {
+    let before = u32::from(datagram.index) * u32::from(datagram.segment);
+    tcp_sequence(headers(datagram, pool), usize::from(datagram.ip_header)).wrapping_add(before)
+}
+
+fn flags(datagram: &Datagram, pool: &Pool) -> u8 {
+    let mut flags = tcp_flags(headers(datagram, pool), usize::from(datagram.ip_header));
+    if !datagram.last {
+        flags &= !LAST_ONLY;
+    }
+    if datagram.index > 0 {
+        flags &= !FIRST_ONLY;
+    }
+    flags
+}

@@ -1,0 +1,59 @@
+//! Emulated paths for real packets: real programs at two ends, and a [`Link`](trialwise_link::Link) each way between them.
+//!
+//! A path is two network namespaces, each with one TUN device, and a thread that reads whole frames from either, splits
+//! them into packets, takes these through the link of that direction, and writes what is due to the other device, joined
+//! again to frames. The model's own times decide when a packet is due, so that lateness never adds up. Nothing outside the
+//! namespaces is changed; they hang on descriptors of this process, so that nothing is left, however it dies.
+//!
+//! ```no_run
+//! use trialwise_emulator::{End, LATENESS_BOUND, NamespaceSettings, Path, PathSettings};
+//! use trialwise_link::LinkSpec;
+//! use trialwise_units::Seed;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let pairs = [("rate", "12Mbit/s"), ("queue", "droptail:packets=50"), ("delay", "28ms")];
+//! let link = LinkSpec::from_pairs(pairs, &|path| Err(format!("no file {path}")))?;
+//! let settings = PathSettings {
+//!     forward: link.clone(),
+//!     backward: link,
+//!     seed: Seed::new(1),
+//!     namespaces: NamespaceSettings::default(),
+//! };
+//! let path = Path::open(&settings, None)?;
+//! let mut server = path.command(End::Receiver, "iperf3")?.args(["-s", "-1"]).spawn()?;
+//! path.command(End::Sender, "iperf3")?.args(["-c", &End::Receiver.address().to_string()]).status()?;
+//! server.wait()?;
+//! let report = path.close()?;
+//! if let Some(bottleneck) = report.bottleneck(LATENESS_BOUND) {
+//!     eprintln!("not valid: {bottleneck}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod clock;
+mod datagram;
+mod device;
+mod emulator;
+mod error;
+mod headers;
+mod helper;
+mod histogram;
+mod join;
+mod log;
+mod namespaces;
+mod path;
+mod pool;
+mod priority;
+mod report;
+
+pub use datagram::Datagram;
+pub use device::{Device, DeviceCounters};
+pub use emulator::Emulator;
+pub use error::{Error, Stage};
+pub use histogram::Percentiles;
+pub use log::{Direction, Event, LogReader, PacketLog, Record};
+pub use namespaces::{End, MAXIMUM_MTU, MINIMUM_MTU, NamespaceSettings, Namespaces};
+pub use path::{Path, PathError, PathSettings};
+pub use priority::Priority;
+pub use report::{Bottleneck, DirectionReport, LATENESS_BOUND, Report};

@@ -1,0 +1,299 @@
+//! The packet log: one record of 32 bytes for each packet that left a link, in whatever way.
+//!
+//! A file is a header of 32 bytes, then records, all little-endian. A file that ends in the middle (its writer was
+//! killed) is read up to its last whole record.
+
+use std::fs::File;
+use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+
+use trialwise_link::{Cause, Fate};
+use trialwise_units::{Bytes, Duration, Time};
+
+use crate::clock;
+use crate::datagram::Datagram;
+
+const MAGIC: [u8; 8] = *b"TWPACKET";
+const VERSION: u32 = 1;
+const RECORD: usize = 32;
+/// Bytes that travel to the writer together.
+const CHUNK: usize = 4096 * RECORD;
+const CHUNKS: usize = 64;
+
+/// Which way a packet went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// From the sender to the receiver.
+    Forward,
+    /// From the receiver to the sender.
+    Backward,
+}
+
+/// How a packet ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// It arrived at the other end.
+    Delivered,
+    /// It was dropped by the element of this index in its link.
+    Dropped {
+        /// Index of the element.
+        element: usize,
+        /// Why.
+        cause: Cause,
+    },
+    /// It was still inside when the emulator stopped.
+    Held,
+}
+
+/// What became of one packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it left its link by the model, since the emulator started; for what is held, when the emulator stopped.
+    /// In the order of each direction it never goes back.
+    pub time: Time,
+    /// What time passed since it came.
+    pub delay: Duration,
+    /// A hash of addresses, ports and protocol, the same in both directions.
+    pub flow: u64,
+    /// How much later than `time` the emulator wrote it, up to 4.29 s.
+    pub lateness: Duration,
+    /// Bytes of the IP packet.
+    pub size: Bytes,
+    /// What happened.
+    pub event: Event,
+    /// Which way it went.
+    pub direction: Direction,
+    /// The ECN field it left with.
+    pub ecn: u8,
+}
+
+const CAUSES: [Cause; 5] = [Cause::Loss, Cause::Outage, Cause::Policed, Cause::Overflow, Cause::Managed];
+
+impl Record {
+    pub(crate) fn of(direction: Direction, datagram: &Datagram, fate: Fate, time: Time, now: Time) -> Self {
+        let event = match fate {
+            Fate::Delivered => Event::Delivered,
+            Fate::Dropped { element, cause } => Event::Dropped { element, cause },
+        };
+        Self {
+            time,
+            delay: time - datagram.arrival,
+            flow: datagram.flow,
+            lateness: now - time,
+            size: Bytes::new(datagram.length() as u64),
+            event,
+            direction,
+            ecn: datagram.ecn,
+        }
+    }
+
+    fn write(&self, bytes: &mut Vec<u8>) {
+        let (event, element) = match self.event {
+            Event::Delivered => (0, 0),
+            Event::Held => (1, 0),
+            Event::Dropped { element, cause } => (2 + cause_number(cause), element.min(31) as u8),
+        };
+        let lateness = u32::try_from(self.lateness.nanoseconds()).unwrap_or(u32::MAX);
+        bytes.extend_from_slice(&self.time.nanoseconds().to_le_bytes());
+        bytes.extend_from_slice(&self.delay.nanoseconds().to_le_bytes());
+        bytes.extend_from_slice(&self.flow.to_le_bytes());
+        bytes.extend_from_slice(&lateness.to_le_bytes());
+        bytes.extend_from_slice(&(self.size.get() as u16).to_le_bytes());
+        bytes.push(event);
+        bytes.push(self.direction as u8 | self.ecn << 1 | element << 3);
+    }
+
+    fn read(bytes: &[u8; RECORD]) -> Option<Self> {
+        let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+        let element = usize::from(bytes[31] >> 3);
+        Some(Self {
+            time: Time::from_nanoseconds(word(0)),
+            delay: Duration::from_nanoseconds(word(8)),
+            flow: word(16),
+            lateness: Duration::from_nanoseconds(word(24) & 0xffff_ffff),
+            size: Bytes::new(u64::from(u16::from_le_bytes([bytes[28], bytes[29]]))),
+            event: match bytes[30] {
+                0 => Event::Delivered,
+                1 => Event::Held,
+                number => Event::Dropped { element, cause: *CAUSES.get(usize::from(number) - 2)? },
+            },
+            direction: if bytes[31] & 1 == 0 { Direction::Forward } else { Direction::Backward },
+            ecn: bytes[31] >> 1 & 3,
+        })
+    }
+}
+
+fn cause_number(cause: Cause) -> u8 {
+    CAUSES.iter().position(|known| *known == cause).unwrap_or_default() as u8
+}
+
+/// Where records are written: a thread with a file, reached by a bounded channel.
+pub struct PacketLog {
+    full: SyncSender<Vec<u8>>,
+    empty: Receiver<Vec<u8>>,
+    writer: JoinHandle<io::Result<()>>,
+    filling: Vec<u8>,
+    lost: u64,
+}
+
+impl PacketLog {
+    /// Starts a log in a new file.
+    ///
+    /// # Errors
+    /// When the file cannot be made or its header not be written.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Self::new(File::create(path)?)
+    }
+
+    /// Starts a log that is written to `output`.
+    ///
+    /// # Errors
+    /// When the header cannot be written.
+    pub fn new(mut output: impl Write + Send + 'static) -> io::Result<Self> {
+        output.write_all(&header())?;
+        let (full, chunks) = sync_channel::<Vec<u8>>(CHUNKS);
+        let (back, empty) = sync_channel(CHUNKS);
+        for _ in 0..CHUNKS {
+            let _ = back.try_send(Vec::with_capacity(CHUNK));
+        }
+        let writer = thread::Builder::new().name("packet-log".to_owned()).spawn(move || {
+            while let Ok(mut chunk) = chunks.recv() {
+                output.write_all(&chunk)?;
+                chunk.clear();
+                let _ = back.try_send(chunk);
+            }
+            output.flush()
+        })?;
+        Ok(Self { full, empty, writer, filling: Vec::with_capacity(CHUNK), lost: 0 })
+    }
+
+    /// Never waits: what the writer is too slow for is counted as lost.
+    pub(crate) fn add(&mut self, record: &Record) {
+        record.write(&mut self.filling);
+        if self.filling.len() >= CHUNK {
+            self.pass_on();
+        }
+    }
+
+    /// Hands over what has gathered.
+    pub(crate) fn pass_on(&mut self) {
+        if self.filling.is_empty() {
+            return;
+        }
+        let Ok(empty) = self.empty.try_recv() else { return self.lose() };
+        match self.full.try_send(std::mem::replace(&mut self.filling, empty)) {
+            Ok(()) => {}
+            Err(TrySendError::Full(chunk) | TrySendError::Disconnected(chunk)) => {
+                self.filling = chunk;
+                self.lose();
+            }
+        }
+    }
+
+    fn lose(&mut self) {
+        self.lost += (self.filling.len() / RECORD) as u64;
+        self.filling.clear();
+    }
+
+    /// Writes the rest; the number of records lost, and what went wrong in writing.
+    pub(crate) fn finish(mut self) -> (u64, io::Result<()>) {
+        // The thread of the emulator has nothing else to do now: wait for room.
+        if let Err(error) = self.full.send(std::mem::take(&mut self.filling)) {
+            self.lost += (error.0.len() / RECORD) as u64;
+        }
+        drop(self.full);
+        let written = self.writer.join().unwrap_or_else(|_| Err(io::Error::other("the log's writer failed")));
+        (self.lost, written)
+    }
+}
+
+/// Magic, version, size of a record, nanoseconds of the realtime clock when the log was made, eight bytes for later.
+fn header() -> [u8; RECORD] {
+    let mut header = [0; RECORD];
+    header[..8].copy_from_slice(&MAGIC);
+    header[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    header[12..16].copy_from_slice(&(RECORD as u32).to_le_bytes());
+    header[16..24].copy_from_slice(&clock::nanoseconds(libc::CLOCK_REALTIME).to_le_bytes());
+    header
+}
+
+/// Reads a packet log, record for record.
+pub struct LogReader<R> {
+    input: R,
+}
+
+impl LogReader<BufReader<File>> {
+    /// Opens a packet log.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is no packet log of this version.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::new(BufReader::with_capacity(CHUNK, File::open(path)?))
+    }
+}
+
+impl<R: Read> LogReader<R> {
+    /// Reads a packet log from `input`.
+    ///
+    /// # Errors
+    /// When the header cannot be read or is not one of this version.
+    pub fn new(mut input: R) -> io::Result<Self> {
+        let mut found = [0; RECORD];
+        input.read_exact(&mut found)?;
+        if found[..16] != header()[..16] {
+            let message = "not a packet log of version 1 (its first bytes are others)";
+            return Err(io::Error::new(ErrorKind::InvalidData, message));
+        }
+        Ok(Self { input })
+    }
+}
+
+impl<R: Read> Iterator for LogReader<R> {
+    type Item = io::Result<Record>;
+
+    fn next(&mut self) -> Option<io::Result<Record>> {
+        let mut bytes = [0; RECORD];
+        match self.input.read_exact(&mut bytes) {
+            Ok(()) => {
+                let unknown = || io::Error::new(ErrorKind::InvalidData, "a record of an unknown event");
+                Some(Record::read(&bytes).ok_or_else(unknown))
+            }
+            Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
+            Err(error) => Some(Err(error)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_of_record_is_read_as_written() {
+        let events = CAUSES.map(|cause| Event::Dropped { element: 3, cause });
+        for event in events.into_iter().chain([Event::Delivered, Event::Held]) {
+            let record = Record {
+                time: Time::from_nanoseconds(123_456_789_012),
+                delay: Duration::from_milliseconds(28),
+                flow: u64::MAX - 5,
+                lateness: Duration::from_microseconds(77),
+                size: Bytes::new(1500),
+                event,
+                direction: Direction::Backward,
+                ecn: 3,
+            };
+            let mut bytes = Vec::new();
+            record.write(&mut bytes);
+            assert_eq!(Record::read(bytes.as_slice().try_into().unwrap()), Some(record));
+        }
+    }
+
+    #[test]
+    fn a_log_cut_off_in_a_record_is_read_up_to_it_and_another_file_is_refused() {
+        let bytes = [&header()[..], &[0; RECORD + 5]].concat();
+        assert_eq!(LogReader::new(&bytes[..]).unwrap().count(), 1);
+        assert!(LogReader::new(&[0_u8; 64][..]).is_err());
+    }
+}
