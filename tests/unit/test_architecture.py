@@ -18,7 +18,7 @@ ALLOWED = {
     "link": {"units"},
     "congestion": {"units"},
     "simulator": {"units", "link", "congestion"},
-    "emulator": {"units", "link"},
+    "emulator": {"units", "link", "process"},
     "transport": {"units", "congestion"},
     "streams": {"units"},
     "collector": {"units", "streams"},
