@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from trialwise.errors import PlanError, TrialError
-from trialwise.measurement.readers import Reported, from_file, from_output, read_csv, read_json, read_pattern
-from trialwise.measurement.reported import mark
+from trialwise.measurement.csv_reader import read_csv
+from trialwise.measurement.json_reader import read_json
+from trialwise.measurement.pattern_reader import read_pattern
+from trialwise.measurement.reported import Reported, from_file, from_output, mark
 from trialwise.measurement.samples import Samples
 
 if TYPE_CHECKING:
