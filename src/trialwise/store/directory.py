@@ -42,13 +42,8 @@ class ExperimentDirectory:
 
     @property
     def logs(self) -> Path:
-        """What failed trials printed, and the runner's own log."""
+        """What trials that did not finish have printed."""
         return self.path / "logs"
-
-    @property
-    def environments(self) -> Path:
-        """One JSON file for each worker and boot."""
-        return self.path / "environments"
 
     @property
     def scratch(self) -> Path:
