@@ -29,6 +29,11 @@ impl Clock {
         Self { origin: nanoseconds(libc::CLOCK_MONOTONIC) }
     }
 
+    /// Nanoseconds on `CLOCK_MONOTONIC` at which this clock was at zero.
+    pub(crate) fn origin(self) -> u64 {
+        self.origin.unsigned_abs()
+    }
+
     pub(crate) fn now(self) -> Time {
         Time::from_nanoseconds((nanoseconds(libc::CLOCK_MONOTONIC) - self.origin).unsigned_abs())
     }

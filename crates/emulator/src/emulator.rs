@@ -209,6 +209,7 @@ impl Engine {
         let (records_lost, written) = self.log.take().map_or((0, Ok(())), PacketLog::finish);
         let [forward, backward] = elements;
         Report {
+            started: self.clock.origin(),
             duration,
             processor_time,
             priority: scheduling.permitted(),

@@ -77,7 +77,7 @@ pub(crate) struct Shape {
     pub(crate) segment: u16,
     /// The ECN field.
     pub(crate) ecn: u8,
-    /// A hash of addresses, ports and protocol, the same in both directions.
+    /// Protocol, ports and a hash of the addresses, the same in both directions (see [`flow`]).
     pub(crate) flow: u64,
 }
 
@@ -149,12 +149,17 @@ fn ports(protocol: u8, transport: &[u8]) -> &[u8] {
     }
 }
 
+/// From the highest bits down: 16 of a hash of the addresses, 16 of the protocol, the higher port, the lower port.
 fn flow(source: &[u8], destination: &[u8], ports: &[u8], protocol: u8) -> u64 {
-    let (source_port, destination_port) = ports.split_at(ports.len() / 2);
-    let one = hash(hash(0xcbf2_9ce4_8422_2325, source), source_port);
-    let other = hash(hash(0xcbf2_9ce4_8422_2325, destination), destination_port);
+    const START: u64 = 0xcbf2_9ce4_8422_2325;
     // The same whichever end sends.
-    hash(one.wrapping_add(other), &[protocol])
+    let addresses = hash(START, source).wrapping_add(hash(START, destination)) >> 48;
+    let (one, other) = match *ports {
+        [a, b, c, d] => (u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])),
+        _ => (0, 0),
+    };
+    let (higher, lower) = (one.max(other), one.min(other));
+    addresses << 48 | u64::from(protocol) << 32 | u64::from(higher) << 16 | u64::from(lower)
 }
 
 /// FNV-1a, mixed once more so that sums of hashes differ.
@@ -386,6 +391,10 @@ mod tests {
             back[other..other + length].copy_from_slice(&there[one..one + length]);
         }
         assert_eq!(flow(&there), flow(&back));
+        let ports = [20, 22].map(|at| u64::from(u16::from_be_bytes([there[at], there[at + 1]])));
+        assert_eq!(flow(&there) & 0xffff, *ports.iter().min().unwrap());
+        assert_eq!(flow(&there) >> 16 & 0xffff, *ports.iter().max().unwrap());
+        assert_eq!(flow(&there) >> 32 & 0xffff, u64::from(TCP));
         let before = flow(&there);
         there[21] ^= 1;
         assert_ne!(before, flow(&there));

@@ -55,7 +55,8 @@ pub struct Record {
     pub time: Time,
     /// What time passed since it came.
     pub delay: Duration,
-    /// A hash of addresses, ports and protocol, the same in both directions.
+    /// Who talks to whom, the same in both directions; from the highest bits down: 16 bits of a hash of the addresses, 16
+    /// of the protocol's number, 16 of the higher port, 16 of the lower port (zero where there are none).
     pub flow: u64,
     /// How much later than `time` the emulator wrote it, up to 4.29 s.
     pub lateness: Duration,

@@ -36,6 +36,8 @@ pub struct DirectionReport {
 /// What the emulator did from its start to its stop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
+    /// When the links started, nanoseconds on `CLOCK_MONOTONIC`: the origin of all times in the packet log.
+    pub started: u64,
     /// From start to stop.
     pub duration: Duration,
     /// Time of a processor that the emulator's thread used.
