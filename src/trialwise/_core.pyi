@@ -1,12 +1,16 @@
 import os
 from collections.abc import Mapping, Sequence
-from typing import final
+from typing import Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
     "CommandResult",
+    "Lateness",
+    "LinkReport",
+    "Path",
+    "PathReport",
     "StartError",
     "__version__",
     "inversions",
@@ -70,6 +74,69 @@ class CommandResult:
     def leftover_processes(self) -> int: ...
     @property
     def surviving_processes(self) -> int: ...
+
+@final
+class Lateness:
+    @property
+    def median(self) -> float: ...
+    @property
+    def p99(self) -> float: ...
+    @property
+    def largest(self) -> float: ...
+
+@final
+class LinkReport:
+    @property
+    def arrived(self) -> int: ...
+    @property
+    def delivered(self) -> int: ...
+    @property
+    def dropped(self) -> int: ...
+    @property
+    def held(self) -> int: ...
+    @property
+    def delivered_bytes(self) -> int: ...
+    @property
+    def unlogged(self) -> int: ...
+    @property
+    def lateness(self) -> Lateness: ...
+
+@final
+class PathReport:
+    @property
+    def started_ns(self) -> int: ...
+    @property
+    def duration(self) -> float: ...
+    @property
+    def processor_share(self) -> float: ...
+    @property
+    def realtime(self) -> bool: ...
+    @property
+    def unseen(self) -> Lateness: ...
+    @property
+    def uplink(self) -> LinkReport: ...
+    @property
+    def downlink(self) -> LinkReport: ...
+    @property
+    def bottleneck(self) -> str | None: ...
+
+@final
+class Path:
+    def __new__(
+        cls,
+        uplink: Sequence[Sequence[tuple[str, str]]],
+        downlink: Sequence[Sequence[tuple[str, str]]],
+        *,
+        directory: str | os.PathLike[str],
+        seed: int,
+        mtu: int = 1500,
+        log: str | os.PathLike[str] | None = None,
+        bound: float | None = None,
+    ) -> Self: ...
+    def prefix(self, end: str) -> list[bytes]: ...
+    @staticmethod
+    def address(end: str, version: int = 4) -> str: ...
+    def close(self) -> PathReport: ...
 
 def run_command(
     argv: Sequence[str | bytes | os.PathLike[str]],

@@ -1,0 +1,246 @@
+//! `Path`: an emulated path for real packets, and what it reports.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use trialwise_emulator as emulator;
+use trialwise_emulator::{End, NamespaceSettings, PacketLog, PathError, PathSettings, Percentiles, Priority};
+use trialwise_link::{LinkSpec, Tally};
+use trialwise_units::{Duration, Seed};
+
+/// Pairs of one link, in groups that a packet meets one after the other.
+pub(crate) type Groups = Vec<Vec<(String, String)>>;
+
+/// The link of `groups`; files that it names are looked up in `directory`.
+pub(crate) fn link(groups: &Groups, directory: &std::path::Path) -> PyResult<LinkSpec> {
+    let read_file =
+        |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| error.to_string());
+    let mut whole = LinkSpec::default();
+    for group in groups {
+        let pairs = group.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let part = LinkSpec::from_pairs(pairs, &read_file)
+            .map_err(|error| PyValueError::new_err(error.to_string()))?;
+        whole.elements.extend(part.elements);
+    }
+    Ok(whole)
+}
+
+/// How much later than planned packets were handled, seconds.
+#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[derive(Clone)]
+struct Lateness {
+    median: f64,
+    p99: f64,
+    largest: f64,
+}
+
+/// What became of the packets of one direction: `arrived` = `delivered` + `dropped` + `held`.
+#[pyclass(frozen, get_all, module = "trialwise._core")]
+#[derive(Clone)]
+struct LinkReport {
+    arrived: u64,
+    delivered: u64,
+    dropped: u64,
+    held: u64,
+    delivered_bytes: u64,
+    /// Frames that the kernel dropped without a record.
+    unlogged: u64,
+    lateness: Lateness,
+}
+
+/// What an emulated path did from its opening to its closing.
+#[pyclass(frozen, get_all, module = "trialwise._core")]
+struct PathReport {
+    /// The origin of all times in the packet log: nanoseconds on CLOCK_MONOTONIC.
+    started_ns: u64,
+    /// Seconds.
+    duration: f64,
+    /// Processor time of the emulator, as a share of one core.
+    processor_share: f64,
+    /// Whether it had real-time priority.
+    realtime: bool,
+    /// How long packets may have waited unseen.
+    unseen: Lateness,
+    uplink: LinkReport,
+    downlink: LinkReport,
+    /// Why the emulator was itself the bottleneck, so that what was measured is not valid; None where it kept up.
+    bottleneck: Option<String>,
+}
+
+/// An emulated path for real packets: two ends, and a link each way between them.
+///
+/// The links start when the path is made. Programs are started at either end with `prefix`. When the path is closed, or
+/// this process dies by whatever cause, every program inside ends, and nothing is left of it.
+///
+/// Parameters
+/// ----------
+/// uplink, downlink
+///     The links from the sender to the receiver and back: groups of (key, value), in the order in which a packet meets
+///     them.
+/// directory
+///     Where files that the links name are looked up.
+/// seed
+///     Of everything random in the links.
+/// mtu
+///     The largest IP packet, bytes.
+/// log
+///     A file for the packet log.
+/// bound
+///     Lateness in seconds from which the emulator counts as the bottleneck; None for the usual one.
+///
+/// Raises
+/// ------
+/// ValueError
+///     A link or an MTU that cannot be; the message says what to write.
+/// OSError
+///     What this machine does not permit; the message says what would lift it.
+#[pyclass(frozen, module = "trialwise._core")]
+struct Path {
+    path: Mutex<Option<emulator::Path>>,
+    bound: Duration,
+}
+
+#[pymethods]
+impl Path {
+    #[new]
+    #[pyo3(signature = (uplink, downlink, *, directory, seed, mtu=1500, log=None, bound=None))]
+    #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a path")]
+    fn new(
+        python: Python<'_>,
+        uplink: Groups,
+        downlink: Groups,
+        directory: PathBuf,
+        seed: u64,
+        mtu: u16,
+        log: Option<PathBuf>,
+        bound: Option<f64>,
+    ) -> PyResult<Self> {
+        let settings = PathSettings {
+            forward: link(&uplink, &directory)?,
+            backward: link(&downlink, &directory)?,
+            seed: Seed::new(seed),
+            namespaces: NamespaceSettings { mtu, ..NamespaceSettings::default() },
+        };
+        let path = python.detach(|| {
+            let log = log.as_deref().map(PacketLog::create).transpose()?;
+            emulator::Path::open(&settings, log).map_err(path_error)
+        })?;
+        Ok(Self {
+            path: Mutex::new(Some(path)),
+            bound: bound.map_or(emulator::LATENESS_BOUND, Duration::from_seconds),
+        })
+    }
+
+    /// What to put before a program and its arguments so that it runs at an end, "sender" or "receiver".
+    fn prefix<'py>(&self, python: Python<'py>, end: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let end = end_named(end)?;
+        let words =
+            self.lock().as_ref().ok_or_else(closed)?.namespaces().prefix(end).map_err(system_error)?;
+        Ok(words.into_iter().map(|word: OsString| PyBytes::new(python, &word.into_vec())).collect())
+    }
+
+    /// The address of an end, "sender" or "receiver", in IP version 4 or 6.
+    #[staticmethod]
+    #[pyo3(signature = (end, version=4))]
+    fn address(end: &str, version: u8) -> PyResult<String> {
+        let end = end_named(end)?;
+        match version {
+            4 => Ok(end.address().to_string()),
+            6 => Ok(end.address6().to_string()),
+            _ => Err(PyValueError::new_err(format!("there is no IP version {version}; choose 4 or 6"))),
+        }
+    }
+
+    /// Stop the emulator, end what still runs inside, and tell what it did.
+    fn close(&self, python: Python<'_>) -> PyResult<PathReport> {
+        let path = self.lock().take().ok_or_else(closed)?;
+        let report = python.detach(|| path.close()).map_err(system_error)?;
+        Ok(PathReport::new(&report, self.bound))
+    }
+}
+
+impl Path {
+    fn lock(&self) -> MutexGuard<'_, Option<emulator::Path>> {
+        self.path.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PathReport {
+    fn new(report: &emulator::Report, bound: Duration) -> Self {
+        Self {
+            started_ns: report.started,
+            duration: report.duration.as_seconds(),
+            processor_share: report.processor_share(),
+            realtime: report.priority == Priority::Realtime,
+            unseen: Lateness::new(&report.unseen),
+            uplink: LinkReport::new(&report.forward),
+            downlink: LinkReport::new(&report.backward),
+            bottleneck: report.bottleneck(bound).map(|bottleneck| bottleneck.to_string()),
+        }
+    }
+}
+
+impl LinkReport {
+    fn new(report: &emulator::DirectionReport) -> Self {
+        let packets = |tally: Tally| tally.packets;
+        Self {
+            arrived: packets(report.arrived),
+            delivered: packets(report.delivered),
+            dropped: packets(report.dropped),
+            held: packets(report.held),
+            delivered_bytes: report.delivered.bytes.get(),
+            unlogged: report.overrun + report.refused,
+            lateness: Lateness::new(&report.lateness),
+        }
+    }
+}
+
+impl Lateness {
+    fn new(percentiles: &Percentiles) -> Self {
+        Self {
+            median: percentiles.median.as_seconds(),
+            p99: percentiles.p99.as_seconds(),
+            largest: percentiles.largest.as_seconds(),
+        }
+    }
+}
+
+fn end_named(end: &str) -> PyResult<End> {
+    match end {
+        "sender" => Ok(End::Sender),
+        "receiver" => Ok(End::Receiver),
+        _ => {
+            Err(PyValueError::new_err(format!("there is no end {end:?}; choose \"sender\" or \"receiver\"")))
+        }
+    }
+}
+
+fn closed() -> PyErr {
+    PyRuntimeError::new_err("the path is closed")
+}
+
+fn path_error(error: PathError) -> PyErr {
+    match error {
+        PathError::Spec(error) => PyValueError::new_err(error.to_string()),
+        PathError::System(error) => system_error(error),
+    }
+}
+
+fn system_error(error: emulator::Error) -> PyErr {
+    match error {
+        emulator::Error::Mtu { .. } => PyValueError::new_err(error.to_string()),
+        _ => PyOSError::new_err(error.to_string()),
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Lateness>()?;
+    module.add_class::<LinkReport>()?;
+    module.add_class::<PathReport>()?;
+    module.add_class::<Path>()
+}
