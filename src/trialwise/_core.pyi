@@ -13,6 +13,7 @@ __all__ = [
     "PathReport",
     "StartError",
     "__version__",
+    "features",
     "inversions",
     "lag_product_exceedances",
     "run_command",
@@ -22,6 +23,8 @@ __all__ = [
 ]
 
 __version__: str
+
+def features() -> list[str]: ...
 
 # `reason` is no_such_program, not_executable, no_interpreter, working_directory, stdin, output_file,
 # arguments_too_long, cpus or system. Documentation stands where it is shown: in crates/python.

@@ -8,11 +8,18 @@ mod process;
 
 use pyo3::prelude::*;
 
+/// Names of the optional parts that this core was built with.
+#[pyfunction]
+fn features() -> Vec<&'static str> {
+    Vec::new()
+}
+
 /// The compiled core of Trialwise.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     emulator::register(module)?;
+    module.add_function(wrap_pyfunction!(features, module)?)?;
     kernels::register(module)?;
     process::register(module)
 }

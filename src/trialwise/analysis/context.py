@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from trialwise.experiment.model import CommandTrial, DrawnFactor, Experiment, Level, Order
+from trialwise.experiment.model import (
+    CommandTrial,
+    DrawnFactor,
+    Experiment,
+    Level,
+    Order,
+    PathTrial,
+    PythonTrial,
+    Trial,
+)
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Session, TrialRow
@@ -65,7 +74,6 @@ class SessionFacts:
 def plan_summary(experiment: Experiment, rows: Sequence[TrialRow]) -> PlanSummary:
     """Summarise the plan from the experiment and the rows of the trials that count."""
     design, trial = experiment.design, experiment.trial
-    command = shlex.join(trial.command) if isinstance(trial, CommandTrial) else trial.call
     return PlanSummary(
         order=design.order,
         rounds=max((row.round for row in rows), default=0),
@@ -77,10 +85,31 @@ def plan_summary(experiment: Experiment, rows: Sequence[TrialRow]) -> PlanSummar
         warmup_trials=design.warmup_trials,
         warmup=experiment.warmup,
         kind=trial.kind,
-        command=command,
+        command=_what_runs(trial),
         reset=shlex.join(experiment.reset.command) if experiment.reset else None,
         factors={factor.name: factor.levels for factor in experiment.fixed_factors},
     )
+
+
+def _what_runs(trial: Trial) -> str:
+    match trial:
+        case CommandTrial():
+            return shlex.join(trial.command)
+        case PythonTrial():
+            return trial.call
+        case PathTrial():
+            schemes = ", ".join(dict.fromkeys(flow.scheme for flow in trial.flows))
+            return f"{len(trial.flows)} flow(s) of {schemes} for {trial.runtime:g} s over {_path_text(trial)}"
+
+
+def _path_text(trial: PathTrial) -> str:
+    if isinstance(trial.path, str):
+        return trial.path
+    ways = [
+        ", ".join(f"{key} {text}" for group in way for key, text in group)
+        for way in (trial.path.uplink, trial.path.downlink)
+    ]
+    return ways[0] if ways[0] == ways[1] else f"uplink {ways[0]}; downlink {ways[1]}"
 
 
 def _median_runtime(rows: Sequence[TrialRow]) -> float | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.experiment.model import Experiment, Level, Metric
+from trialwise.experiment.model import Experiment, Level, Metric, PathSource
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -60,13 +60,22 @@ class StoreObservations:
             entry = self._values.get((row.number, row.attempt, metric.source.key))
             if row.status == "finished" and not row.warmup and entry is not None:
                 values, times = self._samples(*entry)
-                found.append(self._observation(row, *_cut(values, times, self._experiment.warmup)))
+                found.append(self._observation(row, *self._cut(metric, values, times)))
         return found
 
     def _samples(self, value: float | None, file: str | None) -> tuple[Array, Array | None]:
         if file is None:
             return np.array([np.nan if value is None else value]), None
         return read_samples(self._directory.path / file)
+
+    def _cut(self, metric: Metric, values: Array, times: Array | None) -> tuple[Array, Array | None]:
+        """Leave out the start: of a path trial by its own clock, else counted from the first sample."""
+        warmup = self._experiment.warmup
+        if times is None or warmup <= 0 or len(times) == 0:
+            return values, times
+        origin = 0.0 if isinstance(metric.source, PathSource) else times.min()
+        kept = times >= origin + warmup
+        return values[kept], times[kept]
 
     def _observation(self, row: TrialRow, values: Array, times: Array | None) -> Observation:
         return Observation(
@@ -90,11 +99,3 @@ def _epochs(rows: tuple[TrialRow, ...]) -> dict[int, list[int]]:
         if row.epoch is not None and row.status == "finished":
             found.setdefault(row.series, set()).add(row.epoch)
     return {series: sorted(epochs) for series, epochs in found.items()}
-
-
-def _cut(values: Array, times: Array | None, warmup: float) -> tuple[Array, Array | None]:
-    """Leave out what was measured in the first `warmup` seconds after the first sample."""
-    if times is None or warmup <= 0 or len(times) == 0:
-        return values, times
-    kept = times >= times.min() + warmup
-    return values[kept], times[kept]

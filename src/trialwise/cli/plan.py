@@ -15,7 +15,8 @@ from trialwise.design.pilot import measured_times
 from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summarise
 from trialwise.design.timing import TrialTimes, stated_times
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import DrawnFactor, Experiment, Factor, Trial
+from trialwise.experiment.model import DrawnFactor, Experiment, Factor, PathTrial, Trial
+from trialwise.experiment.path_building import in_folder
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, seconds
 from trialwise.experiment.reading import read_experiment
@@ -144,7 +145,14 @@ def _anywhere(factor: Factor) -> Factor:
 
 
 def _in_folder(trial: Trial, folder: Path) -> Trial:
-    return dataclasses.replace(trial, directory=str(folder / trial.directory))
+    if not isinstance(trial, PathTrial):
+        return dataclasses.replace(trial, directory=str(folder / trial.directory))
+    return dataclasses.replace(
+        trial,
+        path=trial.path if isinstance(trial.path, str) else in_folder(trial.path, folder),
+        named_paths=tuple((name, in_folder(settings, folder)) for name, settings in trial.named_paths),
+        scheme_folders=tuple(str(folder / name) for name in trial.scheme_folders),
+    )
 
 
 # What is shown

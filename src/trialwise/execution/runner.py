@@ -28,9 +28,10 @@ from trialwise.execution.stopping import StoppingRule
 from trialwise.experiment.model import Experiment
 from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
-from trialwise.store.samples import file_name, write_samples
+from trialwise.store.samples import file_name, packets_name, write_samples
 from trialwise.trials.base import TrialKind, TrialOutcome, TrialRequest
 
 LOG_PART = 128 * 1024
@@ -165,6 +166,8 @@ class Runner:
     def _record(self, row: TrialRow, outcome: TrialOutcome) -> None:
         try:
             values = [self._store(row, source, samples) for source, samples in outcome.samples.items()]
+            if outcome.packets is not None:
+                keep(outcome.packets, self._directory.path / packets_name(row.number, row.attempt))
             if outcome.status != "finished":
                 self._log(row, outcome)
             self._ledger.finish(

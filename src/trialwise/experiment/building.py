@@ -13,11 +13,14 @@ from typing import cast
 from trialwise.errors import PlanError
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
+from trialwise.experiment.path_building import PATH_KEYS, path_source, path_texts, path_trial
 from trialwise.experiment.placeholders import BUILT_IN, level_text, names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest, shown
+from trialwise.experiment.quantities import QUANTITIES
 from trialwise.experiment.text import frozen_name, read_text
 
+_PLACES = {"command": "trial.command", "path": "trial.scheme, trial.path"}
 MOST_TREATMENTS = 100_000
 """More combinations of levels than this are a mistake in the file."""
 
@@ -37,7 +40,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
     return model.Experiment(
         name=document.experiment.name,
         folder=path.resolve().parent,
-        trial=_trial(trial, problems),
+        trial=_trial(document, problems),
         metrics=tuple(_metric(name, item, trial.kind, problems) for name, item in document.metrics.items()),
         seed=document.experiment.seed,
         description=document.experiment.description,
@@ -153,12 +156,12 @@ def _check_placeholders(document: doc.Document, problems: Problems) -> None:
         for unknown in sorted(names - set(factors) - set(BUILT_IN)):
             _note_unknown(key, unknown, [*factors, *BUILT_IN], problems)
         used |= names
-    if document.trial.kind == "command":
+    if document.trial.kind != "python":
         for unused in (name for name in factors if name not in used and name not in BUILT_IN):
             problems.add(
                 ("factors", unused),
                 "no text of the trial uses this factor, so all of its levels would run the same program",
-                f"put {{{unused}}} into trial.command or trial.environment",
+                f"put {{{unused}}} into {_PLACES[document.trial.kind]} or trial.environment",
             )
 
 
@@ -180,6 +183,8 @@ def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
             yield ("trial", name), text
     for name, text in trial.environment.items():
         yield ("trial", "environment", name), text
+    if trial.kind == "path":
+        yield from path_texts(document)
     for name, metric in document.metrics.items():
         for text in _each(metric.file):
             yield ("metrics", name, "file"), text
@@ -195,11 +200,15 @@ def _each(value: object) -> list[str]:
 # Trial
 
 
-def _trial(section: doc.TrialSection, problems: Problems) -> model.Trial:
+def _trial(document: doc.Document, problems: Problems) -> model.Trial:
+    section = document.trial
     environment = tuple(sorted(section.environment.items()))
     for name in section.environment:
         if not name or "=" in name or "\0" in name:
             problems.add(("trial", "environment", name), "cannot be the name of a variable")
+    if section.kind == "path":
+        return path_trial(document, problems)
+    _refuse_path_keys(document, problems)
     if section.kind == "python":
         return _python_trial(section, environment, problems)
     if section.call is not None:
@@ -219,6 +228,19 @@ def _trial(section: doc.TrialSection, problems: Problems) -> model.Trial:
         output_limit=section.output_limit,
         leftovers=section.leftovers,
     )
+
+
+def _refuse_path_keys(document: doc.Document, problems: Problems) -> None:
+    given = [("trial", name) for name in PATH_KEYS if name in document.trial.model_fields_set]
+    given += [(name,) for name in ("schemes", "paths") if name in document.model_fields_set]
+    given += [
+        ("metrics", metric, name)
+        for metric, section in document.metrics.items()
+        for name in ("quantity", "flow", "bin")
+        if name in section.model_fields_set
+    ]
+    for key in given:
+        problems.add(key, 'goes with kind = "path"')
 
 
 def _python_trial(
@@ -263,16 +285,18 @@ def _metric(name: str, section: doc.MetricSection, kind: str, problems: Problems
     if section.variability and not sections:
         hint = "add kpi = { percentile = 50, confidence = 95 }"
         problems.add((*key, "variability"), "a variability score needs a kpi", hint)
-    kpis = tuple(_kpi(item, section) for item in sections)
+    source = _source(key, section, kind, problems)
+    better = section.better or own_direction(source)
+    kpis = tuple(_kpi(item, better) for item in sections)
     for index, kpi in enumerate(kpis):
         if kpi in kpis[:index]:
             problems.add((*key, "kpi", index), "the same KPI stands there already")
     return model.Metric(
         name=name,
-        source=_source(key, section, kind, problems),
+        source=source,
         measure=cast("model.Measure", section.measure),
-        unit=section.unit or _unit(section.resource),
-        better=section.better or ("lower" if section.resource else None),
+        unit=section.unit or _unit(source),
+        better=better,
         convergence=_convergence(section.convergence),
         kpis=kpis,
         variability=section.variability
@@ -297,8 +321,8 @@ def _convergence(section: doc.ConvergenceSection | bool | None) -> model.Converg
     return model.Convergence(section.confidence, section.tolerance)
 
 
-def _kpi(section: doc.KpiSection, metric: doc.MetricSection) -> model.Kpi:
-    bound = section.bound or default_bound(section.percentile, metric.better)
+def _kpi(section: doc.KpiSection, better: model.Better | None) -> model.Kpi:
+    bound = section.bound or default_bound(section.percentile, better)
     return model.Kpi(section.percentile, section.confidence, bound)
 
 
@@ -309,14 +333,33 @@ def default_bound(percentile: float, better: model.Better | None) -> model.Bound
     return "lower" if percentile < 50 else "upper"
 
 
-def _unit(resource: str | None) -> str:
-    return "" if resource is None else "B" if resource == "max_rss" else "s"
+def _unit(source: model.Source) -> str:
+    match source:
+        case model.ResourceSource(resource):
+            return "B" if resource == "max_rss" else "s"
+        case model.PathSource(quantity) if quantity in QUANTITIES:
+            return QUANTITIES[quantity].unit
+        case _:
+            return ""
+
+
+def own_direction(source: model.Source) -> model.Better | None:
+    """Which way is better by the nature of what is read; None where that is for the file to say."""
+    match source:
+        case model.ResourceSource():
+            return "lower"
+        case model.PathSource(quantity) if quantity in QUANTITIES:
+            return QUANTITIES[quantity].better
+        case _:
+            return None
 
 
 # Sources
 
 
 def _source(key: Key, section: doc.MetricSection, kind: str, problems: Problems) -> model.Source:
+    if kind == "path":
+        return path_source(key, section, problems)
     readers = [
         reader
         for reader, given in (

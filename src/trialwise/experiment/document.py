@@ -238,6 +238,21 @@ class MetricSection(Section):
         description="Kind python: the entry of the returned mapping; default the metric's name.",
         examples=["seconds"],
     )
+    quantity: str | None = Field(
+        None,
+        description="Kind path: what the packets are asked for; default the metric's name.",
+        examples=["throughput"],
+    )
+    flow: Count | None = Field(
+        None,
+        description="Kind path: the number of the flow, from 1; default all flows together.",
+        examples=[2],
+    )
+    bin: PositiveDuration | None = Field(
+        None,
+        description='Kind path: the width of what a time series is made of; default "100ms".',
+        examples=["500ms"],
+    )
     measure: Measure = Field(
         "mean",
         description='What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
@@ -283,11 +298,83 @@ class MetricSection(Section):
     )
 
 
+class LinkSection(Section):
+    """What packets meet in one direction of a path."""
+
+    rate: Text | None = Field(
+        None,
+        description="The bottleneck's rate, constant, by a trace, or generated.",
+        examples=["12Mbit/s", "trace:up.trace", "poisson:rate=3Mbit/s"],
+    )
+    queue: Text | None = Field(
+        None,
+        description="The queue before the bottleneck; infinite unless given.",
+        examples=["droptail:packets=50", "codel:packets=1000,target=5ms,interval=100ms"],
+    )
+    delay: Text | None = Field(None, description="One-way propagation delay.", examples=["28ms"])
+    loss: Text | None = Field(None, description="Random loss.", examples=["0.4%"])
+    outage: Text | None = Field(
+        None, description="Times at which everything is lost.", examples=["exponential:on=5s,off=1s"]
+    )
+    policer: Text | None = Field(
+        None, description="A token bucket that drops what exceeds it.", examples=["10Mbit/s,burst=30kB"]
+    )
+    batches: Text | None = Field(None, description="Packets released together.", examples=["every=20ms"])
+
+
+class PathSection(LinkSection):
+    """An emulated path. What stands in it holds both ways, unless uplink or downlink says otherwise."""
+
+    uplink: LinkSection | None = Field(
+        None, description="What differs from the sender to the receiver.", examples=[{"loss": "0.4%"}]
+    )
+    downlink: LinkSection | None = Field(
+        None, description="What differs from the receiver to the sender.", examples=[{"rate": "1Mbit/s"}]
+    )
+    mtu: Annotated[int, Field(ge=1280, le=1500)] = Field(
+        1500, description="Largest IP packet, bytes.", examples=[1400]
+    )
+    folder: Text = Field(
+        ".",
+        description="Where files that the links name stand, relative to the experiment file.",
+        examples=["traces"],
+    )
+
+
+class FlowSection(Section):
+    """One flow, or several alike, over a path."""
+
+    scheme: Text = Field(description="The scheme of the flow.", examples=["cubic"])
+    start: Duration = Field(0.0, description="When it starts, after the first flow.", examples=["5s"])
+    stop: PositiveDuration | None = Field(
+        None, description="When it is ended; default the end of the trial.", examples=["20s"]
+    )
+    direction: Literal["uplink", "downlink"] = Field(
+        "uplink", description="The way of its data.", examples=["downlink"]
+    )
+    load: Text = Field("bulk", description="What it carries.", examples=["rate:1Mbit/s", "bytes:10MB"])
+    count: Annotated[int, Field(ge=1, le=1000)] = Field(
+        1, description="How many such flows there are.", examples=[3]
+    )
+
+
+class SchemesSection(Section):
+    """Where schemes of your own stand."""
+
+    folders: list[Text] = Field(
+        default_factory=list,
+        description="Folders with scheme files or Pantheon wrappers, relative to the experiment file.",
+        examples=[["schemes"]],
+    )
+
+
 class TrialSection(Section):
     """One execution of one treatment. Any text may use {factor}."""
 
-    kind: Literal["command", "python"] = Field(
-        "command", description="What a trial is: a program, or a Python callable.", examples=["python"]
+    kind: Literal["command", "python", "path"] = Field(
+        "command",
+        description="What a trial is: a program, a Python callable, or schemes over an emulated path.",
+        examples=["path"],
     )
     command: Words | None = Field(
         None,
@@ -298,6 +385,46 @@ class TrialSection(Section):
         None,
         description="Kind python: module:function, called with the factors as keywords.",
         examples=["trials:run"],
+    )
+    scheme: Text | None = Field(
+        None, description="Kind path: the scheme of the one flow.", examples=["{scheme}"]
+    )
+    load: Text = Field(
+        "bulk",
+        description="Kind path: what the flow carries.",
+        examples=["bulk", "rate:5Mbit/s", "bytes:10MB"],
+    )
+    flows: (
+        Annotated[
+            Annotated[Annotated[int, Field(ge=1, le=1000)], Tag("<value>")]
+            | Annotated[Annotated[list[FlowSection], Field(min_length=1)], Tag("<list>")],
+            _BY_SHAPE,
+        ]
+        | None
+    ) = Field(
+        None,
+        description="Kind path: how many flows of the scheme there are, or a list of flows.",
+        examples=[3, [{"scheme": "cubic"}, {"scheme": "bbr", "start": "5s"}]],
+    )
+    interval: Duration = Field(
+        0.0, description="Kind path: time between the starts of flows given by number.", examples=["2s"]
+    )
+    path: (
+        Annotated[Annotated[Text, Tag("<value>")] | Annotated[PathSection, Tag("<table>")], _BY_SHAPE] | None
+    ) = Field(
+        None,
+        description="Kind path: the emulated path, or the name of one: [paths.NAME] in this file, or pantheon:NAME.",
+        examples=[{"rate": "12Mbit/s", "delay": "28ms"}, "pantheon:nepal-aws-india"],
+    )
+    packets: Literal["keep", "drop"] = Field(
+        "keep",
+        description="Kind path: whether a record of every packet stays in the experiment directory.",
+        examples=["drop"],
+    )
+    lateness: PositiveDuration = Field(
+        0.001,
+        description="Kind path: the trial is invalid when the emulator was later than this for one packet in a hundred.",
+        examples=["2ms"],
     )
     environment: dict[str, str] = Field(
         default_factory=dict,
@@ -402,3 +529,9 @@ class Document(Section):
     ]
     design: DesignSection = Field(default_factory=lambda: DesignSection.model_validate({}))
     reset: ResetSection | None = None
+    schemes: SchemesSection = Field(default_factory=lambda: SchemesSection.model_validate({}))
+    paths: dict[Name, PathSection] = Field(
+        default_factory=dict,
+        description="Emulated paths by name, for trial.path.",
+        json_schema_extra={"additionalProperties": False},
+    )

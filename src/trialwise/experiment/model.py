@@ -123,7 +123,28 @@ class ReturnSource:
         return f"return:{self.name}"
 
 
-Source = ResourceSource | TextSource | ReturnSource
+@dataclass(frozen=True, slots=True)
+class PathSource:
+    """What the packets of a path trial say: a quantity of `quantities`, of one flow or of all together.
+
+    `bin` is the width in seconds of what a time series is made of.
+    """
+
+    quantity: str
+    flow: int | None = None
+    bin: float = 0.1
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger keeps what was read."""
+        return (
+            f"path:{self.quantity}"
+            + ("" if self.flow is None else f"|flow:{self.flow}")
+            + f"|bin:{self.bin:g}"
+        )
+
+
+Source = ResourceSource | TextSource | ReturnSource | PathSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +192,59 @@ class PythonTrial:
     kind: str = "python"
 
 
-Trial = CommandTrial | PythonTrial
+Groups = tuple[tuple[tuple[str, str], ...], ...]
+"""One direction of a path: groups of (key, value), in the order in which a packet meets them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PathSettings:
+    """An emulated path: what packets meet from the sender to the receiver, and back; `mtu` in bytes.
+
+    Files that the links name are looked up in `folder`, relative to that of the experiment. `source` says where the
+    numbers come from.
+    """
+
+    uplink: Groups
+    downlink: Groups
+    mtu: int = 1500
+    folder: str = "."
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PathFlow:
+    """One flow over a path: a scheme, what it carries and when (seconds since the first flow's start).
+
+    `stop` is None for the end of the trial. `direction` is the way of the data.
+    """
+
+    scheme: str
+    start: float = 0.0
+    stop: float | None = None
+    direction: Literal["uplink", "downlink"] = "uplink"
+    load: str = "bulk"
+
+
+@dataclass(frozen=True, slots=True)
+class PathTrial:
+    """A trial in which real senders and receivers talk over an emulated path for `runtime` seconds.
+
+    `path` is the path itself, or the name of one. Packets were late when one in a hundred was later than `lateness`
+    seconds; then the trial is not valid.
+    """
+
+    flows: tuple[PathFlow, ...]
+    path: PathSettings | str
+    runtime: float
+    named_paths: tuple[tuple[str, PathSettings], ...] = ()
+    scheme_folders: tuple[str, ...] = ()
+    environment: tuple[tuple[str, str], ...] = ()
+    packets: Literal["keep", "drop"] = "keep"
+    lateness: float = 0.001
+    kind: str = "path"
+
+
+Trial = CommandTrial | PythonTrial | PathTrial
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import tomlkit
 
 from trialwise.experiment import model
-from trialwise.experiment.building import default_bound
+from trialwise.experiment.building import default_bound, own_direction
 
 Value = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"]
 Table = dict[str, Value]
@@ -43,6 +43,8 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables["design"] = _design(experiment.design)
     if experiment.reset:
         tables["reset"] = _reset(experiment.reset)
+    if isinstance(experiment.trial, model.PathTrial):
+        tables |= _path_tables(experiment.trial)
     return "\n".join(_table(name, table) for name, table in tables.items() if table)
 
 
@@ -78,6 +80,8 @@ def _factor(factor: model.Factor) -> Value:
 
 def _trial(experiment: model.Experiment) -> Table:
     trial = experiment.trial
+    if isinstance(trial, model.PathTrial):
+        return _path_trial(trial, experiment)
     table: dict[str, Value | None] = {"kind": trial.kind}
     if isinstance(trial, model.CommandTrial):
         table |= {
@@ -108,8 +112,47 @@ def _trial(experiment: model.Experiment) -> Table:
     return _changed(table, defaults)
 
 
+def _path_trial(trial: model.PathTrial, experiment: model.Experiment) -> Table:
+    table: dict[str, Value | None] = {
+        "kind": trial.kind,
+        "flows": [_flow(flow) for flow in trial.flows],
+        "runtime": trial.runtime,
+        "path": trial.path if isinstance(trial.path, str) else _path(trial.path),
+        "packets": trial.packets,
+        "lateness": trial.lateness,
+        "environment": dict(trial.environment) or None,
+        "warmup": experiment.warmup,
+    }
+    return _changed(table, {"packets": "keep", "lateness": 0.001, "warmup": 0.0})
+
+
+def _path_tables(trial: model.PathTrial) -> dict[str, Table]:
+    tables = {f"paths.{toml_key(name)}": _path(settings) for name, settings in trial.named_paths}
+    schemes: Table = {"folders": trial.scheme_folders} if trial.scheme_folders else {}
+    return tables | ({"schemes": schemes} if schemes else {})
+
+
+def _flow(flow: model.PathFlow) -> Table:
+    table: dict[str, Value | None] = {
+        "scheme": flow.scheme,
+        "start": flow.start,
+        "stop": flow.stop,
+        "direction": flow.direction,
+        "load": flow.load,
+    }
+    return _changed(table, {"start": 0.0, "direction": "uplink", "load": "bulk"})
+
+
+def _path(settings: model.PathSettings) -> Table:
+    """A path as its table has it: one group of pairs for each direction."""
+    (uplink,), (downlink,) = settings.uplink, settings.downlink
+    table: Table = {"uplink": dict(uplink)} if uplink else {}
+    table |= {"downlink": dict(downlink)} if downlink else {}
+    return table | _changed({"mtu": settings.mtu, "folder": settings.folder}, {"mtu": 1500, "folder": "."})
+
+
 def _metric(metric: model.Metric) -> Table:
-    resource = isinstance(metric.source, model.ResourceSource)
+    own = own_direction(metric.source)
     table = _source(metric) | {
         "measure": metric.measure,
         "unit": metric.unit,
@@ -121,7 +164,7 @@ def _metric(metric: model.Metric) -> Table:
         and {"percentile": metric.variability.percentile, "confidence": metric.variability.confidence},
         "limits": metric.limits,
     }
-    return _changed(table, {"measure": "mean", "unit": "", "better": "lower" if resource else ""})
+    return _changed(table, {"measure": "mean", "unit": "", "better": own or ""})
 
 
 def _source(metric: model.Metric) -> dict[str, Value | None]:
@@ -133,6 +176,9 @@ def _source(metric: model.Metric) -> dict[str, Value | None]:
         case model.TextSource(path, pattern, json, csv, time):
             reader = "stdout" if path is None else "pattern"
             return {"file": path, reader: pattern, "json": json, "csv": csv, "time": time}
+        case model.PathSource(quantity, flow, width):
+            name = None if quantity == metric.name else quantity
+            return {"quantity": name, "flow": flow, "bin": None if width == 0.1 else width}
 
 
 def _kpi(kpi: model.Kpi, metric: model.Metric) -> Value:

@@ -36,6 +36,25 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
         ) from error
 
 
+def keep(file: Path, path: Path) -> None:
+    """Move a file that is written already to its place for good, synced.
+
+    Raises
+    ------
+    StoreError
+        When the disk is full or the folder cannot be written.
+    """
+    try:
+        with file.open("rb") as written:
+            os.fsync(written.fileno())
+        file.replace(path)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be kept: {error.strerror}", hint="free some space and run again"
+        ) from error
+
+
 def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)

@@ -21,6 +21,11 @@ def file_name(number: int, attempt: int, source: str) -> str:
     return f"samples/{number:06d}-{attempt}-{digest}.parquet"
 
 
+def packets_name(number: int, attempt: int) -> str:
+    """Where the packets of a path trial stand, below the experiment directory."""
+    return f"samples/{number:06d}-{attempt}-packets.parquet"
+
+
 def write_samples(path: Path, values: Array, times: Array | None) -> None:
     """Write samples durably: a temporary file, synced, then renamed; a crash leaves the whole file or none."""
     import polars as pl  # a tenth of a second that trials with single numbers need not wait for

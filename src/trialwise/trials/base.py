@@ -49,7 +49,10 @@ class TrialRequest:
 
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
-    """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds."""
+    """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds.
+
+    `packets` is a Parquet file in the scratch folder with a row for each packet, to be kept with the samples.
+    """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
     started: float | None
@@ -57,6 +60,7 @@ class TrialOutcome:
     exit_code: int | None = None
     reason: str | None = None
     samples: Mapping[str, Samples] = field(default_factory=dict[str, Samples])
+    packets: Path | None = None
     output: bytes = b""
     errors: bytes = b""
 

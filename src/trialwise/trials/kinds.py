@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialwise.experiment.model import CommandTrial, Experiment
+from trialwise.experiment.model import CommandTrial, Experiment, PathTrial, PythonTrial
 from trialwise.trials.base import TrialKind
 from trialwise.trials.command import CommandKind
 from trialwise.trials.python import PythonKind
@@ -10,4 +10,12 @@ from trialwise.trials.python import PythonKind
 
 def kind_of(experiment: Experiment) -> TrialKind:
     """The plug-in that executes the trials of `experiment`."""
-    return CommandKind() if isinstance(experiment.trial, CommandTrial) else PythonKind()
+    match experiment.trial:
+        case CommandTrial():
+            return CommandKind()
+        case PythonTrial():
+            return PythonKind()
+        case PathTrial():
+            from trialwise.trials.path import PathKind  # the other kinds need not wait for what it imports
+
+            return PathKind()

@@ -1,0 +1,46 @@
+"""Emulated paths by name: those of the experiment file, and those that come with Trialwise."""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from trialwise.errors import PlanError
+from trialwise.experiment import document as doc
+from trialwise.experiment.model import PathSettings
+from trialwise.experiment.path_building import path_settings
+from trialwise.experiment.problems import nearest
+
+_FILE = Path(__file__).with_name("named_paths.toml")
+
+
+@cache
+def shipped_paths() -> Mapping[str, PathSettings]:
+    """The paths that come with Trialwise, by name, each with its source."""
+    return {name: _shipped(table) for name, table in tomllib.loads(_FILE.read_text()).items()}
+
+
+def path_named(name: str, own: Mapping[str, PathSettings] | None = None) -> PathSettings:
+    """The path called `name`, looked up among `own` first.
+
+    Raises
+    ------
+    PlanError
+        When no path has this name; it tells the nearest.
+    """
+    known = {**shipped_paths(), **(own or {})}
+    if name not in known:
+        meant = nearest(name, list(known))
+        did = f"; did you mean {meant}?" if meant else ""
+        hint = f"describe it under [paths.{name}], or choose one of: {', '.join(known)}"
+        raise PlanError(f"no path is called {name!r}{did}", hint=hint)
+    return known[name]
+
+
+def _shipped(table: dict[str, object]) -> PathSettings:
+    source = str(table.pop("source"))
+    settings = path_settings(doc.PathSection.model_validate(table))
+    return dataclasses.replace(settings, folder=str(_FILE.parent), source=source)

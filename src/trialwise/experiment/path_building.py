@@ -1,0 +1,164 @@
+"""From the tables of a path trial to the model."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from trialwise.experiment import document as doc
+from trialwise.experiment import model
+from trialwise.experiment.positions import Key
+from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.quantities import QUANTITIES
+
+_COMMAND_KEYS = (
+    "command",
+    "call",
+    "prepare",
+    "conclude",
+    "directory",
+    "exit_codes",
+    "output_limit",
+    "leftovers",
+)
+PATH_KEYS = ("scheme", "load", "flows", "interval", "path", "packets", "lateness")
+_MOST_FLOWS = 1000
+
+
+def path_settings(section: doc.PathSection) -> model.PathSettings:
+    """The path of a table: its own keys both ways, each overridden by those of uplink or downlink."""
+    both = _pairs(section)
+    return model.PathSettings(
+        uplink=(tuple((both | _pairs(section.uplink)).items()),),
+        downlink=(tuple((both | _pairs(section.downlink)).items()),),
+        mtu=section.mtu,
+        folder=section.folder,
+    )
+
+
+def in_folder(settings: model.PathSettings, folder: Path) -> model.PathSettings:
+    """The same path for an experiment that stands elsewhere than in `folder`."""
+    return dataclasses.replace(settings, folder=str(folder / settings.folder))
+
+
+def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
+    """The trial of a document whose kind is path; what is wrong is noted."""
+    trial = document.trial
+    for name in _COMMAND_KEYS:
+        if name in trial.model_fields_set:
+            problems.add(("trial", name), 'does not go with kind = "path"')
+    if trial.timeout is not None:
+        problems.add(("trial", "timeout"), "a path trial ends at trial.runtime", "leave timeout out")
+    if trial.runtime is None:
+        problems.add(("trial", "runtime"), "missing", 'say how long the flows run, as in runtime = "10s"')
+    runtime = trial.runtime or 1.0
+    if trial.warmup >= runtime:
+        problems.add(("trial", "warmup"), "cuts off the whole trial", "make it shorter than trial.runtime")
+    return model.PathTrial(
+        flows=_flows(trial, runtime, problems),
+        path=_path(trial, problems),
+        runtime=runtime,
+        named_paths=tuple((name, path_settings(table)) for name, table in document.paths.items()),
+        scheme_folders=tuple(document.schemes.folders),
+        environment=tuple(sorted(trial.environment.items())),
+        packets=trial.packets,
+        lateness=trial.lateness,
+    )
+
+
+def path_source(key: Key, section: doc.MetricSection, problems: Problems) -> model.PathSource:
+    """The source of a metric of a path trial: the quantity named, or the metric's own name."""
+    for name in ("resource", "stdout", "file", "json_", "csv", "pattern", "time", "value"):
+        if getattr(section, name) is not None:
+            problems.add((*key, name.rstrip("_")), 'does not go with kind = "path"')
+    name = section.quantity or str(key[-1])
+    quantity = QUANTITIES.get(name)
+    if quantity is None:
+        meant = nearest(name, list(QUANTITIES))
+        did = f'; did you mean "{meant}"?' if meant else ""
+        where = (*key, "quantity") if section.quantity else key
+        problems.add(
+            where, f'"{name}" is nothing that a path trial measures{did}', f"known: {', '.join(QUANTITIES)}"
+        )
+    elif section.flow is not None and not quantity.per_flow:
+        problems.add((*key, "flow"), f"{name} is of all flows together")
+    if quantity is not None and section.unit not in ("", quantity.unit):
+        problems.add((*key, "unit"), f'{name} is in "{quantity.unit}"', "leave unit out, or write this one")
+    return model.PathSource(name, section.flow, section.bin or model.PathSource(name).bin)
+
+
+def path_texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
+    """The texts of a path trial in which placeholders are filled."""
+    trial = document.trial
+    yield from ((("trial", name), text) for name in ("scheme", "load") if (text := getattr(trial, name)))
+    if isinstance(trial.path, str):
+        yield ("trial", "path"), trial.path
+    elif trial.path is not None:
+        yield from _path_texts(("trial", "path"), trial.path)
+    for name, table in document.paths.items():
+        yield from _path_texts(("paths", name), table)
+    if isinstance(trial.flows, list):
+        for index, flow in enumerate(trial.flows):
+            yield ("trial", "flows", index, "scheme"), flow.scheme
+            yield ("trial", "flows", index, "load"), flow.load
+
+
+def _path_texts(key: Key, table: doc.PathSection) -> Iterator[tuple[Key, str]]:
+    parts: Mapping[Key, doc.LinkSection | None] = {
+        key: table,
+        (*key, "uplink"): table.uplink,
+        (*key, "downlink"): table.downlink,
+    }
+    for place, part in parts.items():
+        yield from (((*place, name), text) for name, text in _pairs(part).items())
+
+
+def _pairs(section: doc.LinkSection | None) -> dict[str, str]:
+    """What a table says of a link, in the order of the keys."""
+    if section is None:
+        return {}
+    values = {name: getattr(section, name) for name in doc.LinkSection.model_fields}
+    return {name: text for name, text in values.items() if text is not None}
+
+
+def _path(trial: doc.TrialSection, problems: Problems) -> model.PathSettings | str:
+    if isinstance(trial.path, str):
+        return trial.path
+    if trial.path is None:
+        problems.add(
+            ("trial", "path"), "missing", 'describe it, as in path = { rate = "12Mbit/s", delay = "28ms" }'
+        )
+        return ""
+    return path_settings(trial.path)
+
+
+def _flows(trial: doc.TrialSection, runtime: float, problems: Problems) -> tuple[model.PathFlow, ...]:
+    if isinstance(trial.flows, list):
+        for name in ("scheme", "interval"):
+            if name in trial.model_fields_set:
+                problems.add(
+                    ("trial", name), "goes with flows as a number; here each flow of the list has its own"
+                )
+        flows = [_flow(flow, trial) for flow in trial.flows for _ in range(flow.count)]
+    else:
+        if trial.scheme is None:
+            problems.add(("trial", "scheme"), "missing", 'name the scheme, as in scheme = "{scheme}"')
+        starts = (index * trial.interval for index in range(trial.flows or 1))
+        flows = [model.PathFlow(trial.scheme or "", start, load=trial.load) for start in starts]
+    for flow in flows:
+        if flow.start >= (flow.stop or runtime) or (flow.stop or runtime) > runtime:
+            problems.add(
+                ("trial", "flows"),
+                f"a flow would run from {flow.start:g} s to {flow.stop or runtime:g} s of a trial of {runtime:g} s",
+                "start it earlier, or make trial.runtime longer",
+            )
+            break
+    if len(flows) > _MOST_FLOWS:
+        problems.add(("trial", "flows"), f"{len(flows)} flows; at most {_MOST_FLOWS} can be run")
+    return tuple(flows)
+
+
+def _flow(flow: doc.FlowSection, trial: doc.TrialSection) -> model.PathFlow:
+    load = flow.load if "load" in flow.model_fields_set else trial.load
+    return model.PathFlow(flow.scheme, flow.start, flow.stop, flow.direction, load)

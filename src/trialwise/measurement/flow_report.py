@@ -1,0 +1,89 @@
+"""What the programs of a flow report of themselves: JSON lines, stamped with nanoseconds of CLOCK_MONOTONIC."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from trialwise.errors import TrialError
+from trialwise.measurement.samples import Samples
+
+_SERIES = {
+    "rtt": ("rtt_ms", 1.0),
+    "window": ("cwnd_bytes", 1.0),
+    "delivery_rate": ("delivery_rate_bps", 1e-6),
+}
+"""Quantities that are series: the key of a line, and what brings it into the quantity's unit."""
+
+Line = Mapping[str, object]
+
+
+def flow_series(path: Path, quantity: str, origin_ns: int) -> Samples:
+    """The series of a quantity, with seconds since `origin_ns`.
+
+    Raises
+    ------
+    TrialError
+        The report is not there, or has no such numbers.
+    """
+    key, factor = _SERIES[quantity]
+    found = [
+        (_number(line, "time_ns"), _number(line, key) * factor)
+        for line in _lines(path)
+        if "time_ns" in line and line.get(key) is not None
+    ]
+    if not found:
+        raise TrialError(
+            f"the sender's report has no {key}; the schemes of Trialwise's own senders report it"
+        )
+    times, values = np.array(found).T
+    return Samples(values, (times - origin_ns) / 1e9)
+
+
+def retransmits(path: Path) -> float:
+    """How many packets the sender sent again, as far as it reports that; TrialError where it does not."""
+    counts = [_number(line, "retransmits") for line in _lines(path) if line.get("retransmits") is not None]
+    if not counts:
+        raise TrialError("the sender's report has no retransmits")
+    return counts[-1]
+
+
+def completions(path: Path) -> Samples:
+    """The completion time of each flow inside the load, seconds, by the time of its end; TrialError where none has ended."""
+    found = [
+        (_number(line, "end_ns"), (_number(line, "end_ns") - _number(line, "start_ns")) / 1e9)
+        for line in _lines(path)
+        if "end_ns" in line
+    ]
+    if not found:
+        raise TrialError(
+            "the sender's report has no completed flow", hint="use a load that ends, such as bytes:10MB"
+        )
+    ends, seconds = np.array(found).T
+    return Samples(seconds, (ends - ends.min()) / 1e9)
+
+
+def _lines(path: Path) -> Iterator[Line]:
+    """The objects of a report; a last line that was cut off is left out."""
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise TrialError(f"the sender wrote no report: {error.strerror}") from error
+    for line in text.splitlines():
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(found, dict):
+            yield cast("Line", found)
+
+
+def _number(line: Line, key: str) -> float:
+    value = line.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TrialError(f"the sender's report has {value!r} as {key}, which is no number")
+    return float(value)

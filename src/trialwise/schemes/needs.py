@@ -1,0 +1,47 @@
+"""What a scheme lacks on this machine."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from trialwise import _core
+from trialwise.schemes.scheme import Scheme
+
+_AVAILABLE = Path("/proc/sys/net/ipv4/tcp_available_congestion_control")
+_SYSTEM_FOLDERS = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+"""Where Debian puts servers; not in the PATH of ordinary users."""
+
+
+def search_path(path: str | None = None) -> str:
+    """PATH with the folders of servers at its end."""
+    folders = (path if path is not None else os.environ.get("PATH", os.defpath)).split(os.pathsep)
+    return os.pathsep.join([*folders, *(folder for folder in _SYSTEM_FOLDERS if folder not in folders)])
+
+
+def missing(scheme: Scheme) -> tuple[str, ...]:
+    """What the scheme lacks here, each in words that say what to do; empty where it can run."""
+    return tuple(_missing(scheme))
+
+
+def _missing(scheme: Scheme) -> Iterator[str]:
+    needs = scheme.needs
+    programs = [name for name in needs.programs if shutil.which(name, path=search_path()) is None]
+    if programs:
+        how = f": apt-get install {' '.join(needs.packages)}" if needs.packages else ""
+        yield f"no program {', '.join(programs)}{how}"
+    if needs.feature is not None and needs.feature not in _core.features():
+        yield f"Trialwise is built without {needs.feature}: make setup FEATURES={needs.feature}"
+    if needs.root and os.geteuid() != 0:
+        yield "only root may run it"
+    if needs.congestion is not None and needs.congestion not in _available():
+        yield f"the kernel has no congestion control {needs.congestion}: modprobe tcp_{needs.congestion}"
+
+
+def _available() -> list[str]:
+    try:
+        return _AVAILABLE.read_text().split()
+    except OSError:
+        return []

@@ -1,0 +1,71 @@
+"""Wrappers of Pantheon as schemes: one executable with sub-commands (Yan et al., USENIX ATC 2018, section 3.2).
+
+`deps` prints packages of Debian, `run_first` which side starts first, `setup` installs; the side that starts first is
+given its port, the other one address and port.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+from trialwise.errors import PlanError
+from trialwise.schemes.scheme import Needs, Ready, Scheme, Side
+
+START_SECONDS = 3.0
+"""How long Pantheon waits between the first side and the second (`src/experiments/test.py`)."""
+_ANSWER_SECONDS = 30.0
+
+
+def is_wrapper(path: Path) -> bool:
+    """Whether a file is a wrapper: an executable Python script."""
+    return path.suffix == ".py" and not path.name.startswith("_") and os.access(path, os.X_OK)
+
+
+def read_wrapper(path: Path) -> Scheme:
+    """Ask a wrapper what it is.
+
+    Raises
+    ------
+    PlanError
+        It cannot be run, or does not answer as a wrapper does.
+    """
+    first = _ask(path, "run_first")
+    if first not in ("sender", "receiver"):
+        raise PlanError(f"{path} run_first: printed {first!r}; a Pantheon wrapper prints sender or receiver")
+    program = os.fspath(path.resolve())
+    waiting = Side((program, first, "{port}"), ready=Ready(after=START_SECONDS))
+    other = "receiver" if first == "sender" else "sender"
+    calling = Side((program, other, "{peer}", "{port}"))
+    return Scheme(
+        name=path.stem,
+        title=f"{path.stem} (Pantheon wrapper)",
+        sender=waiting if first == "sender" else calling,
+        receiver=calling if first == "sender" else waiting,
+        source=path,
+        first=first,
+        needs=Needs(packages=tuple(_ask(path, "deps").split())),
+        setup=(program, "setup"),
+    )
+
+
+def _ask(path: Path, command: str) -> str:
+    try:
+        done = subprocess.run(
+            [path.resolve(), command],
+            cwd=path.parent,
+            capture_output=True,
+            text=True,
+            timeout=_ANSWER_SECONDS,
+            check=True,
+            stdin=subprocess.DEVNULL,
+        )
+    except subprocess.CalledProcessError as error:
+        last = (error.stderr or "").strip().splitlines()[-1:] or ["it said nothing"]
+        raise PlanError(f"{path} {command}: ended with exit code {error.returncode}: {last[0]}") from error
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise PlanError(
+            f"{path} {command}: {error}", hint="is its interpreter (Pantheon's is Python 2.7) installed?"
+        ) from error
+    return done.stdout.strip()

@@ -1,0 +1,76 @@
+"""What a scheme is: a sender and a receiver under one congestion control."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+End = Literal["sender", "receiver"]
+LOADS = ("bulk", "rate", "bytes", "requests", "flows")
+"""Kinds of load: as much as goes, at most a rate, so many bytes, request and response, and many flows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """When a program that was started counts as ready: a line that it printed, a port that listens, or after a time.
+
+    Times are in seconds. `timeout` is how long it may take.
+    """
+
+    line: str | None = None
+    port: Literal["tcp", "udp"] | None = None
+    after: float = 0.0
+    timeout: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """The program at one end; `command` is split as a shell would, its placeholders are filled for each flow."""
+
+    command: tuple[str, ...]
+    environment: tuple[tuple[str, str], ...] = ()
+    ready: Ready = field(default_factory=Ready)
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a machine must have for the scheme.
+
+    `packages` are Debian's names, `feature` is one that Trialwise must be built with, `congestion` one that the kernel
+    must have.
+    """
+
+    programs: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    congestion: str | None = None
+    feature: str | None = None
+    root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """A sender and a receiver under one congestion control.
+
+    `first` is the side that is started first and waits for the other. `loads` maps each kind of load that the sender
+    knows to the words that ask for it. `prepare` runs before every flow, outside the path; `setup` once on a machine;
+    `attach` names a congestion control that is attached to the kernel while the scheme runs.
+    """
+
+    name: str
+    title: str
+    sender: Side
+    receiver: Side
+    source: Path
+    first: End = "receiver"
+    color: str | None = None
+    loads: Mapping[str, str] = field(default_factory=lambda: {"bulk": ""})
+    needs: Needs = field(default_factory=Needs)
+    prepare: tuple[str, ...] | None = None
+    setup: tuple[str, ...] | None = None
+    attach: str | None = None
+
+    def side(self, end: End) -> Side:
+        """The program of one end."""
+        return self.sender if end == "sender" else self.receiver

@@ -1,0 +1,246 @@
+"""Trial kind `path`: real senders and receivers over an emulated path."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trialwise import _core
+from trialwise.errors import PlanError, TrialError
+from trialwise.experiment.model import Experiment, Level, PathSettings, PathSource
+from trialwise.experiment.placeholders import fill
+from trialwise.measurement.packets import Packets, write_packets
+from trialwise.measurement.samples import Samples
+from trialwise.schemes.needs import missing, search_path
+from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.flows import RunningFlow, surroundings
+from trialwise.trials.path_plan import (
+    NOWHERE,
+    FlowPlan,
+    flow_plans,
+    load_words,
+    open_path,
+    settings_of,
+    trial_of,
+)
+from trialwise.trials.path_samples import PathRecord, packets_of, samples_for
+from trialwise.trials.programs import readable
+
+
+class PathKind:
+    """Opens the path, runs the flows over it, and reads from the packets what the metrics ask for."""
+
+    def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+        """Raise PlanError where a path cannot be, a scheme is unknown or lacks something, or paths cannot be made here."""
+        tried: set[PathSettings] = set()
+        for values in factors:
+            filled = dict(NOWHERE) | dict(values)
+            for plan in flow_plans(experiment, filled):
+                if lacks := missing(plan.scheme):
+                    hint = f"see `trialwise schemes`, or run the others with --only scheme=…; {lacks[0]}"
+                    raise PlanError(
+                        f"scheme {plan.scheme.name} cannot run here: {'; '.join(lacks)}", hint=hint
+                    )
+                load_words(plan.scheme, plan.flow.load)
+            settings = settings_of(experiment, filled)
+            if settings not in tried:
+                open_path(settings, 0, None, trial_of(experiment).lateness).close()
+                tried.add(settings)
+
+    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
+        """Name the files whose change makes trials incomparable: scheme files, their programs, and traces."""
+        seen: set[Path] = set()
+        for values in factors:
+            for plan in flow_plans(experiment, dict(NOWHERE) | dict(values)):
+                found = [shutil.which(name, path=search_path()) for name in plan.scheme.needs.programs]
+                for path in (plan.scheme.source, *(Path(name) for name in found if name)):
+                    if path not in seen:
+                        seen.add(path)
+                        yield path
+
+    def execute(self, request: TrialRequest) -> TrialOutcome:
+        """Run the flows of one trial for its runtime."""
+        request.scratch.mkdir(parents=True, exist_ok=True)
+        scratch = Path(tempfile.mkdtemp(prefix=f"{request.number}-{request.attempt}-", dir=request.scratch))
+        try:
+            return _Execution(request, scratch).run()
+        except (TrialError, PlanError) as error:
+            return TrialOutcome("failed", None, time.time(), reason=error.message)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
+
+
+@dataclass(slots=True)
+class _Clock:
+    """When the first flow started: on the monotonic clock (nanoseconds) and since the epoch (seconds)."""
+
+    monotonic: int
+    realtime: float
+
+    @property
+    def elapsed(self) -> float:
+        return (time.monotonic_ns() - self.monotonic) / 1e9
+
+
+class _Execution:
+    """One trial."""
+
+    def __init__(self, request: TrialRequest, scratch: Path) -> None:
+        self.request = request
+        self.trial = trial_of(request.experiment)
+        self.scratch = scratch
+        self.values = request.places | {"directory": str(scratch)}
+        self.plans = flow_plans(request.experiment, self.values)
+        self.log = scratch / "packets.log"
+        own = {name: fill(text, self.values) for name, text in self.trial.environment}
+        self.environment = surroundings(own) | {MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
+        self.something = threading.Event()
+
+    def run(self) -> TrialOutcome:
+        settings = settings_of(self.request.experiment, self.values)
+        path = open_path(settings, self.request.seed, self.log, self.trial.lateness)
+        try:
+            clock, ended, problem = self._run([self._flow(plan, path) for plan in self.plans])
+        finally:
+            report = path.close()
+        return self._outcome(clock, ended, problem, report)
+
+    def _flow(self, plan: FlowPlan, path: _core.Path) -> RunningFlow:
+        return RunningFlow(
+            plan,
+            path,
+            directory=self.scratch / f"flow-{plan.number}",
+            environment=self.environment,
+            seed=self.request.seed,
+            on_end=self.something.set,
+        )
+
+    def _run(self, flows: Sequence[RunningFlow]) -> tuple[_Clock | None, float, str | None]:
+        """Begin, run and end all flows; the clock of the trial, how long it took, and what went wrong."""
+        try:
+            for flow in flows:
+                flow.begin(lambda: self._abandoned)
+            if self._abandoned:
+                return None, 0.0, None
+            clock = _Clock(time.monotonic_ns(), time.time())
+            problem = self._conduct(flows, clock)
+            return clock, min(clock.elapsed, self.trial.runtime), problem
+        except TrialError as error:
+            return None, 0.0, error.message
+        finally:
+            for flow in flows:
+                flow.stop()
+            for flow in flows:
+                flow.wait()
+
+    def _conduct(self, flows: Sequence[RunningFlow], clock: _Clock) -> str | None:
+        """Start and stop each flow at its time, until the last has stopped; what went wrong."""
+        waiting = sorted(flows, key=lambda flow: flow.plan.flow.start)
+        running: list[RunningFlow] = []
+        while (waiting or running) and not self._abandoned:
+            while waiting and waiting[0].plan.flow.start <= clock.elapsed:
+                waiting[0].start()
+                running.append(waiting.pop(0))
+            for flow in [flow for flow in running if flow.is_done]:
+                running.remove(flow)
+            if problem := next((said for flow in running if (said := flow.problem())), None):
+                return f"{problem}, {clock.elapsed:.1f} s after the start"
+            for flow in [flow for flow in running if flow.plan.stop <= clock.elapsed]:
+                if not flow.plan.lasts:
+                    return f"flow {flow.plan.number} ({flow.plan.scheme.name}) did not finish its load {flow.plan.flow.load} in time"
+                flow.stop()
+                running.remove(flow)
+            self._sleep(
+                clock, [flow.plan.flow.start for flow in waiting] + [flow.plan.stop for flow in running]
+            )
+        return None
+
+    def _sleep(self, clock: _Clock, moments: Sequence[float]) -> None:
+        """Sleep until the next moment, the end of a program, or a request to abandon."""
+        while moments and not self.something.is_set():
+            left = min(moments) - clock.elapsed
+            if left <= 0 or readable(self.request.cancel, min(left, 0.05)):
+                break
+        self.something.clear()
+
+    @property
+    def _abandoned(self) -> bool:
+        return readable(self.request.cancel, 0)
+
+    def _outcome(
+        self, clock: _Clock | None, ended: float, problem: str | None, report: _core.PathReport
+    ) -> TrialOutcome:
+        if self._abandoned:
+            return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
+        if clock is None:
+            return TrialOutcome("failed", None, time.time(), reason=problem, samples=_of_emulator(report))
+        record = self._record(clock, ended, report)
+        samples = _of_emulator(report)
+        if problem is None:
+            try:
+                samples |= self._samples(record)
+            except TrialError as error:
+                problem = error.message
+        judged = problem or report.bottleneck
+        return TrialOutcome(
+            "finished" if judged is None else "failed" if problem else "invalid",
+            clock.realtime,
+            clock.realtime + ended,
+            reason=judged,
+            samples=samples,
+            packets=self._kept(record.packets),
+        )
+
+    def _record(self, clock: _Clock, ended: float, report: _core.PathReport) -> PathRecord:
+        offset = (clock.monotonic - report.started_ns) / 1e9
+        return PathRecord(
+            packets=packets_of(self.log, self.plans, offset),
+            settings=settings_of(self.request.experiment, self.values),
+            plans=self.plans,
+            reports={
+                plan.number: self.scratch / f"flow-{plan.number}" / "report.jsonl" for plan in self.plans
+            },
+            started_ns=clock.monotonic,
+            stop=ended,
+            warmup=self.request.experiment.warmup,
+        )
+
+    def _samples(self, record: PathRecord) -> dict[str, Samples]:
+        samples: dict[str, Samples] = {}
+        for metric in self.request.experiment.metrics:
+            source = metric.source
+            if isinstance(source, PathSource) and source.key not in samples:
+                try:
+                    samples[source.key] = samples_for(source, record)
+                except TrialError as error:
+                    raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
+        return samples
+
+    def _kept(self, packets: Packets) -> Path | None:
+        """The packets in a file outside the scratch folder of the trial, which is going to be deleted."""
+        if self.trial.packets == "drop":
+            return None
+        path = self.request.scratch / f"packets-{self.request.number}-{self.request.attempt}.parquet"
+        write_packets(path, packets)
+        return path
+
+
+def _of_emulator(report: _core.PathReport) -> dict[str, Samples]:
+    """What the emulator knows of itself, beside what the metrics ask for."""
+    facts = {
+        "processor_share": report.processor_share,
+        "realtime": float(report.realtime),
+        "unseen_p99": report.unseen.p99,
+        "lateness_p99_uplink": report.uplink.lateness.p99,
+        "lateness_p99_downlink": report.downlink.lateness.p99,
+        "lateness_max": max(report.uplink.lateness.largest, report.downlink.lateness.largest),
+        "unlogged": float(report.uplink.unlogged + report.downlink.unlogged),
+    }
+    return {f"emulator:{name}": Samples(np.array([value])) for name, value in facts.items()}

@@ -1,0 +1,124 @@
+"""What one trial over a path is made of: its flows with their schemes, and its links."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialwise import _core
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Experiment, Groups, Level, PathFlow, PathSettings, PathTrial
+from trialwise.experiment.named_paths import path_named
+from trialwise.experiment.placeholders import fill
+from trialwise.schemes.library import scheme_named
+from trialwise.schemes.scheme import Scheme
+
+FIRST_PORT = 5201
+"""The port of the first flow; the others follow."""
+NOWHERE: Mapping[str, Level] = {
+    **dict.fromkeys(("seed", "series", "round", "position", "trial"), 0),
+    "directory": ".",
+}
+"""Stand-ins for the built-in placeholders, while no trial runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowPlan:
+    """A flow ready to be run: number (from 1), what it is, its scheme, and when it stops (seconds)."""
+
+    number: int
+    flow: PathFlow
+    scheme: Scheme
+    stop: float
+
+    @property
+    def port(self) -> int:
+        """The port of the side that waits."""
+        return FIRST_PORT + self.number - 1
+
+    @property
+    def lasts(self) -> bool:
+        """Whether its load goes on until it is stopped."""
+        return self.flow.load.split(":")[0] in ("bulk", "rate")
+
+
+def trial_of(experiment: Experiment) -> PathTrial:
+    """The trial of an experiment whose kind is path."""
+    if not isinstance(experiment.trial, PathTrial):
+        raise TypeError(experiment.trial)
+    return experiment.trial
+
+
+def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[FlowPlan]:
+    """The flows of a trial with these factors; PlanError where a scheme is unknown."""
+    trial = trial_of(experiment)
+    folders = [experiment.folder / folder for folder in trial.scheme_folders]
+    flows = [
+        dataclasses.replace(flow, scheme=fill(flow.scheme, values), load=fill(flow.load, values))
+        for flow in trial.flows
+    ]
+    schemes = {name: scheme_named(name, folders) for name in {flow.scheme for flow in flows}}
+    return [
+        FlowPlan(number, flow, schemes[flow.scheme], flow.stop or trial.runtime)
+        for number, flow in enumerate(flows, 1)
+    ]
+
+
+def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSettings:
+    """The path of a trial with these factors, its texts filled; PlanError where it has an unknown name."""
+    trial = trial_of(experiment)
+    settings = trial.path
+    if not isinstance(settings, PathSettings):
+        settings = path_named(fill(settings, values), dict(trial.named_paths))
+    return dataclasses.replace(
+        settings,
+        uplink=_filled(settings.uplink, values),
+        downlink=_filled(settings.downlink, values),
+        folder=str(experiment.folder / settings.folder),
+    )
+
+
+def open_path(settings: PathSettings, seed: int, log: Path | None, lateness: float) -> _core.Path:
+    """Open a path.
+
+    Raises
+    ------
+    PlanError
+        A link or an MTU cannot be, or this machine does not permit paths; the message says what to do.
+    """
+    try:
+        return _core.Path(
+            settings.uplink,
+            settings.downlink,
+            directory=settings.folder,
+            seed=seed,
+            mtu=settings.mtu,
+            log=log,
+            bound=lateness,
+        )
+    except ValueError as error:
+        raise PlanError(f"trial.path: {error}") from error
+    except OSError as error:
+        raise PlanError(f"no path can be made here: {error}") from error
+
+
+def load_words(scheme: Scheme, load: str) -> list[str]:
+    """The words that ask a scheme's sender for a load such as ``rate:5Mbit/s``.
+
+    Raises
+    ------
+    PlanError
+        The scheme does not know this kind of load.
+    """
+    kind, _, amount = load.partition(":")
+    if kind not in scheme.loads:
+        known = ", ".join(scheme.loads)
+        raise PlanError(f"scheme {scheme.name} knows no load {kind!r}", hint=f"it knows: {known}")
+    return [fill(word, {"amount": amount}) for word in shlex.split(scheme.loads[kind])]
+
+
+def _filled(groups: Groups, values: Mapping[str, Level]) -> Groups:
+    return tuple(tuple((key, fill(text, values)) for key, text in group) for group in groups)

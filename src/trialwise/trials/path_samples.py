@@ -1,0 +1,167 @@
+"""From the packets and reports of one path trial to the samples that its metrics ask for."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from trialwise import _core
+from trialwise.errors import TrialError
+from trialwise.experiment.model import PathSettings, PathSource
+from trialwise.measurement import path_metrics as pm
+from trialwise.measurement.flow_report import completions, flow_series, retransmits
+from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log
+from trialwise.measurement.samples import Samples
+from trialwise.trials.path_plan import FlowPlan
+
+_REPORTED = ("rtt", "window", "delivery_rate")
+
+
+@dataclass(frozen=True, slots=True)
+class PathRecord:
+    """What one trial left: its packets, with times in seconds since the first flow started, and what senders reported.
+
+    `stop` is when the last flow was stopped, `warmup` what is cut from the start, both in seconds; `reports` has the
+    file of each flow by number, `started_ns` is the first flow's start on CLOCK_MONOTONIC.
+    """
+
+    packets: Packets
+    settings: PathSettings
+    plans: Sequence[FlowPlan]
+    reports: Mapping[int, Path]
+    started_ns: int
+    stop: float
+    warmup: float
+
+
+def packets_of(log: Path, plans: Sequence[FlowPlan], offset: float) -> Packets:
+    """Read the packet log of a trial; `offset` is the first flow's start in seconds of the log's clock.
+
+    Where there is one flow, every packet is its own.
+    """
+    packets = read_packet_log(log, {plan.port: plan.number for plan in plans})
+    flow = np.ones_like(packets.flow) if len(plans) == 1 else packets.flow
+    return dataclasses.replace(packets, time=packets.time - offset, flow=flow)
+
+
+def samples_for(source: PathSource, record: PathRecord) -> Samples:
+    """The samples of one source.
+
+    Raises
+    ------
+    TrialError
+        The trial allows none: no packet was delivered, or the sender does not report it.
+    """
+    if source.flow is not None and source.flow > len(record.plans):
+        raise TrialError(f"there is no flow {source.flow}: the trial has {len(record.plans)}")
+    plans = [plan for plan in record.plans if source.flow in (None, plan.number)]
+    window = _Window(record, plans)
+    match source.quantity:
+        case "throughput":
+            return window.throughput(source.bin)
+        case "delay" | "queueing_delay":
+            return window.delays(less_propagation=source.quantity == "queueing_delay")
+        case "completion_time":
+            return _joined([completions(record.reports[plan.number]) for plan in plans])
+        case "retransmits":
+            return _single(sum(retransmits(record.reports[plan.number]) for plan in plans))
+        case quantity if quantity in _REPORTED:
+            return _joined(
+                [flow_series(record.reports[plan.number], quantity, record.started_ns) for plan in plans]
+            )
+        case quantity:
+            return _single(_SINGLE[quantity](window))
+
+
+class _Window:
+    """The data packets of some flows, in the time that counts."""
+
+    def __init__(self, record: PathRecord, plans: Sequence[FlowPlan]) -> None:
+        self.record = record
+        self.plans = plans
+        self.stop = min(record.stop, max(plan.stop for plan in plans))
+        self.first = min(plan.flow.start for plan in plans)
+        self.start = max(record.warmup, self.first)
+        self.all = joined([self.data_of(plan) for plan in plans])
+
+    def data_of(self, plan: FlowPlan) -> Packets:
+        """The packets of a flow in the direction of its data."""
+        return self.record.packets.of(plan.flow.direction, plan.number, 0, self.stop)
+
+    @property
+    def kept(self) -> Packets:
+        return self.all.of(start=self.start)
+
+    def throughput(self, width: float) -> Samples:
+        """Bins that fill the time from the first start to the stop, so that their mean is the throughput."""
+        span = self.stop - self.first
+        bins = max(1, round(span / width))
+        ends, values = pm.throughput_series(self.all, span / bins, self.first, self.stop)
+        return Samples(values[:bins], ends[:bins] - span / bins)
+
+    def delays(self, *, less_propagation: bool) -> Samples:
+        """The delay of every packet that arrived, ms, by the time of its arrival."""
+        arrived = self.all.where(self.all.delivered)
+        if not len(arrived):
+            raise TrialError("no packet was delivered")
+        values = arrived.delay * 1e3
+        if less_propagation:
+            ways = np.array([describe(self.record.settings, way).base_delay * 1e3 for way in DIRECTIONS])
+            values = values - ways[arrived.direction]
+        order = np.argsort(arrived.time, kind="stable")
+        return Samples(values[order], arrived.time[order])
+
+    def throughputs(self) -> list[float]:
+        """The throughput of each flow over its own time."""
+        return [
+            pm.throughput(
+                self.data_of(plan), max(plan.flow.start, self.record.warmup), min(plan.stop, self.stop)
+            )
+            for plan in self.plans
+        ]
+
+    def carried(self) -> float:
+        return pm.throughput(self.all, self.start, self.stop)
+
+    def capacity(self) -> float:
+        """What the directions of the data can carry together, Mbit/s."""
+        ways = sorted({plan.flow.direction for plan in self.plans})
+        rates = [describe(self.record.settings, way).capacity for way in ways]
+        if None in rates:
+            raise TrialError(
+                "the path has no rate, so there is no utilization", hint="give trial.path a rate"
+            )
+        return sum(rate for rate in rates if rate) / 1e6
+
+
+_SINGLE: Mapping[str, Callable[[_Window], float]] = {
+    "loss": lambda window: pm.loss(window.kept),
+    "utilization": lambda window: pm.utilisation(window.carried(), window.capacity()),
+    "fairness": lambda window: pm.jain_index(window.throughputs()),
+    "pantheon_throughput": lambda window: pm.pantheon_throughput(window.kept),
+    "pantheon_delay": lambda window: pm.pantheon_delay(window.kept),
+    "pantheon_loss": lambda window: pm.pantheon_loss(window.kept),
+    "pantheon_utilization": lambda window: pm.pantheon_utilization(window.kept, window.capacity()),
+}
+
+
+def describe(settings: PathSettings, direction: str) -> _core.LinkDescription:
+    """What one direction of a path is like."""
+    return _core.check_link(getattr(settings, direction), settings.folder)
+
+
+def _single(value: float) -> Samples:
+    if np.isnan(value):
+        raise TrialError("no packet was delivered")
+    return Samples(np.array([value]))
+
+
+def _joined(parts: Sequence[Samples]) -> Samples:
+    values = np.concatenate([part.values for part in parts])
+    times = np.concatenate([part.times for part in parts if part.times is not None])
+    order = np.argsort(times, kind="stable")
+    return Samples(values[order], times[order])

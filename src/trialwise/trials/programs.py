@@ -1,0 +1,104 @@
+"""Programs that run beside each other until they end, or are asked to."""
+
+from __future__ import annotations
+
+import os
+import select
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from trialwise._core import CommandResult, run_command
+from trialwise.trials.starting import ERROR_LIMIT, GRACE_SECONDS, ending
+
+_OUTPUT_LIMIT = 1024 * 1024
+Word = str | bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramEnd:
+    """How a program ended: `asked` where it was asked to, else `said` tells what it did by itself."""
+
+    asked: bool
+    exit_code: int | None
+    said: str
+
+
+class Program:
+    """A program in a thread of its own, from its making to its end.
+
+    Parameters
+    ----------
+    words
+        The program and its arguments.
+    environment, directory
+        Its environment, and where it runs.
+    output
+        A file for what it prints.
+    on_end
+        Called in the thread when it has ended.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[Word],
+        *,
+        environment: Mapping[str, str],
+        directory: Path,
+        output: Path,
+        on_end: Callable[[], None],
+    ) -> None:
+        self.output = output
+        self.end: ProgramEnd | None = None
+        self._asked, self._ask = os.pipe()
+        self._on_end = on_end
+        arguments = (words, environment, directory)
+        self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        self.wait()
+
+    def stop(self) -> None:
+        """Ask it to end: SIGTERM, and SIGKILL some seconds later."""
+        if self._thread.is_alive():
+            os.write(self._ask, b"x")
+
+    def wait(self) -> None:
+        """Wait until it has ended; to be called once, at last."""
+        self._thread.join()
+        for descriptor in (self._asked, self._ask):
+            os.close(descriptor)
+
+    def _run(self, words: Sequence[Word], environment: Mapping[str, str], directory: Path) -> None:
+        try:
+            run = run_command(
+                words,
+                environment=environment,
+                working_directory=directory,
+                grace=GRACE_SECONDS,
+                stdout_file=self.output,
+                stdout_limit=_OUTPUT_LIMIT,
+                stderr_limit=ERROR_LIMIT,
+                cancel_fd=self._asked,
+            )
+            self.end = _end(run)
+        except (OSError, ValueError) as error:
+            self.end = ProgramEnd(asked=False, exit_code=None, said=f"cannot be started: {error}")
+        finally:
+            self._on_end()
+
+
+def readable(descriptor: int, seconds: float) -> bool:
+    """Wait until a descriptor can be read, at most so long; whether it can."""
+    return bool(select.select([descriptor], [], [], max(0.0, seconds))[0])
+
+
+def _end(run: CommandResult) -> ProgramEnd:
+    return ProgramEnd(asked=run.cancelled, exit_code=run.exit_code, said=ending(run))
