@@ -121,6 +121,7 @@ def cut_trace(trace: NDArray[np.uint64], start: int, end: int) -> NDArray[np.uin
 def trace_from_departures(
     times: NDArray[np.uint64], sizes: NDArray[np.uint64], *, mahimahi: bool
 ) -> NDArray[np.uint64]: ...
+
 @final
 class LinkDescription:
     @property
@@ -135,6 +136,7 @@ def check_link(
     directory: str | os.PathLike[str],
     round_trip: float | None = None,
 ) -> LinkDescription: ...
+
 @final
 class PacketColumns:
     @property
@@ -159,5 +161,5 @@ class PacketColumns:
     def element(self) -> NDArray[np.uint8]: ...
 
 def read_packet_log(
-    path: str | os.PathLike[str], *, skip: int = 0, most: int = 18446744073709551615
+    path: str | os.PathLike[str], *, skip: int = 0, most: int | None = None
 ) -> PacketColumns: ...

@@ -255,7 +255,7 @@ impl PacketColumns {
     }
 }
 
-/// Read at most `most` records after the first `skip` of a packet log; a record that is cut off at the end is left out.
+/// Read at most `most` records (all unless given) after the first `skip` of a packet log; a record that is cut off at the end is left out.
 ///
 /// Raises
 /// ------
@@ -264,12 +264,17 @@ impl PacketColumns {
 /// ValueError
 ///     It is no packet log of this version.
 #[pyfunction]
-#[pyo3(signature = (path, *, skip=0, most=u64::MAX))]
-fn read_packet_log(python: Python<'_>, path: PathBuf, skip: u64, most: u64) -> PyResult<PacketColumns> {
-    let columns =
-        python.detach(|| read_columns(&path, skip, most)).map_err(|error| match error.raw_os_error() {
-            Some(number) => PyOSError::new_err((number, error.to_string(), path.clone())),
-            None => refused(error),
-        })?;
+#[pyo3(signature = (path, *, skip=0, most=None))]
+fn read_packet_log(
+    python: Python<'_>,
+    path: PathBuf,
+    skip: u64,
+    most: Option<u64>,
+) -> PyResult<PacketColumns> {
+    let read = || read_columns(&path, skip, most.unwrap_or(u64::MAX));
+    let columns = python.detach(read).map_err(|error| match error.raw_os_error() {
+        Some(number) => PyOSError::new_err((number, error.to_string(), path.clone())),
+        None => refused(error),
+    })?;
     Ok(PacketColumns::new(python, columns))
 }
