@@ -8,17 +8,28 @@ from numpy.typing import NDArray
 __all__ = [
     "CommandResult",
     "Lateness",
+    "LinkDescription",
     "LinkReport",
+    "PacketColumns",
     "Path",
     "PathReport",
     "StartError",
     "__version__",
+    "check_link",
+    "cut_trace",
     "features",
+    "format_trace",
     "inversions",
     "lag_product_exceedances",
+    "make_trace",
+    "parse_trace",
+    "read_packet_log",
     "run_command",
+    "scale_trace",
     "score_exceedances",
     "slope_order_statistics",
+    "trace_from_departures",
+    "trace_mean_rate",
     "window_percentiles",
 ]
 
@@ -169,3 +180,56 @@ def lag_product_exceedances(
 def score_exceedances(
     values: NDArray[np.float64], threshold: int, *, shuffles: int | None, seed: int
 ) -> tuple[int, int]: ...
+
+# Traces are milliseconds, in order.
+def make_trace(rate: str, *, length: str | None, seed: int) -> NDArray[np.uint64]: ...
+def parse_trace(text: str) -> NDArray[np.uint64]: ...
+def format_trace(trace: NDArray[np.uint64]) -> str: ...
+def trace_mean_rate(trace: NDArray[np.uint64], *, mahimahi: bool) -> int: ...
+def scale_trace(trace: NDArray[np.uint64], factor: float) -> NDArray[np.uint64]: ...
+def cut_trace(trace: NDArray[np.uint64], start: int, end: int) -> NDArray[np.uint64]: ...
+def trace_from_departures(
+    times: NDArray[np.uint64], sizes: NDArray[np.uint64], *, mahimahi: bool
+) -> NDArray[np.uint64]: ...
+
+@final
+class LinkDescription:
+    @property
+    def base_delay(self) -> float: ...
+    @property
+    def capacity(self) -> int | None: ...
+    @property
+    def elements(self) -> list[str]: ...
+
+def check_link(
+    groups: Sequence[Sequence[tuple[str, str]]],
+    directory: str | os.PathLike[str],
+    round_trip: float | None = None,
+) -> LinkDescription: ...
+
+@final
+class PacketColumns:
+    @property
+    def made_ns(self) -> int: ...
+    @property
+    def time_ns(self) -> NDArray[np.uint64]: ...
+    @property
+    def delay_ns(self) -> NDArray[np.uint64]: ...
+    @property
+    def flow(self) -> NDArray[np.uint64]: ...
+    @property
+    def lateness_ns(self) -> NDArray[np.uint32]: ...
+    @property
+    def size(self) -> NDArray[np.uint16]: ...
+    @property
+    def event(self) -> NDArray[np.uint8]: ...
+    @property
+    def direction(self) -> NDArray[np.uint8]: ...
+    @property
+    def ecn(self) -> NDArray[np.uint8]: ...
+    @property
+    def element(self) -> NDArray[np.uint8]: ...
+
+def read_packet_log(
+    path: str | os.PathLike[str], *, skip: int = 0, most: int | None = None
+) -> PacketColumns: ...

@@ -52,7 +52,7 @@ pub use device::{Device, DeviceCounters};
 pub use emulator::Emulator;
 pub use error::{Error, Stage};
 pub use histogram::Percentiles;
-pub use log::{Direction, Event, LogReader, PacketLog, Record};
+pub use log::{Columns, Direction, Event, LogReader, PacketLog, Record, read_columns};
 pub use namespaces::{End, MAXIMUM_MTU, MINIMUM_MTU, NamespaceSettings, Namespaces};
 pub use path::{Path, PathError, PathSettings};
 pub use priority::Priority;

@@ -4,7 +4,7 @@
 //! killed) is read up to its last whole record.
 
 use std::fs::File;
-use std::io::{self, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -257,14 +257,93 @@ impl<R: Read> Iterator for LogReader<R> {
     fn next(&mut self) -> Option<io::Result<Record>> {
         let mut bytes = [0; RECORD];
         match self.input.read_exact(&mut bytes) {
-            Ok(()) => {
-                let unknown = || io::Error::new(ErrorKind::InvalidData, "a record of an unknown event");
-                Some(Record::read(&bytes).ok_or_else(unknown))
-            }
+            Ok(()) => Some(Record::read(&bytes).ok_or_else(unknown_event)),
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => None,
             Err(error) => Some(Err(error)),
         }
     }
+}
+
+/// A packet log, or a part of it, by columns: the values of each record at one index.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Columns {
+    /// When the log was made, nanoseconds of the realtime clock.
+    pub made: u64,
+    /// [`Record::time`] in nanoseconds.
+    pub time: Vec<u64>,
+    /// [`Record::delay`] in nanoseconds.
+    pub delay: Vec<u64>,
+    /// [`Record::flow`]
+    pub flow: Vec<u64>,
+    /// [`Record::lateness`] in nanoseconds.
+    pub lateness: Vec<u32>,
+    /// [`Record::size`] in bytes.
+    pub size: Vec<u16>,
+    /// 0 delivered, 1 held, else dropped: 2 loss, 3 outage, 4 policed, 5 overflow, 6 managed.
+    pub event: Vec<u8>,
+    /// 0 forward, 1 backward.
+    pub direction: Vec<u8>,
+    /// [`Record::ecn`]
+    pub ecn: Vec<u8>,
+    /// The element that dropped it.
+    pub element: Vec<u8>,
+}
+
+/// Reads at most `most` records after the first `skip` of a packet log, all at once.
+///
+/// # Errors
+/// When the file cannot be read, is no packet log of this version, or has a record of an unknown event.
+pub fn read_columns(path: &Path, skip: u64, most: u64) -> io::Result<Columns> {
+    let mut file = File::open(path)?;
+    let mut made = [0; RECORD];
+    file.read_exact(&mut made)?;
+    LogReader::new(&made[..])?;
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+    let there = (file.metadata()?.len() / RECORD as u64).saturating_sub(1);
+    let skip = skip.min(there);
+    let count = (there - skip).min(most) as usize;
+    file.seek(SeekFrom::Start((skip + 1) * RECORD as u64))?;
+    let mut columns = Columns { made: word(&made, 16), ..Columns::with_capacity(count) };
+    let mut chunk = vec![0; CHUNK];
+    while columns.time.len() < count {
+        let bytes = &mut chunk[..CHUNK.min((count - columns.time.len()) * RECORD)];
+        file.read_exact(bytes)?;
+        let records = bytes.as_chunks::<RECORD>().0;
+        columns.time.extend(records.iter().map(|record| word(record, 0)));
+        columns.delay.extend(records.iter().map(|record| word(record, 8)));
+        columns.flow.extend(records.iter().map(|record| word(record, 16)));
+        columns.lateness.extend(records.iter().map(|record| word(record, 24) as u32));
+        columns.size.extend(records.iter().map(|record| u16::from_le_bytes([record[28], record[29]])));
+        columns.event.extend(records.iter().map(|record| record[30]));
+        columns.direction.extend(records.iter().map(|record| record[31] & 1));
+        columns.ecn.extend(records.iter().map(|record| record[31] >> 1 & 3));
+        columns.element.extend(records.iter().map(|record| record[31] >> 3));
+    }
+    match columns.event.iter().max() {
+        Some(event) if usize::from(*event) >= 2 + CAUSES.len() => Err(unknown_event()),
+        _ => Ok(columns),
+    }
+}
+
+impl Columns {
+    fn with_capacity(count: usize) -> Self {
+        Self {
+            made: 0,
+            time: Vec::with_capacity(count),
+            delay: Vec::with_capacity(count),
+            flow: Vec::with_capacity(count),
+            lateness: Vec::with_capacity(count),
+            size: Vec::with_capacity(count),
+            event: Vec::with_capacity(count),
+            direction: Vec::with_capacity(count),
+            ecn: Vec::with_capacity(count),
+            element: Vec::with_capacity(count),
+        }
+    }
+}
+
+fn unknown_event() -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, "a record of an unknown event")
 }
 
 #[cfg(test)]
@@ -296,5 +375,60 @@ mod tests {
         let bytes = [&header()[..], &[0; RECORD + 5]].concat();
         assert_eq!(LogReader::new(&bytes[..]).unwrap().count(), 1);
         assert!(LogReader::new(&[0_u8; 64][..]).is_err());
+    }
+
+    /// A log of so many records, each another, and cut off in one more.
+    fn log_of(count: u64) -> Vec<u8> {
+        let mut bytes = header().to_vec();
+        for rank in 0..count {
+            let record = Record {
+                time: Time::from_nanoseconds(rank * 1_001),
+                delay: Duration::from_nanoseconds(rank % 77),
+                flow: rank.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+                lateness: Duration::from_nanoseconds(rank % 13),
+                size: Bytes::new(40 + rank % 1_461),
+                event: match rank % 7 {
+                    0 => Event::Delivered,
+                    1 => Event::Held,
+                    cause => {
+                        Event::Dropped { element: rank as usize % 32, cause: CAUSES[cause as usize - 2] }
+                    }
+                },
+                direction: if rank % 2 == 0 { Direction::Forward } else { Direction::Backward },
+                ecn: (rank % 4) as u8,
+            };
+            record.write(&mut bytes);
+        }
+        bytes.extend([1; RECORD - 1]);
+        bytes
+    }
+
+    #[test]
+    fn columns_hold_what_the_records_hold() {
+        let bytes = log_of(10_000);
+        let path = std::env::temp_dir().join(format!("trialwise-columns-{}.log", std::process::id()));
+        std::fs::write(&path, &bytes).unwrap();
+        let records: Vec<Record> = LogReader::new(&bytes[..]).unwrap().map(Result::unwrap).collect();
+        let columns = read_columns(&path, 0, u64::MAX).unwrap();
+        let part = read_columns(&path, 9_990, 5).unwrap();
+        let beyond = read_columns(&path, u64::MAX, 5).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!((records.len(), columns.time.len(), beyond.time.len()), (10_000, 10_000, 0));
+        assert_eq!(part.flow, columns.flow[9_990..9_995]);
+        assert!(columns.made > 0);
+        for (index, record) in records.iter().enumerate() {
+            let (code, element) = match record.event {
+                Event::Delivered => (0, 0),
+                Event::Held => (1, 0),
+                Event::Dropped { element, cause } => (2 + cause_number(cause), element as u8),
+            };
+            assert_eq!(columns.time[index], record.time.nanoseconds());
+            assert_eq!(columns.delay[index], record.delay.nanoseconds());
+            assert_eq!(columns.flow[index], record.flow);
+            assert_eq!(u64::from(columns.lateness[index]), record.lateness.nanoseconds());
+            assert_eq!(u64::from(columns.size[index]), record.size.get());
+            assert_eq!((columns.event[index], columns.element[index]), (code, element));
+            assert_eq!((columns.direction[index], columns.ecn[index]), (record.direction as u8, record.ecn));
+        }
     }
 }

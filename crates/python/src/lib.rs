@@ -4,6 +4,7 @@
 
 mod emulator;
 mod kernels;
+mod link;
 mod process;
 
 use pyo3::prelude::*;
@@ -21,5 +22,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     emulator::register(module)?;
     module.add_function(wrap_pyfunction!(features, module)?)?;
     kernels::register(module)?;
+    link::register(module)?;
     process::register(module)
 }

@@ -1,6 +1,6 @@
 //! Whole links as written.
 
-use trialwise_units::{Duration, Seed, Time};
+use trialwise_units::{Duration, Rate, Seed, Time};
 
 use crate::link::Link;
 use crate::packet::Packet;
@@ -89,6 +89,29 @@ impl LinkSpec {
         })
     }
 
+    /// The smallest mean rate among the bottlenecks and policers, in the long run and without regard to outages; nothing
+    /// where the link has neither.
+    pub fn capacity(&self) -> Option<Rate> {
+        let rates = self.elements.iter().filter_map(|element| match element {
+            ElementSpec::Bottleneck(rate, _) => Some(rate.mean()),
+            ElementSpec::Policer(policer) => Some(policer.rate),
+            _ => None,
+        });
+        rates.min()
+    }
+
+    /// The names of the elements in their order, as a built link counts its packets under.
+    pub fn names(&self) -> Vec<String> {
+        let name = |(index, element): (usize, &ElementSpec)| {
+            let name = element.name();
+            match self.elements[..index].iter().filter(|other| other.name() == name).count() {
+                0 => name.to_owned(),
+                before => format!("{name}-{}", before + 1),
+            }
+        };
+        self.elements.iter().enumerate().map(name).collect()
+    }
+
     /// The link, empty, starting at `start`. Seeds derive from `seed` by the kind of the element and how many
     /// of it come before, so that adding an element of another kind changes no other element's numbers.
     /// `round_trip` is needed for limits in BDPs.
@@ -102,10 +125,7 @@ impl LinkSpec {
         round_trip: Option<Duration>,
     ) -> Result<Link<P>, SpecError> {
         let mut link = Link::new();
-        for (index, element) in self.elements.iter().enumerate() {
-            let name = element.name();
-            let before = self.elements[..index].iter().filter(|other| other.name() == name).count();
-            let name = if before == 0 { name.to_owned() } else { format!("{name}-{}", before + 1) };
+        for (element, name) in self.elements.iter().zip(self.names()) {
             link = element.add_to(link, &name, start, seed.named(&name), round_trip)?;
         }
         Ok(link)

@@ -69,6 +69,33 @@ impl Resolved {
 }
 
 impl RateSpec {
+    /// The mean rate in the long run.
+    pub fn mean(&self) -> Rate {
+        match self {
+            Self::Constant { rate, .. } | Self::Poisson { rate, .. } => *rate,
+            Self::Trace { trace, convention, .. } => trace.mean_rate(*convention),
+            Self::OnOff { link: OnOff { rate, on, off, .. }, .. } => {
+                let share = on.picoseconds() as f64 / (*on + *off).picoseconds() as f64;
+                Rate::from_bits_per_second((rate.bits_per_second() as f64 * share) as u64)
+            }
+            Self::Cellular { link, .. } => link.mean,
+        }
+    }
+
+    /// The trace of this rate over `length` (its own, else 60 s), or the one that it names.
+    ///
+    /// # Errors
+    /// A rate or length for which there is no opportunity, or too many.
+    pub fn trace(&self, length: Option<Duration>, seed: Seed) -> Result<Trace, TraceError> {
+        match self {
+            Self::Constant { rate, .. } => Trace::constant(*rate, length.unwrap_or(LENGTH)),
+            Self::Trace { trace, .. } => Ok(trace.clone()),
+            Self::Poisson { rate, length: own } => Trace::poisson(*rate, length.unwrap_or(*own), seed),
+            Self::OnOff { link, length: own } => link.trace(length.unwrap_or(*own), seed),
+            Self::Cellular { link, length: own } => link.trace(length.unwrap_or(*own), seed),
+        }
+    }
+
     /// Makes the trace of a generated rate.
     pub(super) fn resolve(&self, seed: Seed) -> Result<Resolved, SpecError> {
         let made = match self {
@@ -76,9 +103,7 @@ impl RateSpec {
             Self::Trace { trace, convention, repeat } => {
                 return Ok(Resolved::Trace(trace.clone(), *convention, *repeat));
             }
-            Self::Poisson { rate, length } => Trace::poisson(*rate, *length, seed),
-            Self::OnOff { link, length } => link.trace(*length, seed),
-            Self::Cellular { link, length } => link.trace(*length, seed),
+            made => made.trace(None, seed),
         };
         let error = |source: TraceError| SpecError::Trace { what: "rate".to_owned(), source };
         Ok(Resolved::Trace(made.map_err(error)?, ByteConvention::Documented, Repeat::Forever))

@@ -141,6 +141,32 @@ fn limits_in_bdps_are_bytes_of_rate_and_round_trip() {
 }
 
 #[test]
+fn capacity_is_the_smallest_mean_rate_on_the_way() {
+    let capacity = |pairs: &[(&str, &str)]| {
+        LinkSpec::from_pairs(pairs.iter().copied(), &files).unwrap().capacity().map(Rate::bits_per_second)
+    };
+    assert_eq!(capacity(&[("delay", "1ms"), ("loss", "1%")]), None);
+    assert_eq!(capacity(&[("rate", "12Mbit/s"), ("policer", "8Mbit/s,burst=15kB")]), Some(8_000_000));
+    assert_eq!(capacity(&[("rate", "trace:12mbps.trace,bytes=mahimahi")]), Some(12_032_000));
+    assert_eq!(capacity(&[("rate", "on-off:rate=12Mbit/s,on=1s,off=3s")]), Some(3_000_000));
+    assert_eq!(capacity(&[("rate", "cellular:rate=5Mbit/s")]), Some(5_000_000));
+}
+
+#[test]
+fn a_written_rate_makes_the_trace_of_its_kind() {
+    let rate = |text| RateSpec::read(text, &files).unwrap();
+    let period = |text, length: Option<u64>| {
+        let length = length.map(Duration::from_milliseconds);
+        rate(text).trace(length, Seed::new(1)).unwrap().period().milliseconds()
+    };
+    assert_eq!(period("12Mbit/s", None), 60_000);
+    assert_eq!(period("12Mbit/s", Some(500)), 500);
+    assert_eq!(period("trace:12mbps.trace", Some(500)), 1);
+    assert!((950..=1000).contains(&period("poisson:rate=12Mbit/s,length=1s", None)));
+    assert!((450..=500).contains(&period("poisson:rate=12Mbit/s,length=1s", Some(500))));
+}
+
+#[test]
 fn a_link_is_built_in_the_order_of_its_elements() {
     let pairs = [
         ("delay", "28ms"),
