@@ -18,6 +18,7 @@ from pydantic.fields import FieldInfo
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment import document
 from trialwise.experiment.checking import document_schema
+from trialwise.experiment.quantities import QUANTITIES
 from trialwise.experiment.words import allowed
 from trialwise.experiment.writing import toml_value
 
@@ -28,6 +29,10 @@ SECTIONS = {
     "factor": document.Draw,
     "range": document.Range,
     "trial": document.TrialSection,
+    "flow": document.FlowSection,
+    "link": document.LinkSection,
+    "path": document.PathSection,
+    "schemes": document.SchemesSection,
     "metric": document.MetricSection,
     "convergence": document.ConvergenceSection,
     "kpi": document.KpiSection,
@@ -38,11 +43,25 @@ SECTIONS = {
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+_QUANTITIES = re.compile(r"(<!-- quantities -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
 def page(text: str) -> str:
     """The text of the reference with its tables written anew."""
+    text = _QUANTITIES.sub(
+        lambda found: found.group(1) + "\n".join(quantities()) + "\n" + found.group(2), text
+    )
     return _TABLE.sub(
         lambda found: found.group(1) + "\n".join(table(found.group(2))) + "\n" + found.group(3), text
     )
+
+
+def quantities() -> Iterator[str]:
+    """What a path trial can be asked for as a Markdown table."""
+    yield "| quantity | unit | better | meaning |"
+    yield "|---|---|---|---|"
+    for name, quantity in QUANTITIES.items():
+        yield f"| `{name}` | {quantity.unit} | {quantity.better or ''} | {quantity.meaning} |"
 
 
 def table(section: str) -> Iterator[str]:

@@ -1,11 +1,13 @@
 """Experiments that a file can state, for property tests."""
 
+import dataclasses
 from pathlib import Path
 
 from hypothesis import strategies as st
 
-from trialwise.experiment import model
+from trialwise.experiment import document, model
 from trialwise.experiment.building import default_bound
+from trialwise.experiment.quantities import QUANTITIES
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.\-]{0,8}", fullmatch=True)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0{}"), max_size=12)
@@ -134,6 +136,66 @@ python_trials = st.builds(
     timeout=optional_durations,
 )
 
+link_pairs = st.fixed_dictionaries(
+    {"rate": st.sampled_from(["12Mbit/s", "poisson:rate=3Mbit/s", "trace:up.trace"])},
+    optional={
+        "queue": st.sampled_from(["droptail:packets=50", "codel:packets=1000,target=5ms,interval=100ms"]),
+        "delay": st.sampled_from(["28ms", "0.5ms"]),
+        "loss": st.sampled_from(["0.4%", "0.01"]),
+        "outage": st.just("exponential:on=5s,off=1s"),
+        "policer": st.just("12Mbit/s,burst=15kB"),
+        "batches": st.just("every=20ms"),
+    },
+)
+KEYS = tuple(document.LinkSection.model_fields)
+
+
+@st.composite
+def path_settings(draw):
+    ways = [
+        {key: pairs[key] for key in KEYS if key in pairs} for pairs in (draw(link_pairs), draw(link_pairs))
+    ]
+    uplink, downlink = ((tuple(pairs.items()),) for pairs in ways)
+    return model.PathSettings(uplink, downlink, draw(st.integers(1280, 1500)), draw(words))
+
+
+@st.composite
+def path_flows(draw, runtime):
+    start = draw(st.floats(0, runtime / 2))
+    stop = draw(st.none() | st.floats(runtime * 0.6, runtime))
+    direction = draw(st.sampled_from(["uplink", "downlink"]))
+    return model.PathFlow(draw(words), start, stop, direction, draw(words))
+
+
+@st.composite
+def path_trials(draw, factor_names):
+    runtime = draw(st.floats(1, 1000))
+    placeholders = "".join(f"{{{name}}}" for name in factor_names)
+    first = model.PathFlow("x" + placeholders)
+    flows = draw(st.lists(path_flows(runtime), max_size=3))
+    return model.PathTrial(
+        flows=(first, *flows),
+        path=draw(path_settings() | words),
+        runtime=runtime,
+        named_paths=tuple(draw(st.dictionaries(names, path_settings(), max_size=2)).items()),
+        scheme_folders=tuple(draw(st.lists(words, max_size=2))),
+        environment=draw(environments),
+        packets=draw(st.sampled_from(["keep", "drop"])),
+        lateness=draw(st.floats(1e-6, 1)),
+    )
+
+
+@st.composite
+def path_metrics(draw, name):
+    quantity = draw(st.sampled_from(list(QUANTITIES)))
+    known = QUANTITIES[quantity]
+    flow = draw(st.none() | st.integers(1, 9)) if known.per_flow else None
+    metric = draw(metrics(name))
+    better = known.better or draw(st.sampled_from(["higher", "lower", None]))
+    source = model.PathSource(quantity, flow, draw(st.sampled_from([0.1, 0.5])))
+    return dataclasses.replace(metric, source=source, unit=known.unit, better=better)
+
+
 designs = st.builds(
     model.Design,
     order=st.sampled_from(["random", "fixed"]),
@@ -157,18 +219,28 @@ TAKEN = {"seed", "series", "round", "position", "trial", "directory"}
 def experiments(draw, folder=Path("/nowhere")):
     factor_names = draw(st.lists(names.filter(lambda name: name not in TAKEN), max_size=3, unique=True))
     metric_names = draw(st.lists(names, min_size=1, max_size=3, unique=True))
-    is_python = draw(st.integers(0, 4)) == 0
-    found = [draw(metrics(name)) for name in metric_names]
+    kind = draw(st.sampled_from(["command", "command", "python", "path"]))
+    of_kind = path_metrics if kind == "path" else metrics
+    found = [draw(of_kind(name)) for name in metric_names]
+    runtime, warmup = draw(optional_durations), draw(st.just(0.0) | durations)
+    kinds = {
+        "command": command_trials(factor_names),
+        "python": python_trials,
+        "path": path_trials(factor_names),
+    }
+    trial = draw(kinds[kind])
+    if isinstance(trial, model.PathTrial):
+        runtime, warmup = trial.runtime, draw(st.floats(0, trial.runtime / 2))
     return model.Experiment(
         name=draw(names),
         folder=folder,
-        trial=draw(python_trials if is_python else command_trials(factor_names)),
+        trial=trial,
         metrics=tuple(found),
         seed=draw(st.integers(0, 2**63 - 1)),
         description=draw(texts),
         factors=tuple(draw(factors(name)) for name in factor_names),
         design=draw(designs),
         reset=draw(st.none() | resets),
-        runtime=draw(optional_durations),
-        warmup=draw(st.just(0.0) | durations),
+        runtime=runtime,
+        warmup=warmup,
     )

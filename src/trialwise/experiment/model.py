@@ -137,11 +137,9 @@ class PathSource:
     @property
     def key(self) -> str:
         """The name under which the ledger keeps what was read."""
-        return (
-            f"path:{self.quantity}"
-            + ("" if self.flow is None else f"|flow:{self.flow}")
-            + f"|bin:{self.bin:g}"
-        )
+        flow = "" if self.flow is None else f"|flow:{self.flow}"
+        width = f"|bin:{self.bin:g}" if self.quantity == "throughput" else ""
+        return f"path:{self.quantity}{flow}{width}"
 
 
 Source = ResourceSource | TextSource | ReturnSource | PathSource

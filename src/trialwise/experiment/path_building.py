@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from trialwise import _core
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
+from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
 from trialwise.experiment.quantities import QUANTITIES
@@ -24,6 +26,8 @@ _COMMAND_KEYS = (
 )
 PATH_KEYS = ("scheme", "load", "flows", "interval", "path", "packets", "lateness")
 _MOST_FLOWS = 1000
+_FROM_FILES = ("trace:", "series:", "pattern:")
+"""Links that name files are checked where they are run: an experiment can be read where its files are not."""
 
 
 def path_settings(section: doc.PathSection) -> model.PathSettings:
@@ -35,6 +39,18 @@ def path_settings(section: doc.PathSection) -> model.PathSettings:
         mtu=section.mtu,
         folder=section.folder,
     )
+
+
+def check_paths(document: doc.Document, problems: Problems) -> None:
+    """Note what no link can be, as far as it needs neither a factor nor a file."""
+    tables: dict[Key, doc.PathSection] = {("paths", name): table for name, table in document.paths.items()}
+    if isinstance(document.trial.path, doc.PathSection):
+        tables[("trial", "path")] = document.trial.path
+    for key, table in tables.items():
+        both = _pairs(table)
+        for own, place in ((table.uplink, "uplink"), (table.downlink, "downlink")):
+            where = key if own is None else (*key, place)
+            _check_link(where, both | _pairs(own), problems)
 
 
 def in_folder(settings: model.PathSettings, folder: Path) -> model.PathSettings:
@@ -50,6 +66,7 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
             problems.add(("trial", name), 'does not go with kind = "path"')
     if trial.timeout is not None:
         problems.add(("trial", "timeout"), "a path trial ends at trial.runtime", "leave timeout out")
+    check_paths(document, problems)
     if trial.runtime is None:
         problems.add(("trial", "runtime"), "missing", 'say how long the flows run, as in runtime = "10s"')
     runtime = trial.runtime or 1.0
@@ -120,6 +137,15 @@ def _pairs(section: doc.LinkSection | None) -> dict[str, str]:
         return {}
     values = {name: getattr(section, name) for name in doc.LinkSection.model_fields}
     return {name: text for name, text in values.items() if text is not None}
+
+
+def _check_link(key: Key, pairs: Mapping[str, str], problems: Problems) -> None:
+    if any(names_in(text) or text.startswith(_FROM_FILES) for text in pairs.values()):
+        return
+    try:
+        _core.check_link((tuple(pairs.items()),), ".")
+    except ValueError as error:
+        problems.add(key, str(error))
 
 
 def _path(trial: doc.TrialSection, problems: Problems) -> model.PathSettings | str:

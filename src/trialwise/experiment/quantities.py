@@ -11,27 +11,44 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One thing to ask for: its unit, and which way is better."""
+    """One thing to ask for: its unit, which way is better, what it is, and whether one flow has it by itself."""
 
     unit: str
     better: Better | None
+    meaning: str
     per_flow: bool = True
 
 
 QUANTITIES: Mapping[str, Quantity] = {
-    "throughput": Quantity("Mbit/s", "higher"),
-    "delay": Quantity("ms", "lower"),
-    "queueing_delay": Quantity("ms", "lower"),
-    "loss": Quantity("%", "lower"),
-    "utilization": Quantity("%", "higher", per_flow=False),
-    "fairness": Quantity("", "higher", per_flow=False),
-    "completion_time": Quantity("s", "lower"),
-    "rtt": Quantity("ms", "lower"),
-    "window": Quantity("B", None),
-    "retransmits": Quantity("", "lower"),
-    "delivery_rate": Quantity("Mbit/s", "higher"),
-    "pantheon_throughput": Quantity("Mbit/s", "higher"),
-    "pantheon_delay": Quantity("ms", "lower"),
-    "pantheon_loss": Quantity("%", "lower"),
-    "pantheon_utilization": Quantity("%", "higher", per_flow=False),
+    "throughput": Quantity(
+        "Mbit/s", "higher", "IP bytes that arrived, over the flow's scheduled time; a series of bins"
+    ),
+    "delay": Quantity("ms", "lower", "one-way delay of every data packet that arrived"),
+    "queueing_delay": Quantity("ms", "lower", "the same, less the path's propagation delay"),
+    "loss": Quantity(
+        "%",
+        "lower",
+        "data packets dropped, of those dropped or delivered; those in flight at the end do not count",
+    ),
+    "utilization": Quantity("%", "higher", "throughput of all flows, of the path's rate", per_flow=False),
+    "fairness": Quantity(
+        "", "higher", "Jain's index of the flows' throughputs, from 1/n to 1", per_flow=False
+    ),
+    "completion_time": Quantity("s", "lower", "from start to end of each transfer of a load that ends"),
+    "rtt": Quantity("ms", "lower", "round-trip time as the sender's transport has it, every 10 ms"),
+    "window": Quantity("B", None, "congestion window of the sender, every 10 ms"),
+    "retransmits": Quantity("", "lower", "packets sent again"),
+    "delivery_rate": Quantity(
+        "Mbit/s", "higher", "delivery rate as the sender's transport estimates it, every 10 ms"
+    ),
+    "pantheon_throughput": Quantity(
+        "Mbit/s", "higher", "Pantheon: bits delivered, from the first departure to the last"
+    ),
+    "pantheon_delay": Quantity("ms", "lower", "Pantheon: 95th percentile of one-way delay"),
+    "pantheon_loss": Quantity(
+        "%", "lower", "Pantheon: bytes that came and did not leave, with those in flight at the end"
+    ),
+    "pantheon_utilization": Quantity(
+        "%", "higher", "Pantheon: its throughput of all flows, of the path's rate", per_flow=False
+    ),
 }

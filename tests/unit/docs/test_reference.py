@@ -34,9 +34,10 @@ def test_every_section_of_the_model_has_a_table():
         assert f"<!-- keys of {name} -->\n| key |" in page
 
 
-def test_the_example_of_the_page_is_an_experiment():
-    (example,) = re.findall(r"```toml\n(.*?)```", GENERATED[GENERATOR["PAGE"]], re.DOTALL)
-    assert parse_experiment(example, Path("experiment.toml")).name == "compressors"
+def test_the_examples_of_the_page_are_experiments():
+    examples = re.findall(r"```toml\n(.*?)```", GENERATED[GENERATOR["PAGE"]], re.DOTALL)
+    names = [parse_experiment(example, Path("experiment.toml")).name for example in examples]
+    assert names == ["compressors", "two-queues"]
 
 
 @pytest.mark.parametrize("name", ["experiment", "plan"])
