@@ -35,7 +35,8 @@ check-rust:
 	cargo test --quiet --workspace --locked
 
 check-python: setup
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 -m 'not soak and not alone'
+	$(BIN)/pytest -m 'alone and not soak'
 
 test: lint check-rust check-python
 

@@ -179,7 +179,8 @@ def _open_ledger(
 ) -> Ledger:
     """Begin the experiment, or go on with it where it has begun; somebody else may have begun it a moment ago."""
     if not directory.is_begun:
-        return begin(text, experiment, plan or make_plan(experiment), directory)
+        plan = plan or make_plan(experiment)
+        return begin(text, experiment, plan, directory, kind.attachments(experiment, factors_of(plan)))
     ledger = resume(text, experiment, directory, extend=extend)
     try:
         kind.check(experiment, ledger.factors())

@@ -78,7 +78,8 @@ def write_path_experiment(
     write_schemes(bench.folder / "schemes")
     path_line = path if path.startswith(('"', "{")) else f'"{path}"'
     bench.file.write_text(
-        f'[experiment]\nname = "paths"\nseed = 3\n{rest}\n[trial]\nkind = "path"\n{trial}\nruntime = "{runtime}"\nlateness = "{lateness}"\n'
+        f'[experiment]\nname = "paths"\nseed = 3\n{rest}\n[trial]\nkind = "path"\n{trial}\nruntime = "{runtime}"\n'
+        f'lateness = "{lateness}"\n'
         f'path = {path_line}\n{metrics}[design]\nseries = 1\nrounds = {rounds}\n[schemes]\nfolders = ["schemes"]\n'
     )
     return bench

@@ -16,7 +16,7 @@ from tests.system.paths import needs_paths, numbers, packets, write_path_experim
 from trialwise import study
 from trialwise.errors import PlanError
 
-pytestmark = needs_paths
+pytestmark = [needs_paths, pytest.mark.alone]
 
 
 def namespace_of(process: Path) -> str | None:
@@ -156,6 +156,8 @@ def test_a_path_of_traces_beside_the_experiment(bench: Bench):
     path = '{ rate = "trace:up.trace", delay = "5ms", queue = "droptail:packets=50" }'
     write_path_experiment(bench, path=path).run()
     assert 8 < numbers(bench)["path:throughput|bin:0.1"] < 10.01
+    assert (bench.directory / "up.trace").read_text() == "1\n2\n3\n4\n6\n"
+    assert "TCP cubic" in (bench.directory / "schemes/plain-cubic.toml").read_text()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trialwise import __version__
@@ -43,9 +43,15 @@ def refuse_foreign(directory: ExperimentDirectory) -> None:
     raise StoreError(f"{path}: exists and is not an experiment directory", hint="choose another with --dir")
 
 
-def begin(text: str, experiment: Experiment, plan: Plan, directory: ExperimentDirectory) -> Ledger:
-    """Freeze the experiment file and plan the trials."""
-    _freeze(text, experiment, directory)
+def begin(
+    text: str,
+    experiment: Experiment,
+    plan: Plan,
+    directory: ExperimentDirectory,
+    attachments: Iterable[tuple[str, Path]],
+) -> Ledger:
+    """Freeze the experiment file with its attachments (relative names, and where they are), and plan the trials."""
+    _freeze(text, experiment, directory, attachments)
     meta = {
         "name": experiment.name,
         "identity": new_identity(),
@@ -105,10 +111,13 @@ def _holds_something(path: Path) -> bool:
     return path.is_dir() and next(path.iterdir(), None) is not None
 
 
-def _freeze(text: str, experiment: Experiment, directory: ExperimentDirectory) -> None:
-    """Copy the experiment file, and the files that factors are drawn from, into the directory."""
+def _freeze(
+    text: str, experiment: Experiment, directory: ExperimentDirectory, attachments: Iterable[tuple[str, Path]]
+) -> None:
+    """Copy the experiment file, the files that factors are drawn from, and the attachments into the directory."""
     directory.write_durably(EXPERIMENT, text.encode())
-    for name, source in _drawn_files(experiment):
+    copies = ((frozen_name(name), source) for name, source in attachments)
+    for name, source in (*_drawn_files(experiment), *copies):
         (directory.path / name).parent.mkdir(parents=True, exist_ok=True)
         directory.write_durably(name, source.read_bytes())
 

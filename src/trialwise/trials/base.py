@@ -79,6 +79,12 @@ class TrialKind(Protocol):
         """Name the files of the measured programs, whose change makes trials incomparable."""
         ...
 
+    def attachments(
+        self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+    ) -> Iterator[tuple[str, Path]]:
+        """Name the files that belong to what the experiment file says: a relative name for the copy, and where each is."""
+        ...
+
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Execute one trial; never raises for what the measured program does."""
         ...

@@ -70,6 +70,14 @@ class CommandKind:
                     seen.add(path)
                     yield path
 
+    def attachments(
+        self,
+        experiment: Experiment,  # noqa: ARG002 the protocol's
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+    ) -> Iterator[tuple[str, Path]]:
+        """None: the experiment file says it all."""
+        yield from ()
+
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Run prepare, the program, and conclude; read every source that a metric names."""
         trial = _trial_of(request.experiment)

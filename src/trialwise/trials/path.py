@@ -24,6 +24,7 @@ from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
+    files_of,
     flow_plans,
     load_words,
     open_path,
@@ -60,10 +61,25 @@ class PathKind:
         for values in factors:
             for plan in flow_plans(experiment, dict(NOWHERE) | dict(values)):
                 found = [shutil.which(name, path=search_path()) for name in plan.scheme.needs.programs]
-                for path in (plan.scheme.source, *(Path(name) for name in found if name)):
+                for path in (Path(name) for name in found if name):
                     if path not in seen:
                         seen.add(path)
                         yield path
+        yield from (path for _, path in self.attachments(experiment, factors))
+
+    def attachments(
+        self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+    ) -> Iterator[tuple[str, Path]]:
+        """Name the files of the schemes, and the traces that paths name."""
+        seen: set[Path] = set()
+        for values in factors:
+            filled = dict(NOWHERE) | dict(values)
+            sources = [plan.scheme.source for plan in flow_plans(experiment, filled)]
+            schemes = [(f"schemes/{path.name}", path) for path in sources]
+            for name, path in [*schemes, *files_of(settings_of(experiment, filled), experiment.folder)]:
+                if path not in seen:
+                    seen.add(path)
+                    yield name, path
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Run the flows of one trial for its runtime."""

@@ -105,6 +105,14 @@ def open_path(settings: PathSettings, seed: int, log: Path | None, lateness: flo
         raise PlanError(f"no path can be made here: {error}") from error
 
 
+def files_of(settings: PathSettings, home: Path) -> list[tuple[str, Path]]:
+    """The files that a path names: the name of each as seen from `home` where it is below, and where it stands."""
+    texts = [text for way in (settings.uplink, settings.downlink) for group in way for _, text in group]
+    names = (text.partition(":")[2].split(",")[0] for text in texts if text.startswith(("trace:", "series:")))
+    paths = dict.fromkeys(Path(settings.folder) / name for name in names)
+    return [(str(path.relative_to(home)) if path.is_relative_to(home) else str(path), path) for path in paths]
+
+
 def load_words(scheme: Scheme, load: str) -> list[str]:
     """The words that ask a scheme's sender for a load such as ``rate:5Mbit/s``.
 

@@ -56,6 +56,14 @@ class PythonKind:
         if module := _module_file(trial, experiment.folder / trial.directory):
             yield module
 
+    def attachments(
+        self,
+        experiment: Experiment,  # noqa: ARG002 the protocol's
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+    ) -> Iterator[tuple[str, Path]]:
+        """None: the experiment file says it all."""
+        yield from ()
+
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Call the function in a fresh process and read what it returned."""
         request.scratch.mkdir(parents=True, exist_ok=True)
