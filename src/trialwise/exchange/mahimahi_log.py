@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from trialwise.errors import AnalysisError
 from trialwise.exchange import log_lines
-from trialwise.exchange.log_lines import read_log, rows, whole
+from trialwise.exchange.log_lines import LogText, read_log, rows, whole
 from trialwise.exchange.packet_matching import keys, left_over, matched
 from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, HELD, Direction, Packets
 
@@ -38,6 +38,8 @@ class MahimahiLog:
         Which way, as the header says; None without it.
     init_timestamp
         Milliseconds since the epoch; 0 without a header.
+    base_timestamp
+        When the trace began: milliseconds since `init_timestamp`; 0 without a header.
     queue
         The queue and its arguments, as the header says.
     opportunities
@@ -52,6 +54,7 @@ class MahimahiLog:
 
     direction: Direction | None
     init_timestamp: int
+    base_timestamp: int
     queue: str
     opportunities: Milliseconds
     arrivals: Milliseconds
@@ -134,7 +137,8 @@ def read_mahimahi_log(path: Path) -> MahimahiLog:
     came, left, dropped = text.lines["+"], text.lines["-"], text.lines["d"]
     return MahimahiLog(
         direction=_direction(text.header),
-        init_timestamp=_number(path, text.entry("init timestamp")),
+        init_timestamp=_number(path, text, "init timestamp"),
+        base_timestamp=_number(path, text, "base timestamp"),
         queue=text.entry("queue") or "",
         opportunities=text.lines["#"].time.astype(np.int64),
         arrivals=came.time.astype(np.int64),
@@ -153,11 +157,12 @@ def _direction(header: Sequence[str]) -> Direction | None:
     return next((name for name in DIRECTIONS if f"({name.capitalize()})" in first), None)
 
 
-def _number(path: Path, text: str | None) -> int:
+def _number(path: Path, text: LogText, name: str) -> int:
+    entry = text.entry(name) or "0"
     try:
-        return int(float(text or 0))
+        return int(float(entry))
     except ValueError as error:
-        raise AnalysisError(f"{path}: init timestamp `{text}` is not a number of milliseconds") from error
+        raise AnalysisError(f"{path}: {name} `{entry}` is not a number of milliseconds") from error
 
 
 def write_mahimahi_log(
