@@ -37,11 +37,12 @@ def flow_word(higher: int, lower: int) -> int:
 def random_packets(seed: int, count: int = 500, flows: int = 3, *, span: float = 10.0) -> Packets:
     """Packets of both directions with all kinds of events, on whole microseconds."""
     rng = np.random.default_rng(seed)
-    arrival = np.sort(rng.integers(0, int(span * 1e6), count))
+    arrival = rng.integers(0, int(span * 1e6), count)
     delay = rng.integers(28_000, 120_000, count)
+    order = np.argsort(arrival + delay, kind="stable")
     return Packets(
-        time=np.sort((arrival + delay) / 1e6),
-        delay=delay / 1e6,
+        time=(arrival + delay)[order] / 1e6,
+        delay=delay[order] / 1e6,
         direction=rng.integers(0, 2, count).astype(np.uint8),
         flow=rng.integers(0, flows + 1, count).astype(np.uint16),
         size=rng.integers(40, 1501, count).astype(np.uint32),

@@ -27,6 +27,8 @@ Exit codes:
     help_format="plaintext",
     default_parameter=Parameter(negative=()),
 )
+GROUPS = ("trace",)
+"""Commands with commands of their own, which their `app` describes."""
 for _name, _summary in {
     "new": "Write an experiment file to start from.",
     "plan": "Show what an experiment needs, its order, its schedule and the time it takes.",
@@ -36,12 +38,17 @@ for _name, _summary in {
     "report": "Write the report of an experiment as one HTML file.",
     "profile": "Find the daily, weekly and other cycles in condition data.",
     "runtime": "Say how long a trial must be for its metrics to be steady.",
+    "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
+    "packets": "Say what a log of packets says, and write it in another format.",
     "doctor": "Name what will disturb a measurement on this machine.",
     "schema": "Print the JSON Schema of a public format.",
 }.items():
     # The summaries, and plain text, spare `trialwise --help` the imports; a command that is called shows its docstring.
     _help = {} if sys.argv[1:2] == [_name] else {"help": _summary}
-    app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help_format="markdown", **_help)
+    if _name in GROUPS:
+        app.command(f"trialwise.cli.{_name}:app", name=_name, **_help)
+    else:
+        app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help_format="markdown", **_help)
 app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
 
 

@@ -9,7 +9,9 @@ from pydantic import TypeAdapter
 
 from trialwise.cli.output import print_json
 
-Format = Literal["experiment", "plan", "analysis", "profile", "runtime", "run", "status", "doctor"]
+Format = Literal[
+    "experiment", "plan", "analysis", "profile", "runtime", "run", "status", "doctor", "trace", "packets"
+]
 FORMATS: dict[Format, str] = {
     "experiment": "trialwise.experiment.document:Document",
     "plan": "trialwise.design.summary:PlanSummary",
@@ -19,6 +21,8 @@ FORMATS: dict[Format, str] = {
     "run": "trialwise.execution.documents:RunDocument",
     "status": "trialwise.execution.documents:StatusDocument",
     "doctor": "trialwise.measurement.documents:DoctorDocument",
+    "trace": "trialwise.exchange.path_json:trace_schema",
+    "packets": "trialwise.exchange.path_json:packets_schema",
 }
 """Each public format, and the class that it is generated from, or the function that generates it."""
 

@@ -18,14 +18,13 @@ from matplotlib.figure import Figure
 from trialwise.report import condition_points as points
 from trialwise.report.condition_figures import PARTS, growth_rows
 from trialwise.report.palette import COLOURS, VERDICT_COLOURS, VERDICT_MARKERS
-from trialwise.report.print_style import GREY, STYLE, WIDTH
+from trialwise.report.print_style import GREY, STYLE, WIDTH, save
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Profile
     from trialwise.analysis.runtime import Pilot, PilotNeed, RuntimeAdvice
 
 Array = npt.NDArray[np.float64]
-_RESOLUTION = 300
 
 
 def write_profile(profile: Profile, times: Array, values: Array, path: Path) -> None:
@@ -35,7 +34,7 @@ def write_profile(profile: Profile, times: Array, values: Array, path: Path) -> 
         above, below = figure.subplots(2, 1)
         _autocorrelation(above, profile)
         _data_over_time(below, profile, times, values)
-        _save(figure, path)
+        save(figure, path)
 
 
 def write_runtime(advice: RuntimeAdvice, pilots: Sequence[Pilot], path: Path) -> None:
@@ -46,13 +45,7 @@ def write_runtime(advice: RuntimeAdvice, pilots: Sequence[Pilot], path: Path) ->
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 2.4), layout="constrained")
         _growth(figure.add_subplot(), advice, need, pilot)
-        _save(figure, path)
-
-
-def _save(figure: Figure, path: Path) -> None:
-    kind = path.suffix[1:].lower()
-    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}[kind]
-    figure.savefig(path, format=kind, metadata=metadata, dpi=_RESOLUTION)
+        save(figure, path)
 
 
 def _autocorrelation(axes: Axes, profile: Profile) -> None:

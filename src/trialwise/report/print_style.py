@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 WIDTH = 3.33
 """Inches: a column of a two-column paper."""
@@ -30,3 +34,11 @@ STYLE: dict[Any, Any] = {
     "text.parse_math": False,
     "path.simplify": False,
 }
+_RESOLUTION = 300
+
+
+def save(figure: Figure, path: Path) -> None:
+    """Write a figure; the ending of the path (.pdf, .svg or .png) says the format."""
+    kind = path.suffix[1:].lower()
+    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}[kind]
+    figure.savefig(path, format=kind, metadata=metadata, dpi=_RESOLUTION)  # pyright: ignore[reportUnknownMemberType]

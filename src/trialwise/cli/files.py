@@ -1,0 +1,49 @@
+"""Files that commands read and write: `-` for standard input and output, nothing overwritten unasked."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from trialwise.errors import TrialwiseError
+
+STANDARD = Path("-")
+
+
+def check_out(path: Path, *, force: bool) -> None:
+    """Refuse a place that is taken or that has no folder, before anything is computed.
+
+    Raises
+    ------
+    TrialwiseError
+        It is taken and `force` was not given, or its folder does not exist.
+    """
+    if path == STANDARD:
+        return
+    if path.is_dir():
+        raise TrialwiseError(f"{path}: this is a folder", hint="name a file in it")
+    if path.exists() and not force:
+        raise TrialwiseError(f"{path}: there is such a file", hint="choose another place, or add --force")
+    if not path.parent.is_dir():
+        raise TrialwiseError(
+            f"{path}: there is no folder {path.parent}", hint="make it, or choose another place"
+        )
+
+
+def read_text(path: Path) -> tuple[str, str]:
+    """The text of a file, or of standard input for `-`, and what to call it.
+
+    Raises
+    ------
+    TrialwiseError
+        It cannot be read or is no text.
+    """
+    name = "standard input" if path == STANDARD else str(path)
+    try:
+        content = sys.stdin.buffer.read() if path == STANDARD else path.read_bytes()
+        return content.decode("utf-8"), name
+    except OSError as error:
+        raise TrialwiseError(f"{name}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise TrialwiseError(f"{name}: line {line} is not text") from error

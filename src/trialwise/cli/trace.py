@@ -1,0 +1,407 @@
+"""`trialwise trace`: one function for each of its commands."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from trialwise import _core
+from trialwise.cli.files import STANDARD, check_out, read_text
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.text import say
+from trialwise.errors import TrialwiseError
+
+if TYPE_CHECKING:
+    from trialwise.measurement.opportunities import Trace
+
+app = App(
+    name="trace",
+    help="""Make, inspect, plot, scale and cut link traces, also from a capture or a log.
+
+A trace says when a link may send one full packet: a millisecond in each line, in order, starting again after the last
+(mahimahi's format). Each line of a second is 12 kbit/s.
+
+For example:
+
+```text
+trialwise trace make cellular:rate=5Mbit/s --seed 7 --out cell.trace
+trialwise trace show cell.trace
+```
+
+Exit codes: 0; 2 wrong options; 5 a file cannot be written; 7 a file that is no trace, capture or log.""",
+    help_format="markdown",
+    default_parameter=Parameter(negative=()),
+)
+Out = Annotated[Path, Parameter(help="Where the trace goes; `-` is standard output.")]
+Force = Annotated[bool, Parameter(help="Overwrite a file that is there.", negative="")]
+Bin = Annotated[str, Parameter(help="Width of the bins in which rates are counted.")]
+AsJson = Annotated[bool, Parameter(negative="")]
+
+
+@app.command
+def make(
+    rate: str | None = None,
+    /,
+    *,
+    rates: Path | None = None,
+    length: str | None = None,
+    seed: int = 0,
+    out: Out = STANDARD,
+    force: Force = False,
+) -> int:
+    """Make a trace: of a constant, a random or a cellular-like rate, or of a list of rates.
+
+    A rate is written as in a path: 12Mbit/s, poisson:rate=3Mbit/s, on-off:rate=12Mbit/s,on=1s,off=500ms (phases=fixed),
+    cellular:rate=5Mbit/s (dwell=100ms,levels=8). The same seed makes the same trace.
+
+    For example:
+
+    ```text
+    trialwise trace make 12Mbit/s --length 1s --out 12mbps.trace
+    trialwise trace make poisson:rate=3Mbit/s --length 2min --seed 7 --out poisson.trace
+    trialwise trace make --rates kilobits-per-millisecond.txt --out made.trace
+    ```
+
+    Exit codes: 0; 2 a wrong rate or length, or a file that is there; 5 the file cannot be written; 7 wrong rates.
+
+    Parameters
+    ----------
+    rate
+        The rate, as in a path.
+    rates
+        Instead of it, a file with the kilobits of one millisecond in each line (12 is 12 Mbit/s); `-` is standard input.
+    length
+        After what time it repeats, such as 60s (default).
+    seed
+        Of what is random.
+    """
+    check_out(out, force=force)
+    if (rate is None) == (rates is None):
+        raise TrialwiseError("either a rate or --rates FILE is wanted", hint="trialwise trace make 12Mbit/s")
+    if rate is not None:
+        made = _made(rate, length, seed)
+    else:
+        from trialwise.exchange.trace_files import trace_from_rates
+
+        made = trace_from_rates(*read_text(rates or STANDARD))
+    return _write(made, out)
+
+
+def _made(rate: str, length: str | None, seed: int) -> Trace:
+    if rate.startswith("trace:"):
+        raise TrialwiseError(f"{rate}: this is a trace already", hint="use `trialwise trace cut` or `scale`")
+    if seed < 0:
+        raise TrialwiseError(f"--seed {seed}: a number of at least 0 is wanted")
+    try:
+        return _core.make_trace(rate, length=length, seed=seed)
+    except ValueError as error:
+        problem, _, hint = str(error).partition("; ")
+        raise TrialwiseError(problem, hint=hint or None) from error
+
+
+@app.command
+def show(
+    trace: Path, /, *, bin_width: Annotated[Bin, Parameter("--bin")] = "500ms", json: AsJson = False
+) -> int:
+    """Describe a trace: its mean rate, how it varies, its longest gap, and what to know before using it.
+
+    For example:
+
+    ```text
+    trialwise trace show cell.trace
+    trialwise trace show cell.trace --bin 100ms --json
+    ```
+
+    Exit codes: 0, also with warnings; 2 wrong options; 7 a file that is no trace.
+
+    Parameters
+    ----------
+    trace
+        The trace; `-` is standard input.
+    json
+        Print it as JSON (format trialwise.trace/1, docs/reference/path-json.md).
+    """
+    from trialwise.measurement.opportunities import summary
+
+    found = summary(_read(trace), _bin(bin_width))
+    if json:
+        from trialwise.exchange.path_json import trace_document
+
+        print_json(trace_document(str(trace), found))
+    else:
+        from trialwise.report.path_text import trace_lines
+
+        say(trace_lines(str(trace), found))
+    return 0
+
+
+@app.command
+def plot(
+    trace: Path,
+    /,
+    *,
+    out: Path,
+    bin_width: Annotated[Bin, Parameter("--bin")] = "500ms",
+    force: Force = False,
+) -> int:
+    """Draw the rate of a trace over one period.
+
+    For example:
+
+    ```text
+    trialwise trace plot cell.trace --out cell.svg
+    trialwise trace plot cell.trace --out cell.png --bin 100ms
+    ```
+
+    Exit codes: 0; 2 wrong options; 5 the figure cannot be written; 7 a file that is no trace.
+
+    Parameters
+    ----------
+    trace
+        The trace; `-` is standard input.
+    out
+        The figure: a file ending in .svg, .pdf or .png.
+    """
+    endings = (".svg", ".pdf", ".png")
+    if out.suffix.lower() not in endings:
+        raise TrialwiseError(f"--out {out}: the ending says the format; allowed: {', '.join(endings)}")
+    check_out(out, force=force)
+    from trialwise.cli.plots import write_plot
+    from trialwise.measurement.opportunities import rates
+    from trialwise.report.trace_figure import write_trace
+
+    read = _read(trace)
+    width = _bin(bin_width)
+    ends, values = rates(read, width)
+    mean = _core.trace_mean_rate(read, mahimahi=False) / 1e6
+    write_plot(out, str, lambda path: write_trace(path, ends, values, width / 1000, mean, trace.name))
+    return 0
+
+
+@app.command
+def scale(
+    trace: Path,
+    factor: float | None = None,
+    /,
+    *,
+    to: str | None = None,
+    out: Out = STANDARD,
+    force: Force = False,
+) -> int:
+    """Make a trace faster or slower: more or fewer opportunities, spread as they were, in the same period.
+
+    For example:
+
+    ```text
+    trialwise trace scale cell.trace 0.5 --out half.trace
+    trialwise trace scale cell.trace --to 10Mbit/s --out ten.trace
+    ```
+
+    Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no trace.
+
+    Parameters
+    ----------
+    trace
+        The trace; `-` is standard input.
+    factor
+        How many times as fast.
+    to
+        Instead of it, the mean rate that it shall have.
+    """
+    check_out(out, force=force)
+    if (factor is None) == (to is None):
+        raise TrialwiseError(
+            "either a factor or --to RATE is wanted", hint=f"trialwise trace scale {trace} 0.5"
+        )
+    read = _read(trace)
+    if to is not None:
+        factor = _rate(to) / _core.trace_mean_rate(read, mahimahi=False)
+    if factor is None or not 0 < factor < float("inf"):
+        raise TrialwiseError(f"the factor {factor} is not a number above 0")
+    try:
+        return _write(_core.scale_trace(read, factor), out)
+    except ValueError as error:
+        raise TrialwiseError(f"scaled by {factor:g}, {error}", hint="scale it less") from error
+
+
+def _rate(text: str) -> int:
+    """Bit/s of a constant rate."""
+    try:
+        return _core.check_link([[("rate", text)]], ".").capacity or 0
+    except ValueError as error:
+        raise TrialwiseError(str(error)) from error
+
+
+@app.command
+def cut(
+    trace: Path,
+    /,
+    *,
+    start: Annotated[str, Parameter("--from")] = "0s",
+    end: Annotated[str | None, Parameter("--to")] = None,
+    out: Out = STANDARD,
+    force: Force = False,
+) -> int:
+    """Cut a part out of a trace; its time counts from the cut, and it repeats after its last opportunity.
+
+    For example:
+
+    ```text
+    trialwise trace cut cell.trace --from 10s --to 40s --out middle.trace
+    trialwise trace cut cell.trace --from 1500ms --out rest.trace
+    ```
+
+    Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no trace.
+
+    Parameters
+    ----------
+    trace
+        The trace; `-` is standard input.
+    start
+        Opportunities up to this time are left out.
+    end
+        Opportunities after this time are left out; default: none.
+    """
+    check_out(out, force=force)
+    read = _read(trace)
+    first, last = _milliseconds(start, "--from"), int(read[-1]) if end is None else _milliseconds(end, "--to")
+    try:
+        return _write(_core.cut_trace(read, first, last), out)
+    except ValueError as error:
+        hint = f"the trace goes from {read[0]} ms to {read[-1]} ms"
+        raise TrialwiseError(f"{trace}: no opportunity from {first} ms to {last} ms", hint=hint) from error
+
+
+@app.command(name="from-capture")
+def from_capture(
+    capture: Path,
+    /,
+    *,
+    host: str | None = None,
+    port: int | None = None,
+    direction: Literal["to", "from"] | None = None,
+    out: Out = STANDARD,
+    force: Force = False,
+) -> int:
+    """Make the trace of a link from a capture (pcap, pcapng) of what left it, while a sender kept it full.
+
+    Every 1500 bytes of IP packets become an opportunity; time counts from the first packet.
+
+    For example:
+
+    ```text
+    trialwise trace from-capture uplink.pcap --out uplink.trace
+    trialwise trace from-capture phone.pcapng --host 192.0.2.1 --port 5201 --direction to --out up.trace
+    ```
+
+    Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no capture, or
+    has no such packets.
+
+    Parameters
+    ----------
+    capture
+        The capture.
+    host
+        Only packets of this address.
+    port
+        Only packets of this TCP or UDP port.
+    direction
+        Only packets to, or from, that address and port.
+    """
+    check_out(out, force=force)
+    if direction is not None and host is None and port is None:
+        raise TrialwiseError(f"--direction {direction}: {direction} whom?", hint="add --host or --port")
+    from trialwise.exchange.captures import read_capture
+    from trialwise.exchange.trace_files import trace_from_departures
+
+    found = read_capture(capture)
+    chosen = found.selected(host, port, direction)
+    messages().print(f"{int(chosen.sum())} of {chosen.size} IP packets, {found.others} others", markup=False)
+    return _write(trace_from_departures(found.time[chosen], found.size[chosen], str(capture)), out)
+
+
+@app.command(name="from-log")
+def from_log(
+    log: Path,
+    /,
+    *,
+    lines: Literal["opportunities", "departures"] | None = None,
+    direction: Literal["uplink", "downlink"] | None = None,
+    out: Out = STANDARD,
+    force: Force = False,
+) -> int:
+    """Make the trace of a link from a log: its opportunities where the log has them, else what departed.
+
+    Logs are those of mahimahi's mm-link, Pantheon's merged logs, packet logs of Trialwise, and packets as Parquet.
+
+    For example:
+
+    ```text
+    trialwise trace from-log uplink.log --out uplink.trace
+    trialwise trace from-log packets.parquet --direction downlink --out downlink.trace
+    ```
+
+    Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no log, or has no
+    such packets.
+
+    Parameters
+    ----------
+    log
+        The log.
+    lines
+        What of it: when the link could send (mahimahi's `#`), or when packets left (`-`).
+    direction
+        Which way, where the log has both; default uplink.
+    """
+    check_out(out, force=force)
+    from trialwise.exchange.packet_files import read_packet_file
+    from trialwise.exchange.trace_files import trace_from_departures, trace_from_opportunities
+
+    found = read_packet_file(log)
+    if lines == "opportunities" and found.opportunities is None:
+        raise TrialwiseError(f"{log}: a {found.kind} has no opportunities", hint="use --lines departures")
+    if lines != "departures" and found.opportunities is not None and found.opportunities.size:
+        return _write(trace_from_opportunities(found.opportunities, found.base, str(log)), out)
+    ways = set(found.packets.direction.tolist())
+    way = direction or ("downlink" if ways == {1} else "uplink")
+    left = found.packets.of(way)
+    left = left.where(left.delivered)
+    times = (left.time * 1e9).round().astype("int64")
+    return _write(trace_from_departures(times, left.size.astype("int64"), str(log)), out)
+
+
+def _read(path: Path) -> Trace:
+    from trialwise.exchange import trace_files
+
+    return trace_files.parse_trace(*read_text(path)) if path == STANDARD else trace_files.read_trace(path)
+
+
+def _write(trace: Trace, out: Path) -> int:
+    if out == STANDARD:
+        print(_core.format_trace(trace), end="")
+        return 0
+    from trialwise.exchange.trace_files import write_trace
+
+    write_trace(out, trace)
+    mean = _core.trace_mean_rate(trace, mahimahi=False) / 1e6
+    text = f"wrote {out}: {trace.size} opportunities in {int(trace[-1])} ms, {mean:.4g} Mbit/s"
+    messages().print(text, markup=False)
+    return 0
+
+
+def _milliseconds(text: str, option: str) -> int:
+    from trialwise.experiment.quantity import seconds
+
+    try:
+        return round(seconds(text) * 1000)
+    except ValueError as error:
+        raise TrialwiseError(f"{option} {text}: {error}") from error
+
+
+def _bin(text: str) -> int:
+    width = _milliseconds(text, "--bin")
+    if width < 1:
+        raise TrialwiseError(f"--bin {text}: at least 1ms is wanted")
+    return width

@@ -1,0 +1,215 @@
+"""Files of packets, whoever wrote them: told apart, read, and written in another format."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.errors import AnalysisError, StoreError
+from trialwise.exchange.mahimahi_log import read_mahimahi_log, write_mahimahi_log
+from trialwise.exchange.pantheon_log import (
+    MergedLog,
+    merge_single,
+    merged_from_packets,
+    read_merged_log,
+    read_tunnel_log,
+    write_merged_log,
+)
+from trialwise.measurement.packets import (
+    DIRECTIONS,
+    EVENTS,
+    Direction,
+    Packets,
+    packet_log_start,
+    read_packet_log,
+    read_packets,
+    write_packets,
+)
+
+Kind = Literal["packet log", "parquet", "mm-link log", "tunnel log", "merged log"]
+Format = Literal["parquet", "csv", "mahimahi", "pantheon"]
+_HEAD = 4096
+
+
+@dataclass(frozen=True, eq=False)
+class PacketFile:
+    """What a file of packets holds.
+
+    Attributes
+    ----------
+    kind
+        What it is.
+    packets
+        Its packets.
+    opportunities
+        When a full packet could leave the link, in milliseconds since the log began; None where the file does not say.
+    start
+        When the log began: milliseconds since the epoch; 0 where the file does not say.
+    base
+        When the trace of the opportunities began: milliseconds since then.
+    """
+
+    kind: Kind
+    packets: Packets
+    opportunities: npt.NDArray[np.int64] | None
+    start: float
+    base: int = 0
+
+
+def kind_of(path: Path) -> Kind:
+    """Tell what a file is from its beginning.
+
+    Raises
+    ------
+    AnalysisError
+        It cannot be read, or is none of those known.
+    """
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from error
+    if head.startswith(b"TWPACKET"):
+        return "packet log"
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    found = _kind_of_text(head)
+    if found is None:
+        hint = (
+            "known: packet logs, Parquet of packets, logs of mm-link, Pantheon's tunnel logs and merged logs"
+        )
+        raise AnalysisError(f"{path}: this is no file of packets", hint=hint)
+    return found
+
+
+def _kind_of_text(head: bytes) -> Kind | None:
+    lines = head.decode("utf-8", "replace").splitlines()
+    if head.startswith(b"# mahimahi"):
+        return "mm-link log"
+    words = next((line.split() for line in lines if line and not line.startswith("#")), list[str]())
+    if head.startswith(b"# init timestamp"):
+        return "merged log"
+    if head.startswith(b"#") and lines[0].rpartition(":")[0].endswith(("ingress", "egress")):
+        return "tunnel log"
+    return "mm-link log" if len(words) >= 3 and words[1] in "#+-d" and words[0].isdecimal() else None
+
+
+def read_packet_file(
+    path: Path,
+    *,
+    flow_of_port: Mapping[int, int] | None = None,
+    egress: Path | None = None,
+    direction: Direction | None = None,
+) -> PacketFile:
+    """Read a file of packets.
+
+    Parameters
+    ----------
+    path
+        The file.
+    flow_of_port
+        For a packet log, the flows of ports.
+    egress
+        For an ingress log of a tunnel, the egress log of its other end.
+    direction
+        For logs that do not say which way they are: that way ("uplink" unless given).
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, or is none of those known; a log of a tunnel's one end alone.
+    """
+    kind = kind_of(path)
+    if kind == "packet log":
+        packets = read_packet_log(path, flow_of_port)
+        return PacketFile(kind, packets, None, packet_log_start(path) / 1e6)
+    if kind == "parquet":
+        return PacketFile(kind, read_packets(path), None, 0.0)
+    if kind == "mm-link log":
+        log = read_mahimahi_log(path)
+        return PacketFile(
+            kind, log.packets(direction), log.opportunities, log.init_timestamp, log.base_timestamp
+        )
+    return _of_pantheon(kind, _merged(path, kind, egress), direction or "uplink")
+
+
+def _merged(path: Path, kind: Kind, egress: Path | None) -> MergedLog:
+    if kind == "merged log":
+        return read_merged_log(path)
+    if egress is None:
+        hint = "name the log of its other end: --egress FILE"
+        raise AnalysisError(f"{path}: this is what one end of a tunnel saw", hint=hint)
+    return merge_single(read_tunnel_log(path), read_tunnel_log(egress))
+
+
+def _of_pantheon(kind: Kind, log: MergedLog, direction: Direction) -> PacketFile:
+    opportunities = np.rint(log.opportunities).astype(np.int64) if log.opportunities.size else None
+    return PacketFile(kind, log.packets(direction), opportunities, log.init_timestamp)
+
+
+def write_packet_file(
+    path: Path, found: PacketFile, form: Format, *, direction: Direction = "uplink", propagation: float = 0.0
+) -> None:
+    """Write packets in a format; logs of mm-link and of Pantheon hold one direction.
+
+    Parameters
+    ----------
+    path
+        Where to.
+    found
+        What is written.
+    form
+        In which format.
+    direction
+        Which way, for logs that hold one.
+    propagation
+        For a log of mm-link, the seconds of delay behind its queue.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be written.
+    """
+    none = np.empty(0, np.int64)
+    if form == "parquet":
+        write_packets(path, found.packets)
+    elif form == "csv":
+        _write_csv(path, found.packets)
+    elif form == "mahimahi":
+        opportunities = none if found.opportunities is None else found.opportunities
+        write_mahimahi_log(
+            path,
+            found.packets,
+            opportunities,
+            direction=direction,
+            init_timestamp=round(found.start),
+            propagation=propagation,
+        )
+    else:
+        way = found.packets.of(direction)
+        write_merged_log(path, merged_from_packets(way, found.opportunities, init_timestamp=found.start))
+
+
+def _write_csv(path: Path, packets: Packets) -> None:
+    import polars as pl
+
+    frame = pl.DataFrame(
+        {
+            "time": packets.time,
+            "direction": np.array(DIRECTIONS)[packets.direction],
+            "flow": packets.flow,
+            "size": packets.size,
+            "event": np.array(EVENTS)[packets.event],
+            "delay": packets.delay,
+        }
+    )
+    try:
+        with path.open("wb") as file:
+            frame.write_csv(file)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error

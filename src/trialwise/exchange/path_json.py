@@ -1,0 +1,52 @@
+"""The JSON forms of traces and of packets' metrics (docs/reference/path-json.md)."""
+
+from __future__ import annotations
+
+from trialwise.exchange.plain import Json, plain, schema_of
+from trialwise.measurement.opportunities import TraceSummary
+from trialwise.measurement.path_statistics import PathStatistics
+
+TRACE_FORMAT = "trialwise.trace/1"
+PACKETS_FORMAT = "trialwise.packets/1"
+
+
+def trace_document(file: str, found: TraceSummary) -> dict[str, Json]:
+    """The summary of a trace as a JSON document."""
+    return {"format": TRACE_FORMAT, "file": file, **_entries(found)}
+
+
+def packets_document(found: PathStatistics) -> dict[str, Json]:
+    """The metrics of a file of packets as a JSON document; NaN is null."""
+    return {"format": PACKETS_FORMAT, **_entries(found)}
+
+
+def _entries(record: object) -> dict[str, Json]:
+    content = plain(record)
+    if not isinstance(content, dict):
+        raise TypeError("a record is an object")
+    return content
+
+
+def trace_schema() -> dict[str, Json]:
+    """The JSON Schema of `trace_document`."""
+    return _schema(TraceSummary, TRACE_FORMAT, "file")
+
+
+def packets_schema() -> dict[str, Json]:
+    """The JSON Schema of `packets_document`."""
+    return _schema(PathStatistics, PACKETS_FORMAT)
+
+
+def _schema(record: type, title: str, *texts: str) -> dict[str, Json]:
+    schema = schema_of(record)
+    properties, required = schema["properties"], schema["required"]
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        raise TypeError("the schema of a record is an object")
+    added: dict[str, Json] = {"format": {"const": title}, **{name: {"type": "string"} for name in texts}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        **schema,
+        "properties": {**added, **properties},
+        "required": [*added, *required],
+    }

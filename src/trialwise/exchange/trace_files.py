@@ -1,0 +1,169 @@
+"""Link traces as files, in mahimahi's format, and made from what links carried: departures, logs, lists of rates.
+
+They stand here, beside the other formats of other tools; what can be said of a trace in memory stands in
+`measurement.opportunities`, where trials use it too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import _core
+from trialwise.errors import AnalysisError, StoreError
+from trialwise.measurement.opportunities import Trace
+
+LARGEST = 640_000_000
+"""Bytes: more than the 50 million lines that a trace may have."""
+_OPPORTUNITY_BITS = 12_000
+
+
+def read_trace(path: Path) -> Trace:
+    """Read a trace file.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, or is no trace: which line is wrong, and what to write.
+    """
+    return parse_trace(_text(path), str(path))
+
+
+def parse_trace(text: str, name: str) -> Trace:
+    """Read the text of a trace file that is called so.
+
+    Raises
+    ------
+    AnalysisError
+        It is no trace.
+    """
+    try:
+        return _core.parse_trace(text)
+    except ValueError as error:
+        raise _refusal(name, error) from error
+
+
+def _refusal(name: str, error: ValueError) -> AnalysisError:
+    problem, _, hint = str(error).partition("; ")
+    return AnalysisError(f"{name}: {problem}", hint=hint or None)
+
+
+def _text(path: Path) -> str:
+    try:
+        if path.stat().st_size > LARGEST:
+            hint = "cut it (`head -n 50000000`), or use a constant rate"
+            raise AnalysisError(f"{path}: more than {LARGEST // 10**6} MB; no trace is that long", hint=hint)
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        line = path.read_bytes().count(b"\n", 0, error.start) + 1
+        hint = "a trace has one number of milliseconds in each line"
+        raise AnalysisError(f"{path}: line {line} of the trace is not text", hint=hint) from error
+
+
+def write_trace(path: Path, trace: Trace) -> None:
+    """Write a trace file.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be written.
+    """
+    try:
+        path.write_text(_core.format_trace(trace), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(
+            f"{path}: cannot be written: {error.strerror}", hint="choose another place"
+        ) from error
+
+
+def trace_from_rates(text: str, name: str) -> Trace:
+    """The trace of a list of rates: the kilobits of one millisecond in each line (12 is 12 Mbit/s), as mm-rate-to-events reads.
+
+    Each 12,000 bits are an opportunity, at the end of the millisecond in which they are complete.
+
+    Parameters
+    ----------
+    text
+        The list.
+    name
+        What it is called in messages.
+
+    Raises
+    ------
+    AnalysisError
+        A line is not a number of at least 0, or all together are no opportunity.
+    """
+    bits = np.array(
+        [1000 * _rate(line, number, name) for number, line in enumerate(text.splitlines(), start=1)]
+    )
+    whole = np.floor(np.cumsum(bits) / _OPPORTUNITY_BITS + 1e-9).astype(np.int64)
+    times = np.repeat(np.arange(1, bits.size + 1, dtype=np.uint64), np.diff(whole, prepend=0))
+    return _checked(times, name, "the rates together are less than 12 kbit, one full packet")
+
+
+def _rate(line: str, number: int, name: str) -> float:
+    try:
+        value = float(line)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1e9:
+        hint = "write the kilobits of one millisecond in each line: 12 is 12 Mbit/s"
+        raise AnalysisError(f"{name}: line {number} is `{line[:40]}`, not a rate", hint=hint)
+    return value
+
+
+def _checked(times: npt.NDArray[np.uint64], name: str, if_empty: str) -> Trace:
+    if not times.size:
+        raise AnalysisError(f"{name}: {if_empty}", hint="choose more of it")
+    try:
+        return _core.parse_trace(_core.format_trace(times))
+    except ValueError as error:
+        raise _refusal(name, error) from error
+
+
+def trace_from_opportunities(milliseconds: npt.NDArray[np.int64], base: int, name: str) -> Trace:
+    """The trace of the opportunities that a log has, counted from `base`.
+
+    Raises
+    ------
+    AnalysisError
+        There is none after `base`.
+    """
+    times = np.sort(milliseconds) - base
+    return _checked(times[times >= 0].astype(np.uint64), name, "there is no opportunity")
+
+
+def trace_from_departures(
+    nanoseconds: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64], name: str
+) -> Trace:
+    """The trace of a link that a saturating sender filled: an opportunity for each 1500 bytes that departed.
+
+    Time counts from the first departure, whose own bytes left before it and are not counted.
+
+    Parameters
+    ----------
+    nanoseconds, sizes
+        When IP packets departed, and their bytes; in any order.
+    name
+        Where they come from.
+
+    Raises
+    ------
+    AnalysisError
+        They are less than 1500 bytes after the first, or all at one instant.
+    """
+    order = np.argsort(nanoseconds, kind="stable")
+    times = nanoseconds[order] - (nanoseconds.min() if nanoseconds.size else 0)
+    try:
+        return _core.trace_from_departures(
+            times[1:].astype(np.uint64), sizes[order][1:].astype(np.uint64), mahimahi=False
+        )
+    except ValueError as error:
+        problem = f"{nanoseconds.size} packets departed, too few for a trace"
+        raise AnalysisError(
+            f"{name}: {problem}", hint="choose other packets, or record for longer"
+        ) from error

@@ -1,0 +1,336 @@
+"""Mahimahi's shells as links: `mm-delay 28 mm-loss uplink .004 mm-link UP DOWN -- COMMAND`, nested in any order and depth.
+
+The words mean what mahimahi's programs take them for: the first shell is the outermost, a packet going up meets the innermost
+first; options stand anywhere before `--` or the command's own; byte counts are mahimahi's (opportunities of 1504 bytes, packets
+and byte limits with 4 bytes more).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.errors import PlanError
+
+Direction = Literal["uplink", "downlink"]
+Group = tuple[tuple[str, str], ...]
+"""Keys and values of a link, as `uplink = {…}` of a path has them."""
+_DIRECTIONS: tuple[Direction, Direction] = ("uplink", "downlink")
+
+
+@dataclass(frozen=True, slots=True)
+class LinkLog:
+    """A log that an mm-link was asked for.
+
+    Attributes
+    ----------
+    direction
+        Which way it logs.
+    path
+        Where to.
+    trace
+        The trace of that way.
+    queue
+        The queue as mahimahi's header says it, such as ``droptail [packets=50]``.
+    group
+        The place of the mm-link among the groups of that direction.
+    """
+
+    direction: Direction
+    path: str
+    trace: str
+    queue: str
+    group: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shells:
+    """What nested shells come to.
+
+    Attributes
+    ----------
+    uplink, downlink
+        Groups of pairs, each way in the order in which a packet meets them.
+    once
+        Whether an mm-link was told to end with its trace (`--once`).
+    logs
+        Logs that were asked for.
+    command
+        What runs inside; empty for an interactive shell.
+    notes
+        What was accepted and has no effect.
+    """
+
+    uplink: tuple[Group, ...]
+    downlink: tuple[Group, ...]
+    once: bool
+    logs: tuple[LinkLog, ...]
+    command: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shell:
+    """One shell: its group each way, if it has one, and the words that follow it."""
+
+    rest: list[str]
+    uplink: Group = ()
+    downlink: Group = ()
+    once: bool = False
+    logs: tuple[tuple[Direction, str, str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def is_shell(word: str) -> bool:
+    """Whether a word is the name of one of mahimahi's shells that shape links."""
+    return word in _SHELLS
+
+
+def read_shells(words: Sequence[str]) -> Shells:
+    """Read the words of nested shells.
+
+    What the values themselves must be (rates of loss, files of traces) the link says when it is made.
+
+    Parameters
+    ----------
+    words
+        The words of a command line, from the outermost shell on.
+
+    Returns
+    -------
+    Shells
+        The links of both ways, and the command.
+
+    Raises
+    ------
+    PlanError
+        What mahimahi itself would refuse, and what cannot be said of a link.
+    """
+    shells: list[_Shell] = []
+    rest = list(words)
+    while rest and rest[0] in _SHELLS:
+        shells.append(_SHELLS[rest[0]](rest[1:]))
+        rest = shells[-1].rest
+    if not shells:
+        raise PlanError(
+            f"{' '.join(words[:1]) or 'nothing'}: this is none of mahimahi's shells",
+            hint=f"known: {', '.join(_SHELLS)}",
+        )
+    return Shells(
+        uplink=tuple(shell.uplink for shell in reversed(shells) if shell.uplink),
+        downlink=tuple(shell.downlink for shell in shells if shell.downlink),
+        once=any(shell.once for shell in shells),
+        logs=tuple(log for place in range(len(shells)) for log in _logs(shells, place)),
+        command=tuple(rest),
+        notes=tuple(note for shell in shells for note in shell.notes),
+    )
+
+
+def _logs(shells: Sequence[_Shell], place: int) -> list[LinkLog]:
+    groups = {
+        "uplink": sum(bool(shell.uplink) for shell in shells[place + 1 :]),
+        "downlink": sum(bool(shell.downlink) for shell in shells[:place]),
+    }
+    return [
+        LinkLog(direction, path, trace, queue, groups[direction])
+        for direction, path, trace, queue in shells[place].logs
+    ]
+
+
+def _delay(words: list[str]) -> _Shell:
+    if not words or not re.fullmatch(r"\d+", words[0]):
+        raise _wrong("mm-delay", words, "a whole number of milliseconds", "mm-delay 28")
+    group = (("delay", f"{words[0]}ms"),)
+    return _Shell(_after(words[1:]), group, group)
+
+
+def _loss(words: list[str]) -> _Shell:
+    direction = _direction("mm-loss", words, "mm-loss uplink .004")
+    share = _number("mm-loss", words, 1, "a share from 0 to 1", "mm-loss uplink .004")
+    if share > 1:
+        raise _wrong("mm-loss", words[1:], "a share from 0 to 1", f"mm-loss {direction} .004")
+    return _one_way(direction, ("loss", _decimal(share)), words[2:])
+
+
+def _phases(name: str, kind: str) -> Callable[[list[str]], _Shell]:
+    def read(words: list[str]) -> _Shell:
+        example = f"{name} uplink 5 1"
+        direction = _direction(name, words, example)
+        on, off = (_decimal(_number(name, words, place, "a time in seconds", example)) for place in (1, 2))
+        return _one_way(direction, ("outage", f"{kind}:on={on}s,off={off}s"), words[3:])
+
+    return read
+
+
+def _meter(words: list[str]) -> _Shell:
+    _, others = _options("mm-meter", words, {}, _METERS[:2] + _SHORT_METERS)
+    return _Shell(others, notes=("mm-meter: shows nothing here; `--log` keeps every packet",))
+
+
+def _link(words: list[str]) -> _Shell:
+    given, others = _options("mm-link", words, _LINK_VALUES, ("once", *_METERS))
+    if len(others) < 2:
+        raise _wrong("mm-link", others, "the traces of both ways", "mm-link UP.trace DOWN.trace -- COMMAND")
+    traces = dict(zip(_DIRECTIONS, others[:2], strict=True))
+    once = "once" in given
+    queues = {way: _queue(way, given) for way in _DIRECTIONS}
+    logs: list[tuple[Direction, str, str, str]] = [
+        (way, given[f"{way}-log"], traces[way], queues[way][1])
+        for way in _DIRECTIONS
+        if f"{way}-log" in given
+    ]
+    meters = [name for name in given if name in _METERS]
+    return _Shell(
+        others[2:],
+        *((("rate", _rate(traces[way], once=once)), ("queue", queues[way][0])) for way in _DIRECTIONS),
+        once=once,
+        logs=tuple(logs),
+        notes=tuple(f"mm-link: --{name} shows nothing here; `--log` keeps every packet" for name in meters),
+    )
+
+
+_SHELLS: dict[str, Callable[[list[str]], _Shell]] = {
+    "mm-delay": _delay,
+    "mm-loss": _loss,
+    "mm-onoff": _phases("mm-onoff", "exponential"),
+    "mm-intermittent": _phases("mm-intermittent", "fixed"),
+    "mm-link": _link,
+    "mm-meter": _meter,
+}
+_LINK_VALUES = {"u": "uplink-log", "d": "downlink-log"} | {
+    name: name for way in _DIRECTIONS for name in (f"{way}-log", f"{way}-queue", f"{way}-queue-args")
+}
+"""Options of mm-link that take a value, by what they are called."""
+_METERS = ("meter-uplink", "meter-downlink", "meter-uplink-delay", "meter-downlink-delay", "meter-all")
+_SHORT_METERS = ("u", "d")
+_QUEUES = {
+    "infinite": (),
+    "droptail": (),
+    "drophead": (),
+    "codel": ("target", "interval"),
+    "pie": ("qdelay_ref", "max_burst"),
+}
+"""Queues of mm-link, and the times in milliseconds that each needs."""
+_OURS = {"qdelay_ref": "target"}
+
+
+def _rate(trace: str, *, once: bool) -> str:
+    if "," in trace:
+        raise PlanError(f"mm-link: the name of the trace {trace} has a comma", hint="rename the file")
+    return f"trace:{trace},bytes=mahimahi" + (",repeat=no" if once else "")
+
+
+def _queue(direction: Direction, given: dict[str, str]) -> tuple[str, str]:
+    """A queue as a link has it, and as mahimahi's log does."""
+    name, text = given.get(f"{direction}-queue", "infinite"), given.get(f"{direction}-queue-args", "")
+    option = f"mm-link: --{direction}-queue"
+    if name not in _QUEUES:
+        raise PlanError(f"{option}={name}: there is no such queue", hint=f"known: {', '.join(_QUEUES)}")
+    if name == "infinite":
+        if text:
+            hint = f"write --{direction}-queue=droptail --{direction}-queue-args={text}"
+            raise PlanError(f"{option}-args={text}: the infinite queue takes none", hint=hint)
+        return name, name
+    limits = {key: value for key in ("bytes", "packets") if (value := _argument(text, key))}
+    times = {key: _argument(text, key) for key in _QUEUES[name]}
+    _check_arguments(f"{option}-args={text}", name, limits, times)
+    ours = [f"{key}={value}" for key, value in limits.items()]
+    ours += [f"{_OURS.get(key, key)}={value}ms" for key, value in times.items()]
+    shown = [f"{key}={value}" for key, value in (limits | times).items()]
+    suffix = "-mahimahi" if times else ""
+    return f"{name}{suffix}:{','.join(ours)}", f"{name} [{', '.join(shown)}]"
+
+
+def _check_arguments(option: str, name: str, limits: dict[str, int], times: dict[str, int]) -> None:
+    example = ",".join(["packets=100", *(f"{key}=20" for key in times)])
+    if not limits:
+        raise PlanError(f"{option}: {name} needs packets or bytes above 0", hint=f"write {example}")
+    missing = [key for key, value in times.items() if value == 0]
+    if missing:
+        raise PlanError(
+            f"{option}: {name} needs {missing[0]} above 0, in milliseconds", hint=f"write {example}"
+        )
+
+
+def _argument(text: str, name: str) -> int:
+    """The digits that follow the first `name=`, as mahimahi finds them; 0 without."""
+    found = re.search(rf"{name}\s*=\s*(\d+)", text)
+    return int(found[1]) if found else 0
+
+
+def _options(
+    shell: str, words: list[str], valued: dict[str, str], flags: Sequence[str]
+) -> tuple[dict[str, str], list[str]]:
+    """Options as getopt_long finds them, wherever they stand before `--`; and all other words."""
+    given: dict[str, str] = {}
+    positional: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            break
+        if not word.startswith("-") or word == "-":
+            positional.append(word)
+            continue
+        name, value = _option(shell, word, [*valued, *flags])
+        if name in flags:
+            given[name] = ""
+            continue
+        if value is None:
+            if not rest:
+                raise PlanError(f"{shell}: {word} needs a value", hint=f"write {word}=VALUE")
+            value = rest.pop(0)
+        given[valued[name]] = value
+    return given, positional + rest
+
+
+def _option(shell: str, word: str, known: Sequence[str]) -> tuple[str, str | None]:
+    """The name of an option, in full, and the value that stands in the same word."""
+    if word.startswith("--"):
+        text, equals, value = word[2:].partition("=")
+        long = [name for name in known if len(name) > 1]
+        near = [name for name in long if name == text] or [name for name in long if name.startswith(text)]
+        name, found = (near[0] if len(near) == 1 else ""), value if equals else None
+    else:
+        name, found = (word[1] if word[1] in known else ""), word[2:] or None
+    if not name:
+        hint = "an option of the command inside stands after `--`: mm-link UP DOWN … -- COMMAND --its-option"
+        raise PlanError(f"{shell}: unknown option {word}", hint=hint)
+    return name, found
+
+
+def _direction(name: str, words: list[str], example: str) -> Direction:
+    for direction in _DIRECTIONS:
+        if words and words[0] == direction:
+            return direction
+    raise _wrong(name, words, "uplink or downlink", example)
+
+
+def _number(name: str, words: list[str], place: int, wanted: str, example: str) -> float:
+    text = words[place] if place < len(words) else ""
+    if not re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
+        raise _wrong(name, words[place:], wanted, example)
+    return float(text)
+
+
+def _decimal(value: float) -> str:
+    """A number without an exponent."""
+    return f"{value:.12f}".rstrip("0").rstrip(".")
+
+
+def _one_way(direction: Direction, pair: tuple[str, str], rest: list[str]) -> _Shell:
+    if direction == "uplink":
+        return _Shell(_after(rest), uplink=(pair,))
+    return _Shell(_after(rest), downlink=(pair,))
+
+
+def _after(words: list[str]) -> list[str]:
+    """The words of what runs inside; a `--` before it, which mahimahi would try to run, is passed over."""
+    return words[1:] if words[:1] == ["--"] else words
+
+
+def _wrong(name: str, words: list[str], wanted: str, example: str) -> PlanError:
+    found = f"`{words[0]}` is not" if words else "there is not"
+    return PlanError(f"{name}: {found} {wanted}", hint=f"write one like {example}")

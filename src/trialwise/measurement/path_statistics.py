@@ -1,0 +1,167 @@
+"""The metrics of all flows of a file of packets at once, in both voices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.measurement import path_metrics as metrics
+from trialwise.measurement.opportunities import OPPORTUNITY
+from trialwise.measurement.packets import DIRECTIONS, Direction, Packets
+
+
+@dataclass(frozen=True)
+class FlowMetrics:
+    """The metrics of one flow in one direction, or of all its flows together; definitions: docs/concepts/path-metrics.md.
+
+    Attributes
+    ----------
+    direction
+        Which way.
+    flow
+        Number of the flow; None for all together.
+    delivered, dropped, held
+        Packets that arrived, were dropped, were inside at the end.
+    throughput
+        Mbit/s of IP bytes over the scheduled time.
+    delay_median, delay_p95
+        Percentiles of one-way delay, ms.
+    queueing_p95
+        That percentile less the propagation delay, ms; NaN where that is not known.
+    loss
+        Percent of the packets whose fate is known.
+    utilisation
+        Percent of the capacity; NaN where that is not known, and for single flows.
+    pantheon_throughput, pantheon_delay, pantheon_loss, pantheon_utilization
+        Pantheon's definitions: Mbit/s, ms, percent of bytes, percent.
+    """
+
+    direction: Direction
+    flow: int | None
+    delivered: int
+    dropped: int
+    held: int
+    throughput: float
+    delay_median: float
+    delay_p95: float
+    queueing_p95: float
+    loss: float
+    utilisation: float
+    pantheon_throughput: float
+    pantheon_delay: float
+    pantheon_loss: float
+    pantheon_utilization: float
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a link could carry, Mbit/s: over the scheduled time, and by Pantheon's definition (NaN without opportunities)."""
+
+    scheduled: float
+    pantheon: float
+
+
+@dataclass(frozen=True)
+class PathStatistics:
+    """What `trialwise packets` says of a file.
+
+    Attributes
+    ----------
+    file, kind
+        What was read.
+    start, stop
+        The scheduled time, seconds since the log began.
+    propagation
+        The path's own delay, ms; NaN where it is not known.
+    capacities
+        Of each direction of which it is known.
+    metrics
+        For each direction that has packets: all flows together, then each.
+    """
+
+    file: str
+    kind: str
+    start: float
+    stop: float
+    propagation: float
+    capacities: dict[str, Capacity]
+    metrics: tuple[FlowMetrics, ...]
+
+
+UNKNOWN = Capacity(np.nan, np.nan)
+
+
+def capacity_of(opportunities: npt.NDArray[np.int64], start: float, stop: float) -> Capacity:
+    """The capacity that a link's opportunities (milliseconds) give it in [start, stop) seconds."""
+    seconds = opportunities / 1000
+    inside = int(np.count_nonzero((seconds >= start) & (seconds < stop)))
+    return Capacity(
+        inside * OPPORTUNITY * 8e-6 / (stop - start), metrics.pantheon_capacity(seconds, OPPORTUNITY)
+    )
+
+
+def flow_metrics(
+    packets: Packets,
+    start: float,
+    stop: float,
+    *,
+    capacities: Mapping[str, Capacity] | None = None,
+    propagation: float = np.nan,
+) -> tuple[FlowMetrics, ...]:
+    """The metrics of each direction that has packets: of all its flows together, then, if they are numbered, of each.
+
+    Parameters
+    ----------
+    packets
+        Of any directions and flows.
+    start, stop
+        The scheduled time, seconds; only packets whose time lies in [start, stop) count.
+    capacities
+        Of directions of which it is known.
+    propagation
+        The path's own delay, ms.
+    """
+    found: list[FlowMetrics] = []
+    for direction in DIRECTIONS:
+        there = packets.of(direction, start=start, stop=stop)
+        if len(there):
+            capacity = (capacities or {}).get(direction, UNKNOWN)
+            found.append(_of(direction, None, there, (start, stop), capacity, propagation))
+        numbered = [flow for flow in there.flows() if flow]
+        found += [
+            _of(direction, flow, there.of(flow=flow), (start, stop), UNKNOWN, propagation)
+            for flow in numbered
+        ]
+    return tuple(found)
+
+
+def _of(
+    direction: Direction,
+    flow: int | None,
+    packets: Packets,
+    span: tuple[float, float],
+    capacity: Capacity,
+    propagation: float,
+) -> FlowMetrics:
+    carried = metrics.throughput(packets, *span)
+    delay = metrics.delay_percentile(packets, 95)
+    return FlowMetrics(
+        direction=direction,
+        flow=flow,
+        delivered=int(packets.delivered.sum()),
+        dropped=int(packets.dropped.sum()),
+        held=int(packets.held.sum()),
+        throughput=carried,
+        delay_median=metrics.delay_percentile(packets, 50),
+        delay_p95=delay,
+        queueing_p95=delay - propagation,
+        loss=metrics.loss(packets),
+        utilisation=metrics.utilisation(carried, capacity.scheduled),
+        pantheon_throughput=metrics.pantheon_throughput(packets),
+        pantheon_delay=metrics.pantheon_delay(packets),
+        pantheon_loss=metrics.pantheon_loss(packets),
+        pantheon_utilization=metrics.pantheon_utilization(packets, capacity.pantheon),
+    )

@@ -1,0 +1,36 @@
+"""The rate of a trace over its period, for print and for slides (PDF, SVG, PNG)."""
+
+# pyright: reportUnknownMemberType=false
+# matplotlib leaves the types of its keyword arguments open.
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from trialwise.report.palette import COLOURS
+from trialwise.report.print_style import GREY, STYLE, WIDTH, save
+
+Array = npt.NDArray[np.float64]
+
+
+def write_trace(path: Path, ends: Array, rates: Array, bin_width: float, mean: float, name: str) -> None:
+    """Draw the rate in each bin (`ends` and `bin_width` in seconds, `rates` and `mean` in Mbit/s)."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(WIDTH, 1.8), layout="constrained")
+        axes = figure.add_subplot()
+        edges = np.append(ends - bin_width, ends[-1])
+        axes.stairs(rates, edges, fill=True, color=COLOURS[0], alpha=0.35, linewidth=0)
+        axes.stairs(rates, edges, color=COLOURS[0], linewidth=0.8)
+        axes.axhline(mean, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
+        axes.annotate(
+            f"mean {mean:.4g}", (1, mean), xycoords=("axes fraction", "data"), ha="right", va="bottom",
+            fontsize=6, color=GREY,
+        )  # fmt: skip
+        axes.set(xlim=(edges[0], edges[-1]), xlabel="time [s]", ylabel="rate [Mbit/s]", title=name)
+        axes.set_ylim(bottom=0)
+        save(figure, path)

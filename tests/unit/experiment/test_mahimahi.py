@@ -1,0 +1,207 @@
+"""Mahimahi's words as links, and what mahimahi would refuse."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import pytest
+
+from trialwise import _core
+from trialwise.errors import PlanError
+from trialwise.experiment.mahimahi import LinkLog, Shells, is_shell, read_shells
+
+
+def read(text: str) -> Shells:
+    return read_shells(shlex.split(text))
+
+
+WALKTHROUGH = (
+    "mm-delay 28 mm-loss uplink .004 mm-link UP DOWN --uplink-queue=droptail "
+    "--uplink-queue-args=packets=50 --uplink-log=up.log -- iperf3 -c 1.2.3.4"
+)
+
+
+def test_packets_meet_the_shells_from_the_inside_out_and_back():
+    found = read(WALKTHROUGH)
+    assert found.uplink == (
+        (("rate", "trace:UP,bytes=mahimahi"), ("queue", "droptail:packets=50")),
+        (("loss", "0.004"),),
+        (("delay", "28ms"),),
+    )
+    assert found.downlink == (
+        (("delay", "28ms"),),
+        (("rate", "trace:DOWN,bytes=mahimahi"), ("queue", "infinite")),
+    )
+    assert found.logs == (LinkLog("uplink", "up.log", "UP", "droptail [packets=50]", 0),)
+    assert found.command == ("iperf3", "-c", "1.2.3.4")
+    assert (found.once, found.notes) == (False, ())
+
+
+def test_any_order_and_depth():
+    found = read("mm-link A B -d d1 -- mm-link C D -u u2 -d d2 -- mm-delay 1 mm-delay 2 cmd")
+    assert [group[0][1] for group in found.uplink] == [
+        "2ms", "1ms", "trace:C,bytes=mahimahi", "trace:A,bytes=mahimahi",
+    ]  # fmt: skip
+    assert {(log.direction, log.path, log.trace, log.group) for log in found.logs} == {
+        ("downlink", "d1", "B", 0), ("uplink", "u2", "C", 2), ("downlink", "d2", "D", 1),
+    }  # fmt: skip
+    assert found.command == ("cmd",)
+
+
+def test_an_outer_link_takes_the_options_of_an_inner_one_unless_told_apart():
+    # getopt permutes, and the last of two wins.
+    found = read("mm-link A B -d d1 mm-link C D -u u2 -d d2 mm-delay 1 cmd")
+    assert [group[0][1] for group in found.downlink] == [
+        "trace:B,bytes=mahimahi", "trace:D,bytes=mahimahi", "1ms",
+    ]  # fmt: skip
+    assert [(log.path, log.trace) for log in found.logs] == [("u2", "A"), ("d2", "B")]
+
+
+@pytest.mark.parametrize(
+    ("text", "way", "pair"),
+    [
+        ("mm-loss downlink 0.5 x", "downlink", ("loss", "0.5")),
+        ("mm-loss uplink 1e-3 x", "uplink", ("loss", "0.001")),
+        ("mm-onoff uplink 5 0.25 x", "uplink", ("outage", "exponential:on=5s,off=0.25s")),
+        ("mm-intermittent downlink 1.5 2 x", "downlink", ("outage", "fixed:on=1.5s,off=2s")),
+    ],
+)
+def test_shells_of_one_way(text: str, way: str, pair: tuple[str, str]):
+    found = read(text)
+    assert getattr(found, way) == ((pair,),)
+    assert getattr(found, {"uplink": "downlink", "downlink": "uplink"}[way]) == ()
+    assert found.command == ("x",)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "queue", "shown"),
+    [
+        ("droptail --uplink-queue-args=packets=50", "droptail:packets=50", "droptail [packets=50]"),
+        (
+            "drophead --uplink-queue-args='packets=50, bytes=75000'",
+            "drophead:bytes=75000,packets=50",
+            "drophead [bytes=75000, packets=50]",
+        ),
+        (
+            "codel --uplink-queue-args=packets=100,target=50,interval=100",
+            "codel-mahimahi:packets=100,target=50ms,interval=100ms",
+            "codel [packets=100, target=50, interval=100]",
+        ),
+        (
+            "pie --uplink-queue-args=qdelay_ref=20,max_burst=100,bytes=90000",
+            "pie-mahimahi:bytes=90000,target=20ms,max_burst=100ms",
+            "pie [bytes=90000, qdelay_ref=20, max_burst=100]",
+        ),
+        ("infinite", "infinite", "infinite"),
+    ],
+)
+def test_queues(arguments: str, queue: str, shown: str):
+    found = read(f"mm-link UP DOWN --uplink-log=x --uplink-queue={arguments} -- cmd")
+    assert dict(found.uplink[0])["queue"] == queue
+    assert found.logs[0].queue == shown
+    assert dict(found.downlink[0])["queue"] == "infinite"
+
+
+def test_every_link_that_comes_out_can_be_made(tmp_path: Path):
+    (tmp_path / "UP").write_text("1\n")
+    (tmp_path / "DOWN").write_text("0\n3\n")
+    texts = [
+        WALKTHROUGH,
+        "mm-onoff uplink 5 .5 mm-intermittent downlink 1 2 mm-link UP DOWN --once",
+        "mm-link UP DOWN --uplink-queue=codel --uplink-queue-args=packets=9,target=5,interval=100",
+        "mm-link UP DOWN --downlink-queue=pie --downlink-queue-args=packets=9,qdelay_ref=5,max_burst=100",
+        "mm-delay 0 mm-loss uplink 0",
+    ]
+    for text in texts:
+        found = read(text)
+        for groups in (found.uplink, found.downlink):
+            assert len(_core.check_link(groups, tmp_path, 0.056).elements) == len(groups)
+    walk = read(WALKTHROUGH)
+    described = _core.check_link(walk.uplink, tmp_path)
+    assert (described.elements, described.base_delay, described.capacity) == (
+        ["rate", "loss", "delay"],
+        0.028,
+        12_032_000,
+    )
+
+
+def test_options_stand_anywhere_and_in_all_spellings():
+    for text in (
+        "mm-link --once UP DOWN -u up.log -d down.log cmd a",
+        "mm-link UP --uplink-log up.log DOWN -ddown.log --once cmd a",
+        "mm-link UP DOWN --once --uplink-l=up.log --downlink-log=down.log -- cmd a",
+        "mm-link --once -u up.log -d down.log -- UP DOWN cmd a",
+    ):
+        found = read(text)
+        assert found.command == ("cmd", "a"), text
+        assert {(log.direction, log.path) for log in found.logs} == {
+            ("uplink", "up.log"),
+            ("downlink", "down.log"),
+        }
+        assert found.once
+        assert dict(found.uplink[0])["rate"] == "trace:UP,bytes=mahimahi,repeat=no"
+
+
+def test_meters_are_noted_and_change_nothing():
+    found = read("mm-meter --meter-uplink -- mm-link UP DOWN --meter-all -- cmd")
+    assert found.uplink == read("mm-link UP DOWN -- cmd").uplink
+    assert [note.partition(" shows")[0] for note in found.notes] == ["mm-meter:", "mm-link: --meter-all"]
+
+
+def test_without_a_command_there_is_none():
+    assert read("mm-delay 28").command == ()
+    assert read("mm-delay 28 -- cmd -x").command == ("cmd", "-x")
+
+
+def test_shells_are_told_from_other_words():
+    assert is_shell("mm-link")
+    assert not is_shell("mm-webrecord")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "hint"),
+    [
+        ("", "nothing: this is none of mahimahi's shells", "mm-delay, mm-loss"),
+        ("iperf3", "iperf3: this is none", "mm-delay, mm-loss"),
+        ("mm-delay", "mm-delay: there is not a whole number of milliseconds", "mm-delay 28"),
+        ("mm-delay 28.5 x", "`28.5` is not a whole number", "mm-delay 28"),
+        ("mm-delay -3 x", "`-3` is not a whole number", "mm-delay 28"),
+        ("mm-loss up .1 x", "`up` is not uplink or downlink", "mm-loss uplink .004"),
+        ("mm-loss uplink 1.5 x", "`1.5` is not a share", "mm-loss uplink .004"),
+        ("mm-loss uplink -1 x", "`-1` is not a share", "mm-loss uplink .004"),
+        ("mm-loss uplink", "there is not a share", "mm-loss uplink .004"),
+        ("mm-onoff uplink 5", "there is not a time in seconds", "mm-onoff uplink 5 1"),
+        ("mm-link UP", "`UP` is not the traces of both ways", "mm-link UP.trace DOWN.trace"),
+        ("mm-link UP DOWN iperf3 -c x", "unknown option -c", "after `--`"),
+        ("mm-link UP DOWN --uplink-log", "--uplink-log needs a value", "--uplink-log=VALUE"),
+        ("mm-link UP DOWN --uplink", "unknown option --uplink", "after `--`"),
+        (
+            "mm-link UP DOWN --uplink-queue=red",
+            "--uplink-queue=red: there is no such queue",
+            "infinite, droptail",
+        ),
+        ("mm-link UP DOWN --uplink-queue=droptail", "droptail needs packets or bytes", "packets=100"),
+        (
+            "mm-link UP DOWN --uplink-queue=droptail --uplink-queue-args=packets=0",
+            "needs packets or bytes",
+            "100",
+        ),
+        (
+            "mm-link UP DOWN --downlink-queue=codel --downlink-queue-args=packets=5,target=5",
+            "codel needs interval above 0",
+            "packets=100,target=20,interval=20",
+        ),
+        (
+            "mm-link UP DOWN --uplink-queue-args=packets=5",
+            "the infinite queue takes none",
+            "--uplink-queue=droptail",
+        ),
+        ("mm-link a,b DOWN", "the name of the trace a,b has a comma", "rename"),
+    ],
+)
+def test_what_mahimahi_would_refuse(text: str, problem: str, hint: str):
+    with pytest.raises(PlanError) as refusal:
+        read(text)
+    assert problem in refusal.value.message
+    assert hint in str(refusal.value.hint)
