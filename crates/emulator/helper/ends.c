@@ -280,13 +280,14 @@ static void furnish(const struct end *end, enum side side, struct plan plan, str
         add_default_route(end->device, AF_INET6);
 }
 
-/* For pairs: a namespace between the ends, where nothing runs. */
-static void make_middle(void)
+/* For pairs: a namespace between the ends, where nothing runs. Only who may do all here can come back. */
+static void make_middle(int comes_back)
 {
     int here = open_namespace("net");
     new_network();
     middle = open_namespace("net");
-    go_to(here);
+    if (comes_back)
+        go_to(here);
     close(here);
 }
 
@@ -296,7 +297,7 @@ void make_ends(struct plan plan, int parts[PARTS])
     struct block block = plan.shape == RELAYED ? part_of(every, 1) : (struct block){0, 0};
     plan.kind = choose(plan.kind);
     if (plan.kind == PACKET)
-        make_middle();
+        make_middle(plan.shape == DIRECT);
     if (plan.shape == DIRECT) {
         int *outer = parts + NETWORK + 3 * RECEIVER;
         outer[1] = claim(&ends[RECEIVER], plan, &block);
