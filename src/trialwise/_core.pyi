@@ -11,6 +11,7 @@ __all__ = [
     "LinkDescription",
     "LinkReport",
     "PacketColumns",
+    "OuterPath",
     "Path",
     "PathReport",
     "StartError",
@@ -150,6 +151,28 @@ class Path:
     def prefix(self, end: str) -> list[bytes]: ...
     @staticmethod
     def address(end: str, version: int = 4) -> str: ...
+    def close(self) -> PathReport: ...
+
+@final
+class OuterPath:
+    def __new__(
+        cls,
+        uplink: Sequence[Sequence[tuple[str, str]]],
+        downlink: Sequence[Sequence[tuple[str, str]]],
+        *,
+        directory: str | os.PathLike[str],
+        seed: int,
+        mtu: int = 1500,
+        log: str | os.PathLike[str] | None = None,
+        bound: float | None = None,
+    ) -> Self: ...
+    @property
+    def address(self) -> str: ...
+    @property
+    def environment(self) -> dict[str, str]: ...
+    @property
+    def direct(self) -> bool: ...
+    def prefix(self) -> list[bytes]: ...
     def close(self) -> PathReport: ...
 
 def run_command(

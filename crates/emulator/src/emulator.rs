@@ -18,6 +18,7 @@ use crate::join::Joiner;
 use crate::log::{Direction, Event, PacketLog, Record};
 use crate::pool::Pool;
 use crate::priority::Scheduling;
+use crate::relay::Gate;
 use crate::report::{DirectionReport, Report};
 
 /// Frames read, and packets written, before the other direction has its turn.
@@ -45,6 +46,8 @@ struct Way {
     direction: Direction,
     link: Link<Datagram>,
     joiner: Joiner,
+    /// Who hears of new connections before they arrive.
+    gate: Option<Gate>,
     lateness: Histogram,
     arrived: Tally,
     delivered: Tally,
@@ -70,12 +73,22 @@ impl Emulator {
     /// `System`.
     pub fn start(
         devices: [Device; 2],
+        links: [Link<Datagram>; 2],
+        log: Option<PacketLog>,
+    ) -> Result<Self, Error> {
+        Self::start_with_gate(devices, links, log, None)
+    }
+
+    pub(crate) fn start_with_gate(
+        devices: [Device; 2],
         [forward, backward]: [Link<Datagram>; 2],
         log: Option<PacketLog>,
+        gate: Option<Gate>,
     ) -> Result<Self, Error> {
         let stop = Arc::new(Stop::new()?);
         let counters = read_counters(&devices).map_err(Error::from_io("reading the counters of a device"))?;
-        let ways = [Way::new(Direction::Forward, forward), Way::new(Direction::Backward, backward)];
+        let ways =
+            [Way::new(Direction::Forward, forward, gate), Way::new(Direction::Backward, backward, None)];
         let signal = Arc::clone(&stop);
         let run = move || {
             let engine = Engine {
@@ -139,11 +152,12 @@ impl Stop {
 }
 
 impl Way {
-    fn new(direction: Direction, link: Link<Datagram>) -> Self {
+    fn new(direction: Direction, link: Link<Datagram>, gate: Option<Gate>) -> Self {
         Self {
             direction,
             link,
             joiner: Joiner::new(),
+            gate,
             lateness: Histogram::default(),
             arrived: Tally::default(),
             delivered: Tally::default(),
@@ -178,6 +192,9 @@ impl Way {
             Fate::Delivered => {
                 self.delivered.add(size);
                 self.lateness.record(now - exit.time);
+                if self.gate.as_ref().is_some_and(|gate| gate.takes(&exit.packet, pool)) {
+                    return pool.release_one(&exit.packet);
+                }
                 self.joiner.add(exit.packet, pool, device);
             }
             Fate::Dropped { .. } => {
@@ -212,6 +229,7 @@ impl Engine {
             started: self.clock.origin(),
             duration,
             processor_time,
+            device: self.devices[0].kind(),
             priority: scheduling.permitted(),
             yielded: scheduling.yielded,
             unseen: self.unseen.percentiles(),

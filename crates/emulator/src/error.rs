@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Where the helper stopped; kept in step with `enum stage` in `helper.c`.
+/// Where the helper stopped; kept in step with `enum stage` in `helper/helper.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Making a user namespace.
@@ -19,6 +19,16 @@ pub enum Stage {
     Address,
     /// Handing the descriptors over.
     HandOver,
+    /// Making a device in the network that the path was started in.
+    OuterDevice,
+    /// Finding a block of addresses that nothing uses.
+    Block,
+    /// Making a path inside a path.
+    Nesting,
+    /// Making a pair of veth devices.
+    Pair,
+    /// Opening a packet socket, or giving it its ring.
+    PacketSocket,
 }
 
 impl Stage {
@@ -30,6 +40,11 @@ impl Stage {
             4 => Self::DeviceOpen,
             5 => Self::DeviceMake,
             6 => Self::Address,
+            8 => Self::OuterDevice,
+            9 => Self::Block,
+            10 => Self::Nesting,
+            11 => Self::Pair,
+            12 => Self::PacketSocket,
             _ => Self::HandOver,
         }
     }
@@ -49,12 +64,32 @@ impl Stage {
             ),
             Self::DeviceOpen => (
                 "open /dev/net/tun",
-                "make it readable and writable for you, or give the container the device \
-                 (docker run --device /dev/net/tun)",
+                "make it readable and writable for you, give the container the device \
+                 (docker run --device /dev/net/tun), or take packet devices",
             ),
             Self::DeviceMake => ("make a TUN device with offloads", "use Linux 4.6 or newer with CONFIG_TUN"),
-            Self::Address => ("give a TUN device its addresses", "use a kernel with IPv4 networking"),
+            Self::Address => ("give a device its addresses", "use a kernel with IPv4 networking"),
             Self::HandOver => ("hand the devices over", "look whether /proc is mounted"),
+            Self::OuterDevice => (
+                "make a device in this network",
+                "run as root with CAP_NET_ADMIN, or in a user namespace of its own, where a relay reaches this network",
+            ),
+            Self::Block => (
+                "find a block of addresses in 100.64.0.0/10 that nothing uses",
+                "end other paths started here, or run as an ordinary user, where the path has addresses of its own",
+            ),
+            Self::Nesting => (
+                "make a path inside so many others",
+                "nest at most five, and put several elements into one path",
+            ),
+            Self::Pair => (
+                "make a pair of veth devices",
+                "use a kernel with CONFIG_VETH, or make /dev/net/tun readable and writable for you",
+            ),
+            Self::PacketSocket => (
+                "take packets from a veth device",
+                "use Linux 4.20 or newer with CONFIG_PACKET, or make /dev/net/tun readable and writable for you",
+            ),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::PathBuf;
-use std::process;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::{fs, process};
 
 use trialwise_process::program_in_memory;
 
@@ -24,7 +24,9 @@ pub(crate) fn path() -> Result<PathBuf, Error> {
     FILE.get().map(path_of).ok_or(Error::HelperLost)
 }
 
-/// How any process of this user names a descriptor of this one.
+/// How any process of this user names a descriptor of this one. In a path, /proc may be of another process namespace, so
+/// that it says itself which process this is.
 pub(crate) fn path_of(file: &impl AsRawFd) -> PathBuf {
-    PathBuf::from(format!("/proc/{}/fd/{}", process::id(), file.as_raw_fd()))
+    let own = fs::read_link("/proc/self").unwrap_or_else(|_| process::id().to_string().into());
+    Path::new("/proc").join(own).join("fd").join(file.as_raw_fd().to_string())
 }

@@ -1,16 +1,14 @@
 //! The two ends of a path: namespaces that hang on descriptors of this process and on nothing else.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, Stdio};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::process::{Child, Command};
 
-use crate::device::Device;
+use crate::device::{Device, DeviceKind};
 use crate::error::{Error, Stage};
+use crate::handover::{Block, Handover, Made};
 use crate::helper;
 
 /// What the devices carry at least: IPv6 needs it (RFC 8200 section 5).
@@ -20,8 +18,10 @@ pub const MAXIMUM_MTU: u16 = 1500;
 
 /// Packets that a device keeps for us: at ten gigabits a few milliseconds of whole frames.
 const DEVICE_QUEUE: u32 = 4096;
-const SOCKET: RawFd = 3;
-const PARTS: usize = 8;
+/// Of every end that is a namespace of ours.
+const DEVICE: &str = "path0";
+/// What making namespaces and devices takes: CAP_NET_ADMIN and CAP_SYS_ADMIN (capabilities(7)).
+const CAPABILITIES: u64 = 1 << 12 | 1 << 21;
 
 /// One end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,6 +53,18 @@ impl End {
     }
 }
 
+/// Which devices the ends have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeviceChoice {
+    /// TUN devices where they may be made, else pairs.
+    #[default]
+    Auto,
+    /// TUN devices: the faster ones.
+    Tun,
+    /// Pairs of veth devices, with `AF_PACKET` sockets.
+    Packet,
+}
+
 /// How the ends are made.
 #[derive(Clone, Copy, Debug)]
 pub struct NamespaceSettings {
@@ -60,13 +72,33 @@ pub struct NamespaceSettings {
     pub mtu: u16,
     /// Whether to make a user namespace: needed without root, and possible with it.
     pub user_namespace: bool,
+    /// Which devices the ends have.
+    pub device: DeviceChoice,
 }
 
 impl Default for NamespaceSettings {
     fn default() -> Self {
-        // SAFETY: geteuid only answers.
-        Self { mtu: MAXIMUM_MTU, user_namespace: unsafe { libc::geteuid() } != 0 }
+        Self { mtu: MAXIMUM_MTU, user_namespace: !is_privileged(), device: DeviceChoice::Auto }
     }
+}
+
+/// Whether this process may make namespaces and devices without a user namespace.
+fn is_privileged() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok());
+    effective.is_some_and(|effective| effective & CAPABILITIES == CAPABILITIES)
+}
+
+/// Where the two ends are. Kept in step with `helper/helper.h`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Both in namespaces of their own.
+    Isolated,
+    /// The receiver's in the network that this process is in.
+    Direct,
+    /// Both in namespaces of their own, the receiver's with a relay to the network that this process is in.
+    Relayed,
 }
 
 /// Two network namespaces, and a process namespace for the programs in them. Dropping it, and the death of this process
@@ -76,9 +108,10 @@ pub struct Namespaces {
     users: Option<OwnedFd>,
     processes: OwnedFd,
     networks: [OwnedFd; 2],
+    block: Block,
     keeper: Child,
     /// Closing it ends the keeper. An option only so that dropping can close it first.
-    socket: Option<UnixStream>,
+    handover: Option<Handover>,
 }
 
 impl Namespaces {
@@ -87,32 +120,40 @@ impl Namespaces {
     /// # Errors
     /// `Mtu`; `Refused`, which names what is not permitted here and what would lift that.
     pub fn make(settings: NamespaceSettings) -> Result<(Self, [Device; 2]), Error> {
-        if !(MINIMUM_MTU..=MAXIMUM_MTU).contains(&settings.mtu) {
-            return Err(Error::Mtu { mtu: settings.mtu, minimum: MINIMUM_MTU, maximum: MAXIMUM_MTU });
+        Self::make_shaped(settings, Shape::Isolated)
+    }
+
+    pub(crate) fn make_shaped(
+        settings: NamespaceSettings,
+        shape: Shape,
+    ) -> Result<(Self, [Device; 2]), Error> {
+        let NamespaceSettings { mtu, user_namespace, device } = settings;
+        if !(MINIMUM_MTU..=MAXIMUM_MTU).contains(&mtu) {
+            return Err(Error::Mtu { mtu, minimum: MINIMUM_MTU, maximum: MAXIMUM_MTU });
         }
-        let (socket, theirs) = UnixStream::pair().map_err(Error::from_io("making a socket pair"))?;
-        let mut keeper = start_keeper(settings, &theirs)?;
-        drop(theirs);
-        let parts = receive(&socket).inspect_err(|_| {
+        let numbers = [u32::from(mtu), DEVICE_QUEUE, user_namespace.into(), shape as u32, device as u32];
+        let (handover, mut keeper) = Handover::start(&numbers.map(|number| number.to_string()))?;
+        let made = handover.receive().inspect_err(|_| {
             let _ = keeper.wait();
         })?;
-        let [
-            processes,
-            users,
-            sender,
-            sender_device,
-            sender_netlink,
-            receiver,
-            receiver_device,
-            receiver_netlink,
-        ] = parts;
-        let users = settings.user_namespace.then_some(users);
-        let devices = [
-            Device::new(sender_device, sender_netlink, settings.mtu),
-            Device::new(receiver_device, receiver_netlink, settings.mtu),
-        ];
-        let networks = [sender, receiver];
-        Ok((Self { users, processes, networks, keeper, socket: Some(socket) }, devices))
+        let Made { processes, users, sender, receiver, kind, block } = made;
+        let outer = if shape == Shape::Direct { outer_device(block) } else { DEVICE.to_owned() };
+        let users = user_namespace.then_some(users);
+        let networks = [sender.network, receiver.network];
+        let namespaces = Self { users, processes, networks, block, keeper, handover: Some(handover) };
+        let sender = make_device(sender.device, kind, DEVICE.to_owned(), "near0", mtu)?;
+        let receiver = make_device(receiver.device, kind, outer, "near1", mtu)?;
+        Ok((namespaces, [sender, receiver]))
+    }
+
+    /// The addresses of a path to the network that this process is in.
+    pub(crate) fn block(&self) -> Block {
+        self.block
+    }
+
+    /// Another handle of the helper.
+    pub(crate) fn handover(&self) -> Result<Handover, Error> {
+        self.handover.as_ref().ok_or(Error::HelperLost)?.try_clone()
     }
 
     /// What to put before a program and its arguments so that it runs at `end`. It may be used with any way to start a
@@ -153,73 +194,26 @@ impl Namespaces {
 
 impl Drop for Namespaces {
     fn drop(&mut self) {
-        self.socket = None;
+        self.handover = None;
         let _ = self.keeper.wait();
     }
 }
 
-fn start_keeper(settings: NamespaceSettings, socket: &UnixStream) -> Result<Child, Error> {
-    let socket = socket.as_raw_fd();
-    let mut command = Command::new(helper::path()?);
-    command.args(["make", &settings.mtu.to_string(), &DEVICE_QUEUE.to_string()]);
-    command.arg(if settings.user_namespace { "1" } else { "0" });
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // SAFETY: between fork and exec only calls that are safe after a fork.
-    unsafe {
-        command.pre_exec(move || match libc::dup2(socket, SOCKET) {
-            // The socket is there already: only let it live on.
-            SOCKET if socket == SOCKET && libc::fcntl(SOCKET, libc::F_SETFD, 0) < 0 => {
-                Err(io::Error::last_os_error())
-            }
-            SOCKET => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        });
-    }
-    command.spawn().map_err(Error::from_io("starting the helper"))
+/// Kept in step with `OUTER_DEVICE_FORMAT` in `helper/ends.c`.
+fn outer_device(block: Block) -> String {
+    format!("twpath{}", block.index())
 }
 
-/// The helper's answer: descriptors in the order of `enum part` in `helper.c`.
-fn receive(socket: &UnixStream) -> Result<[OwnedFd; PARTS], Error> {
-    const SPACE: usize = 128;
-    #[repr(align(8))]
-    struct Control([u8; SPACE]);
-    let mut answer = [0_u8; 8];
-    let mut control = Control([0; SPACE]);
-    let mut vector = [IoSliceMut::new(&mut answer)];
-    // SAFETY: all fields of a message header may be zero.
-    let mut message: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
-    message.msg_iov = vector.as_mut_ptr().cast();
-    message.msg_iovlen = 1;
-    message.msg_control = control.0.as_mut_ptr().cast();
-    message.msg_controllen = SPACE as _;
-    // SAFETY: the header points at buffers of the given lengths that live on.
-    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
-    if usize::try_from(count) != Ok(answer.len()) {
-        return Err(Error::HelperLost);
-    }
-    let word = |at: usize| i32::from_ne_bytes([answer[at], answer[at + 1], answer[at + 2], answer[at + 3]]);
-    if word(0) != 0 {
-        let source = io::Error::from_raw_os_error(word(4));
-        return Err(Error::Refused { stage: Stage::from_number(word(0)), source });
-    }
-    // SAFETY: the kernel filled the header and the control buffer.
-    let descriptors = unsafe { descriptors(&message) };
-    descriptors.try_into().map_err(|_| Error::HelperLost)
-}
-
-/// # Safety
-/// `message` was filled by `recvmsg` and its control buffer is still there.
-unsafe fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
-    // SAFETY: as the caller promises; the kernel wrote as many descriptors as the length says, and they are ours.
-    unsafe {
-        let header = libc::CMSG_FIRSTHDR(message);
-        if header.is_null() || (*header).cmsg_type != libc::SCM_RIGHTS {
-            return Vec::new();
-        }
-        let bytes = (*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
-        let first = libc::CMSG_DATA(header).cast::<RawFd>();
-        (0..bytes / size_of::<RawFd>())
-            .map(|index| OwnedFd::from_raw_fd(first.add(index).read_unaligned()))
-            .collect()
+fn make_device(
+    [descriptor, netlink]: [OwnedFd; 2],
+    kind: DeviceKind,
+    name: String,
+    near: &str,
+    mtu: u16,
+) -> Result<Device, Error> {
+    match kind {
+        DeviceKind::Tun => Ok(Device::tun(descriptor, netlink, name, mtu)),
+        DeviceKind::Packet => Device::packet(descriptor, netlink, name, near, mtu)
+            .map_err(|source| Error::Refused { stage: Stage::PacketSocket, source }),
     }
 }

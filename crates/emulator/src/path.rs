@@ -3,9 +3,10 @@
 use std::ffi::OsStr;
 use std::process::Command;
 
-use trialwise_link::{LinkSpec, SpecError};
+use trialwise_link::{Link, LinkSpec, SpecError};
 use trialwise_units::{Seed, Time};
 
+use crate::datagram::Datagram;
 use crate::emulator::Emulator;
 use crate::error::Error;
 use crate::log::PacketLog;
@@ -23,6 +24,17 @@ pub struct PathSettings {
     pub seed: Seed,
     /// How the ends are made.
     pub namespaces: NamespaceSettings,
+}
+
+impl PathSettings {
+    /// The links, to the receiver and back, which start at [`Time::ZERO`].
+    pub(crate) fn links(&self) -> Result<[Link<Datagram>; 2], SpecError> {
+        let round_trip = Some(self.forward.base_delay() + self.backward.base_delay());
+        Ok([
+            self.forward.build(Time::ZERO, self.seed.named("forward"), round_trip)?,
+            self.backward.build(Time::ZERO, self.seed.named("backward"), round_trip)?,
+        ])
+    }
 }
 
 /// Why a path could not be opened.
@@ -49,13 +61,8 @@ impl Path {
     /// # Errors
     /// `Spec` for a limit in BDPs without delay or a rate that cannot be made; `System` as [`Namespaces::make`].
     pub fn open(settings: &PathSettings, log: Option<PacketLog>) -> Result<Self, PathError> {
-        let PathSettings { forward, backward, seed, namespaces } = settings;
-        let round_trip = Some(forward.base_delay() + backward.base_delay());
-        let links = [
-            forward.build(Time::ZERO, seed.named("forward"), round_trip)?,
-            backward.build(Time::ZERO, seed.named("backward"), round_trip)?,
-        ];
-        let (namespaces, devices) = Namespaces::make(*namespaces)?;
+        let links = settings.links()?;
+        let (namespaces, devices) = Namespaces::make(settings.namespaces)?;
         Ok(Self { emulator: Emulator::start(devices, links, log)?, namespaces })
     }
 

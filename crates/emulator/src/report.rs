@@ -5,6 +5,7 @@ use std::fmt;
 use trialwise_link::{Counters, Tally};
 use trialwise_units::Duration;
 
+use crate::device::DeviceKind;
 use crate::histogram::Percentiles;
 use crate::log::Direction;
 use crate::priority::Priority;
@@ -42,6 +43,8 @@ pub struct Report {
     pub duration: Duration,
     /// Time of a processor that the emulator's thread used.
     pub processor_time: Duration,
+    /// What the ends' devices were.
+    pub device: DeviceKind,
     /// Whether the thread had real-time priority.
     pub priority: Priority,
     /// How often it gave that up for a while so as not to starve others.

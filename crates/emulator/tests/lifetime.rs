@@ -13,42 +13,15 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use support::inner::{MARK, is_inner, own_test, processes_in, processes_marked};
 use support::{PORT, open, settings};
 use trialwise_emulator::{End, Error, NamespaceSettings, Namespaces, Path};
-
-/// Set in the environment of tests that others run.
-const INNER: &str = "TRIALWISE_EMULATOR_INNER";
-/// Set in the environment of what is killed, and so of all that it starts.
-const MARK: &str = "TRIALWISE_EMULATOR_TEST";
 
 /// A path in a user namespace of its own, as without root.
 fn open_as_user() -> Option<Path> {
     let mut settings = settings(&[("rate", "50Mbit/s"), ("delay", "2ms")]);
     settings.namespaces.user_namespace = true;
     open(&settings, None)
-}
-
-/// This very program as one that runs only the ignored test of that name.
-fn own_test(mut command: Command, name: &str) -> Command {
-    command.args(["--exact", name, "--ignored", "--nocapture", "--test-threads=1"]).env(INNER, "1");
-    command
-}
-
-/// Whether another test runs this one.
-fn is_inner() -> bool {
-    std::env::var_os(INNER).is_some()
-}
-
-/// Processes that are in one of these namespaces, or whose memory or devices hang on them.
-fn processes_in(namespaces: &BTreeSet<String>) -> Vec<String> {
-    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let inside = processes.filter(|process| {
-        ["net", "pid"].iter().any(|kind| {
-            let link = fs::read_link(process.path().join("ns").join(kind)).unwrap_or_default();
-            namespaces.contains(&*link.to_string_lossy())
-        })
-    });
-    inside.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
 }
 
 #[test]
@@ -91,17 +64,6 @@ fn start_to_be_killed(as_user: bool) -> Option<(Child, BTreeSet<String>)> {
         }
     }
     Some((child, namespaces))
-}
-
-/// Processes that have the mark with this value.
-fn processes_marked(value: &str) -> Vec<String> {
-    let mark = format!("{MARK}={value}");
-    let processes = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
-    let marked = processes.filter(|process| {
-        let environment = fs::read(process.path().join("environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == mark.as_bytes())
-    });
-    marked.map(|process| process.file_name().to_string_lossy().into_owned()).collect()
 }
 
 fn kill_while_starting(count: u64) {

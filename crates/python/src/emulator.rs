@@ -1,5 +1,6 @@
 //! `Path`: an emulated path for real packets, and what it reports.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -9,26 +10,15 @@ use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use trialwise_emulator as emulator;
-use trialwise_emulator::{End, NamespaceSettings, PacketLog, PathError, PathSettings, Percentiles, Priority};
-use trialwise_link::{LinkSpec, Tally};
+use trialwise_emulator::{
+    Crossing, End, NamespaceSettings, PacketLog, PathError, PathSettings, Percentiles, Priority,
+};
+use trialwise_link::Tally;
 use trialwise_units::{Duration, Seed};
 
-/// Pairs of one link, in groups that a packet meets one after the other.
-pub(crate) type Groups = Vec<Vec<(String, String)>>;
+use crate::link::link_of;
 
-/// The link of `groups`; files that it names are looked up in `directory`.
-pub(crate) fn link(groups: &Groups, directory: &std::path::Path) -> PyResult<LinkSpec> {
-    let read_file =
-        |name: &str| std::fs::read_to_string(directory.join(name)).map_err(|error| error.to_string());
-    let mut whole = LinkSpec::default();
-    for group in groups {
-        let pairs = group.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let part = LinkSpec::from_pairs(pairs, &read_file)
-            .map_err(|error| PyValueError::new_err(error.to_string()))?;
-        whole.elements.extend(part.elements);
-    }
-    Ok(whole)
-}
+type Groups = Vec<Vec<(String, String)>>;
 
 /// How much later than planned packets were handled, seconds.
 #[pyclass(frozen, get_all, module = "trialwise._core")]
@@ -120,28 +110,19 @@ impl Path {
         log: Option<PathBuf>,
         bound: Option<f64>,
     ) -> PyResult<Self> {
-        let settings = PathSettings {
-            forward: link(&uplink, &directory)?,
-            backward: link(&downlink, &directory)?,
-            seed: Seed::new(seed),
-            namespaces: NamespaceSettings { mtu, ..NamespaceSettings::default() },
-        };
+        let settings = settings(&uplink, &downlink, &directory, seed, mtu)?;
         let path = python.detach(|| {
             let log = log.as_deref().map(PacketLog::create).transpose()?;
             emulator::Path::open(&settings, log).map_err(path_error)
         })?;
-        Ok(Self {
-            path: Mutex::new(Some(path)),
-            bound: bound.map_or(emulator::LATENESS_BOUND, Duration::from_seconds),
-        })
+        Ok(Self { path: Mutex::new(Some(path)), bound: lateness_bound(bound) })
     }
 
     /// What to put before a program and its arguments so that it runs at an end, "sender" or "receiver".
     fn prefix<'py>(&self, python: Python<'py>, end: &str) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let end = end_named(end)?;
-        let words =
-            self.lock().as_ref().ok_or_else(closed)?.namespaces().prefix(end).map_err(system_error)?;
-        Ok(words.into_iter().map(|word: OsString| PyBytes::new(python, &word.into_vec())).collect())
+        let path = lock(&self.path);
+        Ok(words(python, path.as_ref().ok_or_else(closed)?.namespaces().prefix(end).map_err(system_error)?))
     }
 
     /// The address of an end, "sender" or "receiver", in IP version 4 or 6.
@@ -158,15 +139,9 @@ impl Path {
 
     /// Stop the emulator, end what still runs inside, and tell what it did.
     fn close(&self, python: Python<'_>) -> PyResult<PathReport> {
-        let path = self.lock().take().ok_or_else(closed)?;
+        let path = lock(&self.path).take().ok_or_else(closed)?;
         let report = python.detach(|| path.close()).map_err(system_error)?;
         Ok(PathReport::new(&report, self.bound))
-    }
-}
-
-impl Path {
-    fn lock(&self) -> MutexGuard<'_, Option<emulator::Path>> {
-        self.path.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -210,6 +185,96 @@ impl Lateness {
     }
 }
 
+/// A path between programs that run inside and the network that this process is in, where the host's servers answer.
+///
+/// When it is closed, or this process dies by whatever cause, every program inside ends, and nothing is left of it. The
+/// parameters and errors are those of `Path`.
+#[pyclass(frozen, module = "trialwise._core")]
+struct OuterPath {
+    path: Mutex<Option<emulator::OuterPath>>,
+    bound: Duration,
+    /// The outer end's IPv4 address.
+    #[pyo3(get)]
+    address: String,
+    /// What the environment of a program inside has more.
+    #[pyo3(get)]
+    environment: BTreeMap<String, String>,
+    /// Whether packets cross to this network directly; else a relay carries TCP and UDP on.
+    #[pyo3(get)]
+    direct: bool,
+}
+
+#[pymethods]
+impl OuterPath {
+    #[new]
+    #[pyo3(signature = (uplink, downlink, *, directory, seed, mtu=1500, log=None, bound=None))]
+    #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a path")]
+    fn new(
+        python: Python<'_>,
+        uplink: Groups,
+        downlink: Groups,
+        directory: PathBuf,
+        seed: u64,
+        mtu: u16,
+        log: Option<PathBuf>,
+        bound: Option<f64>,
+    ) -> PyResult<Self> {
+        let settings = settings(&uplink, &downlink, &directory, seed, mtu)?;
+        let path = python.detach(|| {
+            let log = log.as_deref().map(PacketLog::create).transpose()?;
+            emulator::OuterPath::open(&settings, log).map_err(path_error)
+        })?;
+        let environment = path.environment().map(|(name, value)| (name.to_owned(), value)).into();
+        Ok(Self {
+            address: path.address().to_string(),
+            environment,
+            direct: path.crossing() == Crossing::Direct,
+            path: Mutex::new(Some(path)),
+            bound: lateness_bound(bound),
+        })
+    }
+
+    /// What to put before a program and its arguments so that it runs inside.
+    fn prefix<'py>(&self, python: Python<'py>) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let path = lock(&self.path);
+        Ok(words(python, path.as_ref().ok_or_else(closed)?.prefix().map_err(system_error)?))
+    }
+
+    /// Stop the emulator, end what still runs inside, and tell what it did.
+    fn close(&self, python: Python<'_>) -> PyResult<PathReport> {
+        let path = lock(&self.path).take().ok_or_else(closed)?;
+        let report = python.detach(|| path.close()).map_err(system_error)?;
+        Ok(PathReport::new(&report, self.bound))
+    }
+}
+
+fn settings(
+    uplink: &Groups,
+    downlink: &Groups,
+    directory: &std::path::Path,
+    seed: u64,
+    mtu: u16,
+) -> PyResult<PathSettings> {
+    Ok(PathSettings {
+        forward: link_of(uplink, directory)?,
+        backward: link_of(downlink, directory)?,
+        seed: Seed::new(seed),
+        namespaces: NamespaceSettings { mtu, ..NamespaceSettings::default() },
+    })
+}
+
+fn lateness_bound(seconds: Option<f64>) -> Duration {
+    seconds.map_or(emulator::LATENESS_BOUND, Duration::from_seconds)
+}
+
+fn words(python: Python<'_>, words: Vec<OsString>) -> Vec<Bound<'_, PyBytes>> {
+    words.into_iter().map(|word| PyBytes::new(python, &word.into_vec())).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn end_named(end: &str) -> PyResult<End> {
     match end {
         "sender" => Ok(End::Sender),
@@ -241,6 +306,7 @@ fn system_error(error: emulator::Error) -> PyErr {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Lateness>()?;
     module.add_class::<LinkReport>()?;
+    module.add_class::<OuterPath>()?;
     module.add_class::<PathReport>()?;
     module.add_class::<Path>()
 }

@@ -9,6 +9,10 @@
     reason = "shared by several programs"
 )]
 
+pub mod inner;
+pub mod outer;
+pub mod terminal;
+
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::os::fd::AsRawFd;
@@ -177,7 +181,7 @@ pub fn transfer_is_exact(path: &Path, address: IpAddr, length: usize) -> bool {
 }
 
 /// Bytes that repeat nowhere (SplitMix64).
-fn pattern(length: usize) -> Vec<u8> {
+pub fn pattern(length: usize) -> Vec<u8> {
     let word = |index: u64| {
         let mixed = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
