@@ -38,6 +38,7 @@ for _name, _summary in {
     "report": "Write the report of an experiment as one HTML file.",
     "profile": "Find the daily, weekly and other cycles in condition data.",
     "runtime": "Say how long a trial must be for its metrics to be steady.",
+    "path": "Run a command inside an emulated path.",
     "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
     "packets": "Say what a log of packets says, and write it in another format.",
     "doctor": "Name what will disturb a measurement on this machine.",
@@ -52,10 +53,19 @@ for _name, _summary in {
 app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
 
 
+def _words() -> list[str]:
+    words = sys.argv[1:]
+    if words[:1] != ["path"]:
+        return words
+    from trialwise.cli.path import separated
+
+    return separated(words)
+
+
 def main() -> None:
     """Run the command line; the entry point of the package."""
     try:
-        result = app(exit_on_error=True, result_action="return_value")
+        result = app(_words(), exit_on_error=True, result_action="return_value")
     except TrialwiseError as error:
         print(f"trialwise: {error.message}", file=sys.stderr)
         if error.hint:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping
+from typing import TextIO
 
 from rich.console import Console
 
@@ -33,6 +34,6 @@ def messages() -> Console:
     return _Messages(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
-def print_json(document: Mapping[str, object]) -> None:
-    """Print a document as JSON; NaN and infinities must have been turned into null before."""
-    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False))
+def print_json(document: Mapping[str, object], to: TextIO | None = None) -> None:
+    """Print a document as JSON, to standard output unless told; NaN and infinities must have been turned into null before."""
+    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False), file=to)

@@ -34,8 +34,8 @@ def path_settings(section: doc.PathSection) -> model.PathSettings:
     """The path of a table: its own keys both ways, each overridden by those of uplink or downlink."""
     both = _pairs(section)
     return model.PathSettings(
-        uplink=(tuple((both | _pairs(section.uplink)).items()),),
-        downlink=(tuple((both | _pairs(section.downlink)).items()),),
+        uplink=(_in_order(both | _pairs(section.uplink)),),
+        downlink=(_in_order(both | _pairs(section.downlink)),),
         mtu=section.mtu,
         folder=section.folder,
     )
@@ -129,6 +129,10 @@ def _path_texts(key: Key, table: doc.PathSection) -> Iterator[tuple[Key, str]]:
     }
     for place, part in parts.items():
         yield from (((*place, name), text) for name, text in _pairs(part).items())
+
+
+def _in_order(pairs: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, pairs[name]) for name in doc.LinkSection.model_fields if name in pairs)
 
 
 def _pairs(section: doc.LinkSection | None) -> dict[str, str]:

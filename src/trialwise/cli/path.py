@@ -1,0 +1,323 @@
+"""`trialwise path`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+from rich.table import Table
+
+from trialwise import _core
+from trialwise.cli.files import check_out
+from trialwise.cli.output import messages, print_json, results
+from trialwise.errors import PlanError
+from trialwise.experiment.mahimahi import LinkLog, is_shell, read_shells
+from trialwise.experiment.model import Groups
+from trialwise.experiment.named_paths import path_named, shipped_paths
+
+_LINK_KEYS = ("rate", "queue", "delay", "loss", "outage", "policer", "batches")
+
+
+def separated(words: Sequence[str]) -> list[str]:
+    """The words of a command line with `--` before mahimahi's shells, whose options are not ours."""
+    first = next((place for place, word in enumerate(words) if is_shell(word)), None)
+    if words[:1] != ["path"] or first is None or "--" in words[:first]:
+        return list(words)
+    return [*words[:first], "--", *words[first:]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is to be run: the links, where their files are, and what mahimahi's arguments ask for besides."""
+
+    uplink: Groups
+    downlink: Groups
+    folder: str
+    command: tuple[str, ...]
+    logs: tuple[LinkLog, ...] = ()
+    notes: tuple[str, ...] = ()
+    once: bool = False
+
+
+def path(
+    *command: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    named: Annotated[str | None, Parameter(name=["--path"])] = None,
+    rate: str | None = None,
+    delay: str | None = None,
+    loss: str | None = None,
+    queue: str | None = None,
+    outage: str | None = None,
+    policer: str | None = None,
+    batches: str | None = None,
+    uplink: tuple[str, ...] = (),
+    downlink: tuple[str, ...] = (),
+    mtu: int = 1500,
+    seed: int = 0,
+    log: Path | None = None,
+    force: bool = False,
+    list: bool = False,  # noqa: A002 the flag's name
+    json: bool = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
+) -> int:
+    """Run a command, or a shell, inside an emulated path.
+
+    Servers of this machine answer at the address in TRIALWISE_PEER, and outside of nested paths at that in MAHIMAHI_BASE.
+    What the options say holds both ways; --uplink (from the command outwards) and --downlink say what differs. Needs no
+    root: without it a relay carries TCP and UDP on to the servers of this machine. When the command ends, nothing is left
+    of the path. Mahimahi's shells are understood in place of options.
+
+    For example:
+
+    ```text
+    trialwise path --rate 12Mbit/s --delay 28ms --loss 0.4% --queue droptail:packets=50 -- iperf3 -c 100.64.0.1
+    trialwise path --delay 20ms --uplink rate=1Mbit/s --downlink rate=20Mbit/s --log packets.log -- sh -c 'curl $TRIALWISE_PEER:8000'
+    trialwise path --path pantheon:nepal-aws-india          # a shell
+    trialwise path mm-delay 28 mm-loss uplink .004 mm-link up.trace down.trace -- ./client
+    trialwise path --list
+    ```
+
+    Exit codes: the command's own; 128 and more when a signal ended it; 77 when a trace that is not repeated is used up;
+    2 wrong options, or paths that this machine does not permit.
+
+    Parameters
+    ----------
+    command
+        The command with its arguments, after `--`; or mahimahi's shells, the outermost first, with theirs.
+    named
+        A path that comes with Trialwise, see --list.
+    rate
+        The bottleneck: 12Mbit/s, trace:FILE, poisson:rate=3Mbit/s, cellular:rate=10Mbit/s, …
+    delay
+        One-way propagation delay: 28ms, or 28ms,jitter=5ms.
+    loss
+        Random loss: 0.4%, or gilbert-elliott:to_bad=1%,to_good=10%.
+    queue
+        The queue before the bottleneck: droptail:packets=50, codel:packets=1000,target=5ms,interval=100ms, …
+    outage
+        Times without service: exponential:on=5s,off=1s.
+    policer
+        A token bucket: 12Mbit/s,burst=15kB.
+    batches
+        Packets released together: every=20ms.
+    uplink
+        One key=value of the direction from the command outwards; may be repeated.
+    downlink
+        One key=value of the direction back; may be repeated.
+    mtu
+        Largest IP packet, bytes, 1280 to 1500.
+    seed
+        Of everything random in the links.
+    log
+        Write a record of every packet; `trialwise packets` reads it.
+    force
+        Write the log over a file that is there.
+    list
+        List the paths that come with Trialwise.
+    json
+        Print what the path did as JSON on standard error, when the command has ended; with --list, the list on standard output.
+    quiet
+        Say nothing beside the command.
+    """
+    if list:
+        return _list(json=json)
+    both = {
+        key: value
+        for key, value in zip(_LINK_KEYS, (rate, queue, delay, loss, outage, policer, batches), strict=True)
+        if value
+    }
+    ways = (both | _pairs("uplink", uplink), both | _pairs("downlink", downlink))
+    plan = _plan(named, ways, command)
+    if log is not None:
+        check_out(log, force=force)
+    if not quiet:
+        for note in plan.notes:
+            messages().print(note, markup=False)
+    return _run(plan, mtu, seed, log, json=json, quiet=quiet)
+
+
+def _pairs(option: str, words: Sequence[str]) -> dict[str, str]:
+    pairs: dict[str, str] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or key not in _LINK_KEYS:
+            raise PlanError(
+                f"--{option} {word}: is no key=value of a link",
+                hint=f"write one like --{option} rate=1Mbit/s; keys: {', '.join(_LINK_KEYS)}",
+            )
+        pairs[key] = value
+    return pairs
+
+
+def _plan(
+    named: str | None, ways: tuple[Mapping[str, str], Mapping[str, str]], words: Sequence[str]
+) -> _Plan:
+    """What is to be run: a path given by options or by name is around mahimahi's shells."""
+    folder = "."
+    outer: list[Groups] = [((tuple(pairs.items()),) if pairs else ()) for pairs in ways]
+    if named is not None:
+        if any(ways):
+            raise PlanError(
+                "--path goes with no other option of a path",
+                hint="nest them: --path NAME -- trialwise path …",
+            )
+        settings = path_named(named)
+        outer, folder = [settings.uplink, settings.downlink], settings.folder
+    if not words or not is_shell(words[0]):
+        return _Plan(outer[0], outer[1], folder, tuple(words) or _shell())
+    if named is not None:
+        raise PlanError(
+            "--path goes with no shells of mahimahi",
+            hint="nest them: --path NAME -- trialwise path mm-delay …",
+        )
+    shells = read_shells(words)
+    return _Plan(
+        uplink=(*shells.uplink, *outer[0]),
+        downlink=(*outer[1], *shells.downlink),
+        folder=folder,
+        command=shells.command or _shell(),
+        logs=shells.logs,
+        notes=shells.notes,
+        once=shells.once,
+    )
+
+
+def _shell() -> tuple[str, ...]:
+    return (os.environ.get("SHELL", "/bin/sh"),)
+
+
+def _run(plan: _Plan, mtu: int, seed: int, log: Path | None, *, json: bool, quiet: bool) -> int:
+    from trialwise.trials.inside import run_inside
+
+    kept = log or (Path(f".trialwise-path-{os.getpid()}.log") if plan.logs else None)
+    seconds = _trace_seconds(plan) if plan.once else None
+    began = time.time()
+    try:
+        opened = _core.OuterPath(
+            plan.uplink, plan.downlink, directory=plan.folder, seed=seed, mtu=mtu, log=kept
+        )
+    except ValueError as error:
+        raise PlanError(str(error)) from error
+    except OSError as error:
+        raise PlanError(f"no path can be made here: {error}") from error
+    try:
+        code = run_inside(opened, plan.command, seconds)
+        time.sleep(_farewell(plan))
+    finally:
+        report = opened.close()
+    if plan.logs and kept is not None:
+        _write_logs(plan, kept, began)
+        if log is None:
+            kept.unlink()
+    if json:
+        print_json(_document(report, code), to=sys.stderr)
+    elif not quiet:
+        _say(report)
+    return code
+
+
+def _farewell(plan: _Plan) -> float:
+    """How long to go on when the command has ended, so that servers hear of it: two round trips, at most a second."""
+    delays = (_core.check_link(way, plan.folder).base_delay for way in (plan.uplink, plan.downlink))
+    return min(1.0, 2 * sum(delays) + 0.02)
+
+
+def _trace_seconds(plan: _Plan) -> float:
+    """When the last trace that is not repeated ends."""
+    texts = [
+        text for way in (plan.uplink, plan.downlink) for group in way for key, text in group if key == "rate"
+    ]
+    names = [text.removeprefix("trace:").split(",")[0] for text in texts if text.endswith("repeat=no")]
+    return max(float(_core.parse_trace(Path(name).read_text())[-1]) for name in names) / 1000
+
+
+def _write_logs(plan: _Plan, kept: Path, began: float) -> None:
+    """Write the logs that mm-link was asked for, from the record of every packet."""
+    from trialwise.exchange.mahimahi_log import write_mahimahi_log
+    from trialwise.measurement.opportunities import of_trace
+    from trialwise.measurement.packets import read_packet_log
+
+    packets = read_packet_log(kept)
+    end = float(packets.time.max()) * 1000 if len(packets) else 0.0
+    for wanted in plan.logs:
+        groups = plan.uplink if wanted.direction == "uplink" else plan.downlink
+        behind = _core.check_link(groups[wanted.group + 1 :], plan.folder).base_delay
+        trace = _core.parse_trace(Path(wanted.trace).read_text())
+        write_mahimahi_log(
+            Path(wanted.path),
+            packets,
+            of_trace(trace, 0, end, repeat=not plan.once),
+            direction=wanted.direction,
+            init_timestamp=round(began * 1000),
+            queue=wanted.queue,
+            trace=wanted.trace,
+            propagation=behind,
+        )
+
+
+def _document(report: _core.PathReport, code: int) -> dict[str, object]:
+    return {
+        "exit_code": code,
+        "duration": report.duration,
+        "processor_share": report.processor_share,
+        "realtime": report.realtime,
+        "bottleneck": report.bottleneck,
+        **{
+            name: _link_document(way)
+            for name, way in (("uplink", report.uplink), ("downlink", report.downlink))
+        },
+    }
+
+
+def _link_document(way: _core.LinkReport) -> dict[str, object]:
+    return {
+        "arrived": way.arrived,
+        "delivered": way.delivered,
+        "dropped": way.dropped,
+        "held": way.held,
+        "delivered_bytes": way.delivered_bytes,
+        "unlogged": way.unlogged,
+        "lateness_p99": way.lateness.p99,
+        "lateness_max": way.lateness.largest,
+    }
+
+
+def _say(report: _core.PathReport) -> None:
+    console = messages()
+    for name, way in (("uplink", report.uplink), ("downlink", report.downlink)):
+        mean = way.delivered_bytes * 8 / report.duration / 1e6
+        console.print(
+            f"{name}: {way.delivered} packets delivered ({mean:.2f} Mbit/s over {report.duration:.1f} s), "
+            f"{way.dropped} dropped, {way.held} held; late by {way.lateness.p99 * 1e3:.2f} ms (p99)",
+            markup=False,
+        )
+    if report.bottleneck is not None:
+        console.print(f"not faithful: {report.bottleneck}", markup=False)
+
+
+def _list(*, json: bool) -> int:
+    paths = shipped_paths()
+    if json:
+        print_json(
+            {
+                name: {"uplink": path.uplink, "downlink": path.downlink, "source": path.source}
+                for name, path in paths.items()
+            }
+        )
+        return 0
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in ("name", "uplink", "downlink"):
+        table.add_column(heading, overflow="fold")
+    for name, settings in paths.items():
+        table.add_row(name, *(_words(way) for way in (settings.uplink, settings.downlink)))
+    results().print(table)
+    return 0
+
+
+def _words(groups: Groups) -> str:
+    return ", ".join(f"{key} {text}" for group in groups for key, text in group)
