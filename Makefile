@@ -41,9 +41,7 @@ check-python: setup
 test: lint check-rust check-python
 
 demo: setup
-	$(BIN)/trialwise run examples/compressors/experiment.toml --dir demo/compressors
-	$(BIN)/trialwise analyze demo/compressors
-	$(BIN)/trialwise report demo/compressors --out demo/compressors.html
+	$(BIN)/python examples/demo.py $(BIN)/trialwise demo
 
 bench: setup
 	for bench in benches/*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
