@@ -1,0 +1,3 @@
+//! draft
+mod opening;
+mod protocol;
