@@ -195,7 +195,11 @@ mod tests {
     const NAME: Name = Name { session: 7, flow: 3 };
 
     fn opening() -> Opening {
-        Opening { task: Task::Answer { request: 200, response: 10_000 }, mtu: 1500, congestion: "copa".into() }
+        Opening {
+            task: Task::Answer { request: 200, response: 10_000 },
+            mtu: 1500,
+            congestion: "copa".into(),
+        }
     }
 
     proptest! {

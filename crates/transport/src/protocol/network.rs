@@ -2,9 +2,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::ops::Range;
 
 use proptest::prelude::*;
-use trialwise_congestion::{Algorithm, Context, Controller, Factory};
+use trialwise_congestion::{Algorithm, Context, Factory};
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::protocol::frame::{Answer, Data, Frame, Name, Way, write_answer, write_data};
@@ -49,6 +50,9 @@ const CALM: Weather = Weather {
     outage: (Time::MAX, Time::MAX),
 };
 
+/// Arrival, order of sending, whether a mark is on it, datagram.
+type Flying = (Time, u64, bool, Vec<u8>);
+
 /// A sender and a receiver with datagrams between them.
 struct Network {
     now: Time,
@@ -56,8 +60,7 @@ struct Network {
     random: Random,
     sender: Sender,
     receiver: Receiver,
-    /// Arrival, order of sending, whether a mark is on it, datagram.
-    flying: BinaryHeap<Reverse<(Time, u64, bool, Vec<u8>)>>,
+    flying: BinaryHeap<Reverse<Flying>>,
     sent: u64,
     /// Numbers of data packets that are lost whatever the weather.
     doomed: Vec<u64>,
@@ -93,7 +96,7 @@ impl Network {
         }
     }
 
-    fn throw(&mut self, bytes: Vec<u8>, can_be_marked: bool) {
+    fn throw(&mut self, bytes: &[u8], can_be_marked: bool) {
         let Weather { delay, jitter, loss, duplication, marking, outage } = self.weather;
         self.sent += 1;
         if self.random.next() < loss || (outage.0 <= self.now && self.now < outage.1) {
@@ -103,7 +106,7 @@ impl Network {
         let copies = if self.random.next() < duplication { 2 } else { 1 };
         for _ in 0..copies {
             let extra = Duration::from_seconds(jitter.as_seconds() * self.random.next());
-            self.flying.push(Reverse((self.now + delay + extra, self.sent, is_marked, bytes.clone())));
+            self.flying.push(Reverse((self.now + delay + extra, self.sent, is_marked, bytes.to_vec())));
         }
     }
 
@@ -127,7 +130,7 @@ impl Network {
             let mut bytes = vec![0; 1500];
             let length = write_data(&mut bytes, NAME, Way::Out, &data);
             bytes.truncate(length);
-            self.throw(bytes, true);
+            self.throw(&bytes, true);
         }
     }
 
@@ -150,7 +153,7 @@ impl Network {
         let mut bytes = vec![0; 400];
         let length = write_answer(&mut bytes, NAME, Way::Out, answer);
         bytes.truncate(length);
-        self.throw(bytes, false);
+        self.throw(&bytes, false);
     }
 
     /// Goes on until this time, or until nothing is to be done any more.
@@ -176,6 +179,11 @@ impl Network {
         let window = self.sender.state().window.map_or(u64::MAX, Bytes::get);
         self.sender.in_flight() <= window.max(SEGMENT)
     }
+}
+
+/// Answers of one range.
+fn ranges(range: Range<u64>) -> Vec<Range<u64>> {
+    std::iter::once(range).collect()
 }
 
 fn weather() -> impl Strategy<Value = Weather> {
@@ -305,12 +313,12 @@ fn what_was_reduced_for_a_packet_that_was_only_late_is_undone() {
     network.sender.write(10 * SEGMENT - 64);
     let before = network.sender.state().window.unwrap();
     network.transmit();
-    let answer = |ranges| Answer { largest: 9, arrival: 0, packets: 10, marked: 0, ranges };
+    let answer = |from| Answer { largest: 9, arrival: 0, packets: 10, marked: 0, ranges: ranges(from..10) };
     let now = Time::from_milliseconds(40);
-    network.sender.on_answer(now, &answer(vec![1..10]));
+    network.sender.on_answer(now, &answer(1));
     assert_eq!(network.sender.counters().lost, 1);
     assert!(network.sender.state().window.unwrap() < before);
-    network.sender.on_answer(now + MILLISECOND, &answer(vec![0..10]));
+    network.sender.on_answer(now + MILLISECOND, &answer(0));
     assert!(network.sender.state().window.unwrap() >= before);
     assert_eq!(network.sender.counters().returned, 1);
     // Nothing is sent again: what was to be has arrived.
@@ -355,7 +363,7 @@ fn an_answer_to_what_was_never_sent_changes_nothing() {
     let mut network = Network::new("cubic", CALM, 1);
     network.sender.write(SEGMENT);
     network.transmit();
-    let answer = Answer { largest: 99, arrival: 0, packets: 1, marked: 0, ranges: vec![0..100] };
+    let answer = Answer { largest: 99, arrival: 0, packets: 1, marked: 0, ranges: ranges(0..100) };
     network.sender.on_answer(Time::from_milliseconds(1), &answer);
     assert_eq!(network.sender.acknowledged(), 0);
 }

@@ -13,6 +13,7 @@ use crate::protocol::episode::{Episodes, Outcome};
 use crate::protocol::frame::Answer;
 use crate::protocol::pacer::Pacer;
 use crate::protocol::ranges::RangeSet;
+use crate::report::RttTotals;
 
 /// `kPacketThreshold` (RFC 9002, section 6.1.1) at the beginning; it grows to what reordering asks for, as RFC 8985, section
 /// 7 has it, up to that of Linux (`tcp_max_reordering`).
@@ -114,6 +115,7 @@ pub(crate) struct Sender {
     delivery: Delivery,
     episodes: Episodes,
     round_trip: RoundTrip,
+    rtt_totals: RttTotals,
     delivery_rate: Option<Rate>,
     delay_origin: Option<i128>,
     marked: u64,
@@ -147,6 +149,7 @@ impl Sender {
             delivery: Delivery::default(),
             episodes: Episodes::default(),
             round_trip: RoundTrip::new(),
+            rtt_totals: RttTotals::default(),
             delivery_rate: None,
             delay_origin: None,
             marked: 0,
@@ -191,6 +194,16 @@ impl Sender {
 
     pub(crate) fn state(&self) -> State {
         self.controller.state()
+    }
+
+    /// Whether something is to come back: otherwise silence means nothing.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.in_flight > 0 || !self.lost.is_empty()
+    }
+
+    /// All round-trip times.
+    pub(crate) const fn rtt_totals(&self) -> &RttTotals {
+        &self.rtt_totals
     }
 
     /// When something is to be done: [`Self::poll`] for a departure, [`Self::on_timer`] for the rest.
@@ -307,6 +320,7 @@ impl Sender {
         let one_way_delay = newest.map(|(_, packet)| self.one_way_delay(packet.sent, answer.arrival));
         if let Some(rtt) = rtt {
             self.round_trip.update(rtt);
+            self.rtt_totals.add(rtt);
         }
         self.detect_losses(now);
         self.report(now, &arrived, rtt, one_way_delay, u32::try_from(marked).unwrap_or(u32::MAX));
