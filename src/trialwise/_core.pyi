@@ -9,6 +9,7 @@ __all__ = [
     "CommandResult",
     "StartError",
     "__version__",
+    "flow_program",
     "inversions",
     "lag_product_exceedances",
     "run_command",
@@ -71,6 +72,7 @@ class CommandResult:
     @property
     def surviving_processes(self) -> int: ...
 
+def flow_program(arguments: Sequence[str]) -> int: ...
 def run_command(
     argv: Sequence[str | bytes | os.PathLike[str]],
     *,

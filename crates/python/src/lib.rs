@@ -4,6 +4,7 @@
 
 mod kernels;
 mod process;
+mod transport;
 
 use pyo3::prelude::*;
 
@@ -12,5 +13,6 @@ use pyo3::prelude::*;
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     kernels::register(module)?;
-    process::register(module)
+    process::register(module)?;
+    transport::register(module)
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! every frame   kind u8 · way u8 · count u16 · flow u32 · session u64                      (16 bytes)
 //! data          number u64 · offset u64 · [opening, where offset = 0 on the opener's way] · payload
-//! answer        largest u64 · its arrival u64 (ns) · packets u64 · marked u64 · count × (from u32 · length u32)
+//! answer        largest u64 · its arrival u64 (ns) · held u64 (ns) · packets u64 · marked u64 · count × (from u32 · length u32)
 //! close         nothing more: the session has ended
 //! ```
 //! `way` is 0 from the opener of the connection and 1 towards it, for data; an answer has the way of what it acknowledges.
@@ -18,7 +18,7 @@ pub(crate) const DATA_HEADER: usize = COMMON + 16;
 /// An answer has no more ranges than this; older ones are left out.
 pub(crate) const MOST_RANGES: usize = 32;
 /// The longest answer.
-pub(crate) const MOST_ANSWER: usize = COMMON + 32 + 8 * MOST_RANGES;
+pub(crate) const MOST_ANSWER: usize = COMMON + 40 + 8 * MOST_RANGES;
 
 const COMMON: usize = 16;
 const DATA: u8 = 0xd1;
@@ -58,6 +58,8 @@ pub(crate) struct Answer {
     pub(crate) largest: u64,
     /// When it did, in nanoseconds of the receiver's clock.
     pub(crate) arrival: u64,
+    /// Nanoseconds from then to this answer.
+    pub(crate) held: u64,
     /// Packets that have arrived in all, copies too.
     pub(crate) packets: u64,
     /// Those of them with a congestion mark.
@@ -107,7 +109,7 @@ pub(crate) fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -
 pub(crate) fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) -> usize {
     let ranges = &answer.ranges[..answer.ranges.len().min(MOST_RANGES)];
     let mut writer = Writer::begin(buffer, ANSWER, way, ranges.len() as u16, name);
-    for word in [answer.largest, answer.arrival, answer.packets, answer.marked] {
+    for word in [answer.largest, answer.arrival, answer.held, answer.packets, answer.marked] {
         writer.put(&word.to_be_bytes());
     }
     for range in ranges {
@@ -171,6 +173,7 @@ impl Reader<'_> {
         let mut answer = Answer {
             largest: self.word()?,
             arrival: self.word()?,
+            held: self.word()?,
             packets: self.word()?,
             marked: self.word()?,
             ranges: Vec::with_capacity(count.min(MOST_RANGES)),
@@ -221,8 +224,8 @@ mod tests {
                 ranges.push(end - length..end);
                 end -= length + gap;
             }
-            let [_, arrival, packets, marked] = words.map(u64::from);
-            let mut answer = Answer { largest: 9_999, arrival, packets, marked, ranges };
+            let [held, arrival, packets, marked] = words.map(u64::from);
+            let mut answer = Answer { largest: 9_999, arrival, held, packets, marked, ranges };
             let mut buffer = [0; MOST_ANSWER];
             let written = write_answer(&mut buffer, NAME, Way::Back, &answer);
             answer.ranges.truncate(MOST_RANGES);

@@ -140,10 +140,12 @@ impl Network {
             match Frame::read(&bytes) {
                 Some((NAME, Frame::Data(Way::Out, data))) => {
                     self.receiver.on_data(self.now.nanoseconds(), &data, is_marked);
-                    let answer = self.receiver.answer().unwrap();
+                    let answer = self.receiver.answer(self.now.nanoseconds()).unwrap();
                     self.answer(&answer);
                 }
-                Some((NAME, Frame::Answer(Way::Out, answer))) => self.sender.on_answer(self.now, &answer),
+                Some((NAME, Frame::Answer(Way::Out, answer))) => {
+                    self.sender.on_answer(self.now, self.now, &answer);
+                }
                 other => panic!("{other:?}"),
             }
         }
@@ -313,12 +315,13 @@ fn what_was_reduced_for_a_packet_that_was_only_late_is_undone() {
     network.sender.write(10 * SEGMENT - 64);
     let before = network.sender.state().window.unwrap();
     network.transmit();
-    let answer = |from| Answer { largest: 9, arrival: 0, packets: 10, marked: 0, ranges: ranges(from..10) };
+    let answer =
+        |from| Answer { largest: 9, arrival: 0, held: 0, packets: 10, marked: 0, ranges: ranges(from..10) };
     let now = Time::from_milliseconds(40);
-    network.sender.on_answer(now, &answer(1));
+    network.sender.on_answer(now, now, &answer(1));
     assert_eq!(network.sender.counters().lost, 1);
     assert!(network.sender.state().window.unwrap() < before);
-    network.sender.on_answer(now + MILLISECOND, &answer(0));
+    network.sender.on_answer(now + MILLISECOND, now + MILLISECOND, &answer(0));
     assert!(network.sender.state().window.unwrap() >= before);
     assert_eq!(network.sender.counters().returned, 1);
     // Nothing is sent again: what was to be has arrived.
@@ -359,11 +362,23 @@ fn marks_are_answered() {
 }
 
 #[test]
+fn what_busy_ends_add_is_no_part_of_the_round_trip() {
+    let mut network = Network::new("copa", CALM, 1);
+    network.sender.write(SEGMENT - 64);
+    network.transmit();
+    // It was 40 ms on the way, 7 ms at the receiver, and 11 ms unread.
+    let answer = Answer { held: 7_000_000, packets: 1, ranges: ranges(0..1), ..Answer::default() };
+    let [arrival, now] = [47, 58].map(Time::from_milliseconds);
+    network.sender.on_answer(now, arrival, &answer);
+    assert_eq!(network.sender.round_trip().latest(), Some(MILLISECOND * 40));
+}
+
+#[test]
 fn an_answer_to_what_was_never_sent_changes_nothing() {
     let mut network = Network::new("cubic", CALM, 1);
     network.sender.write(SEGMENT);
     network.transmit();
-    let answer = Answer { largest: 99, arrival: 0, packets: 1, marked: 0, ranges: ranges(0..100) };
-    network.sender.on_answer(Time::from_milliseconds(1), &answer);
+    let answer = Answer { largest: 99, arrival: 0, held: 0, packets: 1, marked: 0, ranges: ranges(0..100) };
+    network.sender.on_answer(Time::from_milliseconds(1), Time::from_milliseconds(1), &answer);
     assert_eq!(network.sender.acknowledged(), 0);
 }

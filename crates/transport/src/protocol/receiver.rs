@@ -29,11 +29,12 @@ impl Receiver {
         }
     }
 
-    /// What to tell the sender, if anything has arrived since the last answer.
-    pub(crate) fn answer(&mut self) -> Option<Answer> {
+    /// What to tell the sender at this nanosecond of our clock, if anything has arrived since the last answer.
+    pub(crate) fn answer(&mut self, now: u64) -> Option<Answer> {
         let (largest, arrival) = self.largest.filter(|_| std::mem::take(&mut self.is_due))?;
         let ranges = self.numbers.descending().collect();
-        Some(Answer { largest, arrival, packets: self.packets, marked: self.marked, ranges })
+        let held = now.saturating_sub(arrival);
+        Some(Answer { largest, arrival, held, packets: self.packets, marked: self.marked, ranges })
     }
 
     /// The bytes that have arrived without a gap.
@@ -53,14 +54,14 @@ mod tests {
     #[test]
     fn an_answer_tells_what_has_arrived_and_what_is_missing() {
         let mut receiver = Receiver::default();
-        assert_eq!(receiver.answer(), None);
+        assert_eq!(receiver.answer(9), None);
         for (arrival, number, is_marked) in [(10, 0, false), (11, 1, true), (12, 4, false), (13, 3, false)] {
             receiver.on_data(arrival, &data(number, 100 * number), is_marked);
         }
         let ranges = vec![3..5, 0..2];
-        let answer = Answer { largest: 4, arrival: 12, packets: 4, marked: 1, ranges };
-        assert_eq!(receiver.answer(), Some(answer));
-        assert_eq!(receiver.answer(), None);
+        let answer = Answer { largest: 4, arrival: 12, held: 3, packets: 4, marked: 1, ranges };
+        assert_eq!(receiver.answer(15), Some(answer));
+        assert_eq!(receiver.answer(16), None);
         assert_eq!(receiver.received(), 200);
         receiver.on_data(14, &data(5, 200), false);
         assert_eq!(receiver.received(), 500);
@@ -70,7 +71,7 @@ mod tests {
     fn old_ranges_are_left_out() {
         let mut receiver = Receiver::default();
         (0..100).for_each(|step| receiver.on_data(step, &data(2 * step, 0), false));
-        let answer = receiver.answer().unwrap();
+        let answer = receiver.answer(0).unwrap();
         assert_eq!((answer.ranges.len(), answer.ranges[0].clone()), (MOST_RANGES, 198..199));
     }
 }

@@ -31,6 +31,10 @@ const PROBES: u32 = 2;
 const MINIMUM_TIMEOUT: Duration = Duration::from_milliseconds(200);
 /// A time-out doubles at most so often.
 const MOST_DOUBLINGS: u32 = 10;
+/// What a receiver says of the time between a packet and its answer is believed up to here, in nanoseconds; no round-trip
+/// time is shorter than a clock can tell.
+const LONGEST_HELD: u64 = 1_000_000_000;
+const SHORTEST_RTT: Duration = Duration::from_nanoseconds(1);
 /// The origin of one-way delays: the first one of a flow counts as this much, so that later ones may be smaller.
 const DELAY_ORIGIN: i128 = 10_000_000_000;
 
@@ -300,8 +304,9 @@ impl Sender {
         self.base + self.packets.len() as u64
     }
 
-    /// An answer has come.
-    pub(crate) fn on_answer(&mut self, now: Time, answer: &Answer) {
+    /// An answer is read now, that came at `arrival`: what passed in between, and at the receiver between the packet and the
+    /// answer, is no part of the round-trip time.
+    pub(crate) fn on_answer(&mut self, now: Time, arrival: Time, answer: &Answer) {
         if answer.largest >= self.next_number() {
             return; // acknowledges what was never sent
         }
@@ -316,7 +321,8 @@ impl Sender {
         self.probes = 0;
         self.largest = self.largest.max(Some(answer.largest));
         let newest = arrived.newest.as_ref().filter(|(number, _)| *number == answer.largest);
-        let rtt = newest.map(|(_, packet)| now - packet.sent);
+        let held = Duration::from_nanoseconds(answer.held.min(LONGEST_HELD));
+        let rtt = newest.map(|(_, packet)| (arrival - packet.sent).saturating_sub(held).max(SHORTEST_RTT));
         let one_way_delay = newest.map(|(_, packet)| self.one_way_delay(packet.sent, answer.arrival));
         if let Some(rtt) = rtt {
             self.round_trip.update(rtt);

@@ -5,12 +5,13 @@ use std::net::SocketAddr;
 
 use trialwise_units::Time;
 
+use crate::clock::Clock;
 use crate::opening::{OPENING_BYTES, Opening};
 use crate::protocol::frame::{DATA_HEADER, Data, Frame, MOST_ANSWER, Name, Way, write_answer, write_data};
 use crate::protocol::receiver::Receiver;
 use crate::protocol::sender::Sender;
 use crate::udp::outbox::Outbox;
-use crate::udp::socket::{Family, Socket};
+use crate::udp::socket::{Arrived, Family, Socket};
 
 /// How this end sends data.
 pub(super) struct Outgoing {
@@ -44,22 +45,22 @@ impl Connection {
         self.receiver.received()
     }
 
-    /// A frame has come, at this nanosecond of `CLOCK_MONOTONIC`.
-    pub(super) fn on_frame(&mut self, now: Time, arrival: u64, frame: &Frame, is_marked: bool) {
+    /// A frame is read now.
+    pub(super) fn on_frame(&mut self, clock: Clock, now: Time, frame: &Frame, arrived: &Arrived<'_>) {
         match (frame, &mut self.outgoing) {
             (Frame::Data(way, data), _) if *way != self.way => {
-                self.receiver.on_data(arrival, data, is_marked);
+                self.receiver.on_data(clock.nanoseconds(arrived.at), data, arrived.is_marked);
             }
             (Frame::Answer(way, answer), Some(outgoing)) if *way == self.way => {
-                outgoing.sender.on_answer(now, answer);
+                outgoing.sender.on_answer(now, arrived.at, answer);
             }
             _ => {}
         }
     }
 
     /// Acknowledges what has come since the last time. An answer that the socket does not take is lost, as on the path.
-    pub(super) fn answer(&mut self, socket: &mut Socket) -> io::Result<()> {
-        let Some(answer) = self.receiver.answer() else { return Ok(()) };
+    pub(super) fn answer(&mut self, clock: Clock, socket: &mut Socket) -> io::Result<()> {
+        let Some(answer) = self.receiver.answer(clock.nanoseconds(clock.now())) else { return Ok(()) };
         let way = if self.way == Way::Out { Way::Back } else { Way::Out };
         let mut buffer = [0; MOST_ANSWER];
         let length = write_answer(&mut buffer, self.name, way, &answer);

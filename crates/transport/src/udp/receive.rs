@@ -98,11 +98,9 @@ impl Receiver {
     /// Takes what has come and acknowledges it.
     fn take(&mut self) -> std::io::Result<()> {
         for _ in 0..TURN {
-            let now = self.clock.now();
-            let arrival = self.clock.nanoseconds(now);
-            let Self { socket, peers, answering, .. } = self;
+            let Self { socket, peers, answering, clock, .. } = self;
             let mut to_answer: Vec<Key> = Vec::new();
-            let more = socket.receive(|arrived| {
+            let more = socket.receive(*clock, |now, arrived| {
                 let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
                 let key = (arrived.from, name);
                 if frame == Frame::Close {
@@ -110,7 +108,7 @@ impl Receiver {
                     return;
                 }
                 let Some(peer) = find(peers, key, &frame, now) else { return };
-                peer.connection.on_frame(now, arrival, &frame, arrived.is_marked);
+                peer.connection.on_frame(*clock, now, &frame, &arrived);
                 peer.heard = now;
                 if let Frame::Data(_, data) = &frame {
                     if peer.serve(key, data, now) {
@@ -123,7 +121,7 @@ impl Receiver {
             })?;
             for key in to_answer {
                 if let Some(peer) = self.peers.get_mut(&key) {
-                    peer.connection.answer(&mut self.socket)?;
+                    peer.connection.answer(self.clock, &mut self.socket)?;
                 }
             }
             if !more {

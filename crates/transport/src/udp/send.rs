@@ -141,23 +141,21 @@ impl Sender<'_> {
     /// Takes what has come, and answers what needs one.
     fn receive(&mut self) -> Result<(), Error> {
         for _ in 0..TURN {
-            let now = self.clock.now();
-            let arrival = self.clock.nanoseconds(now);
-            let Self { socket, flows, places, session, .. } = self;
+            let Self { socket, flows, places, session, clock, .. } = self;
             let mut to_answer = Vec::new();
-            let more = socket.receive(|arrived| {
+            let more = socket.receive(*clock, |now, arrived| {
                 let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
                 let Some(place) = places.get(&name.flow).filter(|_| name.session == *session) else { return };
                 let flow = &mut flows[*place];
                 flow.heard = now;
-                flow.connection.on_frame(now, arrival, &frame, arrived.is_marked);
+                flow.connection.on_frame(*clock, now, &frame, &arrived);
                 if matches!(frame, Frame::Data(..)) && (arrived.is_last || to_answer.last() != Some(place)) {
                     to_answer.push(*place);
                 }
             });
             let more = more.map_err(|error| self.failure(error))?;
             for place in to_answer {
-                let answered = self.flows[place].connection.answer(&mut self.socket);
+                let answered = self.flows[place].connection.answer(self.clock, &mut self.socket);
                 answered.map_err(|error| self.failure(error))?;
             }
             if !more {

@@ -5,8 +5,9 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use trialwise_units::Bytes;
+use trialwise_units::{Bytes, Duration, Time};
 
+use crate::clock::{Clock, from_timespec};
 use crate::system::{
     bind_anywhere, check, connect, from_storage, get_option, is_ipv4, set_buffer, set_option, socket,
     to_storage,
@@ -28,6 +29,8 @@ struct Control([u8; CONTROL]);
 
 /// A datagram that has arrived.
 pub(super) struct Arrived<'a> {
+    /// When the kernel had it, however much later we read it.
+    pub(super) at: Time,
     pub(super) from: SocketAddr,
     pub(super) bytes: &'a [u8],
     /// Whether it carries a congestion mark.
@@ -77,6 +80,7 @@ impl Socket {
             set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_RECVTCLASS, &1_i32)?;
             set_option(&socket, libc::IPPROTO_IPV6, libc::IPV6_MTU_DISCOVER, &libc::IPV6_PMTUDISC_PROBE)?;
         }
+        set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
         // Kernels before 5.0 join nothing.
         let _ = set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32);
         Ok(Self { socket, segments: true, inbox: Inbox::new() })
@@ -92,8 +96,12 @@ impl Socket {
         facts.map_or(0, |facts| facts[libc::SK_MEMINFO_DROPS as usize])
     }
 
-    /// Takes what is there, up to 16 messages; whether there may be more.
-    pub(super) fn receive(&mut self, mut take: impl FnMut(Arrived<'_>)) -> io::Result<bool> {
+    /// Takes what is there, up to 16 messages, with the time after reading; whether there may be more.
+    pub(super) fn receive(
+        &mut self,
+        clock: Clock,
+        mut take: impl FnMut(Time, Arrived<'_>),
+    ) -> io::Result<bool> {
         let inbox = &mut *self.inbox;
         inbox.arm();
         let (headers, flags) = (inbox.headers.as_mut_ptr(), libc::MSG_DONTWAIT as _);
@@ -105,7 +113,8 @@ impl Socket {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),
         };
-        (0..count).for_each(|index| inbox.split(index, &mut take));
+        let now = clock.now();
+        (0..count).for_each(|index| inbox.split(index, now, &mut take));
         Ok(count == MESSAGES)
     }
 
@@ -249,25 +258,35 @@ impl Inbox {
     }
 
     /// Hands over the datagrams that came joined in one message.
-    fn split(&self, index: usize, take: &mut impl FnMut(Arrived<'_>)) {
+    fn split(&self, index: usize, now: Time, take: &mut impl FnMut(Time, Arrived<'_>)) {
         let Some(from) = from_storage(&self.names[index]) else { return };
         let length = self.headers[index].msg_len as usize;
         let bytes = &self.bytes[index * LONGEST..index * LONGEST + length];
         // SAFETY: the kernel filled this header and its control buffer.
-        let (segment, is_marked) = unsafe { read_controls(&self.headers[index].msg_hdr) };
-        let mut datagrams = bytes.chunks(segment.unwrap_or(length).max(1)).peekable();
+        let facts = unsafe { read_controls(&self.headers[index].msg_hdr) };
+        let at = now - facts.age;
+        let mut datagrams = bytes.chunks(facts.segment.unwrap_or(length).max(1)).peekable();
         while let Some(bytes) = datagrams.next() {
-            take(Arrived { from, bytes, is_marked, is_last: datagrams.peek().is_none() });
+            let is_last = datagrams.peek().is_none();
+            take(now, Arrived { at, from, bytes, is_marked: facts.is_marked, is_last });
         }
     }
 }
 
-/// The length of each joined datagram, if several came joined, and whether they are marked.
-///
+/// What the kernel says beside a message.
+#[derive(Clone, Copy, Debug, Default)]
+struct Facts {
+    /// The length of each datagram, if several came joined.
+    segment: Option<usize>,
+    is_marked: bool,
+    /// How long the kernel has had it.
+    age: Duration,
+}
+
 /// # Safety
 /// `message` was filled by the kernel and its control buffer is still there.
-unsafe fn read_controls(message: &libc::msghdr) -> (Option<usize>, bool) {
-    let (mut segment, mut is_marked) = (None, false);
+unsafe fn read_controls(message: &libc::msghdr) -> Facts {
+    let mut facts = Facts::default();
     // SAFETY: as the caller promises; the kernel wrote as much as each item's kind has.
     unsafe {
         let mut item = libc::CMSG_FIRSTHDR(message);
@@ -275,18 +294,22 @@ unsafe fn read_controls(message: &libc::msghdr) -> (Option<usize>, bool) {
             let data = libc::CMSG_DATA(item);
             match ((*item).cmsg_level, (*item).cmsg_type) {
                 (libc::SOL_UDP, libc::UDP_GRO) => {
-                    segment = usize::try_from(data.cast::<i32>().read_unaligned()).ok();
+                    facts.segment = usize::try_from(data.cast::<i32>().read_unaligned()).ok();
                 }
-                (libc::IPPROTO_IP, libc::IP_TOS) => is_marked |= data.read() & CE == CE,
+                (libc::IPPROTO_IP, libc::IP_TOS) => facts.is_marked |= data.read() & CE == CE,
                 (libc::IPPROTO_IPV6, libc::IPV6_TCLASS) => {
-                    is_marked |= data.cast::<i32>().read_unaligned() as u8 & CE == CE;
+                    facts.is_marked |= data.cast::<i32>().read_unaligned() as u8 & CE == CE;
+                }
+                (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
+                    let time = data.cast::<libc::timespec>().read_unaligned();
+                    facts.age = Clock::age_of_realtime(from_timespec(time));
                 }
                 _ => {}
             }
             item = libc::CMSG_NXTHDR(message, item);
         }
     }
-    (segment, is_marked)
+    facts
 }
 
 #[cfg(test)]
@@ -309,7 +332,9 @@ mod tests {
         let mut found = Vec::new();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
         while found.len() < count && std::time::Instant::now() < deadline {
-            socket.receive(|arrived| found.push((arrived.bytes.to_vec(), arrived.is_marked))).unwrap();
+            socket
+                .receive(Clock::start(), |_, arrived| found.push((arrived.bytes.to_vec(), arrived.is_marked)))
+                .unwrap();
         }
         found
     }

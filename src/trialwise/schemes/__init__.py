@@ -1,0 +1,1 @@
+"""Congestion-control schemes: a sender and a receiver under one congestion control."""
