@@ -71,9 +71,14 @@ def test_a_transfer_is_reported(protocol: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("protocol", ["tcp", "udp"])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_a_sender_with_its_report(protocol: str, number: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_ends_a_sender_with_its_report(
+    protocol: str, number: signal.Signals, tmp_path: Path
+) -> None:
     report = tmp_path / "report.jsonl"
-    with receiver(protocol) as port, subprocess.Popen(sender(protocol, port, report, "--load", "rate:8Mbit/s")) as process:
+    with (
+        receiver(protocol) as port,
+        subprocess.Popen(sender(protocol, port, report, "--load", "rate:8Mbit/s")) as process,
+    ):
         deadline = time.monotonic() + 20
         while not (report.exists() and b"\n" in report.read_bytes()) and time.monotonic() < deadline:
             time.sleep(0.02)
@@ -100,5 +105,12 @@ import sys, trialwise.schemes.flow
 heavy = {"trialwise", "numpy", "polars", "asyncio"}
 print(*(name for name in sys.modules if name.split(".")[0] in heavy))
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30)
-    assert set(done.stdout.split()) == {"trialwise", "trialwise._core", "trialwise.schemes", "trialwise.schemes.flow"}
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=30
+    )
+    assert set(done.stdout.split()) == {
+        "trialwise",
+        "trialwise._core",
+        "trialwise.schemes",
+        "trialwise.schemes.flow",
+    }

@@ -19,11 +19,24 @@ pub fn main(arguments: &[String]) -> i32 {
 }
 
 fn run(arguments: &[String]) -> Result<(), Error> {
+    raise_descriptor_limit();
     match parse(arguments)? {
         Request::Help => say(&help()).map_err(Error::from_io("writing to standard output")),
         Request::TcpReceive(settings) => tcp::receive(&settings),
         Request::TcpSend(settings) => tcp::send(&settings),
         Request::UdpReceive(settings) => udp::receive(&settings),
         Request::UdpSend(settings) => udp::send(&settings),
+    }
+}
+
+/// A list of flows may need more connections than the soft limit of descriptors, often 1024, allows.
+fn raise_descriptor_limit() {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit is written to, then read.
+    unsafe {
+        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
+            limit.rlim_cur = limit.rlim_max;
+            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
+        }
     }
 }

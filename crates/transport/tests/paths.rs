@@ -175,10 +175,16 @@ fn losses_marks_and_the_kernel() {
             },
         },
     ]);
-    // One after the other: both of a pair under the same conditions.
-    for (ours, kernels) in [("newreno", "reno"), ("cubic", "cubic")] {
-        against_kernel(ours, kernels);
-    }
+}
+
+#[test]
+fn ours_get_what_the_kernels_get() {
+    // Side by side: all under the same conditions.
+    thread::scope(|scope| {
+        for (ours, kernels) in [("newreno", "reno"), ("cubic", "cubic")] {
+            scope.spawn(move || against_kernel(ours, kernels));
+        }
+    });
 }
 
 /// Random loss holds both below the link: what they get is what the rule of the window gives.

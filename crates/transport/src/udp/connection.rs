@@ -13,6 +13,9 @@ use crate::protocol::sender::Sender;
 use crate::udp::outbox::Outbox;
 use crate::udp::socket::{Arrived, Family, Socket};
 
+/// Batches sent before others have their turn.
+const TURN: usize = 32;
+
 /// How this end sends data.
 pub(super) struct Outgoing {
     pub(super) sender: Sender,
@@ -67,20 +70,23 @@ impl Connection {
         socket.send(self.to.as_ref(), &buffer[..length], length, None).map(drop)
     }
 
-    /// Sends what may leave now; whether the socket took all of it.
+    /// Sends what may leave now, until others have their turn; whether the socket took all of it.
     pub(super) fn transmit(
         &mut self,
-        now: Time,
+        clock: Clock,
         socket: &mut Socket,
         outbox: &mut Outbox,
     ) -> io::Result<bool> {
-        while outbox.flush(socket)? {
-            self.fill(now, outbox);
+        for _ in 0..TURN {
+            self.fill(clock.now(), outbox);
             if outbox.is_empty() {
-                return Ok(true);
+                break;
+            }
+            if !outbox.flush(socket)? {
+                return Ok(false);
             }
         }
-        Ok(false)
+        Ok(true)
     }
 
     fn fill(&mut self, now: Time, outbox: &mut Outbox) {

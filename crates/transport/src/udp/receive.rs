@@ -15,7 +15,7 @@ use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
 use crate::udp::scheme::{Scheme, SchemeError};
 use crate::udp::socket::{Family, Socket};
-use crate::wait::{SHORTEST_SLEEP, Waiter};
+use crate::wait::{Waiter, gather};
 
 /// Batches read before packets may leave.
 const TURN: usize = 4;
@@ -76,7 +76,7 @@ impl Receiver {
             waiter.clear();
             waiter.watch(self.socket.descriptor(), self.is_blocked);
             let now = self.clock.now();
-            let next = self.next_event().max(now + SHORTEST_SLEEP);
+            let next = gather(now, self.next_event());
             if waiter.wait(now, Some(next)).map_err(Error::from_io("waiting"))? {
                 return Ok(());
             }
@@ -134,7 +134,7 @@ impl Receiver {
     /// Sends what may leave of the responses.
     fn send(&mut self) -> std::io::Result<()> {
         let now = self.clock.now();
-        let Self { socket, outbox, peers, answering, .. } = self;
+        let Self { socket, outbox, peers, answering, clock, .. } = self;
         self.is_blocked = !outbox.flush(socket)?;
         answering.retain(|key| peers.contains_key(key));
         for key in answering.iter() {
@@ -145,7 +145,7 @@ impl Receiver {
                 outgoing.sender.on_timer(now);
             }
             if !self.is_blocked {
-                self.is_blocked = !peer.connection.transmit(now, socket, outbox)?;
+                self.is_blocked = !peer.connection.transmit(*clock, socket, outbox)?;
             }
         }
         Ok(())

@@ -17,7 +17,7 @@ use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
 use crate::udp::scheme::{Scheme, SchemeError};
 use crate::udp::socket::{Family, Socket};
-use crate::wait::{SHORTEST_SLEEP, Waiter};
+use crate::wait::{Waiter, gather};
 
 /// Batches read before packets may leave again.
 const TURN: usize = 4;
@@ -200,7 +200,7 @@ impl Sender<'_> {
             return Err(Error::NoAnswer { peer: self.settings.peer, span: self.settings.timeout });
         }
         if !self.is_blocked {
-            let sent = flow.connection.transmit(now, &mut self.socket, &mut self.outbox);
+            let sent = flow.connection.transmit(self.clock, &mut self.socket, &mut self.outbox);
             self.is_blocked = !sent.map_err(|error| self.failure(error))?;
         }
         Ok(())
@@ -257,7 +257,7 @@ impl Sender<'_> {
         let job = self.jobs.front().map(|job| Time::ZERO + job.start);
         let flows = self.flows.iter().filter_map(|flow| self.next_event(flow, now));
         let others = [end, job, Some(self.ticks.next())].into_iter().flatten();
-        let next = others.chain(flows).min().map(|time| time.max(now + SHORTEST_SLEEP));
+        let next = others.chain(flows).min().map(|time| gather(now, time));
         self.waiter.wait(now, next).map_err(Error::from_io("waiting"))
     }
 
