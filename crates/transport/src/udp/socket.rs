@@ -5,9 +5,9 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use trialwise_units::{Bytes, Duration, Time};
+use trialwise_units::{Bytes, Time};
 
-use crate::clock::{Clock, from_timespec};
+use crate::clock::{Clock, Instant};
 use crate::system::{
     bind_anywhere, check, connect, from_storage, get_option, is_ipv4, set_buffer, set_option, socket,
     to_storage,
@@ -113,8 +113,8 @@ impl Socket {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
             Err(error) => return Err(error),
         };
-        let now = clock.now();
-        (0..count).for_each(|index| inbox.split(index, now, &mut take));
+        let instant = clock.both();
+        (0..count).for_each(|index| inbox.split(index, &instant, &mut take));
         Ok(count == MESSAGES)
     }
 
@@ -258,29 +258,29 @@ impl Inbox {
     }
 
     /// Hands over the datagrams that came joined in one message.
-    fn split(&self, index: usize, now: Time, take: &mut impl FnMut(Time, Arrived<'_>)) {
+    fn split(&self, index: usize, instant: &Instant, take: &mut impl FnMut(Time, Arrived<'_>)) {
         let Some(from) = from_storage(&self.names[index]) else { return };
         let length = self.headers[index].msg_len as usize;
         let bytes = &self.bytes[index * LONGEST..index * LONGEST + length];
         // SAFETY: the kernel filled this header and its control buffer.
         let facts = unsafe { read_controls(&self.headers[index].msg_hdr) };
-        let at = now - facts.age;
+        let at = facts.stamp.map_or(instant.now, |stamp| instant.of_stamp(stamp));
         let mut datagrams = bytes.chunks(facts.segment.unwrap_or(length).max(1)).peekable();
         while let Some(bytes) = datagrams.next() {
             let is_last = datagrams.peek().is_none();
-            take(now, Arrived { at, from, bytes, is_marked: facts.is_marked, is_last });
+            take(instant.now, Arrived { at, from, bytes, is_marked: facts.is_marked, is_last });
         }
     }
 }
 
 /// What the kernel says beside a message.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Default)]
 struct Facts {
     /// The length of each datagram, if several came joined.
     segment: Option<usize>,
     is_marked: bool,
-    /// How long the kernel has had it.
-    age: Duration,
+    /// When the kernel had it.
+    stamp: Option<libc::timespec>,
 }
 
 /// # Safety
@@ -301,8 +301,7 @@ unsafe fn read_controls(message: &libc::msghdr) -> Facts {
                     facts.is_marked |= data.cast::<i32>().read_unaligned() as u8 & CE == CE;
                 }
                 (libc::SOL_SOCKET, libc::SCM_TIMESTAMPNS) => {
-                    let time = data.cast::<libc::timespec>().read_unaligned();
-                    facts.age = Clock::age_of_realtime(from_timespec(time));
+                    facts.stamp = Some(data.cast::<libc::timespec>().read_unaligned());
                 }
                 _ => {}
             }
