@@ -19,6 +19,7 @@ __all__ = [
     "check_link",
     "cut_trace",
     "features",
+    "flow_program",
     "format_trace",
     "inversions",
     "lag_product_exceedances",
@@ -175,6 +176,7 @@ class OuterPath:
     def prefix(self) -> list[bytes]: ...
     def close(self) -> PathReport: ...
 
+def flow_program(arguments: Sequence[str]) -> int: ...
 def run_command(
     argv: Sequence[str | bytes | os.PathLike[str]],
     *,

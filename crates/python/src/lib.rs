@@ -6,6 +6,7 @@ mod emulator;
 mod kernels;
 mod link;
 mod process;
+mod transport;
 
 use pyo3::prelude::*;
 
@@ -19,9 +20,11 @@ fn features() -> Vec<&'static str> {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    emulator::register(module)?;
     module.add_function(wrap_pyfunction!(features, module)?)?;
+    emulator::register(module)?;
     kernels::register(module)?;
     link::register(module)?;
-    process::register(module)
+    process::register(module)?;
+    transport::register(module)?;
+    Ok(())
 }

@@ -1,0 +1,231 @@
+//! What writes the payload of one connection: no sockets, `now` is passed in.
+
+use trialwise_units::{Duration, Rate, Time};
+
+use crate::load::{Exchange, Load};
+use crate::opening::Task;
+
+/// A stream without an end; well below the range of offsets.
+const ENDLESS: u64 = 1 << 62;
+
+/// Where the payload of a connection comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Supply {
+    Endless,
+    Rate(Rate),
+    Size(u64),
+    Requests(Exchange),
+}
+
+/// A connection to open, so long after the start of the sender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Job {
+    pub(crate) flow: usize,
+    pub(crate) start: Duration,
+    pub(crate) supply: Supply,
+}
+
+/// The connections of a load, the first to start first.
+pub(crate) fn jobs(load: &Load) -> Vec<Job> {
+    let one = |supply| vec![Job { flow: 0, start: Duration::ZERO, supply }];
+    match load {
+        Load::Bulk => one(Supply::Endless),
+        Load::Rate(rate) => one(Supply::Rate(*rate)),
+        Load::Bytes(size) => one(Supply::Size(size.get())),
+        Load::Requests(exchange) => one(Supply::Requests(*exchange)),
+        Load::Flows(flows) => {
+            let jobs = flows.iter().enumerate();
+            let jobs = jobs.map(|(flow, planned)| Job {
+                flow,
+                start: planned.start,
+                supply: Supply::Size(planned.size.get()),
+            });
+            let mut jobs: Vec<Job> = jobs.collect();
+            jobs.sort_by_key(|job| job.start);
+            jobs
+        }
+    }
+}
+
+impl Supply {
+    /// What the other end is to do.
+    pub(crate) const fn task(&self) -> Task {
+        match self {
+            Self::Requests(exchange) => {
+                Task::Answer { request: exchange.request, response: exchange.response }
+            }
+            _ => Task::Take,
+        }
+    }
+}
+
+/// Something that was to be transferred, and has been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Completion {
+    /// Which of the connection's transfers: 0, or the number of the request.
+    pub(crate) index: u64,
+    pub(crate) start: Time,
+    pub(crate) end: Time,
+    pub(crate) size: u64,
+}
+
+/// The application at one end of a connection.
+#[derive(Clone, Debug)]
+pub(crate) struct Application {
+    supply: Supply,
+    start: Time,
+    /// Bytes of one write where the application sets the rate.
+    chunk: u64,
+    /// Requests written.
+    requests: u64,
+    /// When the last of them was.
+    asked: Time,
+    /// When the next is to be; none while a response is outstanding.
+    next_request: Option<Time>,
+    heard: Time,
+    received: u64,
+    is_finished: bool,
+}
+
+impl Application {
+    /// Starts now; writes of `chunk` bytes where the application sets the rate.
+    pub(crate) fn new(supply: Supply, start: Time, chunk: u64) -> Self {
+        let (asked, heard, next_request) = (start, start, Some(start));
+        let (requests, received, is_finished) = (0, 0, false);
+        Self { supply, start, chunk, requests, asked, next_request, heard, received, is_finished }
+    }
+
+    /// Bytes written by now, in all.
+    pub(crate) fn written(&mut self, now: Time) -> u64 {
+        match self.supply {
+            Supply::Endless => ENDLESS,
+            Supply::Rate(rate) => self.chunks(now, rate) * self.chunk,
+            Supply::Size(size) => size,
+            Supply::Requests(exchange) => {
+                if self.next_request.is_some_and(|time| time <= now) && !self.is_finished {
+                    self.next_request = None;
+                    self.requests += 1;
+                    self.asked = now;
+                    self.heard = now;
+                }
+                self.requests * exchange.request
+            }
+        }
+    }
+
+    /// When the application writes again by itself.
+    pub(crate) fn next_write(&self, now: Time) -> Option<Time> {
+        match self.supply {
+            Supply::Rate(rate) => Some(self.start + self.gap(rate) * self.chunks(now, rate)),
+            Supply::Requests(_) => self.next_request.filter(|_| !self.is_finished),
+            Supply::Endless | Supply::Size(_) => None,
+        }
+    }
+
+    /// Takes note of how much is acknowledged and how much has come back, in all; what that completes.
+    pub(crate) fn on_progress(&mut self, now: Time, acknowledged: u64, received: u64) -> Option<Completion> {
+        if received > self.received {
+            self.received = received;
+            self.heard = now;
+        }
+        match self.supply {
+            Supply::Size(size) if acknowledged >= size && !self.is_finished => {
+                self.is_finished = true;
+                Some(Completion { index: 0, start: self.start, end: now, size })
+            }
+            Supply::Requests(exchange) if self.is_answered(&exchange) => {
+                self.next_request = Some(now + exchange.think);
+                self.is_finished = exchange.count == Some(self.requests);
+                let size = exchange.request + exchange.response;
+                Some(Completion { index: self.requests - 1, start: self.asked, end: now, size })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whether all is done.
+    pub(crate) const fn is_finished(&self) -> bool {
+        self.is_finished
+    }
+
+    /// Since when a response is awaited and nothing of it has come.
+    pub(crate) fn waits_since(&self) -> Option<Time> {
+        let waits = matches!(self.supply, Supply::Requests(_)) && self.next_request.is_none();
+        waits.then_some(self.heard)
+    }
+
+    fn is_answered(&self, exchange: &Exchange) -> bool {
+        self.next_request.is_none() && self.received >= self.requests * exchange.response
+    }
+
+    fn gap(&self, rate: Rate) -> Duration {
+        rate.transmission_time(trialwise_units::Bytes::new(self.chunk))
+    }
+
+    /// Chunks written by now: the first at once.
+    fn chunks(&self, now: Time, rate: Rate) -> u64 {
+        let gap = self.gap(rate).picoseconds();
+        1 + (now - self.start).picoseconds() / gap.max(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+
+    use super::*;
+    use crate::load::PlannedFlow;
+
+    const fn at(milliseconds: u64) -> Time {
+        Time::from_milliseconds(milliseconds)
+    }
+
+    #[test]
+    fn a_rate_is_kept_from_the_start_on() {
+        let supply = Supply::Rate(Rate::from_bits_per_second(8_000_000));
+        let mut application = Application::new(supply, at(10), 1000);
+        assert_eq!(application.written(at(10)), 1000);
+        assert_eq!(application.next_write(at(10)), Some(at(11)));
+        assert_eq!(application.written(at(1010)), 1_001_000);
+    }
+
+    #[test]
+    fn a_transfer_completes_once() {
+        let mut application = Application::new(Supply::Size(500), at(3), 1);
+        assert_eq!(application.written(at(3)), 500);
+        assert_eq!(application.on_progress(at(4), 499, 0), None);
+        let completion = Completion { index: 0, start: at(3), end: at(5), size: 500 };
+        assert_eq!(application.on_progress(at(5), 500, 0), Some(completion));
+        assert_eq!(application.on_progress(at(6), 500, 0), None);
+        assert!(application.is_finished());
+    }
+
+    #[test]
+    fn requests_wait_for_their_responses_and_think() {
+        let think = Duration::from_milliseconds(100);
+        let exchange = Exchange { request: 200, response: 1000, think, count: Some(2) };
+        let mut application = Application::new(Supply::Requests(exchange), at(0), 1);
+        assert_eq!(application.written(at(0)), 200);
+        assert_eq!((application.next_write(at(0)), application.waits_since()), (None, Some(at(0))));
+        assert_eq!(application.on_progress(at(20), 200, 999), None);
+        assert_eq!(application.waits_since(), Some(at(20)));
+        let first = Completion { index: 0, start: at(0), end: at(30), size: 1200 };
+        assert_eq!(application.on_progress(at(30), 200, 1000), Some(first));
+        assert_eq!((application.written(at(129)), application.next_write(at(129))), (200, Some(at(130))));
+        assert_eq!(application.written(at(130)), 400);
+        assert_eq!(application.on_progress(at(150), 400, 2000).unwrap().index, 1);
+        assert!(application.is_finished());
+        assert_eq!((application.written(at(900)), application.next_write(at(900))), (400, None));
+    }
+
+    #[test]
+    fn flows_are_started_in_the_order_of_their_times() {
+        let flow = |start, size| PlannedFlow {
+            start: Duration::from_nanoseconds(start),
+            size: NonZeroU64::new(size).unwrap(),
+        };
+        let jobs = jobs(&Load::Flows(vec![flow(9, 1), flow(2, 5)]));
+        assert_eq!(jobs.iter().map(|job| job.flow).collect::<Vec<_>>(), [1, 0]);
+        assert_eq!(jobs[0].supply, Supply::Size(5));
+    }
+}

@@ -1,0 +1,71 @@
+//! Flows of real packets: the kernel's TCP, and a transport of our own over UDP whose senders obey the controllers of
+//! [`trialwise_congestion`].
+//!
+//! The one entry is [`program::main`], which people start as `python -m trialwise.schemes.flow`.
+//!
+//! # Command lines
+//! ```text
+//! tcp receive --port P [--address A] [--buffer SIZE]
+//! tcp send ADDRESS PORT --congestion NAME [options]
+//! udp receive --port P [--address A] [--buffer SIZE]
+//! udp send ADDRESS PORT --congestion newreno|cubic|ledbat|copa|fixed-rate:RATE [options]
+//!
+//! --load LOAD      bulk (default), or
+//!                  rate:5Mbit/s                          the application writes so much payload and no more
+//!                  bytes:10MB                            ends when all is acknowledged
+//!                  requests:request=200B,response=10kB,think=100ms[,count=N]
+//!                                                        the receiver answers each request; the next follows after a pause
+//!                  flows:FILE                            CSV with columns start_ns, size_bytes: each line a connection
+//!                                                        of its own, so long after the start of the sender
+//! --time TIME      end after this time (else: at SIGTERM or SIGINT, or when the load is done)
+//! --report FILE    the report; without it the summary goes to standard output
+//! --interval TIME  between samples (10ms)
+//! --timeout TIME   give up when nothing answers for so long (5s)
+//! --buffer SIZE    send buffer of the socket
+//! --mtu BYTES      udp: the largest IP packet (1500)
+//! --ecn on|off     udp: whether packets may be marked (on for newreno, cubic and ledbat, which answer marks)
+//! ```
+//! A receiver prints `ready` once it listens. The rate of `fixed-rate` is one of whole IP packets; sizes and rates of loads
+//! are payload. Over TCP each connection carries 64 bytes before its load, over UDP the first packet does
+//! (what the other end is to do). A sender whose time is over ends its connections at once: what is still
+//! in the socket's buffer is not sent any more.
+//!
+//! # Report
+//! JSON, a line for each thing, handed to the system at least every half second (a killed program leaves a whole prefix, its
+//! last line perhaps cut). All times are nanoseconds of `CLOCK_MONOTONIC`. A field that is not known is `null`.
+//!
+//! A sample, for each connection at each interval (window, round-trip time and rates as the sender sees them: over TCP
+//! `TCP_INFO`, over UDP the controller's; `rtt_ms` is smoothed):
+//! ```text
+//! {"time_ns":…,"flow":0,"cwnd_bytes":…,"rtt_ms":…,"retransmits":…,"delivery_rate_bps":…,"in_flight_bytes":…,"pacing_rate_bps":…}
+//! ```
+//! A transfer that is complete: of load `bytes` (flow 0), `flows` (the line, from 0) or `requests` (the request, from 0; its
+//! size is that of request and response together). It starts when the application starts it, over TCP before the handshake,
+//! and ends when the sender knows that everything has arrived:
+//! ```text
+//! {"flow":3,"start_ns":…,"end_ns":…,"size_bytes":…}
+//! ```
+//! The last line (`ended` is `complete`, `time`, `signal` or `error`; `timeouts` and `marked`, the packets with congestion
+//! marks, are known over UDP; `rtt_mean_ms` is the mean of the samples over TCP, of all acknowledgements over UDP):
+//! ```text
+//! {"summary":{"protocol":"udp","congestion":"copa","load":"bulk","ended":"time","start_ns":…,"end_ns":…,"duration_s":10.0,
+//!  "flows":1,"completed":0,"bytes_acknowledged":…,"bytes_received":…,"retransmits":…,"timeouts":0,"marked":0,
+//!  "rtt_min_ms":…,"rtt_mean_ms":…}}
+//! ```
+
+mod application;
+mod arguments;
+mod clock;
+mod error;
+mod load;
+mod opening;
+mod output;
+pub mod program;
+mod protocol;
+mod report;
+mod session;
+mod settings;
+mod system;
+mod tcp;
+mod udp;
+mod wait;

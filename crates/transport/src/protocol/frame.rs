@@ -1,0 +1,253 @@
+//! What stands in a datagram. All numbers are big-endian.
+//!
+//! ```text
+//! every frame   kind u8 · way u8 · count u16 · flow u32 · session u64                      (16 bytes)
+//! data          number u64 · offset u64 · [opening, where offset = 0 on the opener's way] · payload
+//! answer        largest u64 · its arrival u64 (ns) · held u64 (ns) · packets u64 · marked u64 · count × (from u32 · length u32)
+//! close         nothing more: the session has ended
+//! ```
+//! `way` is 0 from the opener of the connection and 1 towards it, for data; an answer has the way of what it acknowledges.
+//! A range of an answer starts `from` below the largest number and goes down for `length` numbers.
+
+use std::ops::Range;
+
+use crate::opening::{OPENING_BYTES, Opening};
+
+/// Bytes before the payload of a data frame without an opening.
+pub(crate) const DATA_HEADER: usize = COMMON + 16;
+/// An answer has no more ranges than this; older ones are left out.
+pub(crate) const MOST_RANGES: usize = 32;
+/// The longest answer.
+pub(crate) const MOST_ANSWER: usize = COMMON + 40 + 8 * MOST_RANGES;
+
+const COMMON: usize = 16;
+const DATA: u8 = 0xd1;
+const ANSWER: u8 = 0xa1;
+const CLOSE: u8 = 0xc1;
+
+/// Which way data go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Way {
+    /// From the opener.
+    Out,
+    /// Towards the opener.
+    Back,
+}
+
+/// The name of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Name {
+    pub(crate) session: u64,
+    pub(crate) flow: u32,
+}
+
+/// The facts of a data frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Data {
+    pub(crate) number: u64,
+    pub(crate) offset: u64,
+    /// Payload.
+    pub(crate) length: u64,
+    pub(crate) opening: Option<Opening>,
+}
+
+/// What has arrived.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answer {
+    /// The largest number that has arrived.
+    pub(crate) largest: u64,
+    /// When it did, in nanoseconds of the receiver's clock.
+    pub(crate) arrival: u64,
+    /// Nanoseconds from then to this answer.
+    pub(crate) held: u64,
+    /// Packets that have arrived in all, copies too.
+    pub(crate) packets: u64,
+    /// Those of them with a congestion mark.
+    pub(crate) marked: u64,
+    /// Numbers that have arrived, highest range first.
+    pub(crate) ranges: Vec<Range<u64>>,
+}
+
+/// A whole frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Frame {
+    Data(Way, Data),
+    Answer(Way, Answer),
+    Close,
+}
+
+impl Frame {
+    /// Reads a datagram; none for what is no frame of ours.
+    pub(crate) fn read(bytes: &[u8]) -> Option<(Name, Self)> {
+        let mut reader = Reader(bytes);
+        let [kind, way] = reader.take()?;
+        let way = if way == 0 { Way::Out } else { Way::Back };
+        let count = u16::from_be_bytes(reader.take()?);
+        let name = Name { flow: u32::from_be_bytes(reader.take()?), session: reader.word()? };
+        let frame = match kind {
+            DATA => Self::Data(way, reader.data(way)?),
+            ANSWER => Self::Answer(way, reader.answer(usize::from(count))?),
+            CLOSE => Self::Close,
+            _ => return None,
+        };
+        Some((name, frame))
+    }
+}
+
+/// Writes the header of a data frame at the front of `buffer`, and gives the length of the whole frame.
+pub(crate) fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize {
+    let mut writer = Writer::begin(buffer, DATA, way, 0, name);
+    writer.put(&data.number.to_be_bytes());
+    writer.put(&data.offset.to_be_bytes());
+    if let Some(opening) = &data.opening {
+        writer.put(&opening.to_bytes());
+    }
+    writer.length + data.length as usize
+}
+
+/// Writes an answer, and gives its length.
+pub(crate) fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) -> usize {
+    let ranges = &answer.ranges[..answer.ranges.len().min(MOST_RANGES)];
+    let mut writer = Writer::begin(buffer, ANSWER, way, ranges.len() as u16, name);
+    for word in [answer.largest, answer.arrival, answer.held, answer.packets, answer.marked] {
+        writer.put(&word.to_be_bytes());
+    }
+    for range in ranges {
+        let below = answer.largest + 1 - range.end;
+        let clamp = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
+        writer.put(&clamp(below).to_be_bytes());
+        writer.put(&clamp(range.end - range.start).to_be_bytes());
+    }
+    writer.length
+}
+
+/// Writes the end of a session, and gives its length.
+pub(crate) fn write_close(buffer: &mut [u8], name: Name) -> usize {
+    Writer::begin(buffer, CLOSE, Way::Out, 0, name).length
+}
+
+struct Writer<'a> {
+    buffer: &'a mut [u8],
+    length: usize,
+}
+
+impl<'a> Writer<'a> {
+    fn begin(buffer: &'a mut [u8], kind: u8, way: Way, count: u16, name: Name) -> Self {
+        let mut writer = Self { buffer, length: 0 };
+        writer.put(&[kind, way as u8]);
+        writer.put(&count.to_be_bytes());
+        writer.put(&name.flow.to_be_bytes());
+        writer.put(&name.session.to_be_bytes());
+        writer
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.buffer[self.length..self.length + bytes.len()].copy_from_slice(bytes);
+        self.length += bytes.len();
+    }
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn word(&mut self) -> Option<u64> {
+        self.take().map(u64::from_be_bytes)
+    }
+
+    fn data(&mut self, way: Way) -> Option<Data> {
+        let (number, offset) = (self.word()?, self.word()?);
+        let opens = way == Way::Out && offset == 0;
+        let opening = if opens { Some(Opening::from_bytes(&self.take::<OPENING_BYTES>()?)?) } else { None };
+        let length = self.0.len() as u64;
+        offset.checked_add(length)?;
+        (number < u64::MAX).then_some(Data { number, offset, length, opening })
+    }
+
+    fn answer(&mut self, count: usize) -> Option<Answer> {
+        let mut answer = Answer {
+            largest: self.word()?,
+            arrival: self.word()?,
+            held: self.word()?,
+            packets: self.word()?,
+            marked: self.word()?,
+            ranges: Vec::with_capacity(count.min(MOST_RANGES)),
+        };
+        for _ in 0..count {
+            let below = u64::from(u32::from_be_bytes(self.take()?));
+            let length = u64::from(u32::from_be_bytes(self.take()?));
+            let end = answer.largest.checked_add(1)?.checked_sub(below)?;
+            answer.ranges.push(end.checked_sub(length)?..end);
+        }
+        Some(answer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::opening::Task;
+
+    const NAME: Name = Name { session: 7, flow: 3 };
+
+    fn opening() -> Opening {
+        Opening {
+            task: Task::Answer { request: 200, response: 10_000 },
+            mtu: 1500,
+            congestion: "copa".into(),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn data_are_read_as_written(number in 0..u64::MAX, offset in 0_u64..1 << 40, length in 0_u64..1400, back: bool) {
+            let way = if back { Way::Back } else { Way::Out };
+            let opening = (offset == 0 && !back).then(opening);
+            let data = Data { number, offset, length, opening };
+            let mut buffer = [0; 1500];
+            let written = write_data(&mut buffer, NAME, way, &data);
+            prop_assert_eq!(Frame::read(&buffer[..written]), Some((NAME, Frame::Data(way, data))));
+        }
+
+        #[test]
+        fn answers_are_read_as_written(words: [u32; 4], steps in prop::collection::vec((1_u64..9, 1_u64..9), 1..40)) {
+            let mut end = 10_000;
+            let mut ranges = Vec::new();
+            for (gap, length) in steps {
+                ranges.push(end - length..end);
+                end -= length + gap;
+            }
+            let [held, arrival, packets, marked] = words.map(u64::from);
+            let mut answer = Answer { largest: 9_999, arrival, held, packets, marked, ranges };
+            let mut buffer = [0; MOST_ANSWER];
+            let written = write_answer(&mut buffer, NAME, Way::Back, &answer);
+            answer.ranges.truncate(MOST_RANGES);
+            prop_assert_eq!(Frame::read(&buffer[..written]), Some((NAME, Frame::Answer(Way::Back, answer))));
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..120), kind in prop::sample::select(vec![DATA, ANSWER, CLOSE])) {
+            let mut bytes = bytes;
+            if let Some(first) = bytes.first_mut() {
+                *first = kind;
+            }
+            let _ = Frame::read(&bytes);
+        }
+    }
+
+    #[test]
+    fn the_first_data_carry_the_opening() {
+        let mut buffer = [0; 200];
+        let data = Data { number: 0, offset: 0, length: 5, opening: Some(opening()) };
+        let written = write_data(&mut buffer, NAME, Way::Out, &data);
+        assert_eq!(written, DATA_HEADER + OPENING_BYTES + 5);
+        assert_eq!(Frame::read(&buffer[..DATA_HEADER + 10]), None);
+    }
+}

@@ -1,0 +1,384 @@
+//! Both machines over a model of a network, under a virtual clock.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
+use proptest::prelude::*;
+use trialwise_congestion::{Algorithm, Context, Factory};
+use trialwise_units::{Bytes, Duration, Rate, Time};
+
+use crate::protocol::frame::{Answer, Data, Frame, Name, Way, write_answer, write_data};
+use crate::protocol::receiver::Receiver;
+use crate::protocol::sender::{Segments, Sender};
+
+const SEGMENT: u64 = 1440;
+const NAME: Name = Name { session: 1, flow: 2 };
+const MILLISECOND: Duration = Duration::from_milliseconds(1);
+
+/// SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// What the network does to datagrams, each way.
+#[derive(Clone, Copy, Debug)]
+struct Weather {
+    delay: Duration,
+    /// Added to some, so that others overtake them.
+    jitter: Duration,
+    loss: f64,
+    duplication: f64,
+    marking: f64,
+    /// Nothing passes in this span.
+    outage: (Time, Time),
+}
+
+const CALM: Weather = Weather {
+    delay: Duration::from_milliseconds(20),
+    jitter: Duration::ZERO,
+    loss: 0.0,
+    duplication: 0.0,
+    marking: 0.0,
+    outage: (Time::MAX, Time::MAX),
+};
+
+/// Arrival, order of sending, whether a mark is on it, datagram.
+type Flying = (Time, u64, bool, Vec<u8>);
+
+/// A sender and a receiver with datagrams between them.
+struct Network {
+    now: Time,
+    weather: Weather,
+    random: Random,
+    sender: Sender,
+    receiver: Receiver,
+    flying: BinaryHeap<Reverse<Flying>>,
+    sent: u64,
+    /// Numbers of data packets that are lost whatever the weather.
+    doomed: Vec<u64>,
+    departures: Vec<(Time, u64, u64)>,
+    /// Departures after which more was in flight than the window allows.
+    beyond_window: u64,
+    events: u64,
+}
+
+impl Network {
+    fn new(algorithm: &str, weather: Weather, seed: u64) -> Self {
+        let context = Context {
+            now: Time::ZERO,
+            segment: Bytes::new(SEGMENT),
+            line_rate: None,
+            base_rtt: None,
+            path_window: None,
+        };
+        let rate = Rate::from_megabits_per_second(10);
+        let controller = Algorithm::named(algorithm, rate).unwrap().build(&context).unwrap();
+        Self {
+            now: Time::ZERO,
+            weather,
+            random: Random(seed),
+            sender: Sender::new(controller, Segments { full: SEGMENT, first: SEGMENT - 64 }, Time::ZERO),
+            receiver: Receiver::default(),
+            flying: BinaryHeap::new(),
+            sent: 0,
+            doomed: Vec::new(),
+            departures: Vec::new(),
+            beyond_window: 0,
+            events: 0,
+        }
+    }
+
+    fn throw(&mut self, bytes: &[u8], can_be_marked: bool) {
+        let Weather { delay, jitter, loss, duplication, marking, outage } = self.weather;
+        self.sent += 1;
+        if self.random.next() < loss || (outage.0 <= self.now && self.now < outage.1) {
+            return;
+        }
+        let is_marked = can_be_marked && self.random.next() < marking;
+        let copies = if self.random.next() < duplication { 2 } else { 1 };
+        for _ in 0..copies {
+            let extra = Duration::from_seconds(jitter.as_seconds() * self.random.next());
+            self.flying.push(Reverse((self.now + delay + extra, self.sent, is_marked, bytes.to_vec())));
+        }
+    }
+
+    fn transmit(&mut self) {
+        while let Some(departure) = self.sender.poll(self.now) {
+            self.departures.push((self.now, departure.number, departure.length));
+            self.beyond_window += u64::from(!self.is_within_window());
+            if self.doomed.contains(&departure.number) {
+                continue;
+            }
+            let data = Data {
+                number: departure.number,
+                offset: departure.offset,
+                length: departure.length,
+                opening: (departure.offset == 0).then(|| crate::opening::Opening {
+                    task: crate::opening::Task::Take,
+                    mtu: 1500,
+                    congestion: "x".into(),
+                }),
+            };
+            let mut bytes = vec![0; 1500];
+            let length = write_data(&mut bytes, NAME, Way::Out, &data);
+            bytes.truncate(length);
+            self.throw(&bytes, true);
+        }
+    }
+
+    fn deliver(&mut self) {
+        while self.flying.peek().is_some_and(|Reverse((arrival, ..))| *arrival <= self.now) {
+            let Some(Reverse((_, _, is_marked, bytes))) = self.flying.pop() else { return };
+            match Frame::read(&bytes) {
+                Some((NAME, Frame::Data(Way::Out, data))) => {
+                    self.receiver.on_data(self.now.nanoseconds(), &data, is_marked);
+                    let answer = self.receiver.answer(self.now.nanoseconds()).unwrap();
+                    self.answer(&answer);
+                }
+                Some((NAME, Frame::Answer(Way::Out, answer))) => {
+                    self.sender.on_answer(self.now, self.now, &answer);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    fn answer(&mut self, answer: &Answer) {
+        let mut bytes = vec![0; 400];
+        let length = write_answer(&mut bytes, NAME, Way::Out, answer);
+        bytes.truncate(length);
+        self.throw(&bytes, false);
+    }
+
+    /// Goes on until this time, or until nothing is to be done any more.
+    fn run_until(&mut self, end: Time) {
+        loop {
+            self.events += 1;
+            self.deliver();
+            if self.sender.next_timer().is_some_and(|time| time <= self.now) {
+                self.sender.on_timer(self.now);
+            }
+            self.transmit();
+            let arrival = self.flying.peek().map(|Reverse((arrival, ..))| *arrival);
+            let Some(next) = [arrival, self.sender.next_event()].into_iter().flatten().min() else { return };
+            if next > end {
+                self.now = end;
+                return;
+            }
+            self.now = self.now.max(next);
+        }
+    }
+
+    fn is_within_window(&self) -> bool {
+        let window = self.sender.state().window.map_or(u64::MAX, Bytes::get);
+        self.sender.in_flight() <= window.max(SEGMENT)
+    }
+}
+
+/// Answers of one range.
+fn ranges(range: Range<u64>) -> Vec<Range<u64>> {
+    std::iter::once(range).collect()
+}
+
+fn weather() -> impl Strategy<Value = Weather> {
+    (0_u64..60, 0_u64..30, 0.0..0.3, 0.0..0.1, 0.0..0.1).prop_map(
+        |(delay, jitter, loss, duplication, marking)| Weather {
+            delay: MILLISECOND * delay + Duration::from_microseconds(50),
+            jitter: MILLISECOND * jitter,
+            loss,
+            duplication,
+            marking,
+            outage: (Time::MAX, Time::MAX),
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn everything_arrives_exactly_once_whatever_the_weather(
+        weather in weather(),
+        algorithm in prop::sample::select(vec!["newreno", "cubic", "ledbat", "copa", "fixed_rate"]),
+        size in 1_u64..400_000,
+        seed: u64,
+    ) {
+        let mut network = Network::new(algorithm, weather, seed);
+        network.sender.write(size);
+        network.run_until(Time::from_milliseconds(3_600_000));
+        prop_assert_eq!(network.receiver.received(), size);
+        prop_assert_eq!((network.sender.acknowledged(), network.sender.delivered()), (size, size));
+        prop_assert_eq!(network.sender.in_flight(), 0);
+        let counters = network.sender.counters();
+        prop_assert_eq!(counters.packets, network.departures.len() as u64);
+        prop_assert!(network.departures.is_sorted_by_key(|(time, ..)| *time));
+        // Each datagram makes a few events: nothing spins.
+        prop_assert!(network.events < 20 * (network.sent + 10), "{} events", network.events);
+    }
+
+    #[test]
+    fn only_probes_go_beyond_the_window(weather in weather(), seed: u64) {
+        let mut network = Network::new("newreno", weather, seed);
+        network.sender.write(u64::MAX / 2);
+        network.run_until(Time::from_milliseconds(2_000));
+        prop_assert!(network.beyond_window <= network.sender.counters().probes);
+    }
+}
+
+#[test]
+fn a_calm_network_needs_nothing_twice() {
+    for algorithm in ["newreno", "cubic", "ledbat", "copa", "fixed_rate"] {
+        let mut network = Network::new(algorithm, CALM, 1);
+        network.sender.write(2_000_000);
+        network.run_until(Time::from_milliseconds(60_000));
+        assert_eq!(network.sender.acknowledged(), 2_000_000, "{algorithm}");
+        let counters = *network.sender.counters();
+        assert_eq!((counters.retransmits, counters.lost, counters.timeouts), (0, 0, 0), "{algorithm}");
+        assert_eq!(network.sender.round_trip().minimum(), Some(MILLISECOND * 40), "{algorithm}");
+    }
+}
+
+#[test]
+fn a_fixed_rate_is_exact() {
+    let mut network = Network::new("fixed_rate", CALM, 1);
+    network.sender.write(u64::MAX / 2);
+    network.run_until(Time::from_milliseconds(10_000));
+    let bits: u64 = network.departures.iter().map(|(_, _, length)| 8 * length).sum();
+    assert!((bits as f64 / 1e8 - 1.0).abs() < 1e-3, "{bits}");
+    let rate = network.sender.delivery_rate().unwrap().bits_per_second() as f64;
+    assert!((rate / 1e7 - 1.0).abs() < 0.01, "{rate}");
+}
+
+#[test]
+fn a_loss_is_known_when_three_later_packets_have_arrived() {
+    let mut network = Network::new("newreno", CALM, 1);
+    network.doomed = vec![4];
+    network.sender.write(10 * SEGMENT - 64);
+    network.run_until(Time::from_milliseconds(39));
+    assert_eq!(network.departures.len(), 10);
+    network.run_until(Time::from_milliseconds(41));
+    assert_eq!((network.sender.counters().lost, network.departures.len()), (1, 11));
+    // Halved: the ten in flight, of which four had arrived before the loss was known.
+    assert!(network.sender.state().window.unwrap() < Bytes::new(10 * SEGMENT));
+    network.run_until(Time::from_milliseconds(1000));
+    assert_eq!(network.receiver.received(), 10 * SEGMENT - 64);
+}
+
+#[test]
+fn a_loss_that_few_later_packets_show_is_known_after_nine_eighths_of_a_round_trip() {
+    let mut network = Network::new("newreno", CALM, 1);
+    network.doomed = vec![8];
+    network.sender.write(10 * SEGMENT - 64);
+    network.run_until(Time::from_milliseconds(44));
+    assert_eq!(network.sender.counters().lost, 0);
+    network.run_until(Time::from_milliseconds(45));
+    assert_eq!((network.sender.counters().lost, network.sender.counters().timeouts), (1, 0));
+}
+
+#[test]
+fn a_lost_tail_is_found_by_probes() {
+    let mut network = Network::new("newreno", CALM, 1);
+    network.doomed = vec![8, 9];
+    network.sender.write(10 * SEGMENT - 64);
+    network.run_until(Time::from_milliseconds(1000));
+    assert_eq!(network.receiver.received(), 10 * SEGMENT - 64);
+    assert_eq!(network.sender.counters().timeouts, 0);
+    // srtt + 4 rttvar = 40 + at least 10 ms after the last packet, then a round trip.
+    let probe = network.departures[10].0;
+    assert!((50..130).contains(&probe.milliseconds()), "{probe:?}");
+}
+
+#[test]
+fn an_outage_is_a_timeout_and_then_everything_is_sent_again() {
+    let outage = (Time::from_milliseconds(100), Time::from_milliseconds(3_000));
+    let mut network = Network::new("cubic", Weather { outage, ..CALM }, 1);
+    network.sender.write(3_000_000);
+    network.run_until(Time::from_milliseconds(2_900));
+    let counters = *network.sender.counters();
+    assert!((2..6).contains(&counters.timeouts), "{counters:?}");
+    assert_eq!(network.sender.state().window, Some(Bytes::new(SEGMENT)));
+    network.run_until(Time::from_milliseconds(30_000));
+    assert_eq!(network.sender.acknowledged(), 3_000_000);
+}
+
+#[test]
+fn what_was_reduced_for_a_packet_that_was_only_late_is_undone() {
+    let mut network = Network::new("newreno", CALM, 1);
+    network.sender.write(10 * SEGMENT - 64);
+    let before = network.sender.state().window.unwrap();
+    network.transmit();
+    let answer =
+        |from| Answer { largest: 9, arrival: 0, held: 0, packets: 10, marked: 0, ranges: ranges(from..10) };
+    let now = Time::from_milliseconds(40);
+    network.sender.on_answer(now, now, &answer(1));
+    assert_eq!(network.sender.counters().lost, 1);
+    assert!(network.sender.state().window.unwrap() < before);
+    network.sender.on_answer(now + MILLISECOND, now + MILLISECOND, &answer(0));
+    assert!(network.sender.state().window.unwrap() >= before);
+    assert_eq!(network.sender.counters().returned, 1);
+    // Nothing is sent again: what was to be has arrived.
+    assert_eq!(network.sender.poll(now + MILLISECOND), None);
+    assert_eq!(network.sender.acknowledged(), 10 * SEGMENT - 64);
+}
+
+#[test]
+fn reordering_is_learnt() {
+    let weather = Weather { jitter: MILLISECOND * 4, ..CALM };
+    let mut network = Network::new("fixed_rate", weather, 1);
+    network.sender.write(u64::MAX / 2);
+    network.run_until(Time::from_milliseconds(10_000));
+    let counters = network.sender.counters();
+    // Packets of 1.15 ms each are overtaken by three at most, now and then.
+    assert!(counters.returned == counters.lost && counters.lost < 20, "{counters:?}");
+}
+
+#[test]
+fn an_application_that_writes_little_does_not_make_the_window_grow() {
+    let mut network = Network::new("newreno", CALM, 1);
+    let before = network.sender.state().window;
+    for step in 1..200 {
+        network.sender.write(step * 100);
+        network.run_until(Time::from_milliseconds(10 * step));
+    }
+    assert_eq!(network.sender.state().window, before);
+}
+
+#[test]
+fn marks_are_answered() {
+    let mut network = Network::new("cubic", Weather { marking: 1.0, ..CALM }, 1);
+    network.sender.write(200_000);
+    let before = network.sender.state().window.unwrap();
+    network.run_until(Time::from_milliseconds(42));
+    assert!(network.sender.state().window.unwrap() < before);
+    assert!(network.sender.counters().marked > 0);
+}
+
+#[test]
+fn what_busy_ends_add_is_no_part_of_the_round_trip() {
+    let mut network = Network::new("copa", CALM, 1);
+    network.sender.write(SEGMENT - 64);
+    network.transmit();
+    // It was 40 ms on the way, 7 ms at the receiver, and 11 ms unread.
+    let answer = Answer { held: 7_000_000, packets: 1, ranges: ranges(0..1), ..Answer::default() };
+    let [arrival, now] = [47, 58].map(Time::from_milliseconds);
+    network.sender.on_answer(now, arrival, &answer);
+    assert_eq!(network.sender.round_trip().latest(), Some(MILLISECOND * 40));
+}
+
+#[test]
+fn an_answer_to_what_was_never_sent_changes_nothing() {
+    let mut network = Network::new("cubic", CALM, 1);
+    network.sender.write(SEGMENT);
+    network.transmit();
+    let answer = Answer { largest: 99, arrival: 0, held: 0, packets: 1, marked: 0, ranges: ranges(0..100) };
+    network.sender.on_answer(Time::from_milliseconds(1), Time::from_milliseconds(1), &answer);
+    assert_eq!(network.sender.acknowledged(), 0);
+}

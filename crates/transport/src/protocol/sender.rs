@@ -1,0 +1,527 @@
+//! The sending end of one way: what may leave and when, what has arrived, what is lost (RFC 9002).
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use trialwise_congestion::{
+    Acknowledgement, AnyController, Controller, Loss, RoundTrip, Sent, State, Timeout,
+};
+use trialwise_units::{Bytes, Duration, Rate, Time};
+
+use crate::protocol::delivery::Delivery;
+use crate::protocol::episode::{Episodes, Outcome};
+use crate::protocol::frame::Answer;
+use crate::protocol::pacer::Pacer;
+use crate::protocol::ranges::RangeSet;
+use crate::report::RttTotals;
+
+/// `kPacketThreshold` (RFC 9002, section 6.1.1) at the beginning; it grows to what reordering asks for, as RFC 8985, section
+/// 7 has it, up to that of Linux (`tcp_max_reordering`).
+const PACKET_THRESHOLD: u64 = 3;
+const MOST_PACKET_THRESHOLD: u64 = 300;
+/// `kGranularity` (RFC 9002, section 6.1.2).
+const GRANULARITY: Duration = Duration::from_milliseconds(1);
+/// The same for probe time-outs: a thread of a busy machine may wake so late.
+const TIMEOUT_GRANULARITY: Duration = Duration::from_milliseconds(10);
+/// `kInitialRtt` (section 6.2.2).
+const INITIAL_RTT: Duration = Duration::from_milliseconds(333);
+/// Packets that a probe time-out may send beyond window and rate (section 6.2.4: one or two).
+const PROBES: u32 = 2;
+/// No time-out that gives up what is in flight comes earlier than this after the last packet (Linux's `TCP_RTO_MIN`).
+const MINIMUM_TIMEOUT: Duration = Duration::from_milliseconds(200);
+/// A time-out doubles at most so often.
+const MOST_DOUBLINGS: u32 = 10;
+/// What a receiver says of the time between a packet and its answer is believed up to here, in nanoseconds; no round-trip
+/// time is shorter than a clock can tell.
+const LONGEST_HELD: u64 = 1_000_000_000;
+const SHORTEST_RTT: Duration = Duration::from_nanoseconds(1);
+/// The origin of one-way delays: the first one of a flow counts as this much, so that later ones may be smaller.
+const DELAY_ORIGIN: i128 = 10_000_000_000;
+
+/// Payload that may leave now, under this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Departure {
+    pub(crate) number: u64,
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+/// What a sender has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counters {
+    /// Packets sent.
+    pub(crate) packets: u64,
+    /// Those of them that carried payload sent before.
+    pub(crate) retransmits: u64,
+    /// Packets deemed lost.
+    pub(crate) lost: u64,
+    /// Packets deemed lost that arrived after all.
+    pub(crate) returned: u64,
+    /// Time-outs that gave up everything in flight.
+    pub(crate) timeouts: u64,
+    /// Probes sent beyond the window.
+    pub(crate) probes: u64,
+    /// Acknowledged packets with a congestion mark.
+    pub(crate) marked: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Packet {
+    sent: Time,
+    payload: Range<u64>,
+    kept: Delivery,
+    is_application_limited: bool,
+    /// Whether it has arrived.
+    is_gone: bool,
+}
+
+impl Packet {
+    fn length(&self) -> u64 {
+        self.payload.end - self.payload.start
+    }
+}
+
+/// What an answer brought.
+#[derive(Default)]
+struct Arrived {
+    /// Payload that no answer had reported before.
+    payload: u64,
+    packets: u32,
+    newest: Option<(u64, Packet)>,
+}
+
+/// How much payload packets hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segments {
+    /// Every packet.
+    pub(crate) full: u64,
+    /// The one that begins the stream.
+    pub(crate) first: u64,
+}
+
+/// The sending end.
+pub(crate) struct Sender {
+    controller: AnyController,
+    segments: Segments,
+    /// From the oldest packet in flight on; `base` is its number.
+    packets: VecDeque<Packet>,
+    base: u64,
+    in_flight: u64,
+    /// Payload that is to be sent again.
+    lost: VecDeque<Range<u64>>,
+    acknowledged: RangeSet,
+    delivered: u64,
+    written: u64,
+    next_offset: u64,
+    largest: Option<u64>,
+    packet_threshold: u64,
+    pacer: Pacer,
+    delivery: Delivery,
+    episodes: Episodes,
+    round_trip: RoundTrip,
+    rtt_totals: RttTotals,
+    delivery_rate: Option<Rate>,
+    delay_origin: Option<i128>,
+    marked: u64,
+    last_sent: Time,
+    /// Time-outs since something arrived.
+    expiries: u32,
+    probes: u32,
+    idle_since: Option<Time>,
+    counters: Counters,
+}
+
+impl Sender {
+    /// A sender with nothing to send yet.
+    pub(crate) fn new(controller: AnyController, segments: Segments, now: Time) -> Self {
+        let mut pacer = Pacer::default();
+        pacer.restart(now);
+        Self {
+            controller,
+            segments,
+            packets: VecDeque::new(),
+            base: 0,
+            in_flight: 0,
+            lost: VecDeque::new(),
+            acknowledged: RangeSet::default(),
+            delivered: 0,
+            written: 0,
+            next_offset: 0,
+            largest: None,
+            packet_threshold: PACKET_THRESHOLD,
+            pacer,
+            delivery: Delivery::default(),
+            episodes: Episodes::default(),
+            round_trip: RoundTrip::new(),
+            rtt_totals: RttTotals::default(),
+            delivery_rate: None,
+            delay_origin: None,
+            marked: 0,
+            last_sent: now,
+            expiries: 0,
+            probes: 0,
+            idle_since: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// The application has written so many bytes in all.
+    pub(crate) fn write(&mut self, written: u64) {
+        self.written = self.written.max(written);
+    }
+
+    /// Payload acknowledged from the first byte on, without a gap.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.acknowledged.prefix()
+    }
+
+    /// Payload acknowledged in all.
+    pub(crate) const fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    pub(crate) const fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    pub(crate) const fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    pub(crate) const fn round_trip(&self) -> &RoundTrip {
+        &self.round_trip
+    }
+
+    pub(crate) const fn delivery_rate(&self) -> Option<Rate> {
+        self.delivery_rate
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.controller.state()
+    }
+
+    /// Whether something is to come back: otherwise silence means nothing.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.in_flight > 0 || !self.lost.is_empty()
+    }
+
+    /// All round-trip times.
+    pub(crate) const fn rtt_totals(&self) -> &RttTotals {
+        &self.rtt_totals
+    }
+
+    /// When something is to be done: [`Self::poll`] for a departure, [`Self::on_timer`] for the rest.
+    pub(crate) fn next_event(&self) -> Option<Time> {
+        let departure = self.may_send().then(|| self.pacer.next());
+        [departure, self.next_timer()].into_iter().flatten().min()
+    }
+
+    /// When [`Self::on_timer`] is to be called.
+    pub(crate) fn next_timer(&self) -> Option<Time> {
+        let recovery = self.loss_time().or_else(|| self.timeout_time());
+        [recovery, self.controller.next_timer()].into_iter().flatten().min()
+    }
+
+    /// The next payload to send, if any may leave now.
+    pub(crate) fn poll(&mut self, now: Time) -> Option<Departure> {
+        let is_probe = self.probes > 0;
+        if !is_probe && !self.may_send() {
+            self.pacer.interrupt();
+            return None;
+        }
+        if !is_probe && self.pacer.next() > now {
+            return None;
+        }
+        let (payload, is_retransmission) = self.next_payload(is_probe)?;
+        self.probes = self.probes.saturating_sub(1);
+        self.counters.probes += u64::from(is_probe);
+        self.end_idle(now);
+        Some(self.depart(now, payload, is_retransmission))
+    }
+
+    fn may_send(&self) -> bool {
+        self.has_payload() && self.has_window()
+    }
+
+    fn has_payload(&self) -> bool {
+        !self.lost.is_empty() || self.next_offset < self.written
+    }
+
+    fn has_window(&self) -> bool {
+        let after = Bytes::new(self.in_flight + self.segments.full);
+        self.in_flight == 0 || self.controller.window().is_none_or(|window| after <= window)
+    }
+
+    /// What is lost first, then what is new, then, as a probe, what has been in flight for the longest time.
+    fn next_payload(&mut self, is_probe: bool) -> Option<(Range<u64>, bool)> {
+        while let Some(range) = self.lost.pop_front() {
+            let start = self.acknowledged.next_absent(range.start);
+            if start < range.end {
+                let missing = self.acknowledged.gap_in(start..range.end);
+                let payload = start..missing.end.min(start + self.room_at(start));
+                if payload.end < range.end {
+                    self.lost.push_front(payload.end..range.end);
+                }
+                return Some((payload, true));
+            }
+        }
+        let start = self.next_offset;
+        if start < self.written {
+            self.next_offset = self.written.min(start + self.room_at(start));
+            return Some((start..self.next_offset, false));
+        }
+        self.packets.front().filter(|_| is_probe).map(|packet| (packet.payload.clone(), true))
+    }
+
+    fn room_at(&self, offset: u64) -> u64 {
+        if offset == 0 { self.segments.first } else { self.segments.full }
+    }
+
+    fn end_idle(&mut self, now: Time) {
+        if let Some(since) = self.idle_since.take() {
+            self.controller.on_idle_restart(now, now - since);
+        }
+    }
+
+    fn depart(&mut self, now: Time, payload: Range<u64>, retransmission: bool) -> Departure {
+        let (number, length) = (self.next_number(), payload.end - payload.start);
+        let kept = self.delivery.on_sent(now, self.in_flight == 0);
+        self.in_flight += length;
+        let (bytes, in_flight) = (Bytes::new(length), Bytes::new(self.in_flight));
+        self.controller.on_sent(&Sent { now, bytes, in_flight, retransmission });
+        let rate = self.controller.pacing_rate();
+        self.pacer.on_sent(now, rate.map_or(Duration::ZERO, |rate| rate.transmission_time(bytes)));
+        self.last_sent = now;
+        self.counters.packets += 1;
+        self.counters.retransmits += u64::from(retransmission);
+        let offset = payload.start;
+        let is_application_limited = self.has_window() && !self.has_payload();
+        self.packets.push_back(Packet { sent: now, payload, kept, is_application_limited, is_gone: false });
+        Departure { number, offset, length }
+    }
+
+    fn next_number(&self) -> u64 {
+        self.base + self.packets.len() as u64
+    }
+
+    /// An answer is read now, that came at `arrival`: what passed in between, and at the receiver between the packet and the
+    /// answer, is no part of the round-trip time.
+    pub(crate) fn on_answer(&mut self, now: Time, arrival: Time, answer: &Answer) {
+        if answer.largest >= self.next_number() {
+            return; // acknowledges what was never sent
+        }
+        let arrived = self.take_arrived(now, answer);
+        let marked = answer.marked.saturating_sub(self.marked);
+        self.marked += marked;
+        self.counters.marked += marked;
+        if arrived.packets == 0 && marked == 0 {
+            return;
+        }
+        self.expiries = 0;
+        self.probes = 0;
+        self.largest = self.largest.max(Some(answer.largest));
+        let newest = arrived.newest.as_ref().filter(|(number, _)| *number == answer.largest);
+        let held = Duration::from_nanoseconds(answer.held.min(LONGEST_HELD));
+        let rtt = newest.map(|(_, packet)| (arrival - packet.sent).saturating_sub(held).max(SHORTEST_RTT));
+        let one_way_delay = newest.map(|(_, packet)| self.one_way_delay(packet.sent, answer.arrival));
+        if let Some(rtt) = rtt {
+            self.round_trip.update(rtt);
+            self.rtt_totals.add(rtt);
+        }
+        self.detect_losses(now);
+        self.report(now, &arrived, rtt, one_way_delay, u32::try_from(marked).unwrap_or(u32::MAX));
+        if self.in_flight == 0 && !self.has_payload() {
+            self.idle_since = Some(now);
+        }
+    }
+
+    /// Takes what has arrived out of what is in flight.
+    fn take_arrived(&mut self, now: Time, answer: &Answer) -> Arrived {
+        let mut arrived = Arrived::default();
+        for numbers in &answer.ranges {
+            let end = numbers.end.min(self.next_number());
+            for number in numbers.start.max(self.base)..end {
+                self.take_packet(now, number, &mut arrived);
+            }
+            self.take_returned(now, numbers, answer.largest, &mut arrived);
+        }
+        while self.packets.front().is_some_and(|packet| packet.is_gone) {
+            self.packets.pop_front();
+            self.base += 1;
+        }
+        arrived
+    }
+
+    fn take_packet(&mut self, now: Time, number: u64, arrived: &mut Arrived) {
+        let packet = &mut self.packets[(number - self.base) as usize];
+        if packet.is_gone {
+            return;
+        }
+        packet.is_gone = true;
+        let length = packet.length();
+        self.in_flight -= length;
+        self.delivery.on_delivered(now, length);
+        arrived.packets += 1;
+        arrived.payload += self.acknowledged.insert(packet.payload.clone());
+        if arrived.newest.as_ref().is_none_or(|(newest, _)| number > *newest) {
+            arrived.newest = Some((number, packet.clone()));
+        }
+    }
+
+    /// Packets that were deemed lost and have arrived after all.
+    fn take_returned(&mut self, now: Time, numbers: &Range<u64>, largest: u64, arrived: &mut Arrived) {
+        while let Some((number, payload, outcome)) = self.episodes.take_arrived(numbers) {
+            self.counters.returned += 1;
+            self.delivery.on_delivered(now, payload.end - payload.start);
+            arrived.packets += 1;
+            arrived.payload += self.acknowledged.insert(payload);
+            let distance = (largest + 1 - number).min(MOST_PACKET_THRESHOLD);
+            self.packet_threshold = self.packet_threshold.max(distance);
+            if outcome == Outcome::Spurious {
+                self.controller.on_spurious(now);
+            }
+        }
+    }
+
+    fn one_way_delay(&mut self, sent: Time, arrival: u64) -> Duration {
+        let difference = i128::from(arrival) - i128::from(sent.nanoseconds());
+        let origin = *self.delay_origin.get_or_insert(difference);
+        let nanoseconds = (difference - origin + DELAY_ORIGIN).max(0);
+        Duration::from_nanoseconds(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
+    }
+
+    /// Tells the controller what an answer brought.
+    fn report(
+        &mut self,
+        now: Time,
+        arrived: &Arrived,
+        rtt: Option<Duration>,
+        one_way_delay: Option<Duration>,
+        marked_packets: u32,
+    ) {
+        self.delivered += arrived.payload;
+        let newest = arrived.newest.as_ref();
+        let sample = newest.and_then(|(_, packet)| self.delivery.sample(packet.sent, &packet.kept));
+        self.delivery_rate = sample.or(self.delivery_rate);
+        self.controller.on_acknowledgement(&Acknowledgement {
+            now,
+            acknowledged: Bytes::new(arrived.payload),
+            cumulative: self.acknowledged(),
+            next_sequence: self.next_offset,
+            in_flight: Bytes::new(self.in_flight),
+            in_recovery: newest.is_some_and(|(number, _)| self.episodes.is_in_recovery(*number)),
+            rtt,
+            one_way_delay,
+            packets: arrived.packets,
+            marked_packets,
+            delivery_rate: sample,
+            application_limited: newest.is_some_and(|(_, packet)| packet.is_application_limited),
+            hops: &[],
+        });
+    }
+
+    /// `max(kTimeThreshold max(smoothed_rtt, latest_rtt), kGranularity)` with 9/8 (section 6.1.2).
+    fn loss_delay(&self) -> Option<Duration> {
+        let rtt = self.round_trip.smoothed()?.max(self.round_trip.latest()?);
+        Some((rtt * 9 / 8).max(GRANULARITY))
+    }
+
+    /// When the oldest packet in flight, of which a later one has arrived, is deemed lost.
+    fn loss_time(&self) -> Option<Time> {
+        let oldest = self.packets.front().filter(|_| self.largest > Some(self.base))?;
+        Some(oldest.sent + self.loss_delay()?)
+    }
+
+    /// Section 6.1: by the packet threshold, or by the time threshold.
+    fn is_oldest_lost(&self, now: Time) -> bool {
+        let later = self.largest.map_or(0, |largest| largest.saturating_sub(self.base));
+        let is_in_flight = !self.packets.is_empty();
+        is_in_flight && (later >= self.packet_threshold || self.loss_time().is_some_and(|time| time <= now))
+    }
+
+    fn detect_losses(&mut self, now: Time) {
+        let (mut bytes, mut new_episode) = (0, false);
+        while self.is_oldest_lost(now) {
+            let Some((lost, opens)) = self.give_up_oldest() else { break };
+            bytes += lost.end - lost.start;
+            new_episode |= opens;
+            self.lost.push_back(lost);
+        }
+        if bytes > 0 {
+            self.controller.on_loss(&Loss {
+                now,
+                bytes: Bytes::new(bytes),
+                new_episode,
+                in_flight: Bytes::new(self.in_flight),
+                next_sequence: self.next_offset,
+            });
+        }
+    }
+
+    /// Deems the oldest packet in flight lost: its payload, and whether that opens an episode.
+    fn give_up_oldest(&mut self) -> Option<(Range<u64>, bool)> {
+        let next_number = self.next_number();
+        let packet = self.packets.pop_front()?;
+        let opens = self.episodes.on_lost(self.base, packet.payload.clone(), next_number);
+        self.base += 1;
+        self.in_flight -= packet.length();
+        self.counters.lost += 1;
+        while self.packets.front().is_some_and(|packet| packet.is_gone) {
+            self.packets.pop_front();
+            self.base += 1;
+        }
+        Some((packet.payload, opens))
+    }
+
+    /// `PTO = smoothed_rtt + max(4 rttvar, kGranularity)` (section 6.2.1), doubled at each expiry; acknowledgements are
+    /// never delayed.
+    fn timeout_time(&self) -> Option<Time> {
+        if self.in_flight == 0 {
+            return None;
+        }
+        let initial = INITIAL_RTT + INITIAL_RTT * 2;
+        let base = self.round_trip.timeout(TIMEOUT_GRANULARITY, Duration::ZERO).unwrap_or(initial);
+        let span = base * (1 << self.expiries.min(MOST_DOUBLINGS));
+        let floor = if self.expiries == 0 { Duration::ZERO } else { MINIMUM_TIMEOUT };
+        Some(self.last_sent + span.max(floor))
+    }
+
+    /// The time that [`Self::next_timer`] named has come.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        if self.loss_time().is_some() {
+            self.detect_losses(now);
+        } else if self.timeout_time().is_some_and(|time| time <= now) {
+            self.expire(now);
+        }
+        if self.controller.next_timer().is_some_and(|time| time <= now) {
+            self.controller.on_timer(now);
+        }
+    }
+
+    /// The first expiry sends probes (section 6.2.4), so that a lost tail is repaired as any loss is. When these bring
+    /// nothing either, nothing has come back for three periods, which is persistent congestion (section 7.6), and everything
+    /// in flight is given up.
+    fn expire(&mut self, now: Time) {
+        self.expiries += 1;
+        if self.expiries == 1 {
+            self.probes = PROBES;
+            return;
+        }
+        let in_flight = Bytes::new(self.in_flight);
+        let next_number = self.next_number();
+        let before = std::mem::take(&mut self.lost);
+        self.episodes.begin(next_number);
+        while let Some((lost, _)) = self.give_up_oldest() {
+            self.lost.push_back(lost);
+        }
+        self.lost.extend(before);
+        self.counters.timeouts += 1;
+        self.pacer.restart(now);
+        self.controller.on_timeout(&Timeout {
+            now,
+            in_flight,
+            next_sequence: self.next_offset,
+            repetition: self.expiries - 1,
+        });
+    }
+}

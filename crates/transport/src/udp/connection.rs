@@ -1,0 +1,114 @@
+//! One end of a connection: a sender, a receiver, and the frames between.
+
+use std::io;
+use std::net::SocketAddr;
+
+use trialwise_units::Time;
+
+use crate::clock::Clock;
+use crate::opening::{OPENING_BYTES, Opening};
+use crate::protocol::frame::{DATA_HEADER, Data, Frame, MOST_ANSWER, Name, Way, write_answer, write_data};
+use crate::protocol::receiver::Receiver;
+use crate::protocol::sender::Sender;
+use crate::udp::outbox::Outbox;
+use crate::udp::socket::{Arrived, Family, Socket};
+
+/// Batches sent before others have their turn.
+const TURN: usize = 32;
+
+/// How this end sends data.
+pub(super) struct Outgoing {
+    pub(super) sender: Sender,
+    /// What the first packet says, at the end that opened the connection.
+    pub(super) opening: Option<Opening>,
+    /// Of packets that may be marked.
+    pub(super) ect: Option<Family>,
+    /// The longest frame.
+    pub(super) frame: usize,
+}
+
+/// One end.
+pub(super) struct Connection {
+    pub(super) name: Name,
+    /// Which way this end sends.
+    way: Way,
+    /// Where to; none where the socket has one peer.
+    to: Option<SocketAddr>,
+    pub(super) outgoing: Option<Outgoing>,
+    receiver: Receiver,
+}
+
+impl Connection {
+    pub(super) fn new(name: Name, way: Way, to: Option<SocketAddr>, outgoing: Option<Outgoing>) -> Self {
+        Self { name, way, to, outgoing, receiver: Receiver::default() }
+    }
+
+    /// Bytes that have come without a gap.
+    pub(super) fn received(&self) -> u64 {
+        self.receiver.received()
+    }
+
+    /// A frame is read now.
+    pub(super) fn on_frame(&mut self, clock: Clock, now: Time, frame: &Frame, arrived: &Arrived<'_>) {
+        match (frame, &mut self.outgoing) {
+            (Frame::Data(way, data), _) if *way != self.way => {
+                self.receiver.on_data(clock.nanoseconds(arrived.at), data, arrived.is_marked);
+            }
+            (Frame::Answer(way, answer), Some(outgoing)) if *way == self.way => {
+                outgoing.sender.on_answer(now, arrived.at, answer);
+            }
+            _ => {}
+        }
+    }
+
+    /// Acknowledges what has come since the last time. An answer that the socket does not take is lost, as on the path.
+    pub(super) fn answer(&mut self, clock: Clock, socket: &mut Socket) -> io::Result<()> {
+        let Some(answer) = self.receiver.answer(clock.nanoseconds(clock.now())) else { return Ok(()) };
+        let way = if self.way == Way::Out { Way::Back } else { Way::Out };
+        let mut buffer = [0; MOST_ANSWER];
+        let length = write_answer(&mut buffer, self.name, way, &answer);
+        socket.send(self.to.as_ref(), &buffer[..length], length, None).map(drop)
+    }
+
+    /// Sends what may leave now, until others have their turn; whether the socket took all of it.
+    pub(super) fn transmit(
+        &mut self,
+        clock: Clock,
+        socket: &mut Socket,
+        outbox: &mut Outbox,
+    ) -> io::Result<bool> {
+        for _ in 0..TURN {
+            self.fill(clock.now(), outbox);
+            if outbox.is_empty() {
+                break;
+            }
+            if !outbox.flush(socket)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn fill(&mut self, now: Time, outbox: &mut Outbox) {
+        let Some(outgoing) = &mut self.outgoing else { return };
+        outbox.address(self.to, outgoing.ect);
+        while let Some(slot) = outbox.slot(outgoing.frame) {
+            let Some(departure) = outgoing.sender.poll(now) else { return };
+            let data = Data {
+                number: departure.number,
+                offset: departure.offset,
+                length: departure.length,
+                opening: outgoing.opening.filter(|_| departure.offset == 0),
+            };
+            let length = write_data(slot, self.name, self.way, &data);
+            outbox.push(length);
+        }
+    }
+}
+
+/// The length of a frame with so much payload.
+pub(super) const fn frame_length(payload: u64) -> usize {
+    DATA_HEADER + payload as usize
+}
+
+const _: () = assert!(OPENING_BYTES < 500, "the smallest packet holds an opening");

@@ -1,0 +1,11 @@
+//! Flows of our own protocol over UDP.
+
+mod connection;
+mod outbox;
+mod receive;
+mod scheme;
+mod send;
+mod socket;
+
+pub(crate) use receive::receive;
+pub(crate) use send::send;

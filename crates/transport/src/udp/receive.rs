@@ -1,0 +1,205 @@
+//! `udp receive`.
+
+use std::collections::{HashMap, HashSet};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+use trialwise_units::{Duration, Time};
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::opening::{Opening, Task};
+use crate::output::{complain, say_ready};
+use crate::protocol::frame::{Data, Frame, Name, Way};
+use crate::settings::ReceiveSettings;
+use crate::udp::connection::{Connection, Outgoing, frame_length};
+use crate::udp::outbox::Outbox;
+use crate::udp::scheme::{Scheme, SchemeError};
+use crate::udp::socket::{Family, Socket};
+use crate::wait::{Waiter, gather};
+
+/// Batches read before packets may leave.
+const TURN: usize = 4;
+/// What is not heard of for so long is forgotten.
+const FORGOTTEN: Duration = Duration::from_milliseconds(60_000);
+const SWEEP: Duration = Duration::from_milliseconds(10_000);
+
+type Key = (SocketAddr, Name);
+
+/// A connection of a sender.
+struct Peer {
+    connection: Connection,
+    task: Option<Task>,
+    heard: Time,
+}
+
+struct Receiver {
+    socket: Socket,
+    outbox: Outbox,
+    is_blocked: bool,
+    clock: Clock,
+    peers: HashMap<Key, Peer>,
+    /// Those that send back.
+    answering: HashSet<Key>,
+    next_sweep: Time,
+}
+
+/// Takes flows until a signal comes.
+pub(crate) fn receive(settings: &ReceiveSettings) -> Result<(), Error> {
+    let mut waiter = Waiter::new().map_err(Error::from_io("taking over signals"))?;
+    let address =
+        SocketAddr::new(settings.address.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)), settings.port);
+    let socket = Socket::listening(settings.address, settings.port, settings.buffer)
+        .map_err(|source| Error::PortInUse { address, source })?;
+    let mut receiver = Receiver {
+        socket,
+        outbox: Outbox::new(),
+        is_blocked: false,
+        clock: Clock::start(),
+        peers: HashMap::new(),
+        answering: HashSet::new(),
+        next_sweep: Time::ZERO + SWEEP,
+    };
+    say_ready()?;
+    receiver.run(&mut waiter)?;
+    let dropped = receiver.socket.dropped();
+    if dropped > 0 {
+        complain(&format!(
+            "{dropped} packets were lost because this receiver read too slowly; give a larger --buffer"
+        ));
+    }
+    Ok(())
+}
+
+impl Receiver {
+    fn run(&mut self, waiter: &mut Waiter) -> Result<(), Error> {
+        loop {
+            waiter.clear();
+            waiter.watch(self.socket.descriptor(), self.is_blocked);
+            let now = self.clock.now();
+            let next = gather(now, self.next_event());
+            if waiter.wait(now, Some(next)).map_err(Error::from_io("waiting"))? {
+                return Ok(());
+            }
+            self.take().map_err(Error::from_io("receiving"))?;
+            self.send().map_err(Error::from_io("sending"))?;
+            self.sweep();
+        }
+    }
+
+    fn next_event(&self) -> Time {
+        let senders =
+            self.answering.iter().filter_map(|key| self.peers.get(key)?.connection.outgoing.as_ref());
+        let events = senders.filter_map(|outgoing| {
+            if self.is_blocked { outgoing.sender.next_timer() } else { outgoing.sender.next_event() }
+        });
+        events.fold(self.next_sweep, Time::min)
+    }
+
+    /// Takes what has come and acknowledges it.
+    fn take(&mut self) -> std::io::Result<()> {
+        for _ in 0..TURN {
+            let Self { socket, peers, answering, clock, .. } = self;
+            let mut to_answer: Vec<Key> = Vec::new();
+            let more = socket.receive(*clock, |now, arrived| {
+                let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
+                let key = (arrived.from, name);
+                if frame == Frame::Close {
+                    peers.retain(|(from, other), _| *from != arrived.from || other.session != name.session);
+                    return;
+                }
+                let Some(peer) = find(peers, key, &frame, now) else { return };
+                peer.connection.on_frame(*clock, now, &frame, &arrived);
+                peer.heard = now;
+                if let Frame::Data(_, data) = &frame {
+                    if peer.serve(key, data, now) {
+                        answering.insert(key);
+                    }
+                    if arrived.is_last || to_answer.last() != Some(&key) {
+                        to_answer.push(key);
+                    }
+                }
+            })?;
+            for key in to_answer {
+                if let Some(peer) = self.peers.get_mut(&key) {
+                    peer.connection.answer(self.clock, &mut self.socket)?;
+                }
+            }
+            if !more {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what may leave of the responses.
+    fn send(&mut self) -> std::io::Result<()> {
+        let now = self.clock.now();
+        let Self { socket, outbox, peers, answering, clock, .. } = self;
+        self.is_blocked = !outbox.flush(socket)?;
+        answering.retain(|key| peers.contains_key(key));
+        for key in answering.iter() {
+            let Some(peer) = peers.get_mut(key) else { continue };
+            if let Some(outgoing) = &mut peer.connection.outgoing
+                && outgoing.sender.next_timer().is_some_and(|time| time <= now)
+            {
+                outgoing.sender.on_timer(now);
+            }
+            if !self.is_blocked {
+                self.is_blocked = !peer.connection.transmit(*clock, socket, outbox)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep(&mut self) {
+        let now = self.clock.now();
+        if now >= self.next_sweep {
+            self.next_sweep = now + SWEEP;
+            self.peers.retain(|_, peer| now - peer.heard < FORGOTTEN);
+        }
+    }
+}
+
+/// The connection of a frame; data make one where there is none.
+fn find<'a>(peers: &'a mut HashMap<Key, Peer>, key: Key, frame: &Frame, now: Time) -> Option<&'a mut Peer> {
+    if matches!(frame, Frame::Data(Way::Out, _)) {
+        let make = || Peer {
+            connection: Connection::new(key.1, Way::Back, Some(key.0), None),
+            task: None,
+            heard: now,
+        };
+        return Some(peers.entry(key).or_insert_with(make));
+    }
+    peers.get_mut(&key)
+}
+
+impl Peer {
+    /// Does the task of the connection as far as data have come; whether this end sends something back.
+    fn serve(&mut self, key: Key, data: &Data, now: Time) -> bool {
+        if let Some(opening) = data.opening.filter(|_| self.task.is_none()) {
+            self.task = Some(opening.task);
+            if matches!(opening.task, Task::Answer { .. }) {
+                match outgoing(&opening, key, now) {
+                    Ok(outgoing) => self.connection.outgoing = Some(outgoing),
+                    Err(error) => complain(&format!("cannot answer {}: {error}", key.0)),
+                }
+            }
+        }
+        let Some(Task::Answer { request, response }) = self.task else { return false };
+        let complete = self.connection.received() / request;
+        let Some(outgoing) = &mut self.connection.outgoing else { return false };
+        outgoing.sender.write(complete.saturating_mul(response).min(1 << 62));
+        true
+    }
+}
+
+fn outgoing(opening: &Opening, key: Key, now: Time) -> Result<Outgoing, SchemeError> {
+    let mtu = opening.mtu.clamp(576, 1500);
+    let scheme = Scheme::named(opening.congestion.as_str(), mtu, &key.0, None)?;
+    Ok(Outgoing {
+        sender: scheme.sender(now, false)?,
+        opening: None,
+        ect: scheme.ecn.then(|| Family::of(&key.0)),
+        frame: frame_length(scheme.segment()),
+    })
+}

@@ -1,0 +1,302 @@
+//! `udp send`.
+
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+use trialwise_units::{Duration, Time};
+
+use crate::application::{Application, Job, jobs};
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::opening::Opening;
+use crate::protocol::frame::{Frame, Name, Way, write_close};
+use crate::report::{Ending, Report, RttTotals, Sample, Totals, bits_per_second, milliseconds};
+use crate::session::{Ticks, finish};
+use crate::settings::SendSettings;
+use crate::udp::connection::{Connection, Outgoing, frame_length};
+use crate::udp::outbox::Outbox;
+use crate::udp::scheme::{Scheme, SchemeError};
+use crate::udp::socket::{Family, Socket};
+use crate::wait::{Waiter, gather};
+
+/// Batches read before packets may leave again.
+const TURN: usize = 4;
+
+/// A flow at work.
+struct Flow {
+    index: usize,
+    connection: Connection,
+    application: Application,
+    /// When something came, or nothing was awaited.
+    heard: Time,
+}
+
+struct Sender<'a> {
+    settings: &'a SendSettings,
+    scheme: Scheme,
+    socket: Socket,
+    outbox: Outbox,
+    /// The number of the flow whose packets the socket did not take.
+    is_blocked: bool,
+    report: Report,
+    waiter: Waiter,
+    clock: Clock,
+    session: u64,
+    jobs: VecDeque<Job>,
+    flows: Vec<Flow>,
+    /// Places in `flows` by number.
+    places: HashMap<u32, usize>,
+    totals: Totals,
+    ticks: Ticks,
+}
+
+/// Sends until the load is done, its time is over, or a signal comes, and reports.
+pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
+    let usage = |error: SchemeError| Error::Usage(error.to_string());
+    let scheme =
+        Scheme::named(&settings.congestion, settings.mtu, &settings.peer, settings.ecn).map_err(usage)?;
+    scheme.sender(Time::ZERO, true).map_err(usage)?;
+    let clock = Clock::start();
+    let jobs = VecDeque::from(jobs(&settings.load));
+    let totals = Totals { flows: jobs.len(), timeouts: Some(0), marked: Some(0), ..Totals::default() };
+    let mut sender = Sender {
+        settings,
+        scheme,
+        socket: Socket::connected(&settings.peer, settings.buffer)
+            .map_err(Error::from_io(format!("making a socket for {}", settings.peer)))?,
+        outbox: Outbox::new(),
+        is_blocked: false,
+        report: Report::create(settings.report.as_deref(), clock)?,
+        waiter: Waiter::new().map_err(Error::from_io("taking over signals"))?,
+        clock,
+        session: session(clock),
+        jobs,
+        flows: Vec::new(),
+        places: HashMap::new(),
+        totals,
+        ticks: Ticks::new(settings.interval),
+    };
+    let result = sender.run();
+    sender.end(result)
+}
+
+/// A number that no other sender has at the same time from the same address and port.
+fn session(clock: Clock) -> u64 {
+    clock.nanoseconds(clock.now()) ^ u64::from(std::process::id()) << 40
+}
+
+impl Sender<'_> {
+    fn run(&mut self) -> Result<Ending, Error> {
+        loop {
+            let now = self.clock.now();
+            if self.settings.time.is_some_and(|time| now >= Time::ZERO + time) {
+                return Ok(Ending::Time);
+            }
+            self.start_due(now)?;
+            self.receive()?;
+            let now = self.clock.now();
+            self.advance(now)?;
+            if self.ticks.is_due(now) {
+                self.sample(now)?;
+            }
+            self.report.flush_when_due(now)?;
+            if self.jobs.is_empty() && self.flows.is_empty() {
+                return Ok(Ending::Complete);
+            }
+            if self.wait(now)? {
+                return Ok(Ending::Signal);
+            }
+        }
+    }
+
+    fn start_due(&mut self, now: Time) -> Result<(), Error> {
+        while let Some(job) = self.jobs.front().copied().filter(|job| Time::ZERO + job.start <= now) {
+            self.jobs.pop_front();
+            let flow = self.start(&job, now)?;
+            self.places.insert(flow.connection.name.flow, self.flows.len());
+            self.flows.push(flow);
+        }
+        Ok(())
+    }
+
+    fn start(&self, job: &Job, now: Time) -> Result<Flow, Error> {
+        let settings = self.settings;
+        let usage = |error: SchemeError| Error::Usage(error.to_string());
+        let congestion = settings.congestion.as_str().into();
+        let outgoing = Outgoing {
+            sender: self.scheme.sender(now, true).map_err(usage)?,
+            opening: Some(Opening { task: job.supply.task(), mtu: settings.mtu, congestion }),
+            ect: self.scheme.ecn.then(|| Family::of(&settings.peer)),
+            frame: frame_length(self.scheme.segment()),
+        };
+        let name = Name { session: self.session, flow: job.flow as u32 };
+        Ok(Flow {
+            index: job.flow,
+            connection: Connection::new(name, Way::Out, None, Some(outgoing)),
+            application: Application::new(job.supply, now, self.scheme.segment()),
+            heard: now,
+        })
+    }
+
+    /// Takes what has come, and answers what needs one.
+    fn receive(&mut self) -> Result<(), Error> {
+        for _ in 0..TURN {
+            let Self { socket, flows, places, session, clock, .. } = self;
+            let mut to_answer = Vec::new();
+            let more = socket.receive(*clock, |now, arrived| {
+                let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
+                let Some(place) = places.get(&name.flow).filter(|_| name.session == *session) else { return };
+                let flow = &mut flows[*place];
+                flow.heard = now;
+                flow.connection.on_frame(*clock, now, &frame, &arrived);
+                if matches!(frame, Frame::Data(..)) && (arrived.is_last || to_answer.last() != Some(place)) {
+                    to_answer.push(*place);
+                }
+            });
+            let more = more.map_err(|error| self.failure(error))?;
+            for place in to_answer {
+                let answered = self.flows[place].connection.answer(self.clock, &mut self.socket);
+                answered.map_err(|error| self.failure(error))?;
+            }
+            if !more {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets every flow do what is due.
+    fn advance(&mut self, now: Time) -> Result<(), Error> {
+        self.is_blocked = !self.outbox.flush(&mut self.socket).map_err(|error| self.failure(error))?;
+        let mut place = 0;
+        while place < self.flows.len() {
+            self.advance_flow(place, now)?;
+            if self.flows[place].application.is_finished() {
+                self.remove(place);
+            } else {
+                place += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn advance_flow(&mut self, place: usize, now: Time) -> Result<(), Error> {
+        let flow = &mut self.flows[place];
+        let received = flow.connection.received();
+        let Some(outgoing) = &mut flow.connection.outgoing else { return Ok(()) };
+        let sender = &mut outgoing.sender;
+        if let Some(completion) = flow.application.on_progress(now, sender.acknowledged(), received) {
+            let number = flow.index as u64 + completion.index;
+            self.report.completed(number, completion.start, completion.end, completion.size)?;
+        }
+        sender.write(flow.application.written(now));
+        if sender.next_timer().is_some_and(|time| time <= now) {
+            sender.on_timer(now);
+        }
+        if !sender.is_waiting() && flow.application.waits_since().is_none() {
+            flow.heard = now;
+        }
+        if now - flow.heard > self.settings.timeout {
+            return Err(Error::NoAnswer { peer: self.settings.peer, span: self.settings.timeout });
+        }
+        if !self.is_blocked {
+            let sent = flow.connection.transmit(self.clock, &mut self.socket, &mut self.outbox);
+            self.is_blocked = !sent.map_err(|error| self.failure(error))?;
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, place: usize) {
+        let flow = self.flows.swap_remove(place);
+        self.places.remove(&flow.connection.name.flow);
+        if let Some(moved) = self.flows.get(place) {
+            self.places.insert(moved.connection.name.flow, place);
+        }
+        self.account(&flow);
+    }
+
+    fn account(&mut self, flow: &Flow) {
+        self.totals.received += flow.connection.received();
+        let Some(outgoing) = &flow.connection.outgoing else { return };
+        let counters = outgoing.sender.counters();
+        self.totals.acknowledged += outgoing.sender.delivered();
+        self.totals.retransmits += counters.retransmits;
+        self.totals.timeouts = self.totals.timeouts.map(|sum| sum + counters.timeouts);
+        self.totals.marked = self.totals.marked.map(|sum| sum + counters.marked);
+        let rtt: &RttTotals = outgoing.sender.rtt_totals();
+        self.totals.rtt.merge(rtt);
+    }
+
+    fn sample(&mut self, now: Time) -> Result<(), Error> {
+        if !self.report.is_wanted() {
+            return Ok(());
+        }
+        let time_ns = self.clock.nanoseconds(now);
+        for flow in &self.flows {
+            let Some(outgoing) = &flow.connection.outgoing else { continue };
+            let (sender, state) = (&outgoing.sender, outgoing.sender.state());
+            self.report.sample(&Sample {
+                time_ns,
+                flow: flow.index,
+                cwnd_bytes: state.window.map(|window| window.get()),
+                rtt_ms: sender.round_trip().smoothed().map(milliseconds),
+                retransmits: sender.counters().retransmits,
+                delivery_rate_bps: bits_per_second(sender.delivery_rate()),
+                in_flight_bytes: sender.in_flight(),
+                pacing_rate_bps: bits_per_second(state.pacing_rate),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a signal has come.
+    fn wait(&mut self, now: Time) -> Result<bool, Error> {
+        self.waiter.clear();
+        self.waiter.watch(self.socket.descriptor(), self.is_blocked);
+        let end = self.settings.time.map(|time| Time::ZERO + time);
+        let job = self.jobs.front().map(|job| Time::ZERO + job.start);
+        let flows = self.flows.iter().filter_map(|flow| self.next_event(flow, now));
+        let others = [end, job, Some(self.ticks.next())].into_iter().flatten();
+        let next = others.chain(flows).min().map(|time| gather(now, time));
+        self.waiter.wait(now, next).map_err(Error::from_io("waiting"))
+    }
+
+    fn next_event(&self, flow: &Flow, now: Time) -> Option<Time> {
+        let sender = &flow.connection.outgoing.as_ref()?.sender;
+        let event = if self.is_blocked { sender.next_timer() } else { sender.next_event() };
+        let write = flow.application.next_write(now);
+        let silence = flow.heard + self.settings.timeout + Duration::from_microseconds(1);
+        [event, write, Some(silence)].into_iter().flatten().min()
+    }
+
+    fn failure(&self, error: io::Error) -> Error {
+        let peer = self.settings.peer;
+        match error.raw_os_error() {
+            Some(libc::ECONNREFUSED) => match self.flows.iter().find(|flow| flow.was_answered()) {
+                Some(flow) => {
+                    let reason = "nothing listens there any more".to_owned();
+                    Error::WentAway { peer, flow: flow.index, reason }
+                }
+                None => Error::Refused { peer },
+            },
+            Some(libc::EMSGSIZE) => Error::TooLong { mtu: self.settings.mtu, source: error },
+            _ => Error::System { doing: format!("sending to {peer}"), source: error },
+        }
+    }
+
+    fn end(mut self, result: Result<Ending, Error>) -> Result<(), Error> {
+        for flow in std::mem::take(&mut self.flows) {
+            self.account(&flow);
+        }
+        let mut buffer = [0; 64];
+        let length = write_close(&mut buffer, Name { session: self.session, flow: 0 });
+        let _ = self.socket.send(None, &buffer[..length], length, None);
+        finish(self.report, self.settings, "udp", &self.totals, result)
+    }
+}
+
+impl Flow {
+    fn was_answered(&self) -> bool {
+        self.connection.outgoing.as_ref().is_some_and(|outgoing| outgoing.sender.delivered() > 0)
+    }
+}
