@@ -77,7 +77,10 @@ class PathKind:
             filled = dict(NOWHERE) | dict(values)
             plans = flow_plans(experiment, filled)
             schemes = [(f"schemes/{plan.scheme.source.name}", plan.scheme.source) for plan in plans]
-            for name, path in [*schemes, *files_of(settings_of(experiment, filled), plans, experiment.folder)]:
+            for name, path in [
+                *schemes,
+                *files_of(settings_of(experiment, filled), plans, experiment.folder),
+            ]:
                 if path not in seen:
                     seen.add(path)
                     yield name, path
