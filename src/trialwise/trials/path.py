@@ -57,7 +57,7 @@ class PathKind:
                 tried.add(settings)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
-        """Name the files whose change makes trials incomparable: scheme files, their programs, what loads are read from, and traces."""
+        """Name the files whose change makes trials incomparable: the programs of schemes, and all attachments."""
         seen: set[Path] = set()
         for values in factors:
             for plan in flow_plans(experiment, dict(NOWHERE) | dict(values)):

@@ -16,6 +16,7 @@ from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.model import (
     Experiment,
+    Groups,
     Level,
     Metric,
     PathFlow,
@@ -84,12 +85,13 @@ def path_of(text: str) -> PathSettings | str:
     """
     if "=" not in text:
         return text
-    pairs = [tuple(word.partition("=")[::2]) for word in shlex.split(text)]
-    if lacking := [key for key, value in pairs if not value]:
+    parts = [word.partition("=") for word in shlex.split(text)]
+    if lacking := [key for key, _, value in parts if not value]:
         raise PlanError(
             f"--path: {lacking[0]!r} has no value", hint=f"write it as in --path {DEFAULT_PATH!r}"
         )
-    return PathSettings((tuple(pairs),), (tuple(pairs),), folder=str(Path.cwd()))
+    groups: Groups = (tuple((key, value) for key, _, value in parts),)
+    return PathSettings(groups, groups, folder=str(Path.cwd()))
 
 
 def check_scheme(
