@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import errno
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import Plan, make_plan
+from trialwise.design.subset import Subset, matches, subset
 from trialwise.errors import StoreError
 from trialwise.execution.beginning import begin, factors_of, planned_row, refuse_foreign, resume
 from trialwise.execution.events import (
@@ -29,7 +30,7 @@ from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.state import State, state
 from trialwise.execution.stopping import RunThePlan, StoppingRule
-from trialwise.experiment.model import Experiment, Method
+from trialwise.experiment.model import Experiment, Level, Method
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -105,6 +106,7 @@ def run(
     path: Path | None = None,
     *,
     extend: bool = False,
+    only: Sequence[str] = (),
     stopping: StoppingRule | None = None,
     observers: Sequence[Observer] = (),
 ) -> RunResult:
@@ -118,6 +120,8 @@ def run(
         The experiment directory; default `default_directory`, or `source` where that is a directory.
     extend
         Whether more rounds or series than before may be planned.
+    only
+        Run the trials with these levels and leave the others planned, as ``scheme=cubic,bbr``.
     stopping, observers
         The rule that may end the run before the plan is used up, and who is told what happens.
 
@@ -130,7 +134,7 @@ def run(
     """
     text, experiment, directory = _sources(source, path)
     try:
-        return _run(text, experiment, directory, stopping or RunThePlan(), observers, extend=extend)
+        return _run(text, experiment, directory, stopping or RunThePlan(), observers, only, extend=extend)
     except OSError as error:
         hint = (
             "free some space and run again; what is finished is kept" if error.errno == errno.ENOSPC else None
@@ -144,6 +148,7 @@ def _run(
     directory: ExperimentDirectory,
     stopping: StoppingRule,
     observers: Sequence[Observer],
+    only: Sequence[str],
     *,
     extend: bool,
 ) -> RunResult:
@@ -152,18 +157,26 @@ def _run(
     if not directory.is_begun:
         refuse_foreign(directory)
         plan = make_plan(experiment)
-        kind.check(experiment, factors_of(plan))
+        _check(kind, experiment, factors_of(plan), only)
     directory.make()
     interruption = Interruption(lambda at_once: _tell(observers, StopRequested(at_once)))
     with DirectoryLock(directory), interruption:
-        ledger = _open_ledger(text, experiment, plan, directory, kind, extend=extend)
+        ledger = _open_ledger(text, experiment, plan, directory, kind, only, extend=extend)
         try:
+            wanted = subset(only, ledger.factors())
             programs = list(kind.programs(experiment, ledger.factors()))
             keeper = SessionKeeper(directory, ledger, programs, experiment.folder)
             runner = Runner(
-                experiment, directory, ledger, kind, keeper, stopping=stopping, observers=observers
+                experiment,
+                directory,
+                ledger,
+                kind,
+                keeper,
+                stopping=stopping,
+                observers=observers,
+                only=wanted,
             )
-            return _session(runner, keeper, directory, ledger, observers, interruption)
+            return _session(runner, keeper, directory, ledger, observers, interruption, wanted)
         finally:
             ledger.close()
 
@@ -174,6 +187,7 @@ def _open_ledger(
     plan: Plan | None,
     directory: ExperimentDirectory,
     kind: TrialKind,
+    only: Sequence[str],
     *,
     extend: bool,
 ) -> Ledger:
@@ -183,11 +197,19 @@ def _open_ledger(
         return begin(text, experiment, plan, directory, kind.attachments(experiment, factors_of(plan)))
     ledger = resume(text, experiment, directory, extend=extend)
     try:
-        kind.check(experiment, ledger.factors())
+        _check(kind, experiment, ledger.factors(), only)
     except BaseException:
         ledger.close()
         raise
     return ledger
+
+
+def _check(
+    kind: TrialKind, experiment: Experiment, factors: Sequence[Mapping[str, Level]], only: Sequence[str]
+) -> None:
+    """Look whether what is asked for can run; raise PlanError where it cannot."""
+    wanted = subset(only, factors)
+    kind.check(experiment, [values for values in factors if matches(values, wanted)])
 
 
 def _sources(source: Path, path: Path | None) -> tuple[str, Experiment, ExperimentDirectory]:
@@ -209,13 +231,14 @@ def _session(
     ledger: Ledger,
     observers: Sequence[Observer],
     interruption: Interruption,
+    only: Subset,
 ) -> RunResult:
     """Clear what a killed runner has left, run, and write down how it ended."""
     end_leftovers(keeper.marker)
     shutil.rmtree(directory.scratch, ignore_errors=True)
     reclaimed = ledger.abandon_running("the runner was killed during this trial")
     change = keeper.open(ledger)
-    _tell_beginning(directory, ledger, keeper, reclaimed, observers)
+    _tell_beginning(directory, ledger, keeper, reclaimed, observers, only)
     if change:
         _tell(observers, EnvironmentChanged(change))
     ending = runner.run(interruption)
@@ -230,16 +253,17 @@ def _tell_beginning(
     keeper: SessionKeeper,
     reclaimed: int,
     observers: Sequence[Observer],
+    only: Subset,
 ) -> None:
-    counts, last = ledger.counts(), ledger.last_planned_start()
-    done = sum(counts.get(status, 0) for status in ("finished", "failed", "invalid"))
-    if done and observers:
+    last = ledger.last_planned_start()
+    done = ledger.count(["finished", "failed", "invalid"], only)
+    if ledger.count(["finished", "failed", "invalid"]) and observers:
         for event in recalled(directory, ledger):
             _tell(observers, event)
     last_start = None if last is None else float(ledger.fact("created")) + last
     _tell(
         observers,
-        SessionStarted(keeper.session, done, done + counts.get("planned", 0), reclaimed, last_start),
+        SessionStarted(keeper.session, done, done + ledger.count(["planned"], only), reclaimed, last_start),
     )
 
 

@@ -27,7 +27,7 @@ Exit codes:
     help_format="plaintext",
     default_parameter=Parameter(negative=()),
 )
-GROUPS = ("trace",)
+GROUPS = ("schemes", "trace")
 """Commands with commands of their own, which their `app` describes."""
 for _name, _summary in {
     "new": "Write an experiment file to start from.",
@@ -36,6 +36,7 @@ for _name, _summary in {
     "status": "Show how far an experiment is.",
     "analyze": "Analyse an experiment directory or a table of measurements.",
     "report": "Write the report of an experiment as one HTML file.",
+    "schemes": "List congestion-control schemes; show, set up and check one.",
     "profile": "Find the daily, weekly and other cycles in condition data.",
     "runtime": "Say how long a trial must be for its metrics to be steady.",
     "path": "Run a command inside an emulated path.",

@@ -22,6 +22,7 @@ def run(
     *,
     dir: Annotated[Path | None, Parameter(name=["--dir", "-d"])] = None,  # noqa: A002 the flag's name
     extend: bool = False,
+    only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
@@ -36,6 +37,7 @@ def run(
     trialwise run experiment.toml
     trialwise run experiment.toml --dir results/monday
     trialwise run results/monday          # go on
+    trialwise run experiment.toml --only scheme=cubic,bbr
     ```
 
     Exit codes: 0 all trials finished, 4 some failed, 130 interrupted, 2 and 5 errors.
@@ -48,6 +50,9 @@ def run(
         The experiment directory; default NAME.results in the current folder.
     extend
         Go on with the same sequence after rounds or series were raised in the file.
+    only
+        FACTOR=LEVEL[,LEVEL…]: run the planned trials with one of these levels; the others stay planned, and a later run
+        without it goes on with them. Repeatable.
     json
         Print the outcome as JSON.
     quiet
@@ -55,7 +60,7 @@ def run(
     """
     console = messages()
     observers = [] if quiet else [observer(console, study.load(experiment), terminal=sys.stderr.isatty())]
-    result = study.run(experiment, dir, extend=extend, observers=observers)
+    result = study.run(experiment, dir, extend=extend, only=only, observers=observers)
     if json:
         ending = result.ending
         document = RunDocument(str(result.directory), ending.word, ending.text, result.counts)

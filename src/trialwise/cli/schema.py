@@ -10,7 +10,18 @@ from pydantic import TypeAdapter
 from trialwise.cli.output import print_json
 
 Format = Literal[
-    "experiment", "plan", "analysis", "profile", "runtime", "run", "status", "doctor", "trace", "packets"
+    "experiment",
+    "plan",
+    "analysis",
+    "profile",
+    "runtime",
+    "run",
+    "status",
+    "doctor",
+    "trace",
+    "packets",
+    "schemes",
+    "scheme-checks",
 ]
 FORMATS: dict[Format, str] = {
     "experiment": "trialwise.experiment.document:Document",
@@ -23,6 +34,8 @@ FORMATS: dict[Format, str] = {
     "doctor": "trialwise.measurement.documents:DoctorDocument",
     "trace": "trialwise.exchange.path_json:trace_schema",
     "packets": "trialwise.exchange.path_json:packets_schema",
+    "schemes": "trialwise.schemes.listing:SchemesDocument",
+    "scheme-checks": "trialwise.trials.scheme_check:SchemeChecksDocument",
 }
 """Each public format, and the class that it is generated from, or the function that generates it."""
 

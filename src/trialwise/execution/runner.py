@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from trialwise.design.subset import Subset
 from trialwise.errors import TrialwiseError
 from trialwise.execution.clocks import Clocks, disturbance, read_clocks
 from trialwise.execution.events import (
@@ -40,14 +41,14 @@ LOG_PART = 128 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """Why the runner stopped; "stopped" is by the rule, which says why in `text`."""
+    """Why the runner stopped; "stopped" is by the rule, or because a subset was asked for: `text` says."""
 
     word: Literal["complete", "interrupted", "stopped", "reset failed"]
     text: str
 
 
 class Runner:
-    """Executes what is planned, one trial at a time, on this machine."""
+    """Executes what is planned, or a subset of it, one trial at a time, on this machine."""
 
     def __init__(
         self,
@@ -59,6 +60,7 @@ class Runner:
         *,
         stopping: StoppingRule,
         observers: Sequence[Observer],
+        only: Subset | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._experiment = experiment
@@ -68,6 +70,7 @@ class Runner:
         self._keeper = keeper
         self._stopping = stopping
         self._observers = observers
+        self._only = only
         self._now = now
         self._origin = float(ledger.fact("created"))
 
@@ -81,7 +84,7 @@ class Runner:
         """
         place: tuple[int, int, bool] | None = None
         clocks = read_clocks()
-        while (row := self._ledger.next_planned()) is not None:
+        while (row := self._ledger.next_planned(self._only)) is not None:
             is_new_round = (row.series, row.round, row.warmup) != place
             if ending := self._before(row, interruption, is_new_round=is_new_round):
                 return ending
@@ -90,6 +93,8 @@ class Runner:
             clocks = self._look_at_clocks(row, clocks)
             if outcome.status == "abandoned":
                 return self._interrupted(interruption)
+        if left := self._ledger.count(["planned"]):
+            return Ending("stopped", f"every trial asked for has come to an end; {left} stay planned")
         return Ending("complete", "every planned trial has come to an end")
 
     # Before a trial

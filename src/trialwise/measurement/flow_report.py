@@ -45,8 +45,13 @@ def flow_series(path: Path, quantity: str, origin_ns: int) -> Samples:
 
 
 def retransmits(path: Path) -> float:
-    """How many packets the sender sent again, as far as it reports that; TrialError where it does not."""
-    counts = [_number(line, "retransmits") for line in _lines(path) if line.get("retransmits") is not None]
+    """How many packets the sender sent again, as far as it reports that; TrialError where it does not.
+
+    The summary at the end counts for all connections; each line before it for its own.
+    """
+    found = (line.get("summary", line) for line in _lines(path))
+    lines = [cast("Line", line) for line in found if isinstance(line, dict)]
+    counts = [_number(line, "retransmits") for line in lines if line.get("retransmits") is not None]
     if not counts:
         raise TrialError("the sender's report has no retransmits")
     return counts[-1]

@@ -1,7 +1,7 @@
 """Wrappers of Pantheon as schemes: one executable with sub-commands (Yan et al., USENIX ATC 2018, section 3.2).
 
-`deps` prints packages of Debian, `run_first` which side starts first, `setup` installs; the side that starts first is
-given its port, the other one address and port.
+`deps` prints packages of Debian, `run_first` which side starts first, `setup` installs, `setup_after_reboot` does what a boot
+undoes; the side that starts first is given its port, the other one address and port.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from trialwise.schemes.scheme import Needs, Ready, Scheme, Side
 START_SECONDS = 3.0
 """How long Pantheon waits between the first side and the second (`src/experiments/test.py`)."""
 _ANSWER_SECONDS = 30.0
+_AFTER_REBOOT = "setup_after_reboot"
 
 
 def is_wrapper(path: Path) -> bool:
@@ -47,6 +48,7 @@ def read_wrapper(path: Path) -> Scheme:
         first=first,
         needs=Needs(packages=tuple(_ask(path, "deps").split())),
         setup=(program, "setup"),
+        each_boot=(program, _AFTER_REBOOT) if _AFTER_REBOOT in path.read_text(errors="replace") else None,
     )
 
 

@@ -54,8 +54,9 @@ class Scheme:
     """A sender and a receiver under one congestion control.
 
     `first` is the side that is started first and waits for the other. `loads` maps each kind of load that the sender
-    knows to the words that ask for it. `prepare` runs before every flow, outside the path; `setup` once on a machine;
-    `attach` names a congestion control that is attached to the kernel while the scheme runs.
+    knows to the words that ask for it. `prepare` runs before every flow, outside the path; `setup` once on a machine,
+    `each_boot` before the first use after each boot; `attach` names a congestion control that is attached to the kernel
+    while the scheme runs.
     """
 
     name: str
@@ -69,6 +70,7 @@ class Scheme:
     needs: Needs = field(default_factory=Needs)
     prepare: tuple[str, ...] | None = None
     setup: tuple[str, ...] | None = None
+    each_boot: tuple[str, ...] | None = None
     attach: str | None = None
 
     def side(self, end: End) -> Side:

@@ -294,16 +294,21 @@ class Ledger:
 
     def trials(self, *statuses: Status) -> list[TrialRow]:
         """All attempts in plan order, or those with one of the statuses."""
-        where = f" WHERE status IN ({','.join('?' * len(statuses))})" if statuses else ""
+        where = f" WHERE status IN ({_marks(statuses)})" if statuses else ""
         query = f"SELECT {_TRIAL_COLUMNS} FROM trial{where} ORDER BY number, attempt"  # noqa: S608 only our own words
         return [_trial_row(row) for row in self._select(query, statuses)]
 
-    def next_planned(self) -> TrialRow | None:
-        """The planned trial that comes next, or None."""
-        query = (
-            f"SELECT {_TRIAL_COLUMNS} FROM trial WHERE status = 'planned' ORDER BY number, attempt LIMIT 1"  # noqa: S608
-        )
-        return next((_trial_row(row) for row in self._select(query)), None)
+    def next_planned(self, wanted: Mapping[str, Sequence[Level]] | None = None) -> TrialRow | None:
+        """The planned trial that comes next, or None; of those only that have the levels that are wanted of some factors."""
+        where, parameters = _having(wanted or {})
+        query = f"SELECT {_TRIAL_COLUMNS} FROM trial WHERE status = 'planned'{where} ORDER BY number, attempt LIMIT 1"  # noqa: S608
+        return next((_trial_row(row) for row in self._select(query, parameters)), None)
+
+    def count(self, statuses: Sequence[Status], wanted: Mapping[str, Sequence[Level]] | None = None) -> int:
+        """How many attempts have one of the statuses; of those only that have the levels wanted."""
+        where, parameters = _having(wanted or {})
+        query = f"SELECT count(*) FROM trial WHERE status IN ({_marks(statuses)}){where}"  # noqa: S608
+        return int(self._select(query, [*statuses, *parameters])[0][0])
 
     def counts(self) -> dict[str, int]:
         """How many attempts there are of each status."""
@@ -445,6 +450,17 @@ def again(row: TrialRow) -> TrialRow:
         warmup=row.warmup,
         planned_start=row.planned_start,
     )
+
+
+def _having(wanted: Mapping[str, Sequence[Level]]) -> tuple[str, list[Level]]:
+    """The condition that the factors of a trial have one of the levels wanted of each, and its parameters."""
+    clauses = [f" AND json_extract(factors, ?) IN ({_marks(levels)})" for levels in wanted.values()]
+    places = ([f'$."{name}"', *levels] for name, levels in wanted.items())
+    return "".join(clauses), [value for each in places for value in each]
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ",".join("?" * len(values))
 
 
 def _factors(text: object) -> dict[str, Level]:

@@ -2,38 +2,43 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
-import sys
+import shlex
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+import numpy as np
 
 from trialwise import _core
 from trialwise._core import run_command
 from trialwise.errors import TrialError
-from trialwise.experiment.model import Level
+from trialwise.experiment.model import Level, PathSettings
 from trialwise.experiment.placeholders import fill
 from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import End
-from trialwise.trials.path_plan import FlowPlan, load_words
-from trialwise.trials.programs import Program
+from trialwise.schemes.setup import REBOOT, record, was_done
+from trialwise.trials.commands import command_words
+from trialwise.trials.flow_lists import Arrivals, FlowList, drawn, write_flows
+from trialwise.trials.path_plan import FlowPlan, describe
+from trialwise.trials.programs import Program, ProgramEnd
 
 SPARE_SECONDS = 5.0
 """How much longer than the flow a sender is told to run: Trialwise ends it."""
-_OWN_PROGRAMS = {
-    "flow": (sys.executable, "-m", "trialwise.schemes.flow"),
-    "utp": (sys.executable, "-m", "trialwise.schemes.utp"),
-}
 _POLL_SECONDS = 0.02
 _PORT_TABLES = {"tcp": ("tcp", "tcp6"), "udp": ("udp", "udp6")}
 _LISTENING = {"tcp": "0A", "udp": "07"}
 _PREPARE_SECONDS = 60.0
+_TAIL = 16 * 1024
+"""Bytes of what each program printed last that a failed trial keeps."""
 
 
 class RunningFlow:
     """A flow at work on a path.
 
-    The first side is started by `begin`, the second by `start`; `stop` and `wait` end both.
+    The side that waits is started by `begin`, and ready after `await_ready`; the other one is started by `start`. `stop` and
+    `wait` end both.
     """
 
     def __init__(
@@ -41,6 +46,7 @@ class RunningFlow:
         plan: FlowPlan,
         path: _core.Path,
         *,
+        settings: PathSettings,
         directory: Path,
         environment: Mapping[str, str],
         seed: int,
@@ -49,9 +55,12 @@ class RunningFlow:
         self.plan = plan
         self.report = directory / "report.jsonl"
         self._path = path
+        self._settings = settings
         self._directory = directory
         self._environment = environment
         self._on_end = on_end
+        self._seed = seed
+        self._load = plan.load
         self._values: dict[str, Level] = {
             "port": plan.port,
             "time": f"{plan.stop - plan.flow.start + SPARE_SECONDS:g}",
@@ -62,22 +71,52 @@ class RunningFlow:
         self._programs: dict[End, Program] = {}
         directory.mkdir(parents=True)
 
-    def begin(self, cancel: Callable[[], bool]) -> None:
-        """Prepare, start the side that waits, and wait until it is ready.
+    def begin(self) -> None:
+        """Prepare, and start the side that waits.
+
+        Raises
+        ------
+        TrialError
+            What prepares it failed, or something listens on its port already.
+        """
+        self._prepare_machine()
+        self._make_flow_list()
+        self._prepare()
+        first = self.plan.scheme.first
+        # Only the flows that began before may have programs here.
+        if self.plan.number > 1 and self._port_is_taken(first):
+            raise TrialError(
+                f"{self._name(first)} cannot have port {self.plan.port}: a flow before it listens there; "
+                "have each scheme use its {port} and no other"
+            )
+        self._start(first)
+
+    def await_ready(self, cancel: Callable[[], bool]) -> None:
+        """Wait until the side that waits is ready.
 
         Raises
         ------
         TrialError
             It ended, or did not become ready in time.
         """
-        self._prepare()
-        first = self.plan.scheme.first
-        self._start(first)
-        self._await_ready(first, cancel)
+        end = self.plan.scheme.first
+        ready, program = self.plan.scheme.side(end).ready, self._programs[end]
+        started = time.monotonic()
+        while not cancel():
+            waited = time.monotonic() - started
+            if program.end is not None:
+                raise TrialError(f"{self._ended_early(end, program)}, before it was ready")
+            if waited >= ready.after and self._shows_ready(end, program):
+                return
+            if waited > max(ready.timeout, ready.after):
+                what = f"listen on port {self.plan.port}" if ready.port else f"print {ready.line!r}"
+                said = self._last_line(program)
+                raise TrialError(f"{self._name(end)} did not {what} within {ready.timeout:g} s{said}")
+            time.sleep(_POLL_SECONDS)
 
     def start(self) -> None:
         """Start the side that calls: the flow begins."""
-        self._start("receiver" if self.plan.scheme.first == "sender" else "sender")
+        self._start(self._caller)
 
     def stop(self) -> None:
         """Ask both sides to end, the sender before the receiver."""
@@ -92,28 +131,56 @@ class RunningFlow:
 
     @property
     def is_done(self) -> bool:
-        """Whether the calling side, whose load has an end, has ended well."""
-        caller = self._programs.get("sender")
-        return (
-            not self.plan.lasts
-            and caller is not None
-            and caller.end is not None
-            and caller.end.exit_code == 0
-        )
+        """Whether the calling side, whose load may end, has ended well."""
+        caller = self._programs.get(self._caller)
+        return self._load.ends and caller is not None and caller.end is not None and caller.end.exit_code == 0
 
     def problem(self) -> str | None:
         """What went wrong so far, None while all is well."""
         for end, program in self._programs.items():
-            ended = program.end
-            if ended is None or ended.asked or self.is_done:
-                continue
-            return f"{self._name(end)} {ended.said}{self._last_line(program)}"
+            if program.end is not None and not program.end.asked and not self.is_done:
+                return self._ended_early(end, program)
         return None
 
-    # Inside
+    def printed(self) -> Iterator[tuple[bytes, bytes]]:
+        """What each program printed last, to standard output and to standard error, under its name; once it has ended."""
+        for end, program in self._programs.items():
+            ended = program.end or ProgramEnd(asked=False, exit_code=None, said="did not start")
+            head = f"== {self._name(end)} {ended.said.splitlines()[0]}\n".encode()
+            yield head + _tail(program.printed()), head + _tail(ended.errors)
+
+    # What is said
+
+    @property
+    def _caller(self) -> End:
+        return "receiver" if self.plan.scheme.first == "sender" else "sender"
 
     def _name(self, end: End) -> str:
         return f"flow {self.plan.number} ({self.plan.scheme.name}): the {end}"
+
+    def _ended_early(self, end: End, program: Program) -> str:
+        """How a program ended that should not have, and what may be the cause."""
+        said = "" if program.end is None else program.end.said
+        return f"{self._name(end)} {said}{self._last_line(program)}{self._suspicion(end, program)}"
+
+    def _suspicion(self, end: End, program: Program) -> str:
+        complaint = (said.errors if (said := program.end) else b"") + program.printed()
+        if end == self.plan.scheme.first and self._port_is_taken(end):
+            if said and said.exit_code == 0:
+                return "; what it started goes on in the background: have it stay in the foreground"
+            return f"; something else listens on port {self.plan.port}"
+        if b"ddress already in use" in complaint:
+            return "; does its command use {port}? Each flow has one of its own"
+        if said and said.exit_code == 0 and end == self.plan.scheme.first:
+            return "; has it gone into the background? It must stay in the foreground"
+        return ""
+
+    def _last_line(self, program: Program) -> str:
+        """What the program printed last, for those that complain on standard output."""
+        lines = program.printed().decode(errors="replace").strip().splitlines()
+        return f" (it printed: {lines[-1][:300]})" if lines else ""
+
+    # Starting
 
     def _place(self, end: End) -> End:
         """The end of the path at which a side runs: data of a downlink flow go the other way."""
@@ -136,53 +203,73 @@ class RunningFlow:
         )
 
     def _words(self, command: tuple[str, ...], values: Mapping[str, Level]) -> list[str]:
-        words: list[str] = []
-        for word in command:
-            if word[1:-1] in _OWN_PROGRAMS and word == f"{{{word[1:-1]}}}":
-                words += _OWN_PROGRAMS[word[1:-1]]
-            elif word == "{load}":
-                words += load_words(self.plan.scheme, self.plan.flow.load)
-            else:
-                words.append(fill(word, values))
-        return words
+        return command_words(command, self.plan.scheme, self._load, values)
+
+    # Before the start
+
+    def _prepare_machine(self) -> None:
+        """What the scheme wants to have run once after each boot."""
+        scheme = self.plan.scheme
+        if scheme.each_boot is None or was_done(scheme.source, REBOOT):
+            return
+        self._run(scheme.each_boot, shlex.join(scheme.each_boot[-1:]))
+        record(scheme.source, REBOOT)
 
     def _prepare(self) -> None:
-        if self.plan.scheme.prepare is None:
-            return
-        words = self._words(self.plan.scheme.prepare, self._values)
-        done = run_command(
-            words,
-            environment=self._environment,
-            working_directory=self._directory,
-            timeout=_PREPARE_SECONDS,
-        )
+        if self.plan.scheme.prepare is not None:
+            self._run(self.plan.scheme.prepare, "prepare")
+
+    def _run(self, command: tuple[str, ...], name: str) -> None:
+        """Run a command to its end, outside the path."""
+        try:
+            done = run_command(
+                self._words(command, self._values),
+                environment=self._environment,
+                working_directory=self._directory,
+                timeout=_PREPARE_SECONDS,
+            )
+        except OSError as error:
+            raise TrialError(f"flow {self.plan.number} ({self.plan.scheme.name}): {name}: {error}") from error
         if done.exit_code != 0:
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [""]
-            raise TrialError(
-                f"flow {self.plan.number} ({self.plan.scheme.name}): prepare ended with exit code {done.exit_code}: {last[0]}"
+            how = (
+                f"took longer than {_PREPARE_SECONDS:g} s"
+                if done.timed_out
+                else f"ended with exit code {done.exit_code}"
             )
+            raise TrialError(f"flow {self.plan.number} ({self.plan.scheme.name}): {name} {how}: {last[0]}")
 
-    def _await_ready(self, end: End, cancel: Callable[[], bool]) -> None:
-        ready = self.plan.scheme.side(end).ready
-        program = self._programs[end]
-        started = time.monotonic()
-        while not cancel():
-            waited = time.monotonic() - started
-            if program.end is not None:
-                said = f"{self._name(end)} {program.end.said}{self._last_line(program)}"
-                raise TrialError(f"{said}, before it was ready")
-            if waited >= ready.after and self._shows_ready(end, program):
-                return
-            if waited > max(ready.timeout, ready.after):
-                what = f"listen on port {self.plan.port}" if ready.port else f"print {ready.line!r}"
-                raise TrialError(f"{self._name(end)} did not {what} within {ready.timeout:g} s")
-            time.sleep(_POLL_SECONDS)
+    def _make_flow_list(self) -> None:
+        """Draw the flows that arrive, by the seed of the trial and the number of the flow; or take those of a file."""
+        flows = self._load.flows
+        file = self._directory / "flows.csv"
+        if isinstance(flows, FlowList):
+            file = flows.file.resolve()
+        elif isinstance(flows, Arrivals):
+            rng = np.random.Generator(np.random.PCG64DXSM([self._seed, self.plan.number]))
+            capacity = describe(self._settings, self.plan.flow.direction).capacity
+            try:
+                write_flows(file, *drawn(flows, self.plan.stop - self.plan.flow.start, capacity, rng))
+            except ValueError as error:
+                raise TrialError(f"flow {self.plan.number}: load {self._load.text!r}: {error}") from error
+        else:
+            return
+        self._load = dataclasses.replace(self._load, amount=str(file))
+
+    # Readiness
 
     def _shows_ready(self, end: End, program: Program) -> bool:
         ready = self.plan.scheme.side(end).ready
         if ready.line is not None:
-            return program.output.is_file() and ready.line in program.output.read_text(errors="replace")
+            return ready.line.encode() in program.printed()
         return ready.port is None or self._listens(self._place(end), ready.port)
+
+    def _port_is_taken(self, end: End) -> bool:
+        """Whether something listens on the flow's port; asked while our own program there does not run."""
+        protocol = self.plan.scheme.side(end).ready.port
+        return any(
+            self._listens(self._place(end), each) for each in ([protocol] if protocol else _PORT_TABLES)
+        )
 
     def _listens(self, place: End, protocol: str) -> bool:
         """Whether something listens on the flow's port at an end (proc(5), /proc/net/tcp)."""
@@ -195,13 +282,9 @@ class RunningFlow:
             len(row) > 3 and row[1].endswith(f":{port}") and row[3] == _LISTENING[protocol] for row in rows
         )
 
-    def _last_line(self, program: Program) -> str:
-        """What the program printed last, for those that complain on standard output."""
-        try:
-            lines = program.output.read_text(errors="replace").strip().splitlines()
-        except OSError:
-            return ""
-        return f" (it printed: {lines[-1][:300]})" if lines else ""
+
+def _tail(text: bytes) -> bytes:
+    return text[-_TAIL:].rstrip(b"\n") + b"\n" if text else b""
 
 
 def surroundings(own: Mapping[str, str]) -> dict[str, str]:

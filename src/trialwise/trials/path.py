@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 import threading
@@ -24,9 +25,9 @@ from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
+    check_load,
     files_of,
     flow_plans,
-    load_words,
     open_path,
     settings_of,
     trial_of,
@@ -43,20 +44,20 @@ class PathKind:
         tried: set[PathSettings] = set()
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
+            settings = settings_of(experiment, filled)
             for plan in flow_plans(experiment, filled):
                 if lacks := missing(plan.scheme):
                     hint = f"see `trialwise schemes`, or run the others with --only scheme=…; {lacks[0]}"
                     raise PlanError(
                         f"scheme {plan.scheme.name} cannot run here: {'; '.join(lacks)}", hint=hint
                     )
-                load_words(plan.scheme, plan.flow.load)
-            settings = settings_of(experiment, filled)
+                check_load(plan, settings)
             if settings not in tried:
                 open_path(settings, 0, None, trial_of(experiment).lateness).close()
                 tried.add(settings)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
-        """Name the files whose change makes trials incomparable: scheme files, their programs, and traces."""
+        """Name the files whose change makes trials incomparable: the programs of schemes, and all attachments."""
         seen: set[Path] = set()
         for values in factors:
             for plan in flow_plans(experiment, dict(NOWHERE) | dict(values)):
@@ -70,13 +71,16 @@ class PathKind:
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[tuple[str, Path]]:
-        """Name the files of the schemes, and the traces that paths name."""
+        """Name the files of the schemes, those that loads are read from, and the traces that paths name."""
         seen: set[Path] = set()
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
-            sources = [plan.scheme.source for plan in flow_plans(experiment, filled)]
-            schemes = [(f"schemes/{path.name}", path) for path in sources]
-            for name, path in [*schemes, *files_of(settings_of(experiment, filled), experiment.folder)]:
+            plans = flow_plans(experiment, filled)
+            schemes = [(f"schemes/{plan.scheme.source.name}", plan.scheme.source) for plan in plans]
+            for name, path in [
+                *schemes,
+                *files_of(settings_of(experiment, filled), plans, experiment.folder),
+            ]:
                 if path not in seen:
                     seen.add(path)
                     yield name, path
@@ -114,24 +118,30 @@ class _Execution:
         self.scratch = scratch
         self.values = request.places | {"directory": str(scratch)}
         self.plans = flow_plans(request.experiment, self.values)
+        self.settings = settings_of(request.experiment, self.values)
         self.log = scratch / "packets.log"
         own = {name: fill(text, self.values) for name, text in self.trial.environment}
         self.environment = surroundings(own) | {MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
         self.something = threading.Event()
+        self.printed: list[tuple[bytes, bytes]] = []
 
     def run(self) -> TrialOutcome:
-        settings = settings_of(self.request.experiment, self.values)
-        path = open_path(settings, self.request.seed, self.log, self.trial.lateness)
+        path = open_path(self.settings, self.request.seed, self.log, self.trial.lateness)
         try:
             clock, ended, problem = self._run([self._flow(plan, path) for plan in self.plans])
         finally:
             report = path.close()
-        return self._outcome(clock, ended, problem, report)
+        outcome = self._outcome(clock, ended, problem, report)
+        output, errors = (
+            (b"".join(parts) for parts in zip(*self.printed, strict=True)) if self.printed else (b"", b"")
+        )
+        return dataclasses.replace(outcome, output=output, errors=errors)
 
     def _flow(self, plan: FlowPlan, path: _core.Path) -> RunningFlow:
         return RunningFlow(
             plan,
             path,
+            settings=self.settings,
             directory=self.scratch / f"flow-{plan.number}",
             environment=self.environment,
             seed=self.request.seed,
@@ -142,7 +152,9 @@ class _Execution:
         """Begin, run and end all flows; the clock of the trial, how long it took, and what went wrong."""
         try:
             for flow in flows:
-                flow.begin(lambda: self._abandoned)
+                flow.begin()
+            for flow in flows:
+                flow.await_ready(lambda: self._abandoned)
             if self._abandoned:
                 return None, 0.0, None
             clock = _Clock(time.monotonic_ns(), time.time())
@@ -155,6 +167,7 @@ class _Execution:
                 flow.stop()
             for flow in flows:
                 flow.wait()
+            self.printed = [each for flow in flows for each in flow.printed()]
 
     def _conduct(self, flows: Sequence[RunningFlow], clock: _Clock) -> str | None:
         """Start and stop each flow at its time, until the last has stopped; what went wrong."""
@@ -170,7 +183,7 @@ class _Execution:
                 return f"{problem}, {clock.elapsed:.1f} s after the start"
             for flow in [flow for flow in running if flow.plan.stop <= clock.elapsed]:
                 if not flow.plan.lasts:
-                    return f"flow {flow.plan.number} ({flow.plan.scheme.name}) did not finish its load {flow.plan.flow.load} in time"
+                    return f"flow {flow.plan.number} ({flow.plan.scheme.name}) did not finish its load {flow.plan.load.text} in time"
                 flow.stop()
                 running.remove(flow)
             self._sleep(
@@ -218,7 +231,7 @@ class _Execution:
         offset = (clock.monotonic - report.started_ns) / 1e9
         return PathRecord(
             packets=packets_of(self.log, self.plans, offset),
-            settings=settings_of(self.request.experiment, self.values),
+            settings=self.settings,
             plans=self.plans,
             reports={
                 plan.number: self.scratch / f"flow-{plan.number}" / "report.jsonl" for plan in self.plans

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +14,8 @@ from trialwise.experiment.named_paths import path_named
 from trialwise.experiment.placeholders import fill
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.scheme import Scheme
+from trialwise.trials.flow_lists import Arrivals
+from trialwise.trials.loads import Load, parse_load, require_known
 
 FIRST_PORT = 5201
 """The port of the first flow; the others follow."""
@@ -27,11 +28,12 @@ NOWHERE: Mapping[str, Level] = {
 
 @dataclass(frozen=True, slots=True)
 class FlowPlan:
-    """A flow ready to be run: number (from 1), what it is, its scheme, and when it stops (seconds)."""
+    """A flow ready to be run: number (from 1), what it is, its scheme, its load, and when it stops (seconds)."""
 
     number: int
     flow: PathFlow
     scheme: Scheme
+    load: Load
     stop: float
 
     @property
@@ -41,8 +43,8 @@ class FlowPlan:
 
     @property
     def lasts(self) -> bool:
-        """Whether its load goes on until it is stopped."""
-        return self.flow.load.split(":")[0] in ("bulk", "rate")
+        """Whether its load may be cut off when it is stopped."""
+        return self.load.lasts
 
 
 def trial_of(experiment: Experiment) -> PathTrial:
@@ -53,7 +55,7 @@ def trial_of(experiment: Experiment) -> PathTrial:
 
 
 def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[FlowPlan]:
-    """The flows of a trial with these factors; PlanError where a scheme is unknown."""
+    """The flows of a trial with these factors; PlanError where a scheme is unknown, or a load is none."""
     trial = trial_of(experiment)
     folders = [experiment.folder / folder for folder in trial.scheme_folders]
     flows = [
@@ -62,7 +64,13 @@ def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[Flow
     ]
     schemes = {name: scheme_named(name, folders) for name in {flow.scheme for flow in flows}}
     return [
-        FlowPlan(number, flow, schemes[flow.scheme], flow.stop or trial.runtime)
+        FlowPlan(
+            number,
+            flow,
+            schemes[flow.scheme],
+            parse_load(flow.load, experiment.folder),
+            flow.stop or trial.runtime,
+        )
         for number, flow in enumerate(flows, 1)
     ]
 
@@ -105,27 +113,28 @@ def open_path(settings: PathSettings, seed: int, log: Path | None, lateness: flo
         raise PlanError(f"no path can be made here: {error}") from error
 
 
-def files_of(settings: PathSettings, home: Path) -> list[tuple[str, Path]]:
-    """The files that a path names: the name of each as seen from `home` where it is below, and where it stands."""
+def files_of(settings: PathSettings, plans: Sequence[FlowPlan], home: Path) -> list[tuple[str, Path]]:
+    """The files that a path and loads name: the name of each as seen from `home` where it is below, and where it stands."""
     texts = [text for way in (settings.uplink, settings.downlink) for group in way for _, text in group]
     names = (text.partition(":")[2].split(",")[0] for text in texts if text.startswith(("trace:", "series:")))
-    paths = dict.fromkeys(Path(settings.folder) / name for name in names)
+    loads = [path for plan in plans for path in plan.load.files]
+    paths = dict.fromkeys([*(Path(settings.folder) / name for name in names), *loads])
     return [(str(path.relative_to(home)) if path.is_relative_to(home) else str(path), path) for path in paths]
 
 
-def load_words(scheme: Scheme, load: str) -> list[str]:
-    """The words that ask a scheme's sender for a load such as ``rate:5Mbit/s``.
+def check_load(plan: FlowPlan, settings: PathSettings) -> None:
+    """Raise PlanError where the scheme does not know the load of a flow, or the path has no rate to take a share of."""
+    require_known(plan.scheme, plan.load)
+    if isinstance(plan.load.flows, Arrivals):
+        try:
+            plan.load.flows.rate_on(describe(settings, plan.flow.direction).capacity)
+        except ValueError as error:
+            raise PlanError(f"load {plan.load.text!r}: {error}") from error
 
-    Raises
-    ------
-    PlanError
-        The scheme does not know this kind of load.
-    """
-    kind, _, amount = load.partition(":")
-    if kind not in scheme.loads:
-        known = ", ".join(scheme.loads)
-        raise PlanError(f"scheme {scheme.name} knows no load {kind!r}", hint=f"it knows: {known}")
-    return [fill(word, {"amount": amount}) for word in shlex.split(scheme.loads[kind])]
+
+def describe(settings: PathSettings, direction: str) -> _core.LinkDescription:
+    """What one direction of a path is like."""
+    return _core.check_link(getattr(settings, direction), settings.folder)
 
 
 def _filled(groups: Groups, values: Mapping[str, Level]) -> Groups:

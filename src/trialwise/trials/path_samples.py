@@ -9,14 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from trialwise import _core
 from trialwise.errors import TrialError
 from trialwise.experiment.model import PathSettings, PathSource
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.flow_report import completions, flow_series, retransmits
 from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log
 from trialwise.measurement.samples import Samples
-from trialwise.trials.path_plan import FlowPlan
+from trialwise.trials.path_plan import FlowPlan, describe
 
 _REPORTED = ("rtt", "window", "delivery_rate")
 
@@ -147,11 +146,6 @@ _SINGLE: Mapping[str, Callable[[_Window], float]] = {
     "pantheon_loss": lambda window: pm.pantheon_loss(window.kept),
     "pantheon_utilization": lambda window: pm.pantheon_utilization(window.kept, window.capacity()),
 }
-
-
-def describe(settings: PathSettings, direction: str) -> _core.LinkDescription:
-    """What one direction of a path is like."""
-    return _core.check_link(getattr(settings, direction), settings.folder)
 
 
 def _single(value: float) -> Samples:

@@ -19,11 +19,12 @@ Word = str | bytes
 
 @dataclass(frozen=True, slots=True)
 class ProgramEnd:
-    """How a program ended: `asked` where it was asked to, else `said` tells what it did by itself."""
+    """How a program ended: `asked` where it was asked to, else `said` tells what it did by itself; `errors` it complained."""
 
     asked: bool
     exit_code: int | None
     said: str
+    errors: bytes = b""
 
 
 class Program:
@@ -65,6 +66,13 @@ class Program:
         self.stop()
         self.wait()
 
+    def printed(self) -> bytes:
+        """What it has printed so far; of very much, the beginning."""
+        try:
+            return self.output.read_bytes()
+        except OSError:
+            return b""
+
     def stop(self) -> None:
         """Ask it to end: SIGTERM, and SIGKILL some seconds later."""
         if self._thread.is_alive():
@@ -101,4 +109,4 @@ def readable(descriptor: int, seconds: float) -> bool:
 
 
 def _end(run: CommandResult) -> ProgramEnd:
-    return ProgramEnd(asked=run.cancelled, exit_code=run.exit_code, said=ending(run))
+    return ProgramEnd(asked=run.cancelled, exit_code=run.exit_code, said=ending(run), errors=run.stderr)

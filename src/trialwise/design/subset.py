@@ -1,0 +1,72 @@
+"""A subset of a plan: the trials whose factors have certain levels; the others stay planned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Level
+from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.problems import nearest
+
+Subset = Mapping[str, Sequence[Level]]
+"""The levels that are wanted of each factor; a factor that is not there may have any."""
+
+
+def subset(texts: Sequence[str], factors: Iterable[Mapping[str, Level]]) -> Subset:
+    """The subset that texts such as ``scheme=cubic,bbr`` describe; several levels of a factor are alternatives.
+
+    Parameters
+    ----------
+    texts
+        For each factor its levels; of one that stands twice, all.
+    factors
+        The factors of the planned trials: what is there to choose from.
+
+    Raises
+    ------
+    PlanError
+        A factor or a level is unknown, or no trial has all that is wanted; the message tells the known ones.
+    """
+    rows = list(factors)
+    wanted: dict[str, list[Level]] = {}
+    for text in texts:
+        name, equals, levels = text.partition("=")
+        if not equals or not levels:
+            raise PlanError(
+                f"--only {text}: is not of the form FACTOR=LEVEL[,LEVEL…]", hint="write scheme=cubic,bbr"
+            )
+        known = _levels(name, rows)
+        wanted.setdefault(name, []).extend(_level(name, level, known) for level in levels.split(","))
+    if not any(matches(row, wanted) for row in rows):
+        raise PlanError(f"--only {' '.join(texts)}: no trial has all of that")
+    return wanted
+
+
+def matches(factors: Mapping[str, Level], wanted: Subset) -> bool:
+    """Whether a trial with these factors belongs to the subset."""
+    return all(factors.get(name) in levels for name, levels in wanted.items())
+
+
+def _levels(name: str, rows: Sequence[Mapping[str, Level]]) -> Mapping[str, Level]:
+    """The levels of a factor by what people write."""
+    if found := {level_text(row[name]): row[name] for row in rows if name in row}:
+        return found
+    names = sorted({each for row in rows for each in row})
+    if not names:
+        raise PlanError(f"--only {name}=…: this experiment has no factors")
+    raise PlanError(
+        f"--only {name}=…: there is no such factor{_meant(name, names)}", hint=f"known: {', '.join(names)}"
+    )
+
+
+def _level(name: str, text: str, known: Mapping[str, Level]) -> Level:
+    if text not in known:
+        hint = f"known: {', '.join(sorted(known))}"
+        raise PlanError(f"--only {name}={text}: there is no such level{_meant(text, list(known))}", hint=hint)
+    return known[text]
+
+
+def _meant(name: str, known: Sequence[str]) -> str:
+    meant = nearest(name, known)
+    return f"; did you mean {meant!r}?" if meant else ""

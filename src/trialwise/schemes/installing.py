@@ -1,0 +1,52 @@
+"""How a scheme is made ready on a machine: packages of Debian, then the setup of its own."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialwise.schemes.needs import search_path
+from trialwise.schemes.scheme import Scheme
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command that brings a scheme closer to running; `system` where it changes the system and wants root."""
+
+    words: tuple[str, ...]
+    folder: Path
+    system: bool
+
+    @property
+    def permitted(self) -> bool:
+        """Whether this user may run it here."""
+        return not self.system or (os.geteuid() == 0 and shutil.which(self.words[0]) is not None)
+
+
+def steps(scheme: Scheme) -> list[Step]:
+    """What is to be run for a scheme, in order; empty where nothing is."""
+    found: list[Step] = []
+    if packages := lacking_packages(scheme):
+        found.append(Step(("apt-get", "install", "--yes", *packages), Path("/"), system=True))
+    if scheme.setup is not None:
+        found.append(Step(scheme.setup, scheme.source.parent, system=False))
+    return found
+
+
+def lacking_packages(scheme: Scheme) -> list[str]:
+    """The packages of a scheme to install: where it names its programs, only while one of them is not there."""
+    needs = scheme.needs
+    if needs.programs and all(shutil.which(name, path=search_path()) for name in needs.programs):
+        return []
+    return [package for package in needs.packages if not _is_installed(package)]
+
+
+def _is_installed(package: str) -> bool:
+    words = ["dpkg-query", "--show", "--showformat=${db:Status-Status}", package]
+    try:
+        return subprocess.run(words, capture_output=True, text=True, check=False).stdout == "installed"
+    except OSError:
+        return False

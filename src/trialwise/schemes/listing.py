@@ -1,0 +1,70 @@
+"""Which schemes there are, and what each lacks here: what `trialwise schemes` shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from trialwise.errors import PlanError
+from trialwise.schemes.library import SHIPPED, read_file, scheme_files
+from trialwise.schemes.needs import missing
+from trialwise.schemes.scheme import Scheme
+from trialwise.schemes.setup import SETUP, was_done
+
+
+@dataclass(frozen=True, slots=True)
+class SchemeEntry:
+    """A scheme: what it can carry, what it lacks on this machine, and where its file stands.
+
+    `problem` says why its file is no scheme; the rest is empty then. `set_up` is None where it has no setup of its own.
+    """
+
+    name: str
+    title: str
+    loads: tuple[str, ...]
+    missing: tuple[str, ...]
+    file: str
+    shipped: bool
+    color: str | None = None
+    first: Literal["sender", "receiver"] | None = None
+    set_up: bool | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SchemesDocument:
+    """The schemes by name: what `trialwise schemes --json` prints."""
+
+    schemes: tuple[SchemeEntry, ...]
+    format: Literal["trialwise.schemes/1"] = "trialwise.schemes/1"
+
+
+def list_schemes(folders: Iterable[Path] = ()) -> tuple[SchemeEntry, ...]:
+    """Every scheme, by name; PlanError where a folder is not there."""
+    return tuple(_entry(name, path) for name, path in sorted(scheme_files(folders).items()))
+
+
+def set_up(scheme: Scheme) -> bool | None:
+    """Whether Trialwise has run the scheme's setup; None where it has none."""
+    return None if scheme.setup is None else was_done(scheme.source, SETUP)
+
+
+def _entry(name: str, path: Path) -> SchemeEntry:
+    shipped = path.parent == SHIPPED
+    try:
+        scheme = read_file(path)
+    except PlanError as error:
+        return SchemeEntry(name, "", (), (), str(path), shipped, problem=str(error))
+    return SchemeEntry(
+        name=name,
+        title=scheme.title,
+        loads=tuple(scheme.loads),
+        missing=missing(scheme),
+        file=str(path),
+        shipped=shipped,
+        color=scheme.color,
+        first=scheme.first,
+        set_up=set_up(scheme),
+    )

@@ -1,0 +1,44 @@
+"""What was done for a scheme on this machine: its setup, and what it wants after each boot.
+
+A record stands in the folder for such state of the user (XDG base directory specification, `XDG_STATE_HOME`), one small file
+for each scheme file. Where none can be written, nothing counts as done.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from pathlib import Path
+from typing import Literal
+
+What = Literal["setup", "reboot"]
+SETUP: What = "setup"
+REBOOT: What = "reboot"
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def was_done(source: Path, what: What) -> bool:
+    """Whether the setup of this very scheme file ended well, or what it wants after a boot was done in this one."""
+    try:
+        return _file(source, what).read_text() == _token(source, what)
+    except OSError:
+        return False
+
+
+def record(source: Path, what: What) -> None:
+    """Take note that it was done."""
+    with contextlib.suppress(OSError):
+        file, token = _file(source, what), _token(source, what)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(token)
+
+
+def _token(source: Path, what: What) -> str:
+    return _BOOT.read_text().strip() if what == REBOOT else hashlib.sha256(source.read_bytes()).hexdigest()
+
+
+def _file(source: Path, what: What) -> Path:
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path("~/.local/state").expanduser())
+    name = hashlib.sha256(os.fsencode(source.resolve())).hexdigest()[:16]
+    return state / "trialwise" / "schemes" / f"{source.stem}-{name}.{what}"

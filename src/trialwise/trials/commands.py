@@ -1,0 +1,41 @@
+"""From the command line of a scheme to the words that are started."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Mapping
+
+from trialwise.experiment.model import Level
+from trialwise.experiment.placeholders import fill, names_in
+from trialwise.schemes.scheme import Scheme
+from trialwise.trials.loads import Load, load_words
+
+_OWN_PROGRAMS = {
+    "flow": [sys.executable, "-m", "trialwise.schemes.flow"],
+    "utp": [sys.executable, "-m", "trialwise.schemes.utp"],
+}
+
+
+def command_words(
+    command: tuple[str, ...], scheme: Scheme, load: Load, values: Mapping[str, Level]
+) -> list[str]:
+    """The words of a command of a scheme; {flow}, {utp} and {load} stand for words, inside a word for their text.
+
+    Raises
+    ------
+    PlanError
+        The command asks for the load, and the scheme does not know this kind.
+    """
+    several = dict(_OWN_PROGRAMS)
+    if any("load" in names_in(word) for word in command):
+        several["load"] = load_words(scheme, load, values)
+    texts = {name: shlex.join(words) for name, words in several.items()}
+    words: list[str] = []
+    for word in command:
+        name = word[1:-1]
+        if word == f"{{{name}}}" and name in several:
+            words += several[name]
+        else:
+            words.append(fill(word, {**values, **texts}))
+    return words

@@ -1,0 +1,345 @@
+"""Many flows inside one load: lists of starts and sizes, read from a file or drawn from an arrival process.
+
+Starts are nanoseconds after the start of the load, sizes bytes of payload.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.experiment.quantity import seconds
+from trialwise.trials.amounts import number, share, whole_bytes
+
+COLUMNS = ("start_ns", "size_bytes")
+MOST_FLOWS = 1_000_000
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class FlowList:
+    """Flows of a file: CSV whose first line names `start_ns` and `size_bytes`, maybe among others."""
+
+    file: Path
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether the load may be ended before all flows have."""
+        return False
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What it is read from."""
+        return (self.file,)
+
+
+class Sizes(Protocol):
+    """A distribution of flow sizes, bytes."""
+
+    @property
+    def mean(self) -> float:
+        """The mean of the distribution."""
+        ...
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Independent sizes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """A Poisson process of flows with independent sizes.
+
+    Either `share` (of the path's rate, 1 is all of it) or `rate` (flows per second) is given. Flows arrive for `span` seconds,
+    None for as long as the load lasts; then those still under way are cut off at its end.
+    """
+
+    sizes: Sizes
+    share: float | None = None
+    rate: float | None = None
+    span: float | None = None
+    files: tuple[Path, ...] = ()
+
+    @property
+    def may_be_cut(self) -> bool:
+        """Whether the load may be ended before all flows have."""
+        return self.span is None
+
+    def rate_on(self, capacity: float | None) -> float:
+        """Flows per second on a path of `capacity` bit/s: share · capacity / (8 · mean size).
+
+        Raises
+        ------
+        ValueError
+            The load is a share of the path's rate, and it has none.
+        """
+        if self.rate is not None:
+            return self.rate
+        if capacity is None:
+            raise ValueError("load= is a share of the path's rate, which this path has not: write rate=20/s")
+        return (self.share or 0.0) * capacity / (8 * self.sizes.mean)
+
+
+def flow_source(text: str, folder: Path) -> FlowList | Arrivals:
+    """Read what stands behind ``flows:``, a file or ``poisson,load=50%,sizes=…``; files are looked up in `folder`.
+
+    Raises
+    ------
+    ValueError
+        It is neither, or a file cannot be read or is wrong.
+    """
+    kind, _, rest = text.partition(",")
+    if kind == "poisson":
+        return _arrivals(rest, folder)
+    if not text:
+        raise ValueError("a flow list or an arrival process is missing")
+    flows = FlowList(folder / text)
+    read_flows(flows.file)
+    return flows
+
+
+def drawn(
+    arrivals: Arrivals, duration: float, capacity: float | None, rng: np.random.Generator
+) -> tuple[Integers, Integers]:
+    """The starts (ns, in order) and sizes (bytes, at least 1) of the flows that arrive in `duration` seconds.
+
+    Given their number, which is Poisson, the arrivals of a Poisson process are uniform (Kingman, Poisson Processes, 1993,
+    section 2.4).
+
+    Raises
+    ------
+    ValueError
+        None arrives, too many would, or the load is a share of a rate that the path has not.
+    """
+    span = min(duration, arrivals.span or duration)
+    expected = arrivals.rate_on(capacity) * span
+    if expected > MOST_FLOWS:
+        raise ValueError(f"{expected:.3g} flows would arrive in {span:g} s; at most {MOST_FLOWS} can")
+    count = int(rng.poisson(expected))
+    if count == 0:
+        raise ValueError(
+            f"no flow arrives in {span:g} s: {expected:.3g} are expected; raise the rate or the runtime"
+        )
+    starts = np.sort(rng.uniform(0, span, count))
+    sizes = np.maximum(1, np.rint(arrivals.sizes.draw(count, rng)))
+    return (starts * 1e9).astype(np.int64), sizes.astype(np.int64)
+
+
+def write_flows(path: Path, starts: Integers, sizes: Integers) -> None:
+    """Write a flow list."""
+    lines = (f"{start},{size}\n" for start, size in zip(starts.tolist(), sizes.tolist(), strict=True))
+    path.write_text(",".join(COLUMNS) + "\n" + "".join(lines), encoding="utf-8")
+
+
+def read_flows(path: Path) -> tuple[Integers, Integers]:
+    """The starts and sizes of a flow list.
+
+    Raises
+    ------
+    ValueError
+        The file cannot be read, or is no flow list; the message names file and line.
+    """
+    rows = _rows(path)
+    missing = [name for name in COLUMNS if name not in (rows[0] if rows else [])]
+    if missing:
+        raise ValueError(f"{path}: its first line names no column {', '.join(missing)}")
+    places = [rows[0].index(name) for name in COLUMNS]
+    values = [_flow(path, line, row, places) for line, row in enumerate(rows[1:], 2) if row]
+    if not values:
+        raise ValueError(f"{path}: it has no flows")
+    starts, sizes = np.array(values, dtype=np.int64).T
+    return starts, sizes
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            return [[cell.strip() for cell in row] for row in csv.reader(file)]
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror}") from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: it is no CSV: {error}") from error
+
+
+def _flow(path: Path, line: int, row: list[str], places: list[int]) -> tuple[int, int]:
+    try:
+        start, size = (int(row[place]) for place in places)
+    except (ValueError, IndexError) as error:
+        raise ValueError(
+            f"{path}:{line}: {','.join(row)!r} has no whole numbers for {', '.join(COLUMNS)}"
+        ) from error
+    if start < 0 or size < 1:
+        raise ValueError(f"{path}:{line}: a start must not be negative, and a size above 0")
+    return start, size
+
+
+# Arrival processes
+
+
+def _arrivals(text: str, folder: Path) -> Arrivals:
+    own, sizes = _pairs(text)
+    if ("load" in own) == ("rate" in own):
+        raise ValueError("write either load=50%, of the path's rate, or rate=20/s")
+    if "sizes" not in own:
+        raise ValueError("sizes= is missing; write sizes=FILE.cdf or sizes=lognormal:mean=100kB,cv=2")
+    distribution = _sizes(own["sizes"], sizes, folder)
+    return Arrivals(
+        sizes=distribution,
+        share=share(own["load"]) if "load" in own else None,
+        rate=number(own["rate"].removesuffix("/s")) if "rate" in own else None,
+        span=seconds(own["for"]) if "for" in own else None,
+        files=(distribution.file,) if isinstance(distribution, Cdf) else (),
+    )
+
+
+def _pairs(text: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The keys of the process, and those that follow `sizes=` and belong to the distribution."""
+    own: dict[str, str] = {}
+    sizes: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = part.strip().partition("=")
+        if not equals:
+            raise ValueError(f"{part!r} is not of the form key=value")
+        if key in ("load", "rate", "sizes", "for"):
+            own[key] = value
+            if key == "sizes" and "=" in value:
+                own[key], _, first = value.partition(":")
+                name, _, amount = first.partition("=")
+                sizes[name] = amount
+        elif "sizes" in own:
+            sizes[key] = value
+        else:
+            raise ValueError(f"no key is called {key!r}; there are load, rate, sizes, for")
+    return own, sizes
+
+
+def _sizes(text: str, values: Mapping[str, str], folder: Path) -> Fixed | Lognormal | Pareto | Cdf:
+    kind, _, rest = text.partition(":")
+    if kind == "fixed":
+        _only(kind, values)
+        return Fixed(whole_bytes(rest))
+    if kind == "lognormal":
+        _only(kind, values, "mean", "cv")
+        return Lognormal(whole_bytes(values["mean"]), number(values["cv"]))
+    if kind == "pareto":
+        _only(kind, values, "mean", "shape")
+        return Pareto(whole_bytes(values["mean"]), _shape(values["shape"]))
+    _only(f"the file {text}", values)
+    return read_cdf(folder / text)
+
+
+def _only(kind: str, values: Mapping[str, str], *names: str) -> None:
+    if set(values) != set(names):
+        takes = ", ".join(names) or "no keys"
+        raise ValueError(f"sizes: {kind} takes {takes}; given: {', '.join(values) or 'none'}")
+
+
+def _shape(text: str) -> float:
+    shape = number(text)
+    if shape <= 1:
+        raise ValueError(f"shape={text}: at 1 and below there is no mean")
+    return shape
+
+
+# Distributions of sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """Every flow has this size."""
+
+    mean: float
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:  # noqa: ARG002
+        """Independent sizes."""
+        return np.full(count, self.mean)
+
+
+@dataclass(frozen=True, slots=True)
+class Lognormal:
+    """Lognormal sizes by mean and coefficient of variation: σ² = ln(1 + cv²), μ = ln(mean) − σ²/2."""
+
+    mean: float
+    cv: float
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Independent sizes."""
+        variance = np.log1p(self.cv**2)
+        return rng.lognormal(np.log(self.mean) - variance / 2, np.sqrt(variance), count)
+
+
+@dataclass(frozen=True, slots=True)
+class Pareto:
+    """Pareto sizes (type I) by mean and shape α > 1: the least is mean · (α − 1) / α."""
+
+    mean: float
+    shape: float
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Independent sizes."""
+        return self.mean * (self.shape - 1) / self.shape * (1 + rng.pareto(self.shape, count))
+
+
+@dataclass(frozen=True, slots=True)
+class Cdf:
+    """Sizes by the knots of their distribution function, linear between them; `shares` go up to 1.
+
+    What the first knot holds already is of its size.
+    """
+
+    file: Path
+    sizes: tuple[float, ...]
+    shares: tuple[float, ...]
+
+    @property
+    def mean(self) -> float:
+        """The mean of the distribution."""
+        sizes, shares = np.array(self.sizes), np.array(self.shares)
+        return float(shares[0] * sizes[0] + np.sum((sizes[1:] + sizes[:-1]) / 2 * np.diff(shares)))
+
+    def draw(self, count: int, rng: np.random.Generator) -> Array:
+        """Independent sizes."""
+        return np.interp(rng.uniform(size=count), self.shares, self.sizes)
+
+
+def read_cdf(path: Path) -> Cdf:
+    """Read a distribution of flow sizes: lines ``size_bytes cumulative_percent``, as HPCC's traffic generator has them.
+
+    Raises
+    ------
+    ValueError
+        The file cannot be read, or is no such distribution; the message names file and line.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: cannot be read as a distribution of sizes: {error}") from error
+    knots: list[tuple[float, float]] = []
+    for line, row in enumerate(text.splitlines(), 1):
+        if row.strip():
+            knots.append(_knot(path, line, row, knots[-1] if knots else (0.0, 0.0)))
+    if not knots or knots[-1][1] != 100:
+        raise ValueError(f"{path}: the last line must have 100 percent")
+    sizes, percents = zip(*knots, strict=True)
+    if not sizes[-1] > 0:
+        raise ValueError(f"{path}: all sizes are 0")
+    return Cdf(path, sizes, tuple(percent / 100 for percent in percents))
+
+
+def _knot(path: Path, line: int, row: str, before: tuple[float, float]) -> tuple[float, float]:
+    try:
+        size, percent = map(float, row.split())
+    except ValueError as error:
+        raise ValueError(
+            f"{path}:{line}: {row!r} is not of the form size_bytes cumulative_percent"
+        ) from error
+    if not (before[0] <= size < np.inf and before[1] <= percent <= 100):
+        raise ValueError(f"{path}:{line}: sizes and percents must not decrease, and percents end at 100")
+    return size, percent

@@ -1,0 +1,106 @@
+"""What a flow carries: loads as people write them, and the words that ask a scheme's sender for one."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Level
+from trialwise.experiment.placeholders import fill
+from trialwise.schemes.scheme import Scheme
+from trialwise.trials.amounts import bits_per_second, whole_bytes
+from trialwise.trials.flow_lists import Arrivals, FlowList, flow_source
+
+GRAMMAR: Mapping[str, str] = {
+    "bulk": "bulk",
+    "rate": "rate:5Mbit/s",
+    "bytes": "bytes:10MB",
+    "requests": "requests:request=200B,response=10kB,think=100ms",
+    "flows": "flows:poisson,load=50%,sizes=lognormal:mean=100kB,cv=2",
+}
+"""Each kind of load with an example."""
+_REQUEST_KEYS = {"request", "response", "think", "count"}
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a flow carries.
+
+    `amount` is what {amount} stands for: whole bit/s of a rate, whole bytes, the keys of requests. Of `flows` it is the file
+    of a list that is made for each trial. `ends`: it may come to its end; `lasts`: it may be cut off by the flow's stop.
+    """
+
+    text: str
+    kind: str
+    amount: str
+    ends: bool
+    lasts: bool
+    flows: FlowList | Arrivals | None = None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that it is read from."""
+        return () if self.flows is None else self.flows.files
+
+
+def parse_load(text: str, folder: Path) -> Load:
+    """Read a load such as ``rate:5Mbit/s``; files that it names are looked up in `folder`.
+
+    Raises
+    ------
+    PlanError
+        It is no load; the message tells what to write.
+    """
+    kind, _, amount = text.partition(":")
+    if kind not in GRAMMAR or (kind == "bulk" and amount):
+        raise PlanError(f"{text!r} is no load", hint=f"write one of {', '.join(GRAMMAR.values())}")
+    try:
+        return _load(text, kind, amount, folder)
+    except ValueError as error:
+        raise PlanError(f"load {text!r}: {error}", hint=f"write it as in {GRAMMAR[kind]}") from error
+
+
+def _load(text: str, kind: str, amount: str, folder: Path) -> Load:
+    match kind:
+        case "rate":
+            return Load(text, kind, str(bits_per_second(amount)), ends=False, lasts=True)
+        case "bytes":
+            return Load(text, kind, str(whole_bytes(amount)), ends=True, lasts=False)
+        case "requests":
+            counted = "count" in _request_keys(amount)
+            return Load(text, kind, amount, ends=counted, lasts=not counted)
+        case "flows":
+            source = flow_source(amount, folder)
+            return Load(text, kind, "", ends=True, lasts=source.may_be_cut, flows=source)
+        case _:
+            return Load(text, kind, "", ends=False, lasts=True)
+
+
+def require_known(scheme: Scheme, load: Load) -> None:
+    """Raise PlanError where a scheme does not know this kind of load."""
+    if load.kind not in scheme.loads:
+        hint = f"it knows: {', '.join(scheme.loads)}"
+        raise PlanError(f"scheme {scheme.name} knows no load {load.kind!r}", hint=hint)
+
+
+def load_words(scheme: Scheme, load: Load, values: Mapping[str, Level]) -> list[str]:
+    """The words that ask a scheme's sender for a load; PlanError where it does not know this kind."""
+    require_known(scheme, load)
+    return [fill(word, {"amount": load.amount, **values}) for word in shlex.split(scheme.loads[load.kind])]
+
+
+def _request_keys(text: str) -> set[str]:
+    pairs = dict(re.findall(r"(?:^|,)\s*([^=,]*?)\s*=\s*([^,]*)", text))
+    if unknown := set(pairs) - _REQUEST_KEYS:
+        raise ValueError(
+            f"requests have no key {min(unknown)!r}; there are {', '.join(sorted(_REQUEST_KEYS))}"
+        )
+    for key in ("request", "response"):
+        if key not in pairs:
+            raise ValueError(f"{key} is missing")
+        whole_bytes(pairs[key])
+    return set(pairs)

@@ -1,0 +1,54 @@
+"""`trialwise run --only`: some trials now, the others later, all of one plan."""
+
+from __future__ import annotations
+
+from tests.system.conftest import Bench
+
+FACTORS = 'scheme = ["cubic", "bbr", "reno"]\nrate = [1, 2.5]\n'
+
+
+def test_the_others_stay_planned_and_come_later_in_the_same_order(bench: Bench):
+    bench.write("echo {scheme} {rate}", factors=FACTORS, rounds=3)
+    first = bench.run(only=["scheme=cubic,reno", "rate=2.5"])
+    assert first.counts == {"finished": 6, "planned": 12}
+    assert first.ending.word == "stopped"
+    assert "12 stay planned" in first.ending.text
+    done = bench.rows("finished")
+    assert {(row.factors["scheme"], row.factors["rate"]) for row in done} == {("cubic", 2.5), ("reno", 2.5)}
+    plan = [(row.number, row.treatment, row.seed, row.round, row.position) for row in bench.rows()]
+
+    assert bench.run(only=["scheme=bbr"]).counts == {"finished": 12, "planned": 6}
+    rest = bench.run()
+    assert (rest.counts, rest.ending.word) == ({"finished": 18}, "complete")
+    assert [(row.number, row.treatment, row.seed, row.round, row.position) for row in bench.rows()] == plan
+    sessions = {row.session: [] for row in bench.rows()}
+    for row in bench.rows():
+        sessions[row.session].append(row)
+    for rows in sessions.values():
+        claimed = [row.claimed for row in rows]
+        assert claimed == sorted(claimed), "each session goes by the order of the plan"
+
+
+def test_an_unknown_level_is_refused_before_anything_is_made(bench: Bench):
+    bench.write("echo {scheme} {rate}", factors=FACTORS)
+    refused = bench.command_line("run", bench.file, "--dir", bench.directory, "--only", "scheme=bbrr")
+    assert refused.returncode == 2
+    assert "did you mean 'bbr'" in refused.stderr
+    assert "known: bbr, cubic, reno" in refused.stderr
+    assert not bench.directory.exists()
+
+
+def test_progress_counts_what_was_asked_for(bench: Bench):
+    bench.write("echo {scheme} {rate}", factors=FACTORS, rounds=1)
+    ran = bench.command_line("run", bench.file, "--dir", bench.directory, "--only", "scheme=bbr")
+    assert ran.returncode == 0
+    assert "[2/2]" in ran.stderr
+    again = bench.command_line("run", bench.directory, "--only", "scheme=bbr")
+    assert again.returncode == 0
+    assert "4 stay planned" in again.stderr
+
+
+def test_what_is_not_asked_for_need_not_be_here(bench: Bench):
+    """A program that is missing hinders only the trials that need it."""
+    bench.write("{program}", factors='program = ["true", "no-such-program"]\n', rounds=1)
+    assert bench.run(only=["program=true"]).counts == {"finished": 1, "planned": 1}
