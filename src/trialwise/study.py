@@ -52,16 +52,12 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended, and how many trials there are of each status."""
+    """How a run ended, how many attempts there are of each status, and how many trials failed or are invalid for good."""
 
     directory: Path
     ending: Ending
     counts: dict[str, int]
-
-    @property
-    def failed(self) -> int:
-        """Trials that failed or are invalid; a trial abandoned and run again does not count."""
-        return self.counts.get("failed", 0) + self.counts.get("invalid", 0)
+    failed: int
 
 
 # Reading
@@ -106,6 +102,7 @@ def run(
     path: Path | None = None,
     *,
     extend: bool = False,
+    again: bool = False,
     only: Sequence[str] = (),
     stopping: StoppingRule | None = None,
     observers: Sequence[Observer] = (),
@@ -120,6 +117,8 @@ def run(
         The experiment directory; default `default_directory`, or `source` where that is a directory.
     extend
         Whether more rounds or series than before may be planned.
+    again
+        Whether trials that failed or are invalid get a further attempt.
     only
         Run the trials with these levels and leave the others planned, as ``scheme=cubic,bbr``.
     stopping, observers
@@ -134,7 +133,9 @@ def run(
     """
     text, experiment, directory = _sources(source, path)
     try:
-        return _run(text, experiment, directory, stopping or RunThePlan(), observers, only, extend=extend)
+        return _run(
+            text, experiment, directory, stopping or RunThePlan(), observers, only, extend=extend, again=again
+        )
     except OSError as error:
         hint = (
             "free some space and run again; what is finished is kept" if error.errno == errno.ENOSPC else None
@@ -151,6 +152,7 @@ def _run(
     only: Sequence[str],
     *,
     extend: bool,
+    again: bool,
 ) -> RunResult:
     kind = kind_of(experiment)
     plan: Plan | None = None
@@ -164,6 +166,8 @@ def _run(
         ledger = _open_ledger(text, experiment, plan, directory, kind, only, extend=extend)
         try:
             wanted = subset(only, ledger.factors())
+            if again:
+                ledger.plan_again()
             programs = list(kind.programs(experiment, ledger.factors()))
             keeper = SessionKeeper(directory, ledger, programs, experiment.folder)
             runner = Runner(
@@ -244,7 +248,7 @@ def _session(
     ending = runner.run(interruption)
     keeper.close(ledger, ending.word)
     _tell(observers, SessionEnded(ending.word))
-    return RunResult(directory.path, ending, ledger.counts())
+    return RunResult(directory.path, ending, ledger.counts(), len(ledger.unsuccessful()))
 
 
 def _tell_beginning(

@@ -453,3 +453,14 @@ def test_a_full_disk_is_said_and_the_experiment_goes_on_when_there_is_room(bench
         assert study.run(disk / "results").counts["finished"] == 12
     finally:
         subprocess.run(["umount", str(disk)], check=True)
+
+
+def test_failed_trials_are_tried_again_only_when_asked(bench: Bench):
+    bench.write("sh -c 'test -e fine'", rounds=2)
+    assert bench.run().failed == 2
+    (bench.folder / "fine").touch()
+    assert bench.run().failed == 2
+    result = bench.run(again=True)
+    assert (result.failed, result.counts) == (0, {"failed": 2, "finished": 2})
+    assert [(row.number, row.attempt) for row in bench.rows("finished")] == [(1, 2), (2, 2)]
+    assert bench.run(again=True).counts == result.counts

@@ -22,6 +22,7 @@ def run(
     *,
     dir: Annotated[Path | None, Parameter(name=["--dir", "-d"])] = None,  # noqa: A002 the flag's name
     extend: bool = False,
+    again: bool = False,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
@@ -37,6 +38,7 @@ def run(
     trialwise run experiment.toml
     trialwise run experiment.toml --dir results/monday
     trialwise run results/monday          # go on
+    trialwise run results/monday --again  # and give failed trials another attempt
     trialwise run experiment.toml --only scheme=cubic,bbr
     ```
 
@@ -50,6 +52,8 @@ def run(
         The experiment directory; default NAME.results in the current folder.
     extend
         Go on with the same sequence after rounds or series were raised in the file.
+    again
+        Give trials that failed or are invalid a further attempt; the failed ones stay on record.
     only
         FACTOR=LEVEL[,LEVEL…]: run the planned trials with one of these levels; the others stay planned, and a later run
         without it goes on with them. Repeatable.
@@ -60,7 +64,7 @@ def run(
     """
     console = messages()
     observers = [] if quiet else [observer(console, study.load(experiment), terminal=sys.stderr.isatty())]
-    result = study.run(experiment, dir, extend=extend, only=only, observers=observers)
+    result = study.run(experiment, dir, extend=extend, again=again, only=only, observers=observers)
     if json:
         ending = result.ending
         document = RunDocument(str(result.directory), ending.word, ending.text, result.counts)
@@ -84,7 +88,7 @@ def _say_what_next(result: RunResult) -> None:
     console.print(f"{result.ending.word}: {result.ending.text} ({counts})", markup=False)
     if result.failed:
         console.print(
-            f"failed trials: see `trialwise status {result.directory}` and {result.directory}/logs",
+            f"failed trials: see `trialwise status {result.directory}` and {result.directory}/logs; --again tries them again",
             markup=False,
         )
     if result.counts.get("finished"):

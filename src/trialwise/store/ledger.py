@@ -257,6 +257,18 @@ class Ledger:
             self._insert(again(row) for row in rows)
         return len(rows)
 
+    def plan_again(self) -> int:
+        """Plan a further attempt at every trial that failed or is invalid; return how many."""
+        rows = self.unsuccessful()
+        with self._transaction():
+            self._insert(again(row) for row in rows)
+        return len(rows)
+
+    def unsuccessful(self) -> list[TrialRow]:
+        """The trials whose last attempt failed or is invalid: that attempt."""
+        last = {row.number: row for row in self.trials()}
+        return [row for row in last.values() if row.status in ("failed", "invalid")]
+
     def add_event(self, event: Event) -> None:
         """Record something that happened beside the trials."""
         with self._transaction():
