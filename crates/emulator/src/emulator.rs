@@ -24,6 +24,8 @@ use crate::report::{DirectionReport, Report};
 /// Frames read, and packets written, before the other direction has its turn.
 const FRAMES: usize = 16;
 const PACKETS: usize = 1024;
+/// What a device holds at most comes in so many turns.
+const LAST_TURNS: usize = 256;
 /// Records do not wait longer than this for more of them.
 const LOG_PERIOD: Duration = Duration::from_milliseconds(100);
 
@@ -265,6 +267,20 @@ impl Engine {
             turn = now - start;
             let more = waiting.into_iter().chain(due).any(|more| more);
             waiter.wait(self.clock, now, if more { Some(now) } else { self.next_delivery() })?;
+        }
+        self.take_in_the_last(turn + run_delay.since_last())
+    }
+
+    /// Reads what came before the end and was not seen, for so long.
+    fn take_in_the_last(&mut self, unseen: Duration) -> io::Result<()> {
+        for way in 0..self.ways.len() {
+            for _ in 0..LAST_TURNS {
+                let taken = self.take_in(way)?;
+                self.unseen.record_times(unseen, taken as u64);
+                if taken < FRAMES {
+                    break;
+                }
+            }
         }
         Ok(())
     }

@@ -368,11 +368,21 @@ fn outer_path_to_be_killed() {
     path.command("bash").unwrap().args(["-c", script]).stderr(Stdio::null()).status().unwrap();
 }
 
-fn start_to_be_killed(mode: usize, mark: &str) -> Child {
+/// Killed in any case.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start_to_be_killed(mode: usize, mark: &str) -> Killed {
     let command = Command::new(env::current_exe().unwrap());
     let mut command = own_test(command, "outer_path_to_be_killed");
     command.env("MODE", mode.to_string()).env(MARK, mark).stderr(Stdio::null());
-    command.stdout(Stdio::piped()).spawn().unwrap()
+    Killed(command.stdout(Stdio::piped()).spawn().unwrap())
 }
 
 /// Kills after a while, or a while after the program inside has started.
@@ -380,18 +390,17 @@ fn kill(mode: usize, round: u64, while_running: bool) {
     let mark = format!("{}-{mode}-{round}-{while_running}", std::process::id());
     let mut child = start_to_be_killed(mode, &mark);
     if while_running {
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = BufReader::new(child.0.stdout.take().unwrap()).lines();
         let told = lines.find_map(|line| {
             ["inside", "skipped"].into_iter().find(|word| line.as_ref().unwrap().contains(word))
         });
         if told == Some("skipped") {
-            return drop(child.wait());
+            return drop(child.0.wait());
         }
         assert_eq!(devices().len() > 1, MODES[mode].crossing == Crossing::Direct, "{:?}", devices());
     }
     thread::sleep(Duration::from_micros(round * 7_919 % 30_000));
-    child.kill().unwrap();
-    child.wait().unwrap();
+    drop(child);
     wait_until("processes are left", || processes_marked(&mark).is_empty());
     wait_until("devices are left", || devices() == ["lo"]);
     assert_eq!(routes().lines().count(), 1, "only a headline: {}", routes());

@@ -20,11 +20,19 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use trialwise_emulator::{End, Error, NamespaceSettings, PacketLog, Path, PathError, PathSettings};
+use trialwise_emulator::{
+    DeviceChoice, End, Error, NamespaceSettings, PacketLog, Path, PathError, PathSettings,
+};
 use trialwise_link::LinkSpec;
 use trialwise_units::Seed;
 
 pub const PORT: u16 = 5001;
+
+/// What the devices of this program's paths are: `tests/packet_devices.rs` is the same cases as `tests/traffic.rs` again.
+const DEVICE: DeviceChoice = match env!("CARGO_CRATE_NAME").as_bytes() {
+    b"packet_devices" => DeviceChoice::Packet,
+    _ => DeviceChoice::Auto,
+};
 
 pub fn link(pairs: &[(&str, &str)]) -> LinkSpec {
     LinkSpec::from_pairs(pairs.iter().copied(), &|path| Err(format!("{path} is not read"))).unwrap()
@@ -36,7 +44,7 @@ pub fn settings(pairs: &[(&str, &str)]) -> PathSettings {
         forward: link.clone(),
         backward: link,
         seed: Seed::new(7),
-        namespaces: NamespaceSettings::default(),
+        namespaces: NamespaceSettings { device: DEVICE, ..NamespaceSettings::default() },
     }
 }
 

@@ -74,7 +74,7 @@ fn set_up(device: &CStr) {
         let socket = libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0);
         let mut request: libc::ifreq = std::mem::zeroed();
         for (to, from) in request.ifr_name.iter_mut().zip(device.to_bytes()) {
-            *to = *from as libc::c_char;
+            *to = from.cast_signed() as libc::c_char;
         }
         request.ifr_ifru.ifru_flags = libc::IFF_UP as libc::c_short;
         assert_eq!(libc::ioctl(socket, libc::SIOCSIFFLAGS, &raw const request), 0);
