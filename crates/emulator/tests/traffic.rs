@@ -1,6 +1,6 @@
 //! Real packets over real paths: delay, queue, loss, bulk transfer, log. Needs root, network namespaces and TUN devices.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod support;
 
@@ -8,16 +8,12 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::net::{IpAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 use support::{at_both, bulk, datagrams, open, quantile, settings, transfer_is_exact};
 use trialwise_emulator::{
-    Bottleneck, Direction, DirectionReport, End, Event, LATENESS_BOUND, LogReader, PacketLog, Path, Record,
-    Report,
+    Direction, DirectionReport, End, Event, LATENESS_BOUND, LogReader, PacketLog, Path, Record, Report,
 };
 
 /// A log in a file that goes with the test.
@@ -217,96 +213,6 @@ fn nothing_crosses_an_unused_path() {
     let arrived = |way: &DirectionReport| way.arrived.packets;
     assert_eq!((arrived(&report.forward), arrived(&report.backward)), (0, 0), "the kernel spoke by itself");
     assert_eq!(report.bottleneck(LATENESS_BOUND), None);
-}
-
-/// Lets nothing else run on the first processor as long as it lives.
-struct Starvation {
-    done: Arc<AtomicBool>,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Starvation {
-    /// Returns once it has begun; `None` where it is not permitted.
-    fn start() -> Option<Self> {
-        let done = Arc::new(AtomicBool::new(false));
-        let (begun, has_begun) = channel();
-        let until = Arc::clone(&done);
-        let thread = thread::spawn(move || {
-            pin_to_first_processor();
-            let parameters = libc::sched_param { sched_priority: 50 };
-            // SAFETY: changes this thread alone.
-            let permitted =
-                unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) } == 0;
-            begun.send(permitted).unwrap();
-            while permitted && !until.load(Ordering::Relaxed) {
-                std::hint::spin_loop();
-            }
-        });
-        if !has_begun.recv().unwrap() {
-            eprintln!("skipped: no real-time priority: {}", std::io::Error::last_os_error());
-            return None;
-        }
-        Some(Self { done, thread: Some(thread) })
-    }
-}
-
-impl Drop for Starvation {
-    fn drop(&mut self) {
-        self.done.store(true, Ordering::Relaxed);
-        self.thread.take().unwrap().join().unwrap();
-    }
-}
-
-fn pin_to_first_processor() {
-    // SAFETY: all-zero is an empty set; the set lives on; changes this thread alone.
-    unsafe {
-        let mut set = std::mem::zeroed();
-        libc::CPU_SET(0, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set);
-    }
-}
-
-/// A path whose emulator's thread runs on the first processor.
-fn open_on_first_processor(pairs: &[(&'static str, &'static str)]) -> Option<Path> {
-    let settings = settings(pairs);
-    let opened = thread::spawn(move || {
-        pin_to_first_processor(); // the emulator's thread is where it is started
-        open(&settings, None)
-    });
-    opened.join().unwrap()
-}
-
-#[test]
-fn an_emulator_that_was_starved_says_so() {
-    let Some(path) = open_on_first_processor(&[("delay", "1ms")]) else { return };
-    let Some(starvation) = Starvation::start() else { return };
-    // As long as it takes: the processor is free again only when all are sent and none comes any more.
-    datagrams(&path, 200, Duration::from_micros(500), 100);
-    drop(starvation);
-    thread::sleep(Duration::from_millis(50));
-    let found = path.close().unwrap().bottleneck(LATENESS_BOUND);
-    assert!(matches!(found, Some(Bottleneck::Late { .. } | Bottleneck::Unseen { .. })), "{found:?}");
-}
-
-#[test]
-fn what_the_kernel_drops_before_the_emulator_reads_it_is_counted() {
-    const SENT: u64 = 20_000;
-    let Some(path) = open_on_first_processor(&[]) else { return };
-    let Some(starvation) = Starvation::start() else { return };
-    let send = || {
-        let socket = UdpSocket::bind((End::Sender.address(), 0)).unwrap();
-        for _ in 0..SENT {
-            socket.send_to(&[0; 50], (End::Receiver.address(), support::PORT)).unwrap();
-        }
-    };
-    at_both(&path, |ready| ready(), send);
-    drop(starvation);
-    thread::sleep(Duration::from_millis(50));
-    let report = path.close().unwrap();
-    assert!(report.forward.overrun > 0, "{report:?}");
-    assert_eq!(report.forward.arrived.packets + report.forward.overrun, SENT);
-    let found = report.bottleneck(LATENESS_BOUND);
-    assert!(matches!(found, Some(Bottleneck::Unlogged { direction: Direction::Forward, .. })), "{found:?}");
 }
 
 #[test]
