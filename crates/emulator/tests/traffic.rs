@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use support::{at_both, bulk, datagrams, open, quantile, settings, transfer_is_exact};
 use trialwise_emulator::{
-    Direction, DirectionReport, End, Event, LATENESS_BOUND, LogReader, PacketLog, Path, Record, Report,
+    Direction, DirectionReport, End, Event, LATENESS_BOUND, LogReader, PacketLog, Record, Report,
 };
 
 /// A log in a file that goes with the test.
