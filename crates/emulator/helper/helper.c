@@ -7,8 +7,8 @@
  *   helper enter USER NETWORK PROCESSES PROGRAM [ARGUMENT...]
  *
  * `make` answers with one struct answer and, when it succeeded, the descriptors in the order of enum part. It lives
- * until the other end of the socket closes, by whatever death; until then it makes a socket of the receiver's end for
- * each byte, its type, that comes there. `enter` takes paths of namespaces (USER may be "-") and ends as PROGRAM ends. */
+ * until the other end of the socket closes, by whatever death; until then it makes a socket for each byte that comes
+ * there: its type, and from the fifth bit on its end. `enter` takes paths of namespaces (USER may be "-") and ends as PROGRAM ends. */
 
 #define _GNU_SOURCE
 #include "helper.h"
@@ -33,8 +33,10 @@ static void new_user_namespace(void)
 }
 
 /* One that takes both IPv4 and IPv6 where there is IPv6. */
-static void hand_over_socket(int type)
+static void hand_over_socket(int type, int network)
 {
+    if (setns(network, CLONE_NEWNET) < 0)
+        return answer(HAND_OVER, errno, NULL, 0);
     int made = socket(AF_INET6, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int no = 0;
     if (made >= 0)
@@ -49,17 +51,19 @@ static void hand_over_socket(int type)
 static void keep(struct plan plan)
 {
     int parts[PARTS] = {open_namespace("pid"), open_namespace("user")};
-    char type;
+    unsigned char byte;
     ssize_t count;
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGCHLD, SIG_IGN); /* orphans are not waited for */
     make_ends(plan, parts);
     answer(DONE, 0, parts, PARTS);
+    const int networks[2] = {parts[NETWORK + 3 * SENDER], parts[NETWORK + 3 * RECEIVER]};
     for (int part = 0; part < PARTS; part++)
-        close(parts[part]);
-    while ((count = read(SOCKET_FD, &type, 1)) == 1 || (count < 0 && errno == EINTR))
+        if (parts[part] != networks[SENDER] && parts[part] != networks[RECEIVER])
+            close(parts[part]);
+    while ((count = read(SOCKET_FD, &byte, 1)) == 1 || (count < 0 && errno == EINTR))
         if (count == 1)
-            hand_over_socket(type);
+            hand_over_socket(byte & 15, networks[byte >> 4 & 1]);
     _exit(0);
 }
 

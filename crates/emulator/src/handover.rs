@@ -11,6 +11,7 @@ use std::process::{Child, Command, Stdio};
 use crate::device::DeviceKind;
 use crate::error::{Error, Stage};
 use crate::helper;
+use crate::namespaces::End;
 
 /// Where the helper has its side of the socket.
 const SOCKET: RawFd = 3;
@@ -94,9 +95,9 @@ impl Handover {
         })
     }
 
-    /// A socket of the receiver's end, of this type (`SOCK_STREAM`, `SOCK_DGRAM`), for IPv4 and IPv6.
-    pub(crate) fn make_socket(&mut self, kind: i32) -> Result<OwnedFd, Error> {
-        let request = [kind as u8];
+    /// A socket of this end, of this type (`SOCK_STREAM`, `SOCK_DGRAM`), for IPv4 and IPv6.
+    pub(crate) fn make_socket(&mut self, end: End, kind: i32) -> Result<OwnedFd, Error> {
+        let request = [kind as u8 | (end as u8) << 4];
         self.socket.write_all(&request).map_err(Error::from_io("asking the helper for a socket"))?;
         receive(&self.socket)?.1.pop().ok_or(Error::HelperLost)
     }

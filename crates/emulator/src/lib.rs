@@ -31,6 +31,7 @@
 //! # }
 //! ```
 
+mod ceiling;
 mod clock;
 mod datagram;
 mod device;
@@ -49,7 +50,9 @@ mod pool;
 mod priority;
 mod relay;
 mod report;
+mod sockets;
 
+pub use ceiling::{Ceiling, CeilingLimit, measure_ceiling};
 pub use datagram::Datagram;
 pub use device::{Device, DeviceCounters, DeviceKind};
 pub use emulator::Emulator;

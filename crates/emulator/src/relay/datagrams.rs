@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use super::Dropped;
 use super::gate::Ports;
 use super::poll::{Kind, Poll};
-use super::sockets::{loopback, overflowed, plain};
 use crate::device::Writer;
 use crate::headers::empty_datagram;
+use crate::sockets::{loopback, overflowed, plain};
 
 /// Senders at a time; datagrams of more are dropped.
 const MOST: usize = 1024;

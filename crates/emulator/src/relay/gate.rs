@@ -8,10 +8,10 @@ use std::sync::mpsc::{Receiver, SyncSender};
 
 use super::Message;
 use super::poll::Wake;
-use super::sockets::{any_address, bind};
 use crate::datagram::Datagram;
 use crate::headers::{Destination, VNET, set_ecn};
 use crate::pool::Pool;
+use crate::sockets::{any_address, bind};
 
 /// Which ports of datagrams are open.
 pub(super) struct Ports {

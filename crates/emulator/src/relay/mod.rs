@@ -8,7 +8,6 @@ mod datagrams;
 mod gate;
 mod poll;
 mod pump;
-mod sockets;
 mod streams;
 
 use std::net::IpAddr;
@@ -22,6 +21,7 @@ use std::time::Duration;
 use crate::device::Writer;
 use crate::error::Error;
 use crate::handover::Handover;
+use crate::namespaces::End;
 use datagrams::Datagrams;
 pub(crate) use gate::Gate;
 use gate::Ports;
@@ -86,7 +86,7 @@ impl Relay {
         let (to_relay, messages) = sync_channel(MESSAGES);
         let (spare, spares) = sync_channel(SPARE);
         for _ in 0..SPARE {
-            let _ = spare.try_send(factory.make_socket(libc::SOCK_DGRAM)?);
+            let _ = spare.try_send(factory.make_socket(End::Receiver, libc::SOCK_DGRAM)?);
         }
         let ports = Arc::new(Ports::default());
         let gate = Gate::new(Arc::clone(&ports), spares, to_relay, Arc::clone(&wake));
@@ -170,7 +170,7 @@ impl Exchange {
     }
 
     fn make_spare(&mut self) {
-        if let Ok(socket) = self.factory.make_socket(libc::SOCK_DGRAM)
+        if let Ok(socket) = self.factory.make_socket(End::Receiver, libc::SOCK_DGRAM)
             && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.spare.try_send(socket)
         {
             // There are enough.

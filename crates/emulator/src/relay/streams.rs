@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 
 use super::poll::{Kind, Poll};
 use super::pump::Pump;
-use super::sockets::{connect, is_connected, listen, loopback, plain, reset_when_closed};
 use crate::device::Writer;
 use crate::handover::Handover;
 use crate::headers::{VNET, ends_of_connection};
+use crate::namespaces::End;
+use crate::sockets::{connect, is_connected, listen, loopback, plain, reset_when_closed};
 
 /// Connections at a time, made or not; who asks for more is not answered and asks again.
 const MOST: usize = 512;
@@ -84,7 +85,7 @@ impl Streams {
         if self.listeners.contains_key(&port) {
             return true;
         }
-        let Ok(socket) = factory.make_socket(libc::SOCK_STREAM) else { return false };
+        let Ok(socket) = factory.make_socket(End::Receiver, libc::SOCK_STREAM) else { return false };
         let Ok(listener) = listen(socket, port) else { return false };
         if poll.watch(&listener, Kind::Listener, port.into()).is_err() {
             return false;

@@ -41,14 +41,14 @@ fn result(returned: i32) -> io::Result<()> {
     if returned < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-pub(super) fn bind(socket: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
+pub(crate) fn bind(socket: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
     let raw = Raw::of(address);
     // SAFETY: the address is as long as its length says.
     result(unsafe { libc::bind(socket.as_raw_fd(), (&raw const raw.storage).cast(), raw.length) })
 }
 
 /// A listening socket at this port, of a socket that is not bound yet.
-pub(super) fn listen(socket: OwnedFd, port: u16) -> io::Result<std::net::TcpListener> {
+pub(crate) fn listen(socket: OwnedFd, port: u16) -> io::Result<std::net::TcpListener> {
     const BACKLOG: i32 = 512;
     set_flag(&socket, libc::SO_REUSEADDR)?;
     let probe = UdpSocket::from(socket);
@@ -68,7 +68,7 @@ fn set_flag(socket: &OwnedFd, option: i32) -> io::Result<()> {
 }
 
 /// All addresses of the socket's family, with this port.
-pub(super) fn any_address(socket: &UdpSocket, port: u16) -> SocketAddr {
+pub(crate) fn any_address(socket: &UdpSocket, port: u16) -> SocketAddr {
     match socket.local_addr() {
         Ok(SocketAddr::V4(_)) => (Ipv4Addr::UNSPECIFIED, port).into(),
         _ => (Ipv6Addr::UNSPECIFIED, port).into(),
@@ -76,7 +76,7 @@ pub(super) fn any_address(socket: &UdpSocket, port: u16) -> SocketAddr {
 }
 
 /// Starts a connection; it may be made only later, or refused.
-pub(super) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
+pub(crate) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
     // SAFETY: makes a descriptor.
     let socket =
@@ -84,17 +84,36 @@ pub(super) fn connect(address: SocketAddr) -> io::Result<TcpStream> {
     result(socket)?;
     // SAFETY: it was just made and belongs to nobody else.
     let socket = unsafe { OwnedFd::from_raw_fd(socket) };
-    let raw = Raw::of(address);
-    // SAFETY: the address is as long as its length says.
-    let returned = unsafe { libc::connect(socket.as_raw_fd(), (&raw const raw.storage).cast(), raw.length) };
-    match result(returned) {
+    match connect_socket(&socket, address) {
         Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => Err(error),
         _ => Ok(socket.into()),
     }
 }
 
+/// Connects a socket that is there already.
+pub(crate) fn connect_socket(socket: &impl AsRawFd, address: SocketAddr) -> io::Result<()> {
+    let raw = Raw::of(address);
+    // SAFETY: the address is as long as its length says.
+    result(unsafe { libc::connect(socket.as_raw_fd(), (&raw const raw.storage).cast(), raw.length) })
+}
+
+/// An IPv4 address as a socket of either version takes it.
+pub(crate) fn address_for(socket: &UdpSocket, address: Ipv4Addr, port: u16) -> SocketAddr {
+    match socket.local_addr() {
+        Ok(SocketAddr::V4(_)) => (address, port).into(),
+        _ => (address.to_ipv6_mapped(), port).into(),
+    }
+}
+
+/// Sets an option of TCP.
+pub(crate) fn set_tcp(socket: &impl AsRawFd, option: i32, value: &[u8]) -> io::Result<()> {
+    let (pointer, length) = (value.as_ptr().cast(), value.len() as libc::socklen_t);
+    // SAFETY: the value is as large as its length says.
+    result(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, option, pointer, length) })
+}
+
 /// Whether a started connection is made: `None` while it is not known.
-pub(super) fn is_connected(stream: &TcpStream) -> Option<bool> {
+pub(crate) fn is_connected(stream: &TcpStream) -> Option<bool> {
     match stream.take_error() {
         Ok(None) => stream.peer_addr().is_ok().then_some(true),
         _ => Some(false),
@@ -102,7 +121,7 @@ pub(super) fn is_connected(stream: &TcpStream) -> Option<bool> {
 }
 
 /// Makes a reset of what closing would end in order.
-pub(super) fn reset_when_closed(stream: &TcpStream) {
+pub(crate) fn reset_when_closed(stream: &TcpStream) {
     let linger = libc::linger { l_onoff: 1, l_linger: 0 };
     let length = size_of::<libc::linger>() as libc::socklen_t;
     let pointer = (&raw const linger).cast();
@@ -111,7 +130,7 @@ pub(super) fn reset_when_closed(stream: &TcpStream) {
 }
 
 /// Datagrams that the kernel dropped because the socket's buffer was full (SO_MEMINFO).
-pub(super) fn overflowed(socket: &UdpSocket) -> u64 {
+pub(crate) fn overflowed(socket: &UdpSocket) -> u64 {
     const WORDS: usize = 9;
     const DROPS: usize = 8;
     let mut words = [0_u32; WORDS];
@@ -124,7 +143,7 @@ pub(super) fn overflowed(socket: &UdpSocket) -> u64 {
 }
 
 /// The same host's address, of the same version, at which any program of it answers.
-pub(super) fn loopback(version: IpAddr, port: u16) -> SocketAddr {
+pub(crate) fn loopback(version: IpAddr, port: u16) -> SocketAddr {
     match plain(version) {
         IpAddr::V4(_) => (Ipv4Addr::LOCALHOST, port).into(),
         IpAddr::V6(_) => (Ipv6Addr::LOCALHOST, port).into(),
@@ -132,7 +151,7 @@ pub(super) fn loopback(version: IpAddr, port: u16) -> SocketAddr {
 }
 
 /// An IPv4 address that came as an IPv6 one, as it is.
-pub(super) fn plain(address: IpAddr) -> IpAddr {
+pub(crate) fn plain(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(mapped) => mapped.to_ipv4_mapped().map_or(address, IpAddr::V4),
         IpAddr::V4(_) => address,
