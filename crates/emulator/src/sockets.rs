@@ -50,7 +50,7 @@ pub(crate) fn bind(socket: &impl AsRawFd, address: SocketAddr) -> io::Result<()>
 /// A listening socket at this port, of a socket that is not bound yet.
 pub(crate) fn listen(socket: OwnedFd, port: u16) -> io::Result<std::net::TcpListener> {
     const BACKLOG: i32 = 512;
-    set_flag(&socket, libc::SO_REUSEADDR)?;
+    set_number(&socket, libc::SO_REUSEADDR, 1)?;
     let probe = UdpSocket::from(socket);
     let address = any_address(&probe, port);
     let socket = OwnedFd::from(probe);
@@ -60,9 +60,14 @@ pub(crate) fn listen(socket: OwnedFd, port: u16) -> io::Result<std::net::TcpList
     Ok(socket.into())
 }
 
-fn set_flag(socket: &OwnedFd, option: i32) -> io::Result<()> {
-    let (value, length) = (1_i32, size_of::<i32>() as libc::socklen_t);
-    let pointer = (&raw const value).cast();
+/// Makes room for as many bytes as an ordinary user may ask for, at most these.
+pub(crate) fn widen(socket: &OwnedFd, bytes: i32) {
+    // With less room it works too.
+    let _ = set_number(socket, libc::SO_RCVBUF, bytes);
+}
+
+fn set_number(socket: &OwnedFd, option: i32, value: i32) -> io::Result<()> {
+    let (pointer, length) = ((&raw const value).cast(), size_of::<i32>() as libc::socklen_t);
     // SAFETY: the value is as large as its length says.
     result(unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_SOCKET, option, pointer, length) })
 }

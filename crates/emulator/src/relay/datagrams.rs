@@ -12,12 +12,14 @@ use super::gate::Ports;
 use super::poll::{Kind, Poll};
 use crate::device::Writer;
 use crate::headers::empty_datagram;
-use crate::sockets::{loopback, overflowed, plain};
+use crate::sockets::{loopback, overflowed, plain, widen};
 
 /// Senders at a time; datagrams of more are dropped.
 const MOST: usize = 1024;
 /// Datagrams carried before others have their turn.
 const TURN: usize = 64;
+/// Of bytes that wait at a port.
+const ROOM: i32 = 1 << 22;
 const LONGEST: usize = 1 << 16;
 /// A sender that neither sent nor was answered for so long is forgotten.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -59,6 +61,7 @@ impl Datagrams {
 
     /// Takes over a port that was opened.
     pub(super) fn open(&mut self, port: u16, socket: OwnedFd, poll: &Poll) {
+        widen(&socket, ROOM);
         let socket = UdpSocket::from(socket);
         match poll.watch(&socket, Kind::Port, port.into()) {
             Ok(()) => drop(self.sockets.insert(port, socket)),
