@@ -1,7 +1,5 @@
 //! The headers of a frame: virtio-net (Virtual I/O Device 1.2, section 5.1.6), IP, TCP and UDP.
 
-use std::net::{IpAddr, SocketAddr};
-
 /// Length of a virtio-net header.
 pub(crate) const VNET: usize = 10;
 
@@ -11,8 +9,8 @@ const GSO_TCP4: u8 = 1;
 const GSO_TCP6: u8 = 4;
 const GSO_UDP: u8 = 5;
 
-const TCP: u8 = 6;
-const UDP: u8 = 17;
+pub(crate) const TCP: u8 = 6;
+pub(crate) const UDP: u8 = 17;
 const UDP_HEADER: usize = 8;
 
 /// FIN, PSH: of the last segment only (RFC 9293 section 3.1).
@@ -150,86 +148,6 @@ impl Internet {
         let flow = flow(&packet[8..24], &packet[24..40], ports(protocol, &packet[40..]), protocol);
         Self { header: 40, protocol, ecn: packet[1] >> 4 & 3, flow }
     }
-}
-
-/// Where a packet is bound for, as far as whoever answers there goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Destination {
-    /// A connection that is asked for, at this port.
-    Connection(u16),
-    /// A datagram, or the first part of one, for this port.
-    Datagram(u16),
-}
-
-impl Destination {
-    /// None of what belongs to what is there already, or has no ports.
-    pub(crate) fn of(packet: &[u8]) -> Option<Self> {
-        const SYN: u8 = 0x02;
-        const ACK: u8 = 0x10;
-        let (protocol, transport) = transport(packet)?;
-        let port = u16::from_be_bytes([*transport.get(2)?, *transport.get(3)?]);
-        match protocol {
-            UDP => Some(Self::Datagram(port)),
-            TCP if transport.get(13)? & (SYN | ACK) == SYN => Some(Self::Connection(port)),
-            _ => None,
-        }
-    }
-}
-
-/// Protocol and transport header of what is not a later fragment.
-fn transport(packet: &[u8]) -> Option<(u8, &[u8])> {
-    const FRAGMENT: u8 = 44;
-    match packet.first()? >> 4 {
-        4 => {
-            let later = u16::from_be_bytes([*packet.get(6)? & 0x1f, *packet.get(7)?]) != 0;
-            let header = usize::from(packet[0] & 0xf) * 4;
-            if later { None } else { Some((*packet.get(9)?, packet.get(header..)?)) }
-        }
-        6 if *packet.get(6)? == FRAGMENT => {
-            let later = u16::from_be_bytes([*packet.get(42)?, *packet.get(43)? & 0xf8]) != 0;
-            if later { None } else { Some((packet[40], packet.get(48..)?)) }
-        }
-        6 => Some((packet[6], packet.get(40..)?)),
-        _ => None,
-    }
-}
-
-/// Source and destination of a packet of TCP or UDP that is not a later fragment.
-pub(crate) fn ends_of_connection(packet: &[u8]) -> Option<(SocketAddr, SocketAddr)> {
-    let ports = transport(packet)?.1.get(..4)?;
-    let port = |at: usize| u16::from_be_bytes([ports[at], ports[at + 1]]);
-    let address = |at: usize| match packet[0] >> 4 {
-        4 => Some(IpAddr::from(<[u8; 4]>::try_from(packet.get(12 + 4 * at..16 + 4 * at)?).ok()?)),
-        _ => Some(IpAddr::from(<[u8; 16]>::try_from(packet.get(8 + 16 * at..24 + 16 * at)?).ok()?)),
-    };
-    Some((SocketAddr::new(address(0)?, port(0)), SocketAddr::new(address(1)?, port(2))))
-}
-
-/// An empty datagram in one frame of [`VNET`] and headers.
-pub(crate) fn empty_datagram(source: SocketAddr, destination: SocketAddr) -> Vec<u8> {
-    let mut packet = vec![0; VNET];
-    match (source.ip(), destination.ip()) {
-        (IpAddr::V6(from), IpAddr::V6(to)) => {
-            packet.extend([0x60, 0, 0, 0, 0, 0, UDP, 64]);
-            packet.extend(from.octets().into_iter().chain(to.octets()));
-        }
-        (from, to) => {
-            let octets = |address: IpAddr| match address {
-                IpAddr::V4(address) => address.octets(),
-                IpAddr::V6(_) => [0; 4],
-            };
-            packet.extend([0x45, 0, 0, 0, 0, 0, 0x40, 0, 64, UDP, 0, 0]);
-            packet.extend(octets(from).into_iter().chain(octets(to)));
-        }
-    }
-    let ip_header = packet.len() - VNET;
-    let ports = [source.port(), destination.port()].map(u16::to_be_bytes);
-    packet.extend(ports.concat());
-    packet.extend([0; 4]);
-    let (kind, ecn) = (Kind::Udp, 0);
-    let plain = Differences { kind, ip_header, payload: 0, segment: 0, index: 0, sequence: 0, flags: 0, ecn };
-    write_headers(&mut packet[VNET..], plain).write(&mut packet[..VNET]);
-    packet
 }
 
 /// Source and destination port together, or nothing.
@@ -489,6 +407,15 @@ mod tests {
         let before = flow(&there);
         there[21] ^= 1;
         assert_ne!(before, flow(&there));
+    }
+
+    #[test]
+    fn a_header_moved_there_and_back_is_the_same() {
+        let plain = VnetHeader { checksum_offset: 6, ..VnetHeader::default() };
+        assert_eq!(plain.moved(14), plain, "nothing in it is a place");
+        let open = VnetHeader { header: 40, ..offloaded(20) };
+        assert_eq!((open.moved(14).header, open.moved(14).checksum_start), (54, 34));
+        assert_eq!(open.moved(14).moved(-14), open);
     }
 
     #[test]

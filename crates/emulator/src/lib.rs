@@ -1,9 +1,13 @@
 //! Emulated paths for real packets: real programs at two ends, and a [`Link`](trialwise_link::Link) each way between them.
 //!
-//! A path is two network namespaces, each with one TUN device, and a thread that reads whole frames from either, splits
+//! A [`Path`] is two network namespaces, each with one device, and a thread that reads whole frames from either, splits
 //! them into packets, takes these through the link of that direction, and writes what is due to the other device, joined
 //! again to frames. The model's own times decide when a packet is due, so that lateness never adds up. Nothing outside the
-//! namespaces is changed; they hang on descriptors of this process, so that nothing is left, however it dies.
+//! namespaces is changed; they hang on descriptors of this process, so that nothing is left, however it dies. The devices
+//! are TUN devices, or pairs of veth devices where those may not be opened ([`DeviceChoice`]).
+//!
+//! An [`OuterPath`] has one such namespace, and its other end is the network that this process is in: by a device there
+//! that is gone with this process, or by a relay where none may be made. [`measure_ceiling`] tells what the machine can do.
 //!
 //! ```no_run
 //! use trialwise_emulator::{End, LATENESS_BOUND, NamespaceSettings, Path, PathSettings};
@@ -34,6 +38,7 @@
 mod ceiling;
 mod clock;
 mod datagram;
+mod destination;
 mod device;
 mod emulator;
 mod error;

@@ -15,13 +15,28 @@ use std::time::{Duration, Instant};
 
 use support::inner::{MARK, is_inner, own_test, processes_in, processes_marked};
 use support::{PORT, open, settings};
-use trialwise_emulator::{End, Error, NamespaceSettings, Namespaces, Path};
+use trialwise_emulator::{DeviceChoice, End, Error, NamespaceSettings, Namespaces, Path};
 
 /// A path in a user namespace of its own, as without root.
 fn open_as_user() -> Option<Path> {
+    open_of_kind(true, DeviceChoice::Auto)
+}
+
+fn open_of_kind(user_namespace: bool, device: DeviceChoice) -> Option<Path> {
     let mut settings = settings(&[("rate", "50Mbit/s"), ("delay", "2ms")]);
-    settings.namespaces.user_namespace = true;
+    settings.namespaces.user_namespace |= user_namespace;
+    settings.namespaces.device = device;
     open(&settings, None)
+}
+
+/// What `path_to_be_killed` is told by its environment, so that the rounds have every kind of path.
+fn kind_of_round(command: &mut Command, round: u64) {
+    if round.is_multiple_of(2) {
+        command.env("AS_USER", "1");
+    }
+    if round % 4 >= 2 {
+        command.env("BY_PACKET", "1");
+    }
 }
 
 #[test]
@@ -30,9 +45,9 @@ fn path_to_be_killed() {
     if !is_inner() {
         return;
     }
-    let user = std::env::var_os("AS_USER").is_some();
-    let path = if user { open_as_user() } else { open(&settings(&[("delay", "1ms")]), None) };
-    let Some(path) = path else { return println!("skipped") };
+    let is_set = |name| std::env::var_os(name).is_some();
+    let device = if is_set("BY_PACKET") { DeviceChoice::Packet } else { DeviceChoice::Tun };
+    let Some(path) = open_of_kind(is_set("AS_USER"), device) else { return println!("skipped") };
     // Tells its namespaces, and leaves a process behind that nobody waits for and that is in a session of its own.
     let script = "setsid sleep 1000 & while :; do echo; done > /dev/udp/$TRIALWISE_PEER/9 & \
                   echo $(readlink /proc/self/ns/net /proc/self/ns/pid); exec sleep 1000";
@@ -45,11 +60,9 @@ fn path_to_be_killed() {
 }
 
 /// Starts it, and gives it with the namespaces that it told of.
-fn start_to_be_killed(as_user: bool) -> Option<(Child, BTreeSet<String>)> {
+fn start_to_be_killed(round: u64) -> Option<(Child, BTreeSet<String>)> {
     let mut command = own_test(Command::new(std::env::current_exe().unwrap()), "path_to_be_killed");
-    if as_user {
-        command.env("AS_USER", "1");
-    }
+    kind_of_round(&mut command, round);
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut namespaces = BTreeSet::new();
     for line in BufReader::new(child.stdout.as_mut().unwrap()).lines() {
@@ -70,9 +83,7 @@ fn kill_while_starting(count: u64) {
     for round in 0..count {
         let value = format!("{}-{round}", std::process::id());
         let mut command = own_test(Command::new(std::env::current_exe().unwrap()), "path_to_be_killed");
-        if round % 2 == 0 {
-            command.env("AS_USER", "1");
-        }
+        kind_of_round(&mut command, round);
         let mut child =
             command.env(MARK, &value).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         thread::sleep(Duration::from_micros(round * 7_919 % 25_000));
@@ -105,7 +116,7 @@ fn nothing_is_left_after_many_kills() {
 
 fn kill_while_running(count: u64) {
     for round in 0..count {
-        let Some((mut child, namespaces)) = start_to_be_killed(round % 2 == 0) else { return };
+        let Some((mut child, namespaces)) = start_to_be_killed(round) else { return };
         assert!(processes_in(&namespaces).len() >= 6, "{namespaces:?}");
         thread::sleep(Duration::from_millis(round * 7 % 40));
         child.kill().unwrap();

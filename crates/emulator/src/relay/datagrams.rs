@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use super::Dropped;
 use super::gate::Ports;
 use super::poll::{Kind, Poll};
+use crate::destination::empty_datagram;
 use crate::device::Writer;
-use crate::headers::empty_datagram;
 use crate::sockets::{loopback, overflowed, plain, widen};
 
 /// Senders at a time; datagrams of more are dropped.

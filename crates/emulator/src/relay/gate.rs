@@ -9,7 +9,8 @@ use std::sync::mpsc::{Receiver, SyncSender};
 use super::Message;
 use super::poll::Wake;
 use crate::datagram::Datagram;
-use crate::headers::{Destination, VNET, set_ecn};
+use crate::destination::Destination;
+use crate::headers::{VNET, set_ecn};
 use crate::pool::Pool;
 use crate::sockets::{any_address, bind};
 

@@ -6,9 +6,10 @@ use std::time::{Duration, Instant};
 
 use super::poll::{Kind, Poll};
 use super::pump::Pump;
+use crate::destination::ends_of_connection;
 use crate::device::Writer;
 use crate::handover::Handover;
-use crate::headers::{VNET, ends_of_connection};
+use crate::headers::VNET;
 use crate::namespaces::End;
 use crate::sockets::{connect, is_connected, listen, loopback, plain, reset_when_closed};
 
