@@ -227,7 +227,7 @@ static int claim(struct end *end, struct plan plan, struct block *block)
     struct block outside = enclosing();
     uint32_t parts = outside.prefix == every.prefix ? 1 << (OUTERMOST_PREFIX - every.prefix) : 1 << NESTED_BITS;
     int known = outside.prefix == every.prefix ? 0 : (int)outside.prefix;
-    errno = ELOOP;
+    errno = EMLINK;
     if (part_of(outside, 0).prefix > LONGEST_PREFIX)
         refuse(NESTING);
     for (uint32_t index = 1; index < parts; index++) {

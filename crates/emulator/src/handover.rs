@@ -18,6 +18,11 @@ const SOCKET: RawFd = 3;
 const ANSWER: usize = 20;
 const KIND_OF_PACKETS: i32 = 2;
 
+/// How blocks are cut from 100.64.0.0/10. Kept in step with `helper/ends.c`.
+const EVERY_PREFIX: u32 = 10;
+const OUTERMOST_PREFIX: u32 = 18;
+const NESTED_BITS: u32 = 3;
+
 /// A range of IPv4 addresses that one path has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Block {
@@ -31,21 +36,18 @@ impl Block {
         Ipv4Addr::from_bits(self.first + offset)
     }
 
-    /// How many blocks of the outermost network go before the one that this is, or lies in.
+    /// The block of the outermost network that this is, or lies in.
     pub(crate) const fn outermost(self) -> Self {
         Self { first: self.first & !(u32::MAX >> OUTERMOST_PREFIX), prefix: OUTERMOST_PREFIX }
     }
 
-    /// What distinguishes it from the other blocks of the block that it lies in.
+    /// Its number among the blocks of the network that it is used in.
     pub(crate) const fn index(self) -> u32 {
-        let bits = if self.prefix == OUTERMOST_PREFIX { OUTERMOST_PREFIX - 10 } else { NESTED_BITS };
+        let bits =
+            if self.prefix == OUTERMOST_PREFIX { OUTERMOST_PREFIX - EVERY_PREFIX } else { NESTED_BITS };
         self.first >> (32 - self.prefix) & ((1 << bits) - 1)
     }
 }
-
-/// Kept in step with `helper/ends.c`.
-const OUTERMOST_PREFIX: u32 = 18;
-const NESTED_BITS: u32 = 3;
 
 /// What one end consists of.
 #[derive(Debug)]
@@ -177,5 +179,20 @@ unsafe fn descriptors(message: &libc::msghdr) -> Vec<OwnedFd> {
         (0..bytes / size_of::<RawFd>())
             .map(|index| OwnedFd::from_raw_fd(first.add(index).read_unaligned()))
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_block_knows_its_number_and_the_outermost_one_around_it() {
+        let block = |first: [u8; 4], prefix| Block { first: u32::from_be_bytes(first), prefix };
+        let outermost = block([100, 65, 192, 0], 18);
+        assert_eq!((outermost.index(), outermost.outermost()), (7, outermost));
+        let nested = block([100, 65, 216, 64], 27);
+        assert_eq!((nested.index(), nested.outermost()), (2, outermost));
+        assert_eq!(nested.address(1), Ipv4Addr::new(100, 65, 216, 65));
     }
 }

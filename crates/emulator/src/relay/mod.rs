@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -170,10 +170,9 @@ impl Exchange {
     }
 
     fn make_spare(&mut self) {
-        if let Ok(socket) = self.factory.make_socket(End::Receiver, libc::SOCK_DGRAM)
-            && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) = self.spare.try_send(socket)
-        {
-            // There are enough.
+        if let Ok(socket) = self.factory.make_socket(End::Receiver, libc::SOCK_DGRAM) {
+            // When there is no room, there are enough.
+            let _ = self.spare.try_send(socket);
         }
     }
 }
