@@ -134,6 +134,14 @@ pub(crate) fn reset_when_closed(stream: &TcpStream) {
     unsafe { libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, pointer, length) };
 }
 
+/// How many descriptors this process may have.
+pub(crate) fn descriptors() -> usize {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is written to.
+    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
+    usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX)
+}
+
 /// Datagrams that the kernel dropped because the socket's buffer was full (SO_MEMINFO).
 pub(crate) fn overflowed(socket: &UdpSocket) -> u64 {
     const WORDS: usize = 9;

@@ -47,7 +47,11 @@ impl Servers {
             once: {
                 let listener = TcpListener::bind(everywhere()).unwrap();
                 let port = listener.local_addr().unwrap().port();
-                thread::spawn(move || listener.accept().unwrap().0.write_all(b"once").unwrap());
+                thread::spawn(move || {
+                    let mut stream = listener.accept().unwrap().0;
+                    drop(listener);
+                    stream.write_all(b"once").unwrap();
+                });
                 port
             },
             resetting: serve(TcpListener::bind(everywhere()).unwrap(), |mut stream| {

@@ -14,8 +14,8 @@ use crate::destination::empty_datagram;
 use crate::device::Writer;
 use crate::sockets::{loopback, overflowed, plain, widen};
 
-/// Senders at a time; datagrams of more are dropped.
-const MOST: usize = 1024;
+/// Senders at a time; one more makes the one forgotten that was quiet for longest.
+const MOST: usize = 256;
 /// Datagrams carried before others have their turn.
 const TURN: usize = 64;
 /// Of bytes that wait at a port.
@@ -117,7 +117,7 @@ impl Datagrams {
             return Some(*number);
         }
         if self.flows.len() >= MOST {
-            return None;
+            self.forget_the_quietest();
         }
         let host = connect(loopback(sender.0.ip(), sender.1)).ok()?;
         self.next = self.next.wrapping_add(1);
@@ -143,6 +143,13 @@ impl Datagrams {
         self.flows.retain(|_, flow| flow.sender.1 != port);
         self.numbers.retain(|sender, _| sender.1 != port);
         self.ports.remove(port);
+    }
+
+    fn forget_the_quietest(&mut self) {
+        let quietest = self.flows.iter().min_by_key(|(_, flow)| flow.used).map(|(number, _)| *number);
+        if let Some(flow) = quietest.and_then(|number| self.flows.remove(&number)) {
+            self.numbers.remove(&flow.sender);
+        }
     }
 
     /// Forgets senders that are idle.

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::device::Writer;
 use crate::error::Error;
@@ -98,7 +98,7 @@ impl Relay {
             spare,
             factory,
             writer,
-            streams: Streams::default(),
+            streams: Streams::new(),
             datagrams: Datagrams::new(ports, addresses),
         };
         let thread = thread::Builder::new().name("relay".to_owned()).spawn(|| exchange.run());
@@ -127,6 +127,7 @@ impl Drop for Relay {
 impl Exchange {
     fn run(mut self) -> Dropped {
         let mut events = Vec::with_capacity(poll::EVENTS);
+        let mut looked = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let patience = if self.streams.has_more() { Duration::ZERO } else { PERIOD };
             if self.poll.wait(&mut events, patience).is_err() {
@@ -136,8 +137,11 @@ impl Exchange {
                 self.serve(kind, index);
             }
             self.streams.go_on();
-            self.streams.forget_the_unclaimed();
-            self.datagrams.forget_the_idle();
+            if looked.elapsed() >= PERIOD {
+                self.streams.forget_the_unclaimed();
+                self.datagrams.forget_the_idle();
+                looked = Instant::now();
+            }
         }
         self.datagrams.dropped()
     }

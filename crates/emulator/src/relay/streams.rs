@@ -1,20 +1,26 @@
 //! Connections: asked for at the receiver's end, made to the host first, then carried.
 
 use std::collections::HashMap;
+use std::io::{self, ErrorKind};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::poll::{Kind, Poll};
-use super::pump::Pump;
+use super::pump::{Pipes, Pump};
 use crate::destination::ends_of_connection;
 use crate::device::Writer;
 use crate::handover::Handover;
 use crate::headers::VNET;
 use crate::namespaces::End;
-use crate::sockets::{connect, is_connected, listen, loopback, plain, reset_when_closed};
+use crate::sockets::{connect, descriptors, is_connected, listen, loopback, plain, reset_when_closed};
 
-/// Connections at a time, made or not; who asks for more is not answered and asks again.
+/// Connections at a time, made or not; who asks for more is not answered and asks again. Fewer where this process may not
+/// have four descriptors for each beside the others it needs.
 const MOST: usize = 512;
+const LEAST: usize = 16;
+const OTHERS: usize = 512;
+const DESCRIPTORS: usize = 4;
 /// How long the host's side waits for whoever asked for it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -35,8 +41,9 @@ struct Connection {
 }
 
 /// All connections.
-#[derive(Default)]
 pub(super) struct Streams {
+    most: usize,
+    pipes: Pipes,
     listeners: HashMap<u16, TcpListener>,
     attempts: HashMap<u32, Attempt>,
     /// The host's side of connections that the receiver's end has not accepted yet.
@@ -48,6 +55,19 @@ pub(super) struct Streams {
 }
 
 impl Streams {
+    pub(super) fn new() -> Self {
+        Self {
+            most: (descriptors().saturating_sub(OTHERS) / DESCRIPTORS).clamp(LEAST, MOST),
+            pipes: Pipes::default(),
+            listeners: HashMap::new(),
+            attempts: HashMap::new(),
+            unclaimed: HashMap::new(),
+            connections: HashMap::new(),
+            more: Vec::new(),
+            next: 0,
+        }
+    }
+
     /// Asks the host for the connection that a frame asks for; then delivers the frame.
     pub(super) fn attempt(&mut self, frame: Box<[u8]>, poll: &Poll, factory: &mut Handover, writer: &Writer) {
         let Some((source, destination)) = ends_of_connection(&frame[VNET..]) else { return };
@@ -56,7 +76,7 @@ impl Streams {
             return drop(writer.write(&frame));
         }
         let asked = self.attempts.values().any(|attempt| attempt.caller == caller);
-        if asked || self.attempts.len() + self.unclaimed.len() + self.connections.len() >= MOST {
+        if asked || self.attempts.len() + self.unclaimed.len() + self.connections.len() >= self.most {
             return;
         }
         let Ok(host) = connect(loopback(source.ip(), caller.1)) else {
@@ -106,16 +126,21 @@ impl Streams {
 
     /// Joins what arrived at the receiver's end to its host's side.
     pub(super) fn accept(&mut self, port: u16, poll: &Poll) {
-        while let Some(Ok((inside, from))) = self.listeners.get(&port).map(TcpListener::accept) {
+        loop {
+            let (inside, from) = match self.listeners.get(&port).map(TcpListener::accept) {
+                Some(Ok(accepted)) => accepted,
+                Some(Err(error)) if error.kind() != ErrorKind::WouldBlock => {
+                    // Out of descriptors, say: it is told of again at once.
+                    return thread::sleep(Duration::from_millis(1));
+                }
+                _ => return,
+            };
             let from = SocketAddr::new(plain(from.ip()), from.port());
             let host = self.unclaimed.remove(&(from, port));
             let index = self.number();
-            match host.and_then(|(host, _)| Connection::new(inside, host, poll, index)) {
-                Some(connection) => {
-                    self.connections.insert(index, connection);
-                    self.carry(index);
-                }
-                None => continue,
+            if let Some(connection) = host.and_then(|(host, _)| Connection::new(inside, host, poll, index)) {
+                self.connections.insert(index, connection);
+                self.carry(index);
             }
         }
     }
@@ -123,7 +148,7 @@ impl Streams {
     /// Carries what a connection has, in both directions.
     pub(super) fn carry(&mut self, index: u32) {
         let Some(connection) = self.connections.get_mut(&index) else { return };
-        match connection.carry() {
+        match connection.carry(&mut self.pipes) {
             Ok(true) => self.more.push(index),
             Ok(false) if !connection.is_finished() => {}
             Ok(false) => drop(self.connections.remove(&index)),
@@ -164,13 +189,14 @@ impl Connection {
         let _ = (inside.set_nodelay(true), host.set_nodelay(true));
         poll.watch(&inside, Kind::Connection, index).ok()?;
         poll.change(&host, Kind::Connection, index).ok()?;
-        Some(Self { inside, host, outward: Pump::new().ok()?, inward: Pump::new().ok()? })
+        Some(Self { inside, host, outward: Pump::default(), inward: Pump::default() })
     }
 
-    fn carry(&mut self) -> std::io::Result<bool> {
-        let outward = self.outward.run(&self.inside, &self.host)?;
-        let inward = self.inward.run(&self.host, &self.inside)?;
-        Ok(outward || inward)
+    fn carry(&mut self, pipes: &mut Pipes) -> io::Result<bool> {
+        let outward = self.outward.run(&self.inside, &self.host, pipes);
+        // What was sent before a reset still arrives.
+        let inward = self.inward.run(&self.host, &self.inside, pipes);
+        Ok(outward? | inward?)
     }
 
     fn is_finished(&self) -> bool {
