@@ -1,11 +1,12 @@
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "Ceiling",
     "CommandResult",
     "Lateness",
     "LinkDescription",
@@ -24,6 +25,7 @@ __all__ = [
     "inversions",
     "lag_product_exceedances",
     "make_trace",
+    "measure_ceiling",
     "parse_trace",
     "read_packet_log",
     "run_command",
@@ -90,6 +92,29 @@ class CommandResult:
     def leftover_processes(self) -> int: ...
     @property
     def surviving_processes(self) -> int: ...
+
+@final
+class Ceiling:
+    @property
+    def rate(self) -> int | None: ...
+    @property
+    def goodput(self) -> int: ...
+    @property
+    def limit(self) -> str | None: ...
+    @property
+    def unrestricted(self) -> int: ...
+    @property
+    def packets_per_second(self) -> float: ...
+    @property
+    def delay_error_median(self) -> float: ...
+    @property
+    def delay_error_p99(self) -> float: ...
+    @property
+    def realtime(self) -> bool: ...
+    @property
+    def device(self) -> str: ...
+
+def measure_ceiling(seconds: float, progress: Callable[[str, float], object]) -> Ceiling: ...
 
 @final
 class Lateness:

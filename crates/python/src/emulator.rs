@@ -11,10 +11,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use trialwise_emulator as emulator;
 use trialwise_emulator::{
-    Crossing, End, NamespaceSettings, PacketLog, PathError, PathSettings, Percentiles, Priority,
+    CeilingLimit, Crossing, DeviceKind, End, NamespaceSettings, PacketLog, PathError, PathSettings,
+    Percentiles, Priority,
 };
 use trialwise_link::Tally;
-use trialwise_units::{Duration, Seed};
+use trialwise_units::{Duration, Rate, Seed};
 
 use crate::link::link_of;
 
@@ -248,6 +249,85 @@ impl OuterPath {
     }
 }
 
+/// What this machine's emulator can do. Rates are in bit/s of payload, delays in seconds.
+#[pyclass(frozen, get_all, module = "trialwise._core")]
+struct Ceiling {
+    /// The highest link rate tried at which one TCP connection over 28 ms each way filled 88 % of the link while the
+    /// emulator kept up; None where it did not even at the lowest.
+    rate: Option<u64>,
+    /// The payload that it brought there.
+    goodput: u64,
+    /// Why the next rate was not reached; None where time or rates ran out first.
+    limit: Option<String>,
+    /// One TCP connection over a path that limits nothing.
+    unrestricted: u64,
+    /// Datagrams of 100 bytes that cross in a second.
+    packets_per_second: f64,
+    /// How much later than the model has it a datagram arrives over an idle path.
+    delay_error_median: f64,
+    delay_error_p99: f64,
+    realtime: bool,
+    /// What the ends' devices are: "tun" or "packet".
+    device: &'static str,
+}
+
+/// Measure what this machine's emulator can do.
+///
+/// Parameters
+/// ----------
+/// seconds
+///     How long it may take, about; 20 give steady figures.
+/// progress
+///     Called with the name of each stage and the share of the whole that is done.
+///
+/// Raises
+/// ------
+/// OSError
+///     No path can be made here; the message says what would lift that.
+#[pyfunction]
+fn measure_ceiling(python: Python<'_>, seconds: f64, progress: Py<PyAny>) -> PyResult<Ceiling> {
+    let budget = std::time::Duration::try_from_secs_f64(seconds)
+        .map_err(|_| PyValueError::new_err(format!("{seconds} s is no time in which to measure")))?;
+    let tell = |stage: &str, share: f64| {
+        Python::attach(|python| {
+            if let Err(error) = progress.call1(python, (stage, share)) {
+                error.write_unraisable(python, None);
+            }
+        });
+    };
+    let measure = || emulator::measure_ceiling(NamespaceSettings::default(), budget, tell);
+    python.detach(measure).map(|found| Ceiling::new(&found)).map_err(path_error)
+}
+
+impl Ceiling {
+    fn new(found: &emulator::Ceiling) -> Self {
+        Self {
+            rate: found.rate.map(Rate::bits_per_second),
+            goodput: found.goodput.bits_per_second(),
+            limit: found.limit.as_ref().map(limit_words),
+            unrestricted: found.unrestricted.bits_per_second(),
+            packets_per_second: found.packets_per_second,
+            delay_error_median: found.delay_error_median.as_seconds(),
+            delay_error_p99: found.delay_error_p99.as_seconds(),
+            realtime: found.priority == Priority::Realtime,
+            device: match found.device {
+                DeviceKind::Tun => "tun",
+                DeviceKind::Packet => "packet",
+            },
+        }
+    }
+}
+
+fn limit_words(limit: &CeilingLimit) -> String {
+    match limit {
+        CeilingLimit::Emulator(bottleneck) => bottleneck.to_string(),
+        CeilingLimit::Goodput(rate) => {
+            let megabits = rate.bits_per_second() as f64 / 1e6;
+            format!("one TCP connection brought only {megabits:.0} Mbit/s over the next rate")
+        }
+    }
+}
+
 fn settings(
     uplink: &Groups,
     downlink: &Groups,
@@ -304,6 +384,8 @@ fn system_error(error: emulator::Error) -> PyErr {
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<Ceiling>()?;
+    module.add_function(wrap_pyfunction!(measure_ceiling, module)?)?;
     module.add_class::<Lateness>()?;
     module.add_class::<LinkReport>()?;
     module.add_class::<OuterPath>()?;

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
+from typing import Literal
 
-from trialwise.cli.output import print_json, results
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from trialwise import _core
+from trialwise.cli.output import messages, print_json, results
+from trialwise.errors import PlanError
 from trialwise.measurement.disturbances import disturbances
-from trialwise.measurement.documents import DoctorDocument
+from trialwise.measurement.documents import DoctorDocument, PathCeilingDocument
 from trialwise.measurement.environment import Environment, capture
 
+_SECONDS = 20.0
 
-def doctor(*, json: bool = False) -> int:
+
+def doctor(topic: Literal["path"] | None = None, /, *, json: bool = False) -> int:
     """Name what will disturb a measurement on this machine, and how to change it; changes nothing itself.
+
+    `doctor path` measures in 20 s what emulated paths this machine carries: rate, packets per second, error of delay.
 
     For example:
 
     ```text
     trialwise doctor
+    trialwise doctor path
     trialwise doctor --json
     ```
 
-    Exit code: 0, whatever is found.
+    Exit codes: 0, whatever is found; 2 where no path can be made here.
 
     Parameters
     ----------
+    topic
+        What to look at: nothing for the machine as a whole, or path.
     json
         Print the findings as JSON.
     """
+    if topic == "path":
+        return _path(json=json)
     environment = capture()
     found = disturbances(environment)
     if json:
@@ -41,6 +55,44 @@ def doctor(*, json: bool = False) -> int:
         undo = f"\n  undo    {one.undo}" if one.undo else ""
         console.print(f"  why     {one.why}\n  change  {one.change}{undo}\n", markup=False)
     return 0
+
+
+def _path(*, json: bool) -> int:
+    found = _measured()
+    if json:
+        names = (field.name for field in fields(PathCeilingDocument) if field.name != "format")
+        print_json(asdict(PathCeilingDocument(**{name: getattr(found, name) for name in names})))
+        return 0
+    console = results()
+    carried = "not even the lowest rate tried" if found.rate is None else f"{found.rate / 1e6:g} Mbit/s"
+    lines = {
+        "link carried": f"{carried} with 28 ms each way ({found.goodput / 1e6:.0f} Mbit/s of payload, one TCP connection)",
+        "what limits it": found.limit or "nothing was found: no higher rate was tried",
+        "without limits": f"{found.unrestricted / 1e6:.0f} Mbit/s of payload",
+        "small packets": f"{found.packets_per_second:.0f} per second (100 bytes)",
+        "error of delay": f"{found.delay_error_median * 1e3:.3f} ms median, {found.delay_error_p99 * 1e3:.3f} ms p99, idle path",
+        "emulator": f"{'real-time' if found.realtime else 'ordinary'} priority, {found.device} devices",
+    }
+    for name, text in lines.items():
+        console.print(f"{name:<15} {text}", markup=False)
+    return 0
+
+
+def _measured() -> _core.Ceiling:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=messages(),
+        transient=True,
+    ) as bar:
+        task = bar.add_task("", total=1.0)
+        try:
+            return _core.measure_ceiling(
+                _SECONDS, lambda stage, share: bar.update(task, description=stage, completed=share)
+            )
+        except OSError as error:
+            raise PlanError(f"no path can be made here: {error}") from error
 
 
 def _machine(environment: Environment) -> str:

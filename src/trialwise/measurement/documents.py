@@ -10,6 +10,26 @@ from trialwise.measurement.environment import Environment
 
 
 @dataclass(frozen=True, slots=True)
+class PathCeilingDocument:
+    """What this machine's emulator can do: rates in bit/s of payload, delays in seconds.
+
+    `rate` is the highest link rate tried at which one TCP connection over 28 ms each way filled 88 % of the link while
+    the emulator kept up, None where it did not even at the lowest; `limit` says why the next one was not reached.
+    """
+
+    rate: int | None
+    goodput: int
+    limit: str | None
+    unrestricted: int
+    packets_per_second: float
+    delay_error_median: float
+    delay_error_p99: float
+    realtime: bool
+    device: str
+    format: Literal["trialwise.path-ceiling/1"] = "trialwise.path-ceiling/1"
+
+
+@dataclass(frozen=True, slots=True)
 class DoctorDocument:
     """The machine, and what on it disturbs measurements."""
 
