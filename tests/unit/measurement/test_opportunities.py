@@ -78,6 +78,13 @@ def test_warnings(times: tuple[int, ...], warning: str):
     assert any(warning in found for found in summary(trace(*times)).warnings)
 
 
+def test_periods_shorter_than_a_bin_are_taken_whole():
+    found = summary(trace(*[200] * 10), 500)
+    assert found.bin_ms == 600
+    assert found.percentiles["0"] == found.percentiles["100"] == pytest.approx(0.6)
+    assert not any("cut" in warning for warning in found.warnings)
+
+
 def test_a_plain_trace_has_no_warnings():
     assert summary(trace(1)).warnings == ()
     assert summary(_core.make_trace("poisson:rate=3Mbit/s", length="60s", seed=1)).warnings == ()
