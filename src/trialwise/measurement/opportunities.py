@@ -155,7 +155,7 @@ def _warnings(trace: Trace, longest_gap: int, most: int) -> list[str]:
         found.append("its first opportunity, at 0, coincides with the last one of the round before")
     if period // 2 < first < period:
         found.append(
-            f"nothing leaves in the first {first} ms; `trialwise trace cut --from {first - 1}` drops them"
+            f"nothing leaves in the first {first} ms; `trialwise trace cut --from {first - 1}ms` drops them"
         )
     elif longest_gap > _LONG_GAP:
         found.append(

@@ -69,7 +69,7 @@ def test_a_summary_by_hand():
     ("times", "warning"),
     [
         ((0, 1), "coincides with the last"),
-        ((9000, 9001), "`trialwise trace cut --from 8999`"),
+        ((9000, 9001), "`trialwise trace cut --from 8999ms`"),
         ((1, *[500] * 30), "30 packets leave in one millisecond"),
         ((1, 7), "repeats every 7 ms"),
     ],
