@@ -117,3 +117,11 @@ def test_what_is_no_capture_is_refused(tmp_path: Path):
         capture(tmp_path, b"1\n2\n3\n")
     with pytest.raises(AnalysisError, match="the type of link 105 is not known"):
         capture(tmp_path, pcap(frames(101), 105))
+
+
+def test_damaged_captures_are_refused(tmp_path: Path):
+    whole = pcapng(frames(1), 1)
+    interface = whole.index(b"\x01\0\0\0", 28)
+    for damaged in (whole[:28] + whole[48 + 12 :], whole[:interface] + b"\x07" + whole[interface + 1 :]):
+        with pytest.raises(AnalysisError, match="the capture is damaged"):
+            capture(tmp_path, damaged)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from packet_logs import MADE, RECORD, flow_word, random_packets, write_log
 from trialwise.errors import AnalysisError
+from trialwise.exchange.captures import read_capture
 from trialwise.exchange.mahimahi_log import read_mahimahi_log
 from trialwise.exchange.packet_files import PacketFile, kind_of, read_packet_file, write_packet_file
 from trialwise.exchange.path_json import packets_document, packets_schema, trace_document, trace_schema
@@ -122,3 +126,26 @@ def test_the_documents_keep_to_their_schemas():
     Draft202012Validator(packets_schema()).validate(document)
     trace = trace_document("x", summary(np.array([1, 7], np.uint64)))
     Draft202012Validator(trace_schema()).validate(json.loads(json.dumps(trace)))
+
+
+BEGINNINGS = st.sampled_from(
+    [
+        b"", b"# mahimahi mm-link\n", b"1 # 1504\n", b"# init timestamp: 1\n", b"# x ingress: 1\n", b"PAR1", b"# init timestamp:",
+        b"TWPACKET\x01\x00\x00\x00\x20\x00\x00\x00", b"\xd4\xc3\xb2\xa1" + b"\x01" * 20, b"\x0a\x0d\x0d\x0a\x0c\x00\x00\x00",
+    ]
+)  # fmt: skip
+PIECES = st.one_of(
+    st.binary(max_size=80),
+    st.text("0123456789 +-d#.\n", max_size=80).map(str.encode),
+)
+
+
+@given(BEGINNINGS, PIECES)
+def test_no_bytes_do_anything_but_be_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, beginning: bytes, piece: bytes
+):
+    path = tmp_path_factory.mktemp("any") / "file"
+    path.write_bytes(beginning + piece)
+    for reader in (lambda: read_packet_file(path, egress=path), lambda: read_capture(path)):
+        with contextlib.suppress(AnalysisError):
+            reader()
