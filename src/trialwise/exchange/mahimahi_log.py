@@ -16,7 +16,7 @@ from trialwise.errors import AnalysisError
 from trialwise.exchange import log_lines
 from trialwise.exchange.log_lines import LogText, read_log, rows, whole
 from trialwise.exchange.packet_matching import keys, left_over, matched
-from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, HELD, Direction, Packets
+from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, EVENTS, HELD, Direction, Packets
 
 Milliseconds = npt.NDArray[np.int64]
 FORMS = {
@@ -175,11 +175,12 @@ def write_mahimahi_log(
     queue: str = "infinite",
     trace: str = "-",
     propagation: float = 0.0,
+    lost_behind: Sequence[str] = (),
 ) -> None:
     """Write packets of one direction as mm-link logs them, so that tools for such logs read them.
 
-    The log is that of one queue. What a packet met behind it (`propagation`) is taken off departures; packets that were lost
-    behind it stand as drops, as mm-link alone would never log them. Times are cut to whole milliseconds.
+    The log is that of one queue. What a packet met behind it (`propagation`) is taken off departures. Times are cut to whole
+    milliseconds.
 
     Parameters
     ----------
@@ -195,6 +196,9 @@ def write_mahimahi_log(
         When that log began: milliseconds since the epoch.
     propagation
         Seconds of delay behind the queue.
+    lost_behind
+        Events, such as "dropped:loss", that befall a packet right behind the queue: it stands as departed, as in a log of
+        mm-link inside mm-loss. Unless given, every drop stands as one.
 
     Raises
     ------
@@ -205,7 +209,8 @@ def write_mahimahi_log(
     came = _milliseconds(found.arrival)
     left = np.maximum(_milliseconds(found.time - np.where(found.delivered, propagation, 0.0)), came)
     sizes = found.size.astype(np.int64) + _OVERHEAD
-    gone, dropped = found.delivered, found.dropped
+    gone = found.delivered | np.isin(found.event, [EVENTS.index(event) for event in lost_behind])
+    dropped = found.dropped & ~gone
     header = (
         f"mahimahi mm-link ({direction.capitalize()}) [{trace}] > {path}",
         "command line: 'trialwise' 'packets'",

@@ -177,6 +177,17 @@ def test_writing_takes_the_delay_behind_the_queue_off(tmp_path: Path):
     assert lines == ["0 + 1504", "1 # 1504", "1 - 1504 1"]
 
 
+def test_what_is_lost_behind_the_queue_has_departed_from_it(tmp_path: Path):
+    packets = random_packets(3, 200)
+    up = packets.of("uplink")
+    lost = int((up.event == EVENTS.index("dropped:loss")).sum())
+    write_mahimahi_log(tmp_path / "log", packets, np.array([1]), lost_behind=["dropped:loss"])
+    found = read_mahimahi_log(tmp_path / "log")
+    assert lost > 0
+    assert found.departures.size == up.delivered.sum() + lost
+    assert found.drops.size == up.dropped.sum() - lost
+
+
 EVENT = st.one_of(
     st.builds("{} # 1504".format, st.integers(0, 10**6)),
     st.builds("{} + {}".format, st.integers(0, 10**6), st.integers(24, 1504)),
