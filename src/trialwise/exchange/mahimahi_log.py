@@ -95,8 +95,9 @@ class MahimahiLog:
         self, arrivals: Milliseconds, sizes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.intp], Milliseconds]:
         """Places among the unmatched arrivals that were dropped, and when."""
-        times = np.repeat(self.drops, self.drop_packets)
-        each = np.repeat(self.drop_sizes // np.maximum(self.drop_packets, 1), self.drop_packets)
+        counts = np.minimum(self.drop_packets, arrivals.size)
+        times = np.repeat(self.drops, counts)
+        each = np.repeat(self.drop_sizes // np.maximum(self.drop_packets, 1), counts)
         at_once, dropped = matched(_keys(arrivals, sizes), _keys(times, each))
         later = np.flatnonzero(left_over(times.size, dropped))
         oldest = np.flatnonzero(left_over(arrivals.size, at_once))[: later.size]
@@ -142,13 +143,13 @@ def read_mahimahi_log(path: Path) -> MahimahiLog:
         queue=text.entry("queue") or "",
         opportunities=text.lines["#"].time.astype(np.int64),
         arrivals=came.time.astype(np.int64),
-        arrival_sizes=came.counts(0) - _OVERHEAD,
+        arrival_sizes=np.maximum(came.counts(0) - _OVERHEAD, 0),
         departures=left.time.astype(np.int64),
-        departure_sizes=left.counts(0) - _OVERHEAD,
+        departure_sizes=np.maximum(left.counts(0) - _OVERHEAD, 0),
         delays=left.counts(1),
         drops=dropped.time.astype(np.int64),
         drop_packets=dropped.counts(0),
-        drop_sizes=dropped.counts(1) - _OVERHEAD * dropped.counts(0),
+        drop_sizes=np.maximum(dropped.counts(1) - _OVERHEAD * dropped.counts(0), 0),
     )
 
 

@@ -93,6 +93,11 @@ def test_what_a_queue_drops_from_its_head_is_the_oldest(log: Path):
     ]
 
 
+def test_absurd_numbers_do_no_harm(log: Path):
+    log.write_text("1 + 1\n2 d 999999999999 5\n3 - 2 9\n")
+    assert described(read_mahimahi_log(log).packets()) == [(2, 1, 0, "dropped"), (3, 9, 0, "delivered")]
+
+
 @pytest.mark.parametrize(
     "line",
     [
