@@ -25,7 +25,7 @@ _PCAP = {
     b"\xa1\xb2\x3c\x4d": (">", 1),
 }
 """Magic numbers: byte order, and nanoseconds of a fraction's unit."""
-_SECTION, _INTERFACE, _PACKET, _SIMPLE = 0x0A0D0D0A, 1, 6, 3
+_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET, _SLL, _SLL2, _NULL, _RAW = 1, 113, 276, 0, (12, 14, 101, 228, 229)
 _VLAN = (0x8100, 0x88A8)
 _LINKS = "Ethernet, raw IP, Linux cooked (SLL, SLL2), BSD loopback"
@@ -153,7 +153,7 @@ class _Section:
 
 
 def _pcapng(content: mmap.mmap) -> Iterator[tuple[int, int, int, int, int]]:
-    """Blocks as the pcapng specification has them (draft-ietf-opsawg-pcapng, section 4)."""
+    """Blocks as the pcapng specification has them (draft-ietf-opsawg-pcapng, section 4); simple packets have no time: left out."""
     section = _Section("<", [], [])
     place = 0
     while place + 12 <= len(content):
