@@ -21,7 +21,7 @@ app = App(
     help="""Make, inspect, plot, scale and cut link traces, also from a capture or a log.
 
 A trace says when a link may send one full packet: a millisecond in each line, in order, starting again after the last
-(mahimahi's format). Each line of a second is 12 kbit/s.
+(mahimahi's format): 1000 lines in a second are 12 Mbit/s.
 
 For example:
 
@@ -34,7 +34,10 @@ Exit codes: 0; 2 wrong options; 5 a file cannot be written; 7 a file that is no 
     help_format="markdown",
     default_parameter=Parameter(negative=()),
 )
-Out = Annotated[Path, Parameter(help="Where the trace goes; `-` is standard output.")]
+TraceFile = Annotated[Path, Parameter(help="The trace; `-` is standard input.", allow_leading_hyphen=True)]
+Out = Annotated[
+    Path, Parameter(help="Where the trace goes; `-` is standard output.", allow_leading_hyphen=True)
+]
 Force = Annotated[bool, Parameter(help="Overwrite a file that is there.", negative="")]
 Bin = Annotated[str, Parameter(help="Width of the bins in which rates are counted.")]
 AsJson = Annotated[bool, Parameter(negative="")]
@@ -45,7 +48,7 @@ def make(
     rate: str | None = None,
     /,
     *,
-    rates: Path | None = None,
+    rates: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     length: str | None = None,
     seed: int = 0,
     out: Out = STANDARD,
@@ -103,7 +106,7 @@ def _made(rate: str, length: str | None, seed: int) -> Trace:
 
 @app.command
 def show(
-    trace: Path, /, *, bin_width: Annotated[Bin, Parameter("--bin")] = "500ms", json: AsJson = False
+    trace: TraceFile, /, *, bin_width: Annotated[Bin, Parameter("--bin")] = "500ms", json: AsJson = False
 ) -> int:
     """Describe a trace: its mean rate, how it varies, its longest gap, and what to know before using it.
 
@@ -118,8 +121,6 @@ def show(
 
     Parameters
     ----------
-    trace
-        The trace; `-` is standard input.
     json
         Print it as JSON (format trialwise.trace/1, docs/reference/path-json.md).
     """
@@ -139,7 +140,7 @@ def show(
 
 @app.command
 def plot(
-    trace: Path,
+    trace: TraceFile,
     /,
     *,
     out: Path,
@@ -159,8 +160,6 @@ def plot(
 
     Parameters
     ----------
-    trace
-        The trace; `-` is standard input.
     out
         The figure: a file ending in .svg, .pdf or .png.
     """
@@ -169,11 +168,11 @@ def plot(
         raise TrialwiseError(f"--out {out}: the ending says the format; allowed: {', '.join(endings)}")
     check_out(out, force=force)
     from trialwise.cli.plots import write_plot
-    from trialwise.measurement.opportunities import rates
+    from trialwise.measurement.opportunities import fitting_bin, rates
     from trialwise.report.trace_figure import write_trace
 
     read = _read(trace)
-    width = _bin(bin_width)
+    width = fitting_bin(read, _bin(bin_width))
     ends, values = rates(read, width)
     mean = _core.trace_mean_rate(read, mahimahi=False) / 1e6
     write_plot(out, str, lambda path: write_trace(path, ends, values, width / 1000, mean, trace.name))
@@ -182,7 +181,7 @@ def plot(
 
 @app.command
 def scale(
-    trace: Path,
+    trace: TraceFile,
     factor: float | None = None,
     /,
     *,
@@ -203,8 +202,6 @@ def scale(
 
     Parameters
     ----------
-    trace
-        The trace; `-` is standard input.
     factor
         How many times as fast.
     to
@@ -236,7 +233,7 @@ def _rate(text: str) -> int:
 
 @app.command
 def cut(
-    trace: Path,
+    trace: TraceFile,
     /,
     *,
     start: Annotated[str, Parameter("--from")] = "0s",
@@ -257,8 +254,6 @@ def cut(
 
     Parameters
     ----------
-    trace
-        The trace; `-` is standard input.
     start
         Opportunities up to this time are left out.
     end

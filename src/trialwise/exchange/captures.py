@@ -25,7 +25,7 @@ _PCAP = {
     b"\xa1\xb2\x3c\x4d": (">", 1),
 }
 """Magic numbers: byte order, and nanoseconds of a fraction's unit."""
-_SECTION, _INTERFACE, _PACKET, _SIMPLE = 0x0A0D0D0A, 1, 6, 3
+_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
 _ETHERNET, _SLL, _SLL2, _NULL, _RAW = 1, 113, 276, 0, (12, 14, 101, 228, 229)
 _VLAN = (0x8100, 0x88A8)
 _LINKS = "Ethernet, raw IP, Linux cooked (SLL, SLL2), BSD loopback"
@@ -110,7 +110,11 @@ def read_capture(path: Path) -> Capture:
         reason = error.strerror if isinstance(error, OSError) else "it is empty"
         raise AnalysisError(f"{path}: cannot be read: {reason}") from error
     with content:
-        found = np.array(list(_packets(path, content)), np.int64).reshape(-1, 5)
+        try:
+            found = np.array(list(_packets(path, content)), np.int64).reshape(-1, 5)
+        except (IndexError, OverflowError, struct.error) as error:
+            hint = "record it again; `tcpdump -r FILE -w COPY` may save what is whole"
+            raise AnalysisError(f"{path}: the capture is damaged", hint=hint) from error
         return _decoded(path, content, found)
 
 
@@ -149,7 +153,7 @@ class _Section:
 
 
 def _pcapng(content: mmap.mmap) -> Iterator[tuple[int, int, int, int, int]]:
-    """Blocks as the pcapng specification has them (draft-ietf-opsawg-pcapng, section 4)."""
+    """Blocks as the pcapng specification has them (draft-ietf-opsawg-pcapng, section 4); simple packets have no time: left out."""
     section = _Section("<", [], [])
     place = 0
     while place + 12 <= len(content):
@@ -162,15 +166,15 @@ def _pcapng(content: mmap.mmap) -> Iterator[tuple[int, int, int, int, int]]:
             section.links.append(struct.unpack_from(f"{section.order}H", content, place + 8)[0])
             section.ticks.append(_ticks(content[place + 16 : place + length - 4], section.order))
         elif kind == _PACKET:
-            yield _enhanced(content, place, section)
+            yield _enhanced(content, place, length, section)
         place += length
 
 
-def _enhanced(content: mmap.mmap, place: int, section: _Section) -> tuple[int, int, int, int, int]:
+def _enhanced(content: mmap.mmap, place: int, size: int, section: _Section) -> tuple[int, int, int, int, int]:
     words: tuple[int, ...] = struct.unpack_from(f"{section.order}IIIII", content, place + 8)
     interface, high, low, kept, length = words
     time = (high << 32 | low) * 1_000_000_000 // section.ticks[interface]
-    return time, section.links[interface], place + 28, kept, length
+    return time, section.links[interface], place + 28, min(kept, size - 32), length
 
 
 def _ticks(options: bytes, order: str) -> int:

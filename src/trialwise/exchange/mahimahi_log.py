@@ -16,7 +16,7 @@ from trialwise.errors import AnalysisError
 from trialwise.exchange import log_lines
 from trialwise.exchange.log_lines import LogText, read_log, rows, whole
 from trialwise.exchange.packet_matching import keys, left_over, matched
-from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, HELD, Direction, Packets
+from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, EVENTS, HELD, Direction, Packets
 
 Milliseconds = npt.NDArray[np.int64]
 FORMS = {
@@ -95,8 +95,9 @@ class MahimahiLog:
         self, arrivals: Milliseconds, sizes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.intp], Milliseconds]:
         """Places among the unmatched arrivals that were dropped, and when."""
-        times = np.repeat(self.drops, self.drop_packets)
-        each = np.repeat(self.drop_sizes // np.maximum(self.drop_packets, 1), self.drop_packets)
+        counts = np.minimum(self.drop_packets, arrivals.size)
+        times = np.repeat(self.drops, counts)
+        each = np.repeat(self.drop_sizes // np.maximum(self.drop_packets, 1), counts)
         at_once, dropped = matched(_keys(arrivals, sizes), _keys(times, each))
         later = np.flatnonzero(left_over(times.size, dropped))
         oldest = np.flatnonzero(left_over(arrivals.size, at_once))[: later.size]
@@ -142,13 +143,13 @@ def read_mahimahi_log(path: Path) -> MahimahiLog:
         queue=text.entry("queue") or "",
         opportunities=text.lines["#"].time.astype(np.int64),
         arrivals=came.time.astype(np.int64),
-        arrival_sizes=came.counts(0) - _OVERHEAD,
+        arrival_sizes=np.maximum(came.counts(0) - _OVERHEAD, 0),
         departures=left.time.astype(np.int64),
-        departure_sizes=left.counts(0) - _OVERHEAD,
+        departure_sizes=np.maximum(left.counts(0) - _OVERHEAD, 0),
         delays=left.counts(1),
         drops=dropped.time.astype(np.int64),
         drop_packets=dropped.counts(0),
-        drop_sizes=dropped.counts(1) - _OVERHEAD * dropped.counts(0),
+        drop_sizes=np.maximum(dropped.counts(1) - _OVERHEAD * dropped.counts(0), 0),
     )
 
 
@@ -175,11 +176,12 @@ def write_mahimahi_log(
     queue: str = "infinite",
     trace: str = "-",
     propagation: float = 0.0,
+    lost_behind: Sequence[str] = (),
 ) -> None:
     """Write packets of one direction as mm-link logs them, so that tools for such logs read them.
 
-    The log is that of one queue. What a packet met behind it (`propagation`) is taken off departures; packets that were lost
-    behind it stand as drops, as mm-link alone would never log them. Times are cut to whole milliseconds.
+    The log is that of one queue. What a packet met behind it (`propagation`) is taken off departures. Times are cut to whole
+    milliseconds.
 
     Parameters
     ----------
@@ -195,6 +197,9 @@ def write_mahimahi_log(
         When that log began: milliseconds since the epoch.
     propagation
         Seconds of delay behind the queue.
+    lost_behind
+        Events, such as "dropped:loss", that befall a packet right behind the queue: it stands as departed, as in a log of
+        mm-link inside mm-loss. Unless given, every drop stands as one.
 
     Raises
     ------
@@ -205,7 +210,8 @@ def write_mahimahi_log(
     came = _milliseconds(found.arrival)
     left = np.maximum(_milliseconds(found.time - np.where(found.delivered, propagation, 0.0)), came)
     sizes = found.size.astype(np.int64) + _OVERHEAD
-    gone, dropped = found.delivered, found.dropped
+    gone = found.delivered | np.isin(found.event, [EVENTS.index(event) for event in lost_behind])
+    dropped = found.dropped & ~gone
     header = (
         f"mahimahi mm-link ({direction.capitalize()}) [{trace}] > {path}",
         "command line: 'trialwise' 'packets'",

@@ -214,6 +214,7 @@ _QUEUES = {
 }
 """Queues of mm-link, and the times in milliseconds that each needs."""
 _OURS = {"qdelay_ref": "target"}
+_LARGEST = 1e9
 
 
 def _rate(trace: str, *, once: bool) -> str:
@@ -310,7 +311,8 @@ def _direction(name: str, words: list[str], example: str) -> Direction:
 
 def _number(name: str, words: list[str], place: int, wanted: str, example: str) -> float:
     text = words[place] if place < len(words) else ""
-    if not re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text):
+    found = re.fullmatch(r"(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", text)
+    if not found or float(text) > _LARGEST:
         raise _wrong(name, words[place:], wanted, example)
     return float(text)
 

@@ -61,8 +61,21 @@ def capacity(trace: Trace, start: float, stop: float) -> float:
     return count * OPPORTUNITY * 8 / (stop - start) / 1e6
 
 
+def fitting_bin(trace: Trace, bin_width: int) -> int:
+    """The width of bins, in milliseconds, in which a trace's rates can be compared: whole periods where these are shorter."""
+    period = int(trace[-1])
+    return bin_width if bin_width <= period else -(-bin_width // period) * period
+
+
 def rates(trace: Trace, bin_width: int) -> tuple[Times, Times]:
-    """The rate of the repeated trace in bins of `bin_width` milliseconds over one period (over one bin where that is longer).
+    """The rate of the repeated trace in bins over one period, or over as many as the bins' width has.
+
+    Parameters
+    ----------
+    trace
+        Milliseconds.
+    bin_width
+        Milliseconds, as `fitting_bin` has them; what is left of the period after the last whole bin is left out.
 
     Returns
     -------
@@ -115,7 +128,8 @@ class TraceSummary:
 
 
 def summary(trace: Trace, bin_width: int = 500) -> TraceSummary:
-    """Describe a trace, with its rates in bins of so many milliseconds."""
+    """Describe a trace, with its rates in bins of so many milliseconds, or of whole periods where these are shorter."""
+    bin_width = fitting_bin(trace, bin_width)
     gaps = np.diff(trace, prepend=np.uint64(0))  # the first one is that after the last of the round before
     longest = int(np.argmax(gaps))
     _, values = rates(trace, bin_width)
@@ -139,9 +153,9 @@ def _warnings(trace: Trace, longest_gap: int, most: int) -> list[str]:
     first, period = int(trace[0]), int(trace[-1])
     if first == 0:
         found.append("its first opportunity, at 0, coincides with the last one of the round before")
-    if trace.size > 1 and first > period // 2:
+    if period // 2 < first < period:
         found.append(
-            f"nothing leaves in the first {first} ms; `trialwise trace cut --from {first - 1}` drops them"
+            f"nothing leaves in the first {first} ms; `trialwise trace cut --from {first - 1}ms` drops them"
         )
     elif longest_gap > _LONG_GAP:
         found.append(

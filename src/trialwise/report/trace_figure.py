@@ -27,10 +27,7 @@ def write_trace(path: Path, ends: Array, rates: Array, bin_width: float, mean: f
         axes.stairs(rates, edges, fill=True, color=COLOURS[0], alpha=0.35, linewidth=0)
         axes.stairs(rates, edges, color=COLOURS[0], linewidth=0.8)
         axes.axhline(mean, color=GREY, linewidth=0.8, linestyle=(0, (4, 3)))
-        axes.annotate(
-            f"mean {mean:.4g}", (1, mean), xycoords=("axes fraction", "data"), ha="right", va="bottom",
-            fontsize=6, color=GREY,
-        )  # fmt: skip
-        axes.set(xlim=(edges[0], edges[-1]), xlabel="time [s]", ylabel="rate [Mbit/s]", title=name)
+        axes.set(xlim=(edges[0], edges[-1]), xlabel="time [s]", ylabel="rate [Mbit/s]")
+        axes.set_title(f"{name}: mean {mean:.4g} Mbit/s (dashed)", fontsize=7)
         axes.set_ylim(bottom=0)
         save(figure, path)

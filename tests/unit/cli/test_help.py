@@ -7,13 +7,27 @@ import sys
 
 import pytest
 
-COMMANDS = ["new", "plan", "run", "status", "analyze", "report", "profile", "runtime", "doctor", "schema"]
+COMMANDS = [
+    "new",
+    "plan",
+    "run",
+    "status",
+    "analyze",
+    "report",
+    "profile",
+    "runtime",
+    "trace",
+    "packets",
+    "doctor",
+    "schema",
+]
+NESTED = [f"trace {name}" for name in ("make", "show", "plot", "scale", "cut", "from-capture", "from-log")]
 START = "from trialwise.cli.main import main; main()"
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *NESTED])
 def test_help_has_examples_and_exit_codes(command: str) -> None:
-    arguments = [sys.executable, "-c", START, command, "--help"]
+    arguments = [sys.executable, "-c", START, *command.split(), "--help"]
     text = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
     assert "For example" in text
     assert text.count(f"trialwise {command}") >= 2

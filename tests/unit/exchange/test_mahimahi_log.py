@@ -93,6 +93,11 @@ def test_what_a_queue_drops_from_its_head_is_the_oldest(log: Path):
     ]
 
 
+def test_absurd_numbers_do_no_harm(log: Path):
+    log.write_text("1 + 1\n2 d 999999999999 5\n3 - 2 9\n")
+    assert described(read_mahimahi_log(log).packets()) == [(2, 1, 0, "dropped"), (3, 9, 0, "delivered")]
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -175,6 +180,17 @@ def test_writing_takes_the_delay_behind_the_queue_off(tmp_path: Path):
     write_mahimahi_log(tmp_path / "log", packets, np.array([1]), propagation=0.028)
     lines = (tmp_path / "log").read_text().splitlines()[5:]
     assert lines == ["0 + 1504", "1 # 1504", "1 - 1504 1"]
+
+
+def test_what_is_lost_behind_the_queue_has_departed_from_it(tmp_path: Path):
+    packets = random_packets(3, 200)
+    up = packets.of("uplink")
+    lost = int((up.event == EVENTS.index("dropped:loss")).sum())
+    write_mahimahi_log(tmp_path / "log", packets, np.array([1]), lost_behind=["dropped:loss"])
+    found = read_mahimahi_log(tmp_path / "log")
+    assert lost > 0
+    assert found.departures.size == up.delivered.sum() + lost
+    assert found.drops.size == up.dropped.sum() - lost
 
 
 EVENT = st.one_of(

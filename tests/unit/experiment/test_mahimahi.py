@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from trialwise import _core
 from trialwise.errors import PlanError
@@ -205,3 +208,19 @@ def test_what_mahimahi_would_refuse(text: str, problem: str, hint: str):
         read(text)
     assert problem in refusal.value.message
     assert hint in str(refusal.value.hint)
+
+
+WORD = st.sampled_from(
+    [
+        "mm-delay", "mm-loss", "mm-link", "mm-onoff", "mm-intermittent", "mm-meter", "uplink", "downlink", "28", ".5", "1e400",
+        "--", "-", "--once", "-u", "-dx", "--uplink-queue=codel", "--uplink-queue-args=packets=1", "--=", "---", "x", "",
+    ]
+)  # fmt: skip
+
+
+@given(st.lists(WORD | st.text(max_size=6), max_size=12))
+def test_no_words_do_anything_but_mean_a_link_or_be_refused(words: list[str]):
+    with contextlib.suppress(PlanError):
+        found = read_shells(words)
+        assert set(found.command) <= set(words)
+        assert len(found.uplink) + len(found.downlink) > 0 or found.notes

@@ -69,13 +69,20 @@ def test_a_summary_by_hand():
     ("times", "warning"),
     [
         ((0, 1), "coincides with the last"),
-        ((9000, 9001), "`trialwise trace cut --from 8999`"),
+        ((9000, 9001), "`trialwise trace cut --from 8999ms`"),
         ((1, *[500] * 30), "30 packets leave in one millisecond"),
         ((1, 7), "repeats every 7 ms"),
     ],
 )
 def test_warnings(times: tuple[int, ...], warning: str):
     assert any(warning in found for found in summary(trace(*times)).warnings)
+
+
+def test_periods_shorter_than_a_bin_are_taken_whole():
+    found = summary(trace(*[200] * 10), 500)
+    assert found.bin_ms == 600
+    assert found.percentiles["0"] == found.percentiles["100"] == pytest.approx(0.6)
+    assert not any("cut" in warning for warning in found.warnings)
 
 
 def test_a_plain_trace_has_no_warnings():
