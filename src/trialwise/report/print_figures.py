@@ -17,7 +17,8 @@ from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import points
 from trialwise.report.claims import objective_text
-from trialwise.report.palette import COLOURS, DASHES, FAILED, MARKERS, MOST
+from trialwise.report.looks import looks
+from trialwise.report.palette import COLOURS, FAILED, MOST
 from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, STYLE, WIDTH
 
@@ -76,7 +77,9 @@ class Page:
         self.analysis = analysis
         self.found = found
         self.labels = points.labels(analysis)
-        self.names = [self.labels[name] for name in points.treatments(analysis, found)]
+        there, known = points.treatments(analysis, found), looks(analysis)
+        self.names = [self.labels[name] for name in there]
+        self.looks = {self.labels[name]: known[name] for name in there}
         self.title = f"{found.metric.name} [{found.metric.unit}]" if found.metric.unit else found.metric.name
         self.rows_height = 0.55 + 0.16 * max(len(self.names), 3)
 
@@ -93,10 +96,9 @@ class Page:
 
     def style(self, name: str) -> dict[str, Any]:
         """Colour, dashes and marker of a treatment; beyond six, treatments are grey."""
-        place = self.names.index(name)
         if len(self.names) > MOST:
             return {"color": GREY, "marker": "."}
-        return {"color": COLOURS[place], "marker": MARKERS[place]}
+        return {"color": self.looks[name].colour, "marker": self.looks[name].marker}
 
 
 def _of(rows: Sequence[Row], **wanted: str) -> list[Row]:
@@ -137,10 +139,11 @@ def _distribution(axes: Axes, page: Page) -> None:
         for rows in (points.step_rows(page.found), points.band_rows(page.found))
     )
     side = "lower" if page.found.metric.better == "higher" else "upper"
-    for place, name in enumerate(page.names):
+    for name in page.names:
         own, band = _of(steps, treatment=name), _of(bands, treatment=name)
         style = page.style(name)
-        dashes = (0, DASHES[place]) if len(page.names) <= MOST and place else "-"
+        dash = page.looks[name].dash
+        dashes = (0, dash) if len(page.names) <= MOST and dash[1] else "-"
         axes.step(
             _column(own, "value"),
             _column(own, "share"),
