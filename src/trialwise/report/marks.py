@@ -31,7 +31,7 @@ _CONFIG: dict[str, Any] = {
         "tickColor": "currentColor",
         "titleFontWeight": "normal",
     },
-    "legend": {**_INK, "symbolStrokeWidth": 2},
+    "legend": {**_INK, "symbolStrokeWidth": 2, "symbolOpacity": 1},
     "text": {"color": "currentColor"},
     "rule": {"color": "currentColor"},
 }

@@ -19,6 +19,8 @@ from trialwise.report.points import Row
 from trialwise.report.sheets import Sheet
 
 _PLANE = 380
+_NARROWEST = 280
+"""Labels are placed for the width of a plane on a phone; on wider ones they only have more room."""
 MOST_PLANES = 12
 """So many planes are drawn on the page; the tables have all."""
 MOST_TRIALS = 16
@@ -85,6 +87,7 @@ def _plane(board: PathBoard, plane: Plane, place: int) -> Figure:
         cross = board.chart(invalid).mark_text(text="✕", color=FAILED, fontSize=14, fontWeight="bold")
         layers.append(cross.encode(x=x, y=y, tooltip=tips))
     layers += _labels(board, plane, axes)
+    layers[0] = layers[0].add_params(marks.zoom("x", "y"))
     name = path_points.plane_name(plane)
     return Figure(
         f"plane-{place}",
@@ -122,8 +125,7 @@ def _region_marks(
     drawn = path_points.boxes(plane)
     if not drawn:
         return []
-    colours = list(seen), [look.colour for look in seen.values()]
-    colour = alt.Color("treatment:N", scale=alt.Scale(domain=colours[0], range=colours[1]), legend=None)
+    colour = marks.colour(seen)
     areas = board.chart(_areas(drawn)).mark_rect(opacity=0.16, clip=True)
     lines = board.chart(_lines(drawn)).mark_rule(strokeWidth=2, opacity=0.9, clip=True)
     dash = alt.condition("datum.standing === 'holds'", alt.value([1, 0]), alt.value([5, 3]))
@@ -189,7 +191,7 @@ def _points(drawn: Sequence[path_points.Box]) -> list[Row]:
 def _labels(board: PathBoard, plane: Plane, axes: tuple[Axis, Axis]) -> list[Chart]:
     """The name of each treatment beside its point, one layer each: Vega-Lite knows no shift by row."""
     layers: list[Chart] = []
-    for label in path_points.placed(path_points.anchors(plane), axes, 560, _PLANE):
+    for label in path_points.placed(path_points.anchors(plane), axes, _NARROWEST, _PLANE):
         row: Row = {"delay": label.x, "throughput": label.y, "treatment": label.name}
         text = board.chart([row]).mark_text(
             dx=label.right, dy=label.down, align=label.align, fontSize=12, fontWeight=600, baseline="middle"
@@ -210,7 +212,13 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
     base = board.chart(path_points.series_rows(shown, board.labels)).transform_filter(
         marks.chosen(trial=names)
     )
-    base = base.encode(x=alt.X("time:Q", title="time since the first flow began [s]"))
+    base = base.encode(
+        x=alt.X(
+            "time:Q",
+            title="time since the first flow began [s]",
+            axis=alt.Axis(labelFlush=False, tickCount=8),
+        )
+    )
     draw = _throughput_marks if what == "throughput" else _delay_marks
     layers = draw(base, flows)
     layers[0] = layers[0].add_params(marks.zoom("x"), *marks.choices(trial=names))

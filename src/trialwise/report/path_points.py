@@ -18,7 +18,7 @@ from trialwise.analysis.path_results import (
     PlaneRegion,
 )
 from trialwise.analysis.results import Analysis
-from trialwise.experiment.model import Metric
+from trialwise.experiment.model import Metric, PathSource
 from trialwise.experiment.placeholders import level_text
 from trialwise.report.numbers import counted, ordinal, percent
 from trialwise.report.points import Row
@@ -26,6 +26,9 @@ from trialwise.report.points import Row
 Array = npt.NDArray[np.float64]
 _WIDE = 4.0
 """Delays whose extremes differ by this factor stand on a logarithmic axis."""
+
+_NARROW = 0.05
+"""An axis spans this share of its largest value at least, so that differences that hardly matter do not look large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +97,9 @@ def _padded(values: Sequence[float], *, logarithmic: bool = False) -> tuple[floa
     if logarithmic:
         room = (high / low) ** 0.08
         return low / room, high * room
-    room = 0.08 * (high - low) or 0.05 * abs(high) or 1.0
-    return low - room, high + room
+    room = 0.08 * (high - low)
+    lacking = max(0.0, (_NARROW * max(abs(low), abs(high)) or 1.0) - (high - low + 2 * room)) / 2
+    return low - room - lacking, high + room + lacking
 
 
 def plane_trials(plane: Plane) -> list[Row]:
@@ -159,9 +163,7 @@ def _extent(side: AxisRange, values: Sequence[float]) -> tuple[float, float]:
 
 def plane_caption(analysis: Analysis, path: PathAnalysis, plane: Plane) -> str:
     """What is on a plane: marks, regions with n, level and method, and what is missing."""
-    metrics = " and ".join(
-        f"{metric.name} ({_rule(metric)})" for metric in reversed(spanning(analysis, path))
-    )
+    metrics = " and ".join(_called(metric) for metric in reversed(spanning(analysis, path)))
     parts = [f"Each mark is a trial: {metrics}. Better is to the right and up."]
     drawn = boxes(plane)
     kinds = {box.region.kind for box in drawn}
@@ -180,14 +182,12 @@ def plane_caption(analysis: Analysis, path: PathAnalysis, plane: Plane) -> str:
     return " ".join(parts)
 
 
-def _rule(metric: Metric) -> str:
-    return (
-        "mean"
-        if metric.measure == "mean"
-        else ordinal(metric.measure)
-        if isinstance(metric.measure, float | int)
-        else metric.measure
-    )
+def _called(metric: Metric) -> str:
+    """A metric with what reduces its samples; Pantheon's are single numbers."""
+    if isinstance(metric.source, PathSource) and metric.source.quantity.startswith("pantheon_"):
+        return metric.name
+    measure = metric.measure
+    return f"{metric.name} ({ordinal(measure) if isinstance(measure, float | int) else measure})"
 
 
 def _counts(regions: Iterable[PlaneRegion]) -> str:
@@ -266,11 +266,13 @@ def placed(
     points: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], width: int, height: int
 ) -> list[Label]:
     """Labels that do not lie upon each other as far as that can be had, on a plane so many pixels wide and high."""
-    taken: list[tuple[float, float, float, float]] = []
+    at = {
+        name: (width * (1 - _share(axes[0], x)), height * (1 - _share(axes[1], y))) for name, x, y in points
+    }
+    taken = [(across - 8, across + 8, down - 8, down + 8) for across, down in at.values()]
     labels: list[Label] = []
     for name, x, y in sorted(points, key=lambda point: -point[2]):
-        across = width * (1 - _share(axes[0], x))
-        down = height * (1 - _share(axes[1], y))
+        across, down = at[name]
         room = [(_frame(name, across, down, *candidate), candidate) for candidate in _CANDIDATES]
         inside = [entry for entry in room if entry[0][0] >= 0 and entry[0][1] <= width] or room
         frame, (right, below, align) = min(

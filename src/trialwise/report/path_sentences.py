@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.results import Analysis
-from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import counted
 
 _MOST = 3
@@ -19,7 +18,7 @@ def path_lead(path: PathAnalysis) -> str:
     ways = list(dict.fromkeys(_way(found.uplink, found.downlink) for found in path.paths))
     over = f" over {ways[0]}" if len(ways) == 1 else f" over {counted(len(ways), 'path')}" if ways else ""
     trials = counted(sum(found.trials for found in path.treatments), "valid trial")
-    return f"{flows} in each trial of {duration_text(path.runtime)}{over}; {trials}."
+    return f"{flows} in each trial of {path.runtime:g} s{over}; {trials}."
 
 
 def _way(uplink: str, downlink: str) -> str:
@@ -36,7 +35,7 @@ def invalid_sentences(analysis: Analysis) -> Iterator[str]:
     if not count:
         return
     yield (
-        f"{counted(count, 'trial')} not valid: left out of all results, shown as ✕ on the plane, and listed under Failures."
+        f"{counted(count, 'trial')} {'is' if count == 1 else 'are'} not valid: left out of all results, shown as ✕ on the plane, and listed under Failures."
     )
     for reason, numbers in list(reasons.items())[:_MOST]:
         listed = ", ".join(map(str, numbers))

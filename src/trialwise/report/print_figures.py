@@ -19,14 +19,19 @@ from trialwise.report import points
 from trialwise.report.claims import objective_text
 from trialwise.report.looks import looks
 from trialwise.report.palette import COLOURS, FAILED, MOST
+from trialwise.report.path_print import path_document, path_figures
 from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, STYLE, WIDTH
 
 Kind = Literal["pdf", "svg"]
+DOCUMENT = "report.pdf"
+"""The printed report of an experiment over paths."""
 
 
-def print_figures(analysis: Analysis, folder: Path, kind: Kind) -> list[Path]:
+def print_figures(analysis: Analysis, folder: Path, kind: Kind, version: str = "") -> list[Path]:
     """Write the figures of all metrics into a folder, which is made; return what was written.
+
+    An experiment over paths has those of its planes and delays too, and as PDF the whole report in one document.
 
     Raises
     ------
@@ -36,13 +41,22 @@ def print_figures(analysis: Analysis, folder: Path, kind: Kind) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     with mpl.rc_context(STYLE):
-        for found in analysis.metrics:
-            for name, figure in _figures(analysis, found):
-                path = folder / f"{_file_name(found.metric.name)}-{name}.{kind}"
-                metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
-                figure.savefig(path, format=kind, metadata=metadata)
-                written.append(path)
+        for name, figure in _all_figures(analysis):
+            path = folder / f"{name}.{kind}"
+            metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
+            figure.savefig(path, format=kind, metadata=metadata)
+            written.append(path)
+        if analysis.path is not None and kind == "pdf":
+            path_document(analysis, analysis.path, folder / DOCUMENT, version)
+            written.append(folder / DOCUMENT)
     return written
+
+
+def _all_figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
+    yield from path_figures(analysis)
+    for found in analysis.metrics:
+        for name, figure in _figures(analysis, found):
+            yield f"{_file_name(found.metric.name)}-{name}", figure
 
 
 def _file_name(metric: str) -> str:

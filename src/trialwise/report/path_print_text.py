@@ -1,0 +1,157 @@
+"""The pages of the printed report that hold text: the title, and tables."""
+
+# pyright: reportUnknownMemberType=false
+# matplotlib leaves the types of its keyword arguments open.
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+
+from matplotlib.figure import Figure
+
+from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.results import Analysis
+from trialwise.report.claims import Term
+from trialwise.report.numbers import Number, counted
+from trialwise.report.path_tables import path_paper_tables, path_tables
+from trialwise.report.path_sentences import invalid_sentences
+from trialwise.report.plan_tables import failure_table
+from trialwise.report.tables import Cell, Table, moment
+
+_LINE = 0.016
+_ROWS = 34
+_LONGEST = 44
+
+
+def title_page(analysis: Analysis, path: PathAnalysis, version: str, size: tuple[float, float]) -> Figure:
+    """What ran, where and how often."""
+    figure = Figure(figsize=size)
+    figure.text(0.08, 0.94, analysis.name, fontsize=18, va="top")
+    height = 0.89
+    if analysis.description:
+        height = _paragraph(figure, height, analysis.description, 9)
+    for name, text in _facts(analysis, path, version):
+        figure.text(0.08, height, name, fontsize=8, va="top", fontweight="bold")
+        height = _paragraph(figure, height, text, 8, left=0.28, width=88)
+    return figure
+
+
+def _paragraph(
+    figure: Figure, height: float, text: str, size: float, *, left: float = 0.08, width: int = 110
+) -> float:
+    """Write a text from a height on, no more than what fits; the height below it."""
+    room = max(1, int((height - 0.05) / _LINE))
+    lines = [line for part in text.split("\n") for line in textwrap.wrap(part, width)] or [""]
+    cut = (
+        lines
+        if len(lines) <= room
+        else [*lines[: room - 1], f"… {len(lines) - room + 1} more lines: in the HTML report"]
+    )
+    figure.text(left, height, "\n".join(cut), fontsize=size, va="top", linespacing=1.35)
+    return height - _LINE * (len(cut) + 0.6)
+
+
+def _facts(analysis: Analysis, path: PathAnalysis, version: str) -> Iterator[tuple[str, str]]:
+    plan = analysis.plan
+    yield "flows", f"{counted(path.flows, 'flow')} in each trial, {path.runtime:g} s long"
+    titles = ", ".join(f"{scheme.name} ({scheme.title})" for scheme in path.schemes)
+    yield (
+        "schemes",
+        titles or ", ".join(dict.fromkeys(name for found in path.treatments for name in found.schemes)),
+    )
+    if plan is not None:
+        yield (
+            "repeats",
+            f"{counted(plan.rounds, 'round')} in {len(analysis.series)} series, order {plan.order}, seed {analysis.seed}; "
+            f"{counted(analysis.planned, 'trial')}, {sum(found.trials for found in path.treatments)} valid",
+        )
+        if plan.warmup:
+            yield "cut", f"the first {plan.warmup:g} s of each trial"
+    yield from _paths(path)
+    yield from _machines(analysis)
+    yield "delays", "of one clock: both ends run on this machine"
+    yield "written by", f"Trialwise {version}"
+    if invalid := list(invalid_sentences(analysis)):
+        yield "not valid", "\n".join(invalid).replace("✕", "x")
+
+
+def _paths(path: PathAnalysis) -> Iterator[tuple[str, str]]:
+    ways: dict[str, list[str]] = {}
+    for found in path.paths:
+        same = found.uplink == found.downlink
+        text = f"both ways: {found.uplink}" if same else f"uplink: {found.uplink}\ndownlink: {found.downlink}"
+        text += f"\nMTU {found.mtu} B" + (f"; {found.source}" if found.source else "")
+        ways.setdefault(text, []).append(found.treatment)
+    for text, who in ways.items():
+        yield "path", text if len(ways) == 1 else f"{text}\nof {', '.join(who)}"
+
+
+def _machines(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """Each different machine once, as its sessions recorded it, and when it ran."""
+    seen: dict[str, list[float]] = {}
+    for session in analysis.sessions:
+        seen.setdefault(_machine(session.environment), []).append(session.record.started)
+    for text, moments in seen.items():
+        yield "machine", f"{text}\nfrom {moment(min(moments))} UTC"
+
+
+def _machine(environment: Mapping[str, object]) -> str:
+    found = {name: environment.get(name) for name in ("cpu", "kernel", "virtualization", "memory")}
+    parts = [_plainly(value) for value in found.values() if value]
+    return ", ".join(parts) or "not recorded"
+
+
+def _plainly(value: object) -> str:
+    if isinstance(value, Mapping):
+        entries = ((str(key), item) for key, item in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        return ", ".join(f"{key} {_plainly(item)}" for key, item in entries if item not in (None, "", [], {}))
+    return str(value)
+
+
+# Tables
+
+
+def table_pages(analysis: Analysis, size: tuple[float, float]) -> Iterator[Figure]:
+    """Tables on landscape pages, each part of one no longer than a page."""
+    tables = [
+        *path_paper_tables(analysis),
+        *(table for table in path_tables(analysis) if table.key == "emulator"),
+    ]
+    failures = failure_table(analysis)
+    if failures is not None:
+        tables.append(failures)
+    for table in tables:
+        for start in range(0, len(table.rows), _ROWS):
+            yield _table_page(table, table.rows[start : start + _ROWS], size)
+
+
+def _table_page(table: Table, rows: tuple[tuple[Cell, ...], ...], size: tuple[float, float]) -> Figure:
+    figure = Figure(figsize=size)
+    figure.text(0.04, 0.95, "\n".join(textwrap.wrap(table.caption, 150)), fontsize=9, va="top")
+    axes = figure.add_axes((0.04, 0.04, 0.92, 0.84))
+    axes.axis("off")
+    texts = [[_cut(_text(cell)) for cell in row] for row in rows]
+    heads = list(table.columns)
+    widths = [max(len(row[place]) for row in [heads, *texts]) + 2 for place in range(len(heads))]
+    drawn = axes.table(
+        cellText=texts,
+        colLabels=heads,
+        loc="upper left",
+        colWidths=[width / max(sum(widths), 120) for width in widths],
+        edges="horizontal",
+    )
+    drawn.auto_set_font_size(False)
+    drawn.set_fontsize(min(7.0, 7.0 * 150 / max(sum(widths), 150)))
+    for (_, column), cell in drawn.get_celld().items():
+        cell.set_linewidth(0.3)
+        cell.set_text_props(ha="right" if column in table.numeric else "left")
+    return figure
+
+
+def _text(cell: Cell) -> str:
+    return cell.text if isinstance(cell, Number | Term) else cell
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
