@@ -16,8 +16,9 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from trialwise.analysis.path_results import FlowSeries, PathAnalysis, PathSeries, Plane
 from trialwise.analysis.results import Analysis
@@ -175,10 +176,15 @@ def _finish(axes: Axes, spans: tuple[Axis, Axis], names: Sequence[tuple[str, flo
         )
 
 
+def _plainly(value: float, _: int) -> str:
+    return f"{value:g}"
+
+
 def _delay_axis(axes: Axes, axis: Axis) -> None:
     if axis.logarithmic:
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.xaxis.set_major_locator(LogLocator(base=2, subs=(1, 1.25, 1.5, 1.75)))
+        axes.xaxis.set_major_formatter(FuncFormatter(_plainly))
         axes.xaxis.set_minor_formatter(NullFormatter())
 
 
@@ -210,19 +216,19 @@ def _delays(axes: Axes, page: PathPage) -> None:
 
 def _courses(page: PathPage, shown: Sequence[PathSeries]) -> Figure:
     """Throughput and delay of some trials, a row for each."""
-    figure = Figure(figsize=_PAGE, layout="constrained")
-    rows = figure.subfigures(_ON_A_PAGE, 1)
+    figure = _sheet()
+    grid = figure.add_gridspec(_ON_A_PAGE, 1)
     for place, series in enumerate(shown):
-        part = rows[place]
+        part = figure.add_subfigure(grid[place, 0])
         part.suptitle(_course_title(series, page.labels[series.treatment]), fontsize=8)
-        left, right = part.subplots(1, 2)
+        left, right = part.add_subplot(1, 2, 1), part.add_subplot(1, 2, 2)
         for flow in series.flows:
             _course(left, right, series, flow)
         for axes, title in ((left, "throughput [Mbit/s]"), (right, "one-way delay [ms]")):
             axes.set_xlabel("time [s]")
             axes.set_ylabel(title)
         left.set_ylim(bottom=0)
-        left.legend(loc="lower right", ncols=2)
+        left.legend(loc="best", ncols=2)
     return figure
 
 
@@ -271,21 +277,29 @@ def path_document(analysis: Analysis, path: PathAnalysis, file: Path, version: s
         for figure in table_pages(analysis, (_PAGE[1], _PAGE[0])):
             pages.savefig(figure)
         if any(known.packets for known in path.distributions):
-            figure = Figure(figsize=(_PAGE[0], _PAGE[1] / 2), layout="constrained")
+            figure = _sheet(_PAGE[1] / 2)
             _delays(figure.add_subplot(), page)
             pages.savefig(figure)
         for start in range(0, len(shown), _ON_A_PAGE):
             pages.savefig(_courses(page, shown[start : start + _ON_A_PAGE]))
 
 
+def _sheet(height: float = _PAGE[1]) -> Figure:
+    """An empty page with margins."""
+    figure = Figure(figsize=(_PAGE[0], height))
+    figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.06, 0.04, 0.88, 0.92), h_pad=0.06))
+    return figure
+
+
 def _plane_page(page: PathPage, plane: Plane) -> Figure:
     """The planes of one path: regions large, Pantheon's two variants below, and what is seen."""
-    figure = Figure(figsize=_PAGE, layout="constrained")
-    top, below, foot = figure.subfigures(3, 1, height_ratios=[5, 3.6, 1.6])
+    figure = _sheet()
+    grid = figure.add_gridspec(3, 1, height_ratios=[5, 3.6, 1.6])
+    top, below, foot = (figure.add_subfigure(grid[row, 0]) for row in range(3))
     name = path_points.plane_name(plane)
     top.suptitle("Throughput and delay" + (f": {name}" if name else ""), fontsize=10)
-    _plane(top.subplots(), page, plane)
-    left, right = below.subplots(1, 2)
+    _plane(top.add_subplot(), page, plane)
+    left, right = below.add_subplot(1, 2, 1), below.add_subplot(1, 2, 2)
     _means(left, page, plane)
     _trials(right, plane, page.named(plane), 4)
     _finish(right, path_points.plane_axes(page.analysis, page.path, plane), [])
@@ -296,5 +310,5 @@ def _plane_page(page: PathPage, plane: Plane) -> Figure:
     )
     right.set_title("every trial", fontsize=7.5)
     caption = path_points.plane_caption(page.analysis, page.path, plane).replace("✕", "x")
-    foot.text(0.06, 0.95, "\n".join(textwrap.wrap(caption, 125)), va="top", fontsize=7.5, linespacing=1.5)
+    foot.text(0.06, 0.95, "\n".join(textwrap.wrap(caption, 115)), va="top", fontsize=7.5, linespacing=1.5)
     return figure

@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import cast
 
 from matplotlib.figure import Figure
 
@@ -20,8 +22,11 @@ from trialwise.report.plan_tables import failure_table
 from trialwise.report.tables import Cell, Table, moment
 
 _LINE = 0.016
-_ROWS = 34
-_LONGEST = 44
+"""Height of a line of text, as a share of a page."""
+_ROW, _TOP, _FOOT = 0.025, 0.95, 0.03
+_ROWS = 28
+_LONGEST = 60
+_MOST_REMARKS = 8
 
 
 def title_page(analysis: Analysis, path: PathAnalysis, version: str, size: tuple[float, float]) -> Figure:
@@ -61,19 +66,19 @@ def _facts(analysis: Analysis, path: PathAnalysis, version: str) -> Iterator[tup
         titles or ", ".join(dict.fromkeys(name for found in path.treatments for name in found.schemes)),
     )
     if plan is not None:
-        yield (
-            "repeats",
+        repeats = (
             f"{counted(plan.rounds, 'round')} in {len(analysis.series)} series, order {plan.order}, seed {analysis.seed}; "
-            f"{counted(analysis.planned, 'trial')}, {sum(found.trials for found in path.treatments)} valid",
+            f"{counted(analysis.planned, 'trial')}, {sum(found.trials for found in path.treatments)} valid"
         )
+        yield "repeats", repeats
         if plan.warmup:
             yield "cut", f"the first {plan.warmup:g} s of each trial"
     yield from _paths(path)
     yield from _machines(analysis)
-    yield "delays", "of one clock: both ends run on this machine"
-    yield "written by", f"Trialwise {version}"
     if invalid := list(invalid_sentences(analysis)):
         yield "not valid", "\n".join(invalid).replace("✕", "x")
+    yield "delays", "of one clock: both ends run on this machine"
+    yield "written by", f"Trialwise {version}"
 
 
 def _paths(path: PathAnalysis) -> Iterator[tuple[str, str]]:
@@ -96,24 +101,47 @@ def _machines(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "machine", f"{text}\nfrom {moment(min(moments))} UTC"
 
 
+_MACHINE: Mapping[str, tuple[str, ...]] = {
+    "processor": ("processor", "model"),
+    "CPUs": ("processor", "cpus"),
+    "governor": ("processor", "governor"),
+    "bytes of memory": ("machine", "memory"),
+    "kernel": ("kernel", "release"),
+    **{
+        name: ("kernel", "sysctls", name)
+        for name in (
+            "net.core.default_qdisc",
+            "net.ipv4.tcp_congestion_control",
+            "net.ipv4.tcp_rmem",
+            "net.ipv4.tcp_wmem",
+        )
+    },
+}
+"""What is said of a machine on the title page; all that was recorded stands in the HTML report."""
+
+
 def _machine(environment: Mapping[str, object]) -> str:
-    found = {name: environment.get(name) for name in ("cpu", "kernel", "virtualization", "memory")}
-    parts = [_plainly(value) for value in found.values() if value]
-    return ", ".join(parts) or "not recorded"
+    found = ((name, _at(environment, place)) for name, place in _MACHINE.items())
+    return (
+        ", ".join(f"{name} {' '.join(str(value).split())}" for name, value in found if value is not None)
+        or "not recorded"
+    )
 
 
-def _plainly(value: object) -> str:
-    if isinstance(value, Mapping):
-        entries = ((str(key), item) for key, item in value.items())  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
-        return ", ".join(f"{key} {_plainly(item)}" for key, item in entries if item not in (None, "", [], {}))
-    return str(value)
+def _at(value: object, names: Sequence[str]) -> object:
+    """What stands below some names in nested mappings; None where there is nothing."""
+    for name in names:
+        if not isinstance(value, Mapping):
+            return None
+        value = cast("Mapping[str, object]", value).get(name)
+    return value
 
 
 # Tables
 
 
 def table_pages(analysis: Analysis, size: tuple[float, float]) -> Iterator[Figure]:
-    """Tables on landscape pages, each part of one no longer than a page."""
+    """Tables one below the other on landscape pages; those that are longer than a page go on."""
     tables = [
         *path_paper_tables(analysis),
         *(table for table in path_tables(analysis) if table.key == "emulator"),
@@ -121,32 +149,53 @@ def table_pages(analysis: Analysis, size: tuple[float, float]) -> Iterator[Figur
     failures = failure_table(analysis)
     if failures is not None:
         tables.append(failures)
-    for table in tables:
-        for start in range(0, len(table.rows), _ROWS):
-            yield _table_page(table, table.rows[start : start + _ROWS], size)
+    figure, height = Figure(figsize=size), _TOP
+    for part in (part for table in tables for part in _parts(table)):
+        needed = _ROW * (len(part.rows) + 1) + _ROW * 3 + _ROW * len(_remarks(part))
+        if height - needed < _FOOT and height < _TOP:
+            yield figure
+            figure, height = Figure(figsize=size), _TOP
+        _draw(figure, part, height)
+        height -= needed + _ROW
+    if height < _TOP:
+        yield figure
 
 
-def _table_page(table: Table, rows: tuple[tuple[Cell, ...], ...], size: tuple[float, float]) -> Figure:
-    figure = Figure(figsize=size)
-    figure.text(0.04, 0.95, "\n".join(textwrap.wrap(table.caption, 150)), fontsize=9, va="top")
-    axes = figure.add_axes((0.04, 0.04, 0.92, 0.84))
-    axes.axis("off")
-    texts = [[_cut(_text(cell)) for cell in row] for row in rows]
-    heads = list(table.columns)
+def _parts(table: Table) -> Iterator[Table]:
+    for start in range(0, len(table.rows), _ROWS):
+        yield dataclasses.replace(table, rows=table.rows[start : start + _ROWS])
+
+
+def _remarks(table: Table) -> list[str]:
+    """What the rows' remarks say, each once, as lines below the table."""
+    said = dict.fromkeys(_text(row[place]) for row in table.rows for place in sorted(table.remarks))
+    return [line for text in said if text for line in textwrap.wrap(text, 190)][:_MOST_REMARKS]
+
+
+def _draw(figure: Figure, table: Table, top: float) -> None:
+    figure.text(0.04, top, "\n".join(textwrap.wrap(table.caption, 170)), fontsize=8.5, va="top")
+    shown = table.without_remarks
+    texts = [[_cut(_text(cell)) for cell in row] for row in shown.rows]
+    heads = list(shown.columns)
     widths = [max(len(row[place]) for row in [heads, *texts]) + 2 for place in range(len(heads))]
+    height = _ROW * (len(texts) + 1)
+    begin = top - 2 * _ROW
+    axes = figure.add_axes((0.04, begin - height, min(0.92, 0.0062 * sum(widths)), height))
+    axes.axis("off")
     drawn = axes.table(
         cellText=texts,
         colLabels=heads,
-        loc="upper left",
-        colWidths=[width / max(sum(widths), 120) for width in widths],
+        bbox=(0, 0, 1, 1),  # pyright: ignore[reportArgumentType] its stub wants a Bbox
+        colWidths=[width / sum(widths) for width in widths],
         edges="horizontal",
     )
     drawn.auto_set_font_size(False)
     drawn.set_fontsize(min(7.0, 7.0 * 150 / max(sum(widths), 150)))
     for (_, column), cell in drawn.get_celld().items():
         cell.set_linewidth(0.3)
-        cell.set_text_props(ha="right" if column in table.numeric else "left")
-    return figure
+        cell.set_text_props(ha="right" if column in shown.numeric else "left")
+    for place, line in enumerate(_remarks(table)):
+        figure.text(0.04, begin - height - _ROW * (place + 0.5), line, fontsize=6.5, va="top")
 
 
 def _text(cell: Cell) -> str:

@@ -13,6 +13,9 @@ from trialwise.report.tables import Cell, Table
 _QUANTITIES = {"throughput": "Mbit/s", "delay": "ms", "loss": "%"}
 
 
+_MEANINGS = {"throughput": "throughput", "delay": "95th percentile of the one-way delay", "loss": "loss"}
+
+
 def path_tables(analysis: Analysis) -> list[Table]:
     """All tables of an experiment over paths, in the order of their weight; none for other kinds."""
     path = analysis.path
@@ -46,19 +49,57 @@ def _flows(path: PathAnalysis, *only: str) -> Table:
     )
     return Table(
         key="-".join(("flows", *only)),
-        caption=f"{', '.join(only).capitalize() if only else 'Throughput, delay and loss'} of each flow: median over the trials, the "
-        "two-sided 95 % interval of that median (exact binomial ranks), and the mean",
+        caption=f"{_and([_MEANINGS[name] for name in shown])} of each flow: median over the trials, its two-sided 95 % interval "
+        "(exact binomial ranks), and the mean",
         columns=("treatment", "flow", "direction", "trials", *heads),
         rows=rows,
         numeric=frozenset(range(3, 4 + len(heads))),
     )
 
 
+def _and(words: list[str]) -> str:
+    text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return text[0].upper() + text[1:]
+
+
+def path_overview(path: PathAnalysis) -> Table:
+    """Medians alone, narrow enough for a terminal."""
+    rows = tuple(
+        _overview_row(found.treatment, flow, f"/path/treatments/{at}/flows/{place}")
+        for at, found in enumerate(path.treatments)
+        for place, flow in enumerate(found.flows)
+    )
+    return Table(
+        key="flows-overview",
+        caption="Flows: medians over the trials of throughput [Mbit/s], 95th percentile of one-way delay [ms] and loss [%]",
+        columns=("treatment", "flow", "n", "throughput", "delay", "loss"),
+        rows=rows,
+        numeric=frozenset(range(2, 6)),
+    )
+
+
+def _overview_row(treatment: str, flow: FlowResult, at: str) -> tuple[Cell, ...]:
+    typicals = {"throughput": flow.throughput, "delay": flow.delay, "loss": flow.loss}
+    medians = (
+        Number(found.median, f"{at}/{name}/median", _QUANTITIES[name]) for name, found in typicals.items()
+    )
+    return (_named(treatment), _which(flow), Number(flow.throughput.n, f"{at}/throughput/n"), *medians)
+
+
+def _which(flow: FlowResult) -> str:
+    return "all" if flow.flow is None else f"{flow.flow}: {flow.scheme}"
+
+
 def _flow_row(treatment: str, flow: FlowResult, at: str, shown: tuple[str, ...]) -> tuple[Cell, ...]:
     typicals = {"throughput": flow.throughput, "delay": flow.delay, "loss": flow.loss}
     cells = [cell for name in shown for cell in _typical(typicals[name], f"{at}/{name}", _QUANTITIES[name])]
-    which = "all" if flow.flow is None else f"{flow.flow}: {flow.scheme}"
-    return (_named(treatment), which, flow.direction, Number(flow.throughput.n, f"{at}/throughput/n"), *cells)
+    return (
+        _named(treatment),
+        _which(flow),
+        flow.direction,
+        Number(flow.throughput.n, f"{at}/throughput/n"),
+        *cells,
+    )
 
 
 def _typical(found: Typical, at: str, unit: str) -> Iterator[Cell]:
