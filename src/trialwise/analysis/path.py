@@ -40,7 +40,7 @@ from trialwise.analysis.timescales import trial_metric
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Method, PathFlow, PathTrial
 from trialwise.experiment.placeholders import fill
-from trialwise.measurement.packets import read_packets
+from trialwise.measurement.packets import Packets, read_packets
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -92,7 +92,7 @@ def analyse_path(
         planes=_planes(experiment, store, metrics, treatments, method, axes) if axes else (),
         treatments=tuple(_treatment(found, ledger, name, read.get(name, [])) for name in treatments),
         distributions=tuple(_distribution(name, read[name]) for name in treatments if read.get(name)),
-        series=tuple(found.series(row) for row in chosen),
+        series=tuple(found.series(chosen)),
         recorded=len(found.recorded),
         notes=tuple(_notes(found, axes)),
     )
@@ -106,7 +106,7 @@ def _notes(found: _Trials, axes: PlaneAxes | None) -> Iterator[str]:
         )
     if found.trial.packets == "drop":
         yield 'no results of single flows, no delays and no time series: the packets were not kept (packets = "drop")'
-    yield from found.unreadable
+    yield from found.unreadable.values()
 
 
 # The plane
@@ -165,7 +165,7 @@ class _Trials:
         self.trial = trial
         self.directory = directory
         self.store = store
-        self.unreadable: list[str] = []
+        self.unreadable: dict[Path, str] = {}
         self.rows = [row for row in store.rows if not row.warmup]
         self.recorded = [
             row for row in self.rows if row.status in ("finished", "invalid") and self._file(row).is_file()
@@ -182,15 +182,18 @@ class _Trials:
         """The numbers of each valid trial by treatment; what cannot be read is said in `unreadable`."""
         found: dict[str, list[tuple[TrialRow, TrialNumbers]]] = {}
         for row in self.recorded:
-            if row.status == "finished":
-                try:
-                    packets = read_packets(self._file(row))
-                except AnalysisError as error:
-                    self.unreadable.append(error.message)
-                    continue
+            packets = self._packets(row) if row.status == "finished" else None
+            if packets is not None:
                 numbers = trial_numbers(packets, self._course(row))
                 found.setdefault(row.treatment, []).append((row, numbers))
         return found
+
+    def _packets(self, row: TrialRow) -> Packets | None:
+        try:
+            return read_packets(self._file(row))
+        except AnalysisError as error:
+            self.unreadable.setdefault(self._file(row), error.message)
+            return None
 
     def _course(self, row: TrialRow) -> Course:
         lasted = self.trial.runtime
@@ -208,10 +211,15 @@ class _Trials:
         ordered = {(row.number, row.attempt): row for row in (*first.values(), *invalid, *self.recorded)}
         return list(ordered.values())[:most]
 
-    def series(self, row: TrialRow) -> PathSeries:
-        """One trial over time."""
+    def series(self, rows: Sequence[TrialRow]) -> Iterator[PathSeries]:
+        """Trials over time; what cannot be read is said in `unreadable`."""
+        for row in rows:
+            packets = self._packets(row)
+            if packets is not None:
+                yield self._series(row, packets)
+
+    def _series(self, row: TrialRow, packets: Packets) -> PathSeries:
         runtime = self.trial.runtime
-        packets = read_packets(self._file(row))
         width = bin_width(runtime)
         flows = tuple(
             flow_series(packets, number, flow, runtime) for number, flow in enumerate(self.flows(row), 1)
