@@ -15,8 +15,8 @@ from trialwise.report.notes import method_notes
 from trialwise.report.numbers import Number
 from trialwise.report.page_parts import asset, bundle, script_json
 from trialwise.report.path_figures import MOST_PLANES, PathBoard, course_figures, plane_figures
-from trialwise.report.path_tables import path_tables
 from trialwise.report.path_sentences import invalid_sentences, path_lead
+from trialwise.report.path_tables import path_tables
 from trialwise.report.plan_tables import (
     design_table,
     environment_tables,

@@ -16,8 +16,8 @@ from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Term
 from trialwise.report.numbers import Number, counted
-from trialwise.report.path_tables import path_paper_tables, path_tables
 from trialwise.report.path_sentences import invalid_sentences
+from trialwise.report.path_tables import path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.tables import Cell, Table, moment
 

@@ -14,8 +14,8 @@ from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Claim, Term, claims
 from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MOST_SERIES, overview_tables, reasons
-from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
 from trialwise.report.path_sentences import invalid_sentences, path_lead
+from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.tables import Cell, Table, result_tables
 
