@@ -13,7 +13,7 @@ from trialwise.report.figures import Figure, charted
 from trialwise.report.looks import Look, looks
 from trialwise.report.marks import Chart
 from trialwise.report.numbers import counted, write
-from trialwise.report.palette import COLOURS, DASHES, FAILED, MOST
+from trialwise.report.palette import COLOURS, DASHES, MOST
 from trialwise.report.path_points import Axis
 from trialwise.report.points import Row
 from trialwise.report.sheets import Sheet
@@ -84,7 +84,7 @@ def _plane(board: PathBoard, plane: Plane, place: int) -> Figure:
         base = board.chart(valid).mark_point(filled=True, size=42, opacity=0.75)
         layers.append(base.encode(x=x, y=y, color=marks.colour(seen), shape=marks.shape(seen), tooltip=tips))
     if invalid := [row for row in rows if row["reason"]]:
-        cross = board.chart(invalid).mark_text(text="✕", color=FAILED, fontSize=14, fontWeight="bold")
+        cross = board.chart(invalid).mark_text(text="✕", fontSize=18, fontWeight="bold")
         layers.append(cross.encode(x=x, y=y, tooltip=tips))
     layers += _labels(board, plane, axes)
     layers[0] = layers[0].add_params(marks.zoom("x", "y"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -190,9 +190,11 @@ def _called(metric: Metric) -> str:
     return f"{metric.name} ({ordinal(measure) if isinstance(measure, float | int) else measure})"
 
 
-def _counts(regions: Iterable[PlaneRegion]) -> str:
+def _counts(regions: Sequence[PlaneRegion]) -> str:
     counts = sorted({region.n for region in regions})
-    return f"n = {counts[0]}" + (f" to {counts[-1]}" if len(counts) > 1 else "")
+    spread = f" to {counts[-1]}" if len(counts) > 1 else ""
+    of = "treatment in each series" if len({region.series for region in regions}) > 1 else "treatment"
+    return f"n = {counts[0]}{spread} trials of each {of}"
 
 
 def _kpi_words(regions: Sequence[PlaneRegion]) -> str:
@@ -206,7 +208,7 @@ def _kpi_words(regions: Sequence[PlaneRegion]) -> str:
         else "nothing is claimed of both together"
     )
     return (
-        f"The large mark is the KPI of both: {'; '.join(sides)}; {joint}; {_counts(regions)} trials of each treatment, exact "
+        f"The large mark is the KPI of both: {'; '.join(sides)}; {joint}; {_counts(regions)}, exact "
         "binomial ranks. The shaded region goes on without end where it has no line."
     )
 
@@ -221,20 +223,20 @@ def _median_words(regions: Sequence[PlaneRegion]) -> str:
         return ""
     return (
         f"The large mark is the median of both; with at least {percent(first.joint)} confidence both medians lie in the "
-        f"rectangle ({percent(first.delay.confidence)} each, Bonferroni; exact binomial ranks; {_counts(regions)} trials of "
-        "each treatment)."
+        f"rectangle ({percent(first.delay.confidence)} each, Bonferroni; exact binomial ranks; {_counts(regions)})."
     )
 
 
 def _missing(plane: Plane) -> Iterator[str]:
     names = dict(zip(plane.treatments, plane.names, strict=True))
+    several = len({region.series for region in plane.regions}) > 1
     short: dict[tuple[int, int], list[str]] = {}
     for region in plane.regions:
         if region.delay is None:
-            short.setdefault((region.needed, region.n), []).append(names[region.treatment])
+            where = f" in series {region.series}" if several else ""
+            short.setdefault((region.needed, region.n), []).append(names[region.treatment] + where)
     for (needed, n), who in short.items():
-        listed = ", ".join(dict.fromkeys(who))
-        yield f"No region for {listed}: it needs {needed} trials, there are {n}."
+        yield f"No region for {', '.join(who)}: it needs {needed} trials, there are {n}."
     none = [
         name
         for treatment, name in names.items()

@@ -25,7 +25,7 @@ from trialwise.analysis.results import Analysis
 from trialwise.report import path_points
 from trialwise.report.looks import Look, looks
 from trialwise.report.numbers import counted
-from trialwise.report.palette import COLOURS, DASHES, FAILED, MOST
+from trialwise.report.palette import COLOURS, DASHES, MOST
 from trialwise.report.path_figures import treatment_labels
 from trialwise.report.path_points import Axis
 from trialwise.report.print_style import GREY, WIDTH
@@ -151,8 +151,8 @@ def _trials(axes: Axes, plane: Plane, seen: dict[str, Look], size: float) -> Non
             [float(row["delay"] or 0) for row in invalid],
             [float(row["throughput"] or 0) for row in invalid],
             "x",
-            color=FAILED,
-            markersize=4,
+            color="black",
+            markersize=5,
             label="not valid",
         )
 
