@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from trialwise.analysis.directory import analyse_directory
+from example_directory import analyse_example
 from trialwise.analysis.path_results import PathFacts
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import make_plan
@@ -128,13 +128,7 @@ def write_paths(
 
 def analyse_paths(path: Path, facts: PathFacts | None = None, *, all_trials: bool = False) -> Analysis:
     """Analyse a directory that `write_paths` wrote."""
-    directory = ExperimentDirectory(path)
-    experiment = parse_experiment(directory.experiment_file.read_text(), directory.experiment_file)
-    ledger = directory.ledger()
-    try:
-        return analyse_directory(experiment, directory, ledger, facts=facts, all_trials=all_trials)
-    finally:
-        ledger.close()
+    return analyse_example(path, facts=facts, all_trials=all_trials)
 
 
 def _session(directory: ExperimentDirectory, ledger: Ledger) -> Session:

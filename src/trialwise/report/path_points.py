@@ -276,7 +276,7 @@ def placed(
     for name, x, y in sorted(points, key=lambda point: -point[2]):
         across, down = at[name]
         room = [(_frame(name, across, down, *candidate), candidate) for candidate in _CANDIDATES]
-        inside = [entry for entry in room if entry[0][0] >= 0 and entry[0][1] <= width] or room
+        inside = [entry for entry in room if _fits(entry[0], width, height)] or room
         frame, (right, below, align) = min(
             inside, key=lambda entry: sum(_overlap(entry[0], other) for other in taken)
         )
@@ -297,6 +297,10 @@ def _frame(
     length = 6.5 * len(name)
     left = x + right - (length if align == "right" else 0)
     return left, left + length, y + down - 11, y + down + 2
+
+
+def _fits(frame: tuple[float, float, float, float], width: int, height: int) -> bool:
+    return frame[0] >= 0 and frame[1] <= width and frame[2] >= 0 and frame[3] <= height
 
 
 def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
