@@ -101,13 +101,13 @@ def write_example(
     return path
 
 
-def analyse_example(path: Path, method: str = "default") -> Analysis:
-    """Analyse a directory that `write_example` wrote."""
+def analyse_example(path: Path, method: str = "default", **options) -> Analysis:
+    """Analyse a directory that `write_example` or `write_paths` wrote."""
     directory = ExperimentDirectory(path)
     experiment = parse_experiment(directory.experiment_file.read_text(), directory.experiment_file)
     ledger = directory.ledger()
     try:
-        return analyse_directory(experiment, directory, ledger, method)  # type: ignore[arg-type]
+        return analyse_directory(experiment, directory, ledger, method, **options)  # type: ignore[arg-type]
     finally:
         ledger.close()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import errno
 import shutil
@@ -9,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
+from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
-from trialwise.errors import StoreError
+from trialwise.errors import PlanError, StoreError
 from trialwise.execution.beginning import begin, factors_of, planned_row, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
@@ -30,12 +33,13 @@ from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.state import State, state
 from trialwise.execution.stopping import RunThePlan, StoppingRule
-from trialwise.experiment.model import Experiment, Level, Method
+from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.trials.base import TrialKind
 from trialwise.trials.kinds import kind_of
+from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
 
 __all__ = [
     "RunResult",
@@ -80,13 +84,35 @@ def open_directory(path: Path) -> tuple[Experiment, ExperimentDirectory, Ledger]
     return _frozen_experiment(directory, ledger), directory, ledger
 
 
-def analyse(path: Path, method: Method = "default") -> Analysis:
-    """Analyse an experiment directory."""
+def analyse(path: Path, method: Method = "default", *, all_trials: bool = False) -> Analysis:
+    """Analyse an experiment directory; `all_trials` of a path are shown over time, not only the first ones."""
     experiment, directory, ledger = open_directory(path)
     try:
-        return analyse_directory(experiment, directory, ledger, method)
+        facts = path_facts(experiment, ledger)
+        return analyse_directory(experiment, directory, ledger, method, facts=facts, all_trials=all_trials)
     finally:
         ledger.close()
+
+
+def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
+    """The schemes and paths of an experiment of kind path, as far as their files are there."""
+    if not isinstance(experiment.trial, PathTrial):
+        return PathFacts()
+    schemes: dict[str, PathScheme] = {}
+    paths: dict[str, TreatmentPath] = {}
+    for row in ledger.trials():
+        if row.treatment not in paths:
+            values = dict(NOWHERE) | dict(row.factors)
+            with contextlib.suppress(PlanError):
+                paths[row.treatment] = _treatment_path(row.treatment, settings_of(experiment, values))
+                found = (plan.scheme for plan in flow_plans(experiment, values))
+                schemes |= {known.name: PathScheme(known.name, known.title, known.color) for known in found}
+    return PathFacts(tuple(schemes.values()), tuple(paths.values()))
+
+
+def _treatment_path(treatment: str, settings: PathSettings) -> TreatmentPath:
+    ways = way_text(settings.uplink), way_text(settings.downlink)
+    return TreatmentPath(treatment, *ways, settings.mtu, settings.source)
 
 
 def _frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:

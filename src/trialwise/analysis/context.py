@@ -14,6 +14,7 @@ from trialwise.experiment.model import (
     CommandTrial,
     DrawnFactor,
     Experiment,
+    Groups,
     Level,
     Order,
     PathTrial,
@@ -105,11 +106,13 @@ def _what_runs(trial: Trial) -> str:
 def _path_text(trial: PathTrial) -> str:
     if isinstance(trial.path, str):
         return trial.path
-    ways = [
-        ", ".join(f"{key} {text}" for group in way for key, text in group)
-        for way in (trial.path.uplink, trial.path.downlink)
-    ]
+    ways = [way_text(way) for way in (trial.path.uplink, trial.path.downlink)]
     return ways[0] if ways[0] == ways[1] else f"uplink {ways[0]}; downlink {ways[1]}"
+
+
+def way_text(way: Groups) -> str:
+    """What packets meet in one direction of a path, in words."""
+    return ", ".join(f"{key} {text}" for group in way for key, text in group)
 
 
 def _median_runtime(rows: Sequence[TrialRow]) -> float | None:

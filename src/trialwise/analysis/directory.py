@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
 from trialwise.analysis.observations import StoreObservations
+from trialwise.analysis.path import analyse_path
+from trialwise.analysis.path_results import PathFacts
 from trialwise.analysis.results import Analysis, TrialFailure
 from trialwise.analysis.timescales import analyse_metric
 from trialwise.experiment.model import Experiment, Method
@@ -13,27 +15,54 @@ from trialwise.store.records import TrialRow
 
 
 def analyse_directory(
-    experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, method: Method = "default"
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    method: Method = "default",
+    *,
+    facts: PathFacts | None = None,
+    all_trials: bool = False,
 ) -> Analysis:
-    """Analyse what the directory holds so far; nothing is written."""
+    """Analyse what the directory holds so far; nothing is written.
+
+    Parameters
+    ----------
+    facts
+        What is known of schemes and paths beside the directory, for experiments of kind path.
+    all_trials
+        Show every trial of kind path over time, not only the first ones.
+    """
     store = StoreObservations(experiment, directory, ledger)
     counted = [row for row in store.rows if not row.warmup]
+    treatments = _treatments(experiment, counted)
+    metrics = tuple(analyse_metric(metric, store.of(metric), method) for metric in experiment.metrics)
     return Analysis(
         name=experiment.name,
         description=experiment.description,
         method=method,
         seed=experiment.seed,
-        treatments=_treatments(experiment, counted),
+        treatments=treatments,
         series=tuple(dict.fromkeys(store.series_of(row) for row in counted)),
         planned=len({row.number for row in counted}),
         counts=_counts(counted),
-        metrics=tuple(analyse_metric(metric, store.of(metric), method) for metric in experiment.metrics),
+        metrics=metrics,
         failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
         notes=_notes(store, ledger),
         boots=tuple(dict.fromkeys(session.boot for session in ledger.sessions())),
         plan=plan_summary(experiment, counted),
         populations=populations(experiment, counted),
         sessions=session_facts(directory, ledger),
+        path=analyse_path(
+            experiment,
+            directory,
+            ledger,
+            store,
+            metrics,
+            treatments,
+            method,
+            facts or PathFacts(),
+            all_trials=all_trials,
+        ),
     )
 
 

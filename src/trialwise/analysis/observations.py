@@ -11,7 +11,7 @@ import numpy.typing as npt
 from trialwise.experiment.model import Experiment, Level, Metric, PathSource
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import TrialRow
+from trialwise.store.records import Status, TrialRow
 from trialwise.store.samples import read_samples
 
 Array = npt.NDArray[np.float64]
@@ -53,12 +53,12 @@ class StoreObservations:
             return str(row.series)
         return f"{row.series}{chr(ord('a') + epochs.index(row.epoch))}"
 
-    def of(self, metric: Metric) -> list[Observation]:
-        """The observations of all finished trials that count, in plan order."""
+    def of(self, metric: Metric, status: Status = "finished") -> list[Observation]:
+        """The observations of all trials of a status that count, in plan order."""
         found: list[Observation] = []
         for row in self.rows:
             entry = self._values.get((row.number, row.attempt, metric.source.key))
-            if row.status == "finished" and not row.warmup and entry is not None:
+            if row.status == status and not row.warmup and entry is not None:
                 values, times = self._samples(*entry)
                 found.append(self._observation(row, *self._cut(metric, values, times)))
         return found

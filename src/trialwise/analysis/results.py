@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trialwise import statistics as st
 from trialwise.analysis.context import PlanSummary, Population, SessionFacts
 from trialwise.analysis.distributions import Distribution
+from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
 
@@ -116,3 +117,4 @@ class Analysis:
     plan: PlanSummary | None = None
     populations: tuple[Population, ...] = ()
     sessions: tuple[SessionFacts, ...] = ()
+    path: PathAnalysis | None = None

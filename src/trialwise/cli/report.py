@@ -25,6 +25,7 @@ def report(
     pdf: Path | None = None,
     svg: Path | None = None,
     latex: Path | None = None,
+    all_trials: Annotated[bool, Parameter(negative="")] = False,
     method: Method = "default",
     open: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 the flag's name
     table: TableOptions | None = None,
@@ -51,9 +52,12 @@ def report(
     out
         The HTML file; default report.html in the directory, or NAME.report.html beside a table.
     pdf, svg
-        Folder for figures for print, one column wide.
+        Folder for figures for print, one column wide; of an experiment over paths, --pdf also writes report.pdf there:
+        what ran, planes, tables, and trials over time.
     latex
         Folder for numbers.tex, claims.tex and tables.tex.
+    all_trials
+        Print every trial of a path over time, not only the first 16.
     method
         "default", or "paper" for the methods of the TriScale paper.
     open
@@ -62,7 +66,7 @@ def report(
     page = out or (data / "report.html" if data.is_dir() else data.with_name(f"{data.stem}.report.html"))
     try:
         with Patience(messages(), f"analysing {data}") as patience:
-            analysis = analysis_of(data, table or TableOptions(), method)
+            analysis = analysis_of(data, table or TableOptions(), method, all_trials=all_trials)
             patience.say(f"drawing the report of {analysis.planned} trials")
             written = _write(analysis, page, pdf, svg, latex)
     except OSError as error:
@@ -87,7 +91,7 @@ def _write(
     if pdf or svg:
         from trialwise.report.print_figures import print_figures
 
-        written += print_figures(analysis, pdf, "pdf") if pdf else []
+        written += print_figures(analysis, pdf, "pdf", __version__) if pdf else []
         written += print_figures(analysis, svg, "svg") if svg else []
     if latex:
         written += _write_latex(analysis, latex)

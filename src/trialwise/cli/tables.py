@@ -69,14 +69,14 @@ class TableOptions:
         return self != TableOptions()
 
 
-def analysis_of(path: Path, options: TableOptions, method: Method) -> Analysis:
+def analysis_of(path: Path, options: TableOptions, method: Method, *, all_trials: bool = False) -> Analysis:
     """Analyse an experiment directory, or the table that the options describe."""
     if path.is_dir():
         if options.given():
             raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
         from trialwise import study
 
-        return study.analyse(path, method)
+        return study.analyse(path, method, all_trials=all_trials)
     if not path.exists():
         raise AnalysisError(
             f"{path}: no such file or directory", hint="name an experiment directory or a table"

@@ -14,6 +14,7 @@ from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import marks, points
 from trialwise.report.claims import objective_text
+from trialwise.report.looks import looks
 from trialwise.report.marks import HEIGHT, Chart
 from trialwise.report.numbers import counted
 from trialwise.report.palette import COLOURS, FAILED, MOST
@@ -42,17 +43,24 @@ class Board:
         self.analysis = analysis
         self.found = found
         self.labels = points.labels(analysis)
-        self.names = [self.labels[name] for name in points.treatments(analysis, found)]
+        there, known = points.treatments(analysis, found), looks(analysis)
+        self.names = [self.labels[name] for name in there]
+        self.looks = {self.labels[name]: known[name] for name in there}
         self.series = list(analysis.series)
         self.title = marks.titled(found)
         self._sheets = sheets
 
     def chart(self, rows: Sequence[Row]) -> Chart:
         """A chart of rows, which are put among the data of the report."""
-        sheet = packed(points.labelled(rows, self.labels))
-        name = hashlib.sha256(json.dumps(sheet).encode()).hexdigest()[:12]
-        self._sheets[name] = sheet
-        return alt.Chart(alt.NamedData(name=name))
+        return charted(points.labelled(rows, self.labels), self._sheets)
+
+
+def charted(rows: Sequence[Row], sheets: dict[str, Sheet]) -> Chart:
+    """A chart of rows, which are put among `sheets`."""
+    sheet = packed(rows)
+    name = hashlib.sha256(json.dumps(sheet).encode()).hexdigest()[:12]
+    sheets[name] = sheet
+    return alt.Chart(alt.NamedData(name=name))
 
 
 def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> list[Figure]:
@@ -79,7 +87,7 @@ def _order(board: Board) -> Figure:
     trials = base.mark_point(filled=True, size=55, opacity=0.85)
     layers: list[Chart] = []
     if len(names) <= MOST:
-        encoded = trials.encode(color=marks.colour(names), shape=marks.shape(names))
+        encoded = trials.encode(color=marks.colour(board.looks), shape=marks.shape(board.looks))
         layers.append(encoded.add_params(marks.zoom("x", "y")))
     else:
         layers += _highlighted(trials, names)
@@ -262,7 +270,7 @@ def _steps(board: Board) -> Chart:
     steps = steps.mark_line(interpolate="step-after", strokeWidth=2).encode(x=x, y=y, tooltip=tips)
     steps = steps.add_params(marks.zoom("x"), *marks.choices(treatment=names, series=series))
     if len(names) <= MOST:
-        return steps.encode(color=marks.colour(names), strokeDash=marks.dash(names))
+        return steps.encode(color=marks.colour(board.looks), strokeDash=marks.dash(board.looks))
     here = marks.chosen(treatment=names)
     return steps.encode(
         detail="treatment:N",

@@ -14,6 +14,9 @@ from trialwise.report.figures import Figure, figures
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import Number
 from trialwise.report.page_parts import asset, bundle, script_json
+from trialwise.report.path_figures import MOST_PLANES, PathBoard, course_figures, plane_figures
+from trialwise.report.path_sentences import invalid_sentences, path_lead
+from trialwise.report.path_tables import path_tables
 from trialwise.report.plan_tables import (
     design_table,
     environment_tables,
@@ -49,12 +52,26 @@ class MetricSection:
     figures: tuple[Figure, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class PathSection:
+    """What the report shows of paths: the planes on top, trials over time and delays among the figures, and what to know."""
+
+    planes: tuple[Figure, ...]
+    course: tuple[Figure, ...]
+    lead: str
+    invalid: tuple[str, ...]
+    notes: tuple[str, ...]
+
+
 def html_report(analysis: Analysis, version: str) -> str:
     """Write the report; the same analysis and version give the same text."""
     sentences = claims(analysis)
     sheets: dict[str, Sheet] = {}
     sections = [_section(analysis, found, sentences, sheets) for found in analysis.metrics]
-    specs = {figure.key: figure.spec for section in sections for figure in section.figures}
+    path = _path_section(analysis, sheets)
+    shown = [*(path.planes if path else ()), *(path.course if path else ())]
+    shown += [figure for section in sections for figure in section.figures]
+    specs = {figure.key: figure.spec for figure in shown}
     return (
         _environment()
         .get_template("report.html.j2")
@@ -62,9 +79,10 @@ def html_report(analysis: Analysis, version: str) -> str:
             analysis=analysis,
             version=version,
             sections=sections,
+            path=path,
             named_by=factor_names(analysis),
             remarks=[claim for claim in sentences if claim.standing == "remark"],
-            tables=result_tables(analysis),
+            tables=[*path_tables(analysis), *result_tables(analysis)],
             long_tables=[*convergence_tables(analysis), trial_table(analysis)],
             plan=_present(objective_table(analysis), design_table(analysis), population_table(analysis)),
             sessions=_present(session_table(analysis)),
@@ -90,6 +108,25 @@ def _section(
             topics.setdefault(claim.topic, []).append(claim)
     made = tuple(_topic(title, tuple(members)) for title, members in topics.items())
     return MetricSection(name, made, tuple(figures(analysis, found, sheets)))
+
+
+def _path_section(analysis: Analysis, sheets: dict[str, Sheet]) -> PathSection | None:
+    if analysis.path is None:
+        return None
+    board = PathBoard(analysis, analysis.path, sheets)
+    left_out = sum(bool(plane.trials) for plane in analysis.path.planes) - MOST_PLANES
+    more = (
+        [f"{left_out} further planes are not drawn; their numbers stand in the tables"]
+        if left_out > 0
+        else []
+    )
+    return PathSection(
+        planes=tuple(plane_figures(board)),
+        course=tuple(course_figures(board)),
+        lead=path_lead(analysis.path),
+        invalid=tuple(invalid_sentences(analysis)),
+        notes=(*analysis.path.notes, *more),
+    )
 
 
 def _topic(title: str, members: tuple[Claim, ...]) -> Topic:

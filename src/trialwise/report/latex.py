@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Claim, Piece, Term, claims
 from trialwise.report.numbers import ABSENT, Number
+from trialwise.report.path_tables import path_paper_tables
 from trialwise.report.tables import Cell, Table, kpi_tables
 
 _SPECIAL = {
@@ -53,10 +54,14 @@ def latex_files(analysis: Analysis) -> dict[str, str]:
         "numbers.tex": "\n".join([_HEAD, *_macros(sentences)]) + "\n",
         "claims.tex": "\n\n".join([_CLAIMS, *map(_sentence, sentences)]) + "\n",
         "tables.tex": "\n\n".join(
-            [_TABLES, *(latex_table(table.without_remarks) for table in kpi_tables(analysis))]
+            [_TABLES, *(latex_table(table.without_remarks) for table in _tables(analysis))]
         )
         + "\n",
     }
+
+
+def _tables(analysis: Analysis) -> list[Table]:
+    return [*path_paper_tables(analysis), *kpi_tables(analysis)]
 
 
 _HEAD = (

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
 
 from trialwise.analysis.results import MetricAnalysis
-from trialwise.report.palette import COLOURS, DASHES, SHAPES
+from trialwise.report.looks import Look
+from trialwise.report.palette import COLOURS
 
 Chart = Any
 """altair's charts share no public base class that has their methods."""
@@ -29,7 +31,7 @@ _CONFIG: dict[str, Any] = {
         "tickColor": "currentColor",
         "titleFontWeight": "normal",
     },
-    "legend": {**_INK, "symbolStrokeWidth": 2},
+    "legend": {**_INK, "symbolStrokeWidth": 2, "symbolOpacity": 1},
     "text": {"color": "currentColor"},
     "rule": {"color": "currentColor"},
 }
@@ -55,21 +57,24 @@ def _legend(names: list[str]) -> alt.Legend | None:
     return alt.Legend(orient="top", title=None, columns=columns, labelLimit=190 if columns == 2 else 400)
 
 
-def colour(names: list[str]) -> alt.Color:
-    """A colour for each treatment."""
-    scale = alt.Scale(domain=names, range=list(COLOURS[: len(names)]))
+def colour(looks: Mapping[str, Look]) -> alt.Color:
+    """A colour for each treatment, by the name that figures call it."""
+    names = list(looks)
+    scale = alt.Scale(domain=names, range=[look.colour for look in looks.values()])
     return alt.Color("treatment:N", scale=scale, legend=_legend(names))
 
 
-def shape(names: list[str]) -> alt.Shape:
+def shape(looks: Mapping[str, Look]) -> alt.Shape:
     """A shape for each treatment, so that colour is never alone."""
-    scale = alt.Scale(domain=names, range=list(SHAPES[: len(names)]))
+    names = list(looks)
+    scale = alt.Scale(domain=names, range=[look.shape for look in looks.values()])
     return alt.Shape("treatment:N", scale=scale, legend=_legend(names))
 
 
-def dash(names: list[str]) -> alt.StrokeDash:
+def dash(looks: Mapping[str, Look]) -> alt.StrokeDash:
     """Dashes for each treatment, so that colour is never alone."""
-    scale = alt.Scale(domain=names, range=[list(pattern) for pattern in DASHES[: len(names)]])
+    names = list(looks)
+    scale = alt.Scale(domain=names, range=[list(look.dash) for look in looks.values()])
     return alt.StrokeDash("treatment:N", scale=scale, legend=_legend(names))
 
 

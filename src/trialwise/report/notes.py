@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.results import Analysis
 
 
@@ -35,6 +36,13 @@ _MASSART = (
     "P. Massart: The Tight Constant in the Dvoretzky–Kiefer–Wolfowitz Inequality. Ann. Probab. 18, 1990."
 )
 
+_PANTHEON = (
+    "F. Y. Yan, J. Ma, G. D. Hill, D. Raghavan, R. S. Wahby, P. Levis, K. Winstein: Pantheon: the training ground for Internet "
+    "congestion-control research. USENIX ATC 2018."
+)
+_DUNN = "O. J. Dunn: Multiple Comparisons Among Means. J. Am. Stat. Assoc. 56, 1961."
+_JAIN = "R. K. Jain, D.-M. W. Chiu, W. R. Hawe: A Quantitative Measure of Fairness and Discrimination. DEC-TR-301, 1984."
+
 
 def method_notes(analysis: Analysis) -> tuple[Note, ...]:
     """The notes on the methods that this analysis used."""
@@ -42,7 +50,32 @@ def method_notes(analysis: Analysis) -> tuple[Note, ...]:
     notes = [_kpis(), _scores(), _independence_paper() if paper else _independence(), _band()]
     if any(found.metric.convergence for found in analysis.metrics):
         notes.insert(0, _convergence_paper() if paper else _convergence())
+    if analysis.path is not None:
+        notes = [_plane(), _packets(analysis.path), *notes]
     return (*notes, _rounding())
+
+
+def _plane() -> Note:
+    return Note(
+        "The throughput–delay plane",
+        "Where both metrics have a KPI, the region is the quadrant that their first KPIs bound, each at its own confidence. Where "
+        "not, it is the rectangle of two-sided intervals of both medians at 97.5 % each. By Bonferroni's inequality both sides hold "
+        "together with at least what is left after adding up what each may miss, however throughput and delay hang together. A "
+        "region speaks of one treatment by itself, in one series; that regions do not overlap is no test of a difference. The "
+        "means, as Pantheon prints them, carry no statement of confidence.",
+        (_PANTHEON, _DUNN, _THOMPSON),
+    )
+
+
+def _packets(path: PathAnalysis) -> Note:
+    return Note(
+        "Packets",
+        "Results of flows are read from every packet: throughput is what arrived over the time that the flow was scheduled, delay "
+        "the 95th percentile of the one-way delay of what arrived, loss the share of packets dropped of those whose fate is known. "
+        f"A trial in which one packet in a hundred was late by more than {path.lateness:g} ms, or one was lost without a line in the "
+        "log, is not valid: there the emulator was the bottleneck, and its numbers say nothing of the schemes.",
+        (_PANTHEON, _JAIN),
+    )
 
 
 def _kpis() -> Note:

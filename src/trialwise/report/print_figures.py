@@ -17,15 +17,21 @@ from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import points
 from trialwise.report.claims import objective_text
-from trialwise.report.palette import COLOURS, DASHES, FAILED, MARKERS, MOST
+from trialwise.report.looks import looks
+from trialwise.report.palette import COLOURS, FAILED, MOST
+from trialwise.report.path_print import path_document, path_figures
 from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, STYLE, WIDTH
 
 Kind = Literal["pdf", "svg"]
+DOCUMENT = "report.pdf"
+"""The printed report of an experiment over paths."""
 
 
-def print_figures(analysis: Analysis, folder: Path, kind: Kind) -> list[Path]:
+def print_figures(analysis: Analysis, folder: Path, kind: Kind, version: str = "") -> list[Path]:
     """Write the figures of all metrics into a folder, which is made; return what was written.
+
+    An experiment over paths has those of its planes and delays too, and as PDF the whole report in one document.
 
     Raises
     ------
@@ -35,13 +41,22 @@ def print_figures(analysis: Analysis, folder: Path, kind: Kind) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     with mpl.rc_context(STYLE):
-        for found in analysis.metrics:
-            for name, figure in _figures(analysis, found):
-                path = folder / f"{_file_name(found.metric.name)}-{name}.{kind}"
-                metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
-                figure.savefig(path, format=kind, metadata=metadata)
-                written.append(path)
+        for name, figure in _all_figures(analysis):
+            path = folder / f"{name}.{kind}"
+            metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
+            figure.savefig(path, format=kind, metadata=metadata)
+            written.append(path)
+        if analysis.path is not None and kind == "pdf":
+            path_document(analysis, analysis.path, folder / DOCUMENT, version)
+            written.append(folder / DOCUMENT)
     return written
+
+
+def _all_figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
+    yield from path_figures(analysis)
+    for found in analysis.metrics:
+        for name, figure in _figures(analysis, found):
+            yield f"{_file_name(found.metric.name)}-{name}", figure
 
 
 def _file_name(metric: str) -> str:
@@ -76,7 +91,9 @@ class Page:
         self.analysis = analysis
         self.found = found
         self.labels = points.labels(analysis)
-        self.names = [self.labels[name] for name in points.treatments(analysis, found)]
+        there, known = points.treatments(analysis, found), looks(analysis)
+        self.names = [self.labels[name] for name in there]
+        self.looks = {self.labels[name]: known[name] for name in there}
         self.title = f"{found.metric.name} [{found.metric.unit}]" if found.metric.unit else found.metric.name
         self.rows_height = 0.55 + 0.16 * max(len(self.names), 3)
 
@@ -93,10 +110,9 @@ class Page:
 
     def style(self, name: str) -> dict[str, Any]:
         """Colour, dashes and marker of a treatment; beyond six, treatments are grey."""
-        place = self.names.index(name)
         if len(self.names) > MOST:
             return {"color": GREY, "marker": "."}
-        return {"color": COLOURS[place], "marker": MARKERS[place]}
+        return {"color": self.looks[name].colour, "marker": self.looks[name].marker}
 
 
 def _of(rows: Sequence[Row], **wanted: str) -> list[Row]:
@@ -137,10 +153,11 @@ def _distribution(axes: Axes, page: Page) -> None:
         for rows in (points.step_rows(page.found), points.band_rows(page.found))
     )
     side = "lower" if page.found.metric.better == "higher" else "upper"
-    for place, name in enumerate(page.names):
+    for name in page.names:
         own, band = _of(steps, treatment=name), _of(bands, treatment=name)
         style = page.style(name)
-        dashes = (0, DASHES[place]) if len(page.names) <= MOST and place else "-"
+        dash = page.looks[name].dash
+        dashes = (0, dash) if len(page.names) <= MOST and dash[1] else "-"
         axes.step(
             _column(own, "value"),
             _column(own, "share"),

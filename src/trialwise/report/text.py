@@ -14,6 +14,8 @@ from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Claim, Term, claims
 from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MOST_SERIES, overview_tables, reasons
+from trialwise.report.path_sentences import invalid_sentences, path_lead
+from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.tables import Cell, Table, result_tables
 
@@ -31,6 +33,7 @@ def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[Renderabl
     """What `trialwise analyze` prints, part by part: an overview, or with `full` every sentence and table."""
     methods = "the paper's methods" if analysis.method == "paper" else "default methods"
     yield Text(f"{analysis.name}: {counted(analysis.planned, 'trial')}, {methods}", style="bold")
+    yield from _path(analysis, full=full)
     sentences = claims(analysis)
     if full or len(sentences) <= _MOST:
         yield from _sentences(sentences)
@@ -45,6 +48,20 @@ def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[Renderabl
         yield from _with_caption(failures.without_remarks)
     if not full:
         yield Text("\nall sentences and tables: --full, or `trialwise report`", style="dim")
+
+
+def _path(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
+    """What an experiment over paths has beside its metrics."""
+    path = analysis.path
+    if path is None:
+        return
+    yield Text(path_lead(path), style="dim")
+    for sentence in (*invalid_sentences(analysis), *path.notes):
+        yield Text(sentence, style="yellow")
+    tables = [*path_paper_tables(analysis), *path_tables(analysis)[-2:]] if full else [path_overview(path)]
+    for table in tables:
+        if table.rows:
+            yield from _with_caption(table.without_remarks)
 
 
 def _tables(analysis: Analysis) -> Iterator[RenderableType]:

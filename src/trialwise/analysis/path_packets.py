@@ -1,0 +1,110 @@
+"""What the packets of one path trial say: results of its flows, its delays, and its course over time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.analysis.path_results import FlowSeries
+from trialwise.experiment.model import PathFlow
+from trialwise.measurement import path_metrics as pm
+from trialwise.measurement.packets import Packets, joined
+
+Array = npt.NDArray[np.float64]
+
+SKETCH = 1000
+"""Delays of a trial are kept as so many steps of their distribution: pooled ones are right to a thousandth of a trial's packets."""
+_MOST_BINS = 150
+_WIDTHS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0, 3600.0)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowNumbers:
+    """One flow of one trial: Mbit/s, ms, percent; NaN where nothing can be said."""
+
+    throughput: float
+    delay: float
+    loss: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrialNumbers:
+    """One trial: each flow in order, all together, Jain's index; delays (ms) at `SKETCH` + 1 even shares of its packets."""
+
+    flows: tuple[FlowNumbers, ...]
+    together: FlowNumbers
+    fairness: float
+    packets: int
+    delays: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """When a trial's flows ran: each flow's schedule, what is cut from the start, when the trial ended (seconds)."""
+
+    flows: Sequence[PathFlow]
+    warmup: float
+    ended: float
+
+    def window(self, flow: PathFlow) -> tuple[float, float]:
+        """From when to when a flow counts."""
+        return max(flow.start, self.warmup), min(flow.stop or self.ended, self.ended)
+
+
+def trial_numbers(packets: Packets, course: Course) -> TrialNumbers:
+    """The results of one trial, by the default definitions of `path_metrics`, in the direction of each flow's data."""
+    data = [
+        packets.of(flow.direction, number, 0, course.ended) for number, flow in enumerate(course.flows, 1)
+    ]
+    windows = [course.window(flow) for flow in course.flows]
+    flows = tuple(_numbers(own, *window) for own, window in zip(data, windows, strict=True))
+    whole = joined(data)
+    begin = min(start for start, _ in windows)
+    delays = pm.one_way_delays(whole.of(start=begin, stop=course.ended))
+    return TrialNumbers(
+        flows=flows,
+        together=_numbers(whole, begin, course.ended),
+        fairness=pm.jain_index([flow.throughput for flow in flows]),
+        packets=delays.size,
+        delays=np.quantile(delays, np.linspace(0, 1, SKETCH + 1)) if delays.size else delays,
+    )
+
+
+def _numbers(packets: Packets, start: float, stop: float) -> FlowNumbers:
+    if stop <= start:
+        return FlowNumbers(np.nan, np.nan, np.nan)
+    counted = packets.of(start=start)
+    return FlowNumbers(
+        pm.throughput(packets, start, stop), pm.delay_percentile(counted, 95), pm.loss(counted)
+    )
+
+
+# Over time
+
+
+def bin_width(runtime: float) -> float:
+    """The width of bins (seconds) so that a trial has 150 of them at most, and is easy to read."""
+    return next((width for width in _WIDTHS if runtime <= width * _MOST_BINS), runtime / _MOST_BINS)
+
+
+def flow_series(packets: Packets, number: int, flow: PathFlow, runtime: float) -> FlowSeries:
+    """One flow over the time of the trial, in bins of `bin_width`."""
+    width = bin_width(runtime)
+    own = packets.of(flow.direction, number, 0, runtime)
+    ends, throughput = pm.throughput_series(own, width, 0.0, runtime)
+    low, median, high = _delays(own.where(own.delivered), ends)
+    return FlowSeries(number, flow.scheme, flow.direction, throughput, low, median, high)
+
+
+def _delays(delivered: Packets, ends: Array) -> tuple[Array, Array, Array]:
+    """The least, median and greatest delay (ms) of what arrived in each bin; NaN where nothing did."""
+    order = np.argsort(delivered.time, kind="stable")
+    cuts = np.searchsorted(delivered.time[order], ends[:-1])
+    low, median, high = np.full((3, ends.size), np.nan)
+    for place, part in enumerate(np.split(delivered.delay[order] * 1e3, cuts)):
+        if part.size:
+            low[place], median[place], high[place] = part.min(), np.median(part), part.max()
+    return low, median, high

@@ -1,0 +1,260 @@
+"""What an analysis says of an experiment over paths: frozen records, which report, JSON and tests read alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.experiment.model import Level
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PathScheme:
+    """A scheme as its file has it: what people call it, and the colour of its marks where the file gives one."""
+
+    name: str
+    title: str
+    color: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TreatmentPath:
+    """The path of one treatment as text: what packets meet each way, bytes of its MTU, where its numbers come from."""
+
+    treatment: str
+    uplink: str
+    downlink: str
+    mtu: int
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PathFacts:
+    """What is known of schemes and paths beside the store."""
+
+    schemes: tuple[PathScheme, ...] = ()
+    paths: tuple[TreatmentPath, ...] = ()
+
+
+# The throughput-delay plane
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneTrial:
+    """One trial on the plane; `reason` says why it is not valid, None where it is."""
+
+    number: int
+    attempt: int
+    treatment: str
+    series: str
+    delay: float
+    throughput: float
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class AxisRange:
+    """One side of a region: from `low` to `high`, without end where one is None; `confidence` in percent is its own.
+
+    `point` is the KPI, or the median. `claim` says it in words.
+    """
+
+    low: float | None
+    high: float | None
+    point: float | None
+    confidence: float
+    claim: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneRegion:
+    """Where a treatment stands on the plane, in one series.
+
+    Of kind `kpi` it is the quadrant that the KPIs of both metrics bound, each at its own confidence; of kind `median` the
+    rectangle of two-sided intervals of both medians. `joint` (percent) is what holds of both together at least: by
+    Bonferroni's inequality what the two may miss adds up, however they hang together. `delay` and `throughput` are None,
+    with a `note`, where there are too few trials. The means and medians are those of `n` trials.
+    """
+
+    treatment: str
+    series: str
+    kind: Literal["kpi", "median"]
+    n: int
+    needed: int
+    mean_delay: float
+    mean_throughput: float
+    median_delay: float
+    median_throughput: float
+    delay: AxisRange | None
+    throughput: AxisRange | None
+    joint: float | None
+    method: str
+    descriptive: bool
+    note: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """One throughput-delay plane: the treatments that share the levels in `factors`, which the schemes do not make.
+
+    `names` tell its treatments apart.
+    """
+
+    factors: Mapping[str, Level]
+    treatments: tuple[str, ...]
+    names: tuple[str, ...]
+    trials: tuple[PlaneTrial, ...]
+    regions: tuple[PlaneRegion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneAxes:
+    """The names of the metrics that span the plane."""
+
+    throughput: str
+    delay: str
+
+
+# Flows
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """What a quantity is over the trials of a treatment: mean, median and the two-sided interval of the median.
+
+    `low` and `high` are None, with a `note`, where there are too few trials.
+    """
+
+    n: int
+    mean: float | None
+    median: float | None
+    low: float | None
+    high: float | None
+    confidence: float
+    method: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class FlowResult:
+    """One flow of a treatment, or all of them together (`flow` None), in the direction of the data.
+
+    Throughput is in Mbit/s of IP bytes over the flow's own time, delay the 95th percentile of the one-way delay in ms,
+    loss in percent of packets.
+    """
+
+    flow: int | None
+    scheme: str
+    direction: str
+    throughput: Typical
+    delay: Typical
+    loss: Typical
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatorFacts:
+    """What the emulator knew of itself, the worst of all trials of a treatment; None where it reported nothing.
+
+    Latenesses are in ms: the 99th percentile each way, the largest, and the 99th percentile of the time in which it did not
+    look; `processor` is in percent of a core, `unlogged` counts packets that were lost without a line in the log.
+    """
+
+    lateness_uplink: float | None
+    lateness_downlink: float | None
+    lateness_largest: float | None
+    unseen: float | None
+    processor: float | None
+    unlogged: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PathTreatment:
+    """The results of one treatment; `trials` count those that are valid, `fairness` is Jain's index of several flows."""
+
+    treatment: str
+    schemes: tuple[str, ...]
+    trials: int
+    invalid: int
+    flows: tuple[FlowResult, ...]
+    fairness: Typical | None
+    emulator: EmulatorFacts
+
+
+# Time series and delays
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSeries:
+    """One flow of one trial over time, in bins: throughput (Mbit/s), and the delays of what arrived (ms; NaN where nothing did)."""
+
+    flow: int
+    scheme: str
+    direction: str
+    throughput: Array
+    delay_low: Array
+    delay_median: Array
+    delay_high: Array
+
+
+@dataclass(frozen=True, slots=True)
+class PathSeries:
+    """One trial over time: each bin begins at one of `times` (seconds) and is `bin` seconds wide."""
+
+    number: int
+    attempt: int
+    treatment: str
+    series: str
+    reason: str | None
+    bin: float
+    times: Array
+    flows: tuple[FlowSeries, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TrialDelays:
+    """The one-way delays (ms) of a trial at some shares (0 to 1) of its packets."""
+
+    number: int
+    attempt: int
+    shares: Array
+    delays: Array
+
+
+@dataclass(frozen=True, slots=True)
+class DelayDistribution:
+    """The one-way delays (ms) of all packets of a treatment's trials, pooled for display, and of each trial by itself."""
+
+    treatment: str
+    packets: int
+    shares: Array
+    delays: Array
+    trials: tuple[TrialDelays, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PathAnalysis:
+    """What the packets and the emulator say beside the metrics.
+
+    `axes` is None, with the reason in `notes`, where the metrics span no plane. `lateness` (ms) is the bound that makes a trial
+    invalid. `series` holds the trials that matter first: the first of each treatment, then those that are not valid, then others;
+    `recorded` says how many there are in all.
+    """
+
+    runtime: float
+    flows: int
+    lateness: float
+    schemes: tuple[PathScheme, ...]
+    paths: tuple[TreatmentPath, ...]
+    axes: PlaneAxes | None
+    planes: tuple[Plane, ...]
+    treatments: tuple[PathTreatment, ...]
+    distributions: tuple[DelayDistribution, ...]
+    series: tuple[PathSeries, ...]
+    recorded: int
+    notes: tuple[str, ...]

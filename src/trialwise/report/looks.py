@@ -1,0 +1,65 @@
+"""How each treatment looks: one colour, shape and dashes in all figures of a report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.results import Analysis
+from trialwise.report.palette import COLOURS, DASHES, MARKERS, MOST, SHAPES
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A colour, and what says the same beside it: a shape (of Vega), a marker (of matplotlib), dashes."""
+
+    colour: str
+    shape: str
+    marker: str
+    dash: tuple[int, ...]
+
+
+def looks(analysis: Analysis) -> dict[str, Look]:
+    """The look of each treatment by its name.
+
+    Treatments that differ only in their path have one colour, that of their scheme's file where it gives one; the palette
+    serves the others. Shapes and dashes tell apart what has the same colour.
+    """
+    names = analysis.treatments
+    colours = _scheme_colours(analysis.path, names) if analysis.path else _cycled(names)
+    return {name: _look(place, colours[name]) for place, name in enumerate(names)}
+
+
+def _look(place: int, colour: str) -> Look:
+    second = (place + place // MOST) % MOST
+    return Look(colour, SHAPES[second], MARKERS[second], DASHES[second])
+
+
+def _cycled(names: Sequence[str]) -> dict[str, str]:
+    return {name: COLOURS[place % MOST] for place, name in enumerate(names)}
+
+
+def _scheme_colours(path: PathAnalysis, treatments: Sequence[str]) -> dict[str, str]:
+    groups = _groups(path, treatments)
+    given = {scheme.name: scheme.color for scheme in path.schemes}
+    schemes = {known.treatment: known.schemes for known in path.treatments}
+    chosen: dict[str, str] = {}
+    for treatment, group in groups.items():
+        alone = schemes.get(treatment, ())
+        if len(alone) == 1 and (own := given.get(alone[0])):
+            chosen.setdefault(group, own)
+    free = [colour for colour in COLOURS if colour not in chosen.values()] or list(COLOURS)
+    rest = [group for group in dict.fromkeys(groups.values()) if group not in chosen]
+    chosen |= {group: free[place % len(free)] for place, group in enumerate(rest)}
+    return {treatment: chosen[group] for treatment, group in groups.items()}
+
+
+def _groups(path: PathAnalysis, treatments: Sequence[str]) -> dict[str, str]:
+    """What each treatment is called within its plane; treatments of the same name differ only in their path."""
+    named = {
+        treatment: name
+        for plane in path.planes
+        for treatment, name in zip(plane.treatments, plane.names, strict=True)
+    }
+    return {treatment: named.get(treatment, treatment) for treatment in treatments}

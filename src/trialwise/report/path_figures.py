@@ -1,0 +1,322 @@
+"""Interactive figures of an experiment over paths: the throughput-delay plane, trials over time, delays of packets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from trialwise.analysis.path_results import PathAnalysis, Plane
+from trialwise.analysis.results import Analysis
+from trialwise.report import marks, path_points, points
+from trialwise.report.figures import Figure, charted
+from trialwise.report.looks import Look, looks
+from trialwise.report.marks import Chart
+from trialwise.report.numbers import counted, write
+from trialwise.report.palette import COLOURS, DASHES, MOST
+from trialwise.report.path_points import Axis
+from trialwise.report.points import Row
+from trialwise.report.sheets import Sheet
+
+_PLANE = 380
+_NARROWEST = 280
+"""Labels are placed for the width of a plane on a phone; on wider ones they only have more room."""
+MOST_PLANES = 12
+"""So many planes are drawn on the page; the tables have all."""
+MOST_TRIALS = 16
+"""So many trials are shown over time on the page; all of them are in print."""
+
+
+class PathBoard:
+    """What the figures of paths are drawn from; `sheets` collects their data."""
+
+    def __init__(self, analysis: Analysis, path: PathAnalysis, sheets: dict[str, Sheet]) -> None:
+        self.analysis = analysis
+        self.path = path
+        self.looks = looks(analysis)
+        self.labels = treatment_labels(analysis)
+        self._sheets = sheets
+
+    def chart(self, rows: Sequence[Row]) -> Chart:
+        """A chart of rows."""
+        return charted(rows, self._sheets)
+
+    def looks_of(self, treatments: Sequence[str], names: Sequence[str]) -> dict[str, Look]:
+        """The looks of treatments by what a figure calls them."""
+        return {name: self.looks[treatment] for treatment, name in zip(treatments, names, strict=True)}
+
+
+def treatment_labels(analysis: Analysis) -> dict[str, str]:
+    """What figures call each treatment, also those without a valid trial."""
+    known = points.labels(analysis)
+    return {name: known.get(name, name) for name in analysis.treatments}
+
+
+def plane_figures(board: PathBoard) -> list[Figure]:
+    """The throughput-delay planes, twelve at most; those without a trial are left out."""
+    shown = [plane for plane in board.path.planes if plane.trials]
+    return [_plane(board, plane, place) for place, plane in enumerate(shown[:MOST_PLANES])]
+
+
+def course_figures(board: PathBoard) -> list[Figure]:
+    """Trials over time, and the distribution of delays."""
+    made = [_over_time(board, "throughput"), _over_time(board, "delay"), _delays(board)]
+    return [figure for figure in made if figure is not None]
+
+
+# The plane
+
+
+def _plane(board: PathBoard, plane: Plane, place: int) -> Figure:
+    axes = path_points.plane_axes(board.analysis, board.path, plane)
+    seen = board.looks_of(plane.treatments, plane.names)
+    x, y = _reversed_x("delay", axes[0]), _y("throughput", axes[1])
+    rows = path_points.plane_trials(plane)
+    tips = [
+        *marks.name_tips("treatment", "trial", "series"),
+        marks.tip("delay", axes[0].title),
+        marks.tip("throughput", axes[1].title),
+        *marks.name_tips("reason"),
+    ]
+    layers = _region_marks(board, plane, axes, seen)
+    valid = [row for row in rows if not row["reason"]]
+    if valid:
+        base = board.chart(valid).mark_point(filled=True, size=42, opacity=0.75)
+        layers.append(base.encode(x=x, y=y, color=marks.colour(seen), shape=marks.shape(seen), tooltip=tips))
+    if invalid := [row for row in rows if row["reason"]]:
+        cross = board.chart(invalid).mark_text(text="✕", fontSize=18, fontWeight="bold")
+        layers.append(cross.encode(x=x, y=y, tooltip=tips))
+    layers += _labels(board, plane, axes)
+    layers[0] = layers[0].add_params(marks.zoom("x", "y"))
+    name = path_points.plane_name(plane)
+    return Figure(
+        f"plane-{place}",
+        "Throughput and delay" + (f": {name}" if name else ""),
+        path_points.plane_caption(board.analysis, board.path, plane),
+        f"Scatter plot of {axes[1].title} over {axes[0].title}, with the delay axis reversed, of each trial by treatment"
+        + (f", on {name}." if name else "."),
+        marks.finished(alt.layer(*layers), _PLANE),
+    )
+
+
+def _reversed_x(field: str, axis: Axis) -> alt.X:
+    scale = _delay_scale(axis, reverse=True)
+    return alt.X(
+        f"{field}:Q", title=f"{axis.title} – better to the right →", scale=scale, axis=alt.Axis(format="~g")
+    )
+
+
+def _delay_scale(axis: Axis, *, reverse: bool) -> alt.Scale:
+    domain = [axis.low, axis.high]
+    if axis.logarithmic:
+        return alt.Scale(type="log", base=2, domain=domain, nice=False, reverse=reverse)
+    return alt.Scale(domain=domain, nice=False, zero=False, reverse=reverse)
+
+
+def _y(field: str, axis: Axis) -> alt.Y:
+    scale = alt.Scale(domain=[axis.low, axis.high], nice=False, zero=False)
+    return alt.Y(f"{field}:Q", title=axis.title, scale=scale)
+
+
+def _region_marks(
+    board: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Look]
+) -> list[Chart]:
+    """The regions of a plane: shaded, with a line where there is a bound, and the point."""
+    drawn = path_points.boxes(plane)
+    if not drawn:
+        return []
+    colour = marks.colour(seen)
+    areas = board.chart(_areas(drawn)).mark_rect(opacity=0.16, clip=True)
+    lines = board.chart(_lines(drawn)).mark_rule(strokeWidth=2, opacity=0.9, clip=True)
+    dash = alt.condition("datum.standing === 'holds'", alt.value([1, 0]), alt.value([5, 3]))
+    heads = board.chart(_points(drawn)).mark_point(
+        filled=True, size=190, opacity=1, stroke="currentColor", strokeWidth=1.5
+    )
+    tips = [
+        *marks.name_tips("treatment", "series", "point"),
+        *map(marks.tip, ("delay", "throughput")),
+        *marks.name_tips("n", "confidence", "standing", "note"),
+    ]
+    return [
+        areas.encode(
+            x=_reversed_x("low", axes[0]), x2="high:Q", y=_y("bottom", axes[1]), y2="top:Q", color=colour
+        ),
+        lines.encode(x="x:Q", x2="x2:Q", y="y:Q", y2="y2:Q", color=colour, strokeDash=dash),
+        heads.encode(x="delay:Q", y="throughput:Q", color=colour, shape=marks.shape(seen), tooltip=tips),
+    ]
+
+
+def _areas(drawn: Sequence[path_points.Box]) -> list[Row]:
+    return [
+        {
+            "treatment": box.name,
+            "low": box.delay[0],
+            "high": box.delay[1],
+            "bottom": box.throughput[0],
+            "top": box.throughput[1],
+        }
+        for box in drawn
+    ]
+
+
+def _lines(drawn: Sequence[path_points.Box]) -> list[Row]:
+    return [
+        {"treatment": box.name, "x": x, "x2": x2, "y": y, "y2": y2, "standing": _standing(box)}
+        for box in drawn
+        for x, x2, y, y2 in box.bounds
+    ]
+
+
+def _standing(box: path_points.Box) -> str:
+    return "descriptive only" if box.region.descriptive else "holds"
+
+
+def _points(drawn: Sequence[path_points.Box]) -> list[Row]:
+    return [
+        {
+            "treatment": box.name,
+            "series": box.region.series,
+            "point": "KPI" if box.region.kind == "kpi" else "median",
+            "delay": box.point[0],
+            "throughput": box.point[1],
+            "n": box.region.n,
+            "confidence": f"both together: {write(box.region.joint)} % or more",
+            "standing": _standing(box),
+            "note": box.region.note or "",
+        }
+        for box in drawn
+    ]
+
+
+def _labels(board: PathBoard, plane: Plane, axes: tuple[Axis, Axis]) -> list[Chart]:
+    """The name of each treatment beside its point, one layer each: Vega-Lite knows no shift by row."""
+    layers: list[Chart] = []
+    for label in path_points.placed(path_points.anchors(plane), axes, _NARROWEST, _PLANE):
+        row: Row = {"delay": label.x, "throughput": label.y, "treatment": label.name}
+        text = board.chart([row]).mark_text(
+            dx=label.right, dy=label.down, align=label.align, fontSize=12, fontWeight=600, baseline="middle"
+        )
+        layers.append(text.encode(x="delay:Q", y="throughput:Q", text="treatment:N"))
+    return layers
+
+
+# Over time
+
+
+def _over_time(board: PathBoard, what: str) -> Figure | None:
+    shown = sorted(board.path.series[:MOST_TRIALS], key=lambda series: (series.number, series.attempt))
+    if not shown:
+        return None
+    names = [path_points.series_name(series, board.labels[series.treatment]) for series in shown]
+    flows = path_points.flow_names(shown)
+    base = board.chart(path_points.series_rows(shown, board.labels)).transform_filter(
+        marks.chosen(trial=names)
+    )
+    base = base.encode(
+        x=alt.X(
+            "time:Q",
+            title="time since the first flow began [s]",
+            axis=alt.Axis(labelFlush=False, tickCount=8),
+        )
+    )
+    draw = _throughput_marks if what == "throughput" else _delay_marks
+    layers = draw(base, flows)
+    layers[0] = layers[0].add_params(marks.zoom("x"), *marks.choices(trial=names))
+    width = shown[0].bin
+    said = (
+        f"Throughput of each flow in bins of {width:g} s."
+        if what == "throughput"
+        else f"One-way delay of the packets that arrived within {width:g} s: line, the median; band, from the least to the greatest."
+    )
+    return Figure(
+        f"over-time-{what}",
+        "Throughput over time" if what == "throughput" else "One-way delay over time",
+        f"{said} {_which(board, len(shown))}",
+        f"Line chart of the {what} of each flow of one trial over time.",
+        marks.finished(alt.layer(*layers), 260),
+    )
+
+
+def _which(board: PathBoard, shown: int) -> str:
+    if shown == board.path.recorded:
+        return "All trials are here; choose one below."
+    what = "the first of each treatment, then those that are not valid, then others"
+    return f"{shown} of {counted(board.path.recorded, 'trial')} are here: {what}."
+
+
+def _flow_colour(flows: list[str], title: str | None = None) -> alt.Color:
+    scale = alt.Scale(domain=flows, range=[COLOURS[place % MOST] for place in range(len(flows))])
+    return alt.Color(
+        "flow:N", scale=scale, legend=alt.Legend(orient="top", title=title, labelLimit=260, columns=2)
+    )
+
+
+def _flow_dash(flows: list[str]) -> alt.StrokeDash:
+    scale = alt.Scale(domain=flows, range=[list(DASHES[place % MOST]) for place in range(len(flows))])
+    legend = alt.Legend(orient="top", title=None, labelLimit=260, columns=2)
+    return alt.StrokeDash("flow:N", scale=scale, legend=legend)
+
+
+def _throughput_marks(base: Chart, flows: list[str]) -> list[Chart]:
+    tips = [
+        *marks.name_tips("flow"),
+        marks.tip("time", "time [s]"),
+        marks.tip("throughput", "throughput [Mbit/s]"),
+    ]
+    line = base.mark_line(strokeWidth=1.8, interpolate="step")
+    y = alt.Y("throughput:Q", title="throughput [Mbit/s]")
+    return [line.encode(y=y, color=_flow_colour(flows), strokeDash=_flow_dash(flows), tooltip=tips)]
+
+
+def _delay_marks(base: Chart, flows: list[str]) -> list[Chart]:
+    tips = [*marks.name_tips("flow"), *map(marks.tip, ("time", "low", "median", "high"))]
+    y = alt.Y("low:Q", title="one-way delay [ms]", scale=alt.Scale(zero=False))
+    band = base.mark_area(opacity=0.2).encode(y=y, y2="high:Q", color=_flow_colour(flows))
+    line = base.mark_line(strokeWidth=1.8)
+    return [
+        band,
+        line.encode(y="median:Q", color=_flow_colour(flows), strokeDash=_flow_dash(flows), tooltip=tips),
+    ]
+
+
+# Delays of packets
+
+
+def _delays(board: PathBoard) -> Figure | None:
+    found = [known for known in board.path.distributions if known.packets]
+    if not found:
+        return None
+    names = [board.labels[known.treatment] for known in found]
+    seen = board.looks_of([known.treatment for known in found], names)
+    axis = path_points.delay_axis(found)
+    scale = _delay_scale(axis, reverse=False)
+    x = alt.X("delay:Q", title=axis.title, scale=scale, axis=alt.Axis(format="~g"))
+    y = alt.Y("share:Q", title="share of packets", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    thin = board.chart(path_points.trial_delay_rows(found, board.labels)).mark_line(
+        strokeWidth=0.7, opacity=0.35
+    )
+    thick = board.chart(path_points.delay_rows(found, board.labels)).mark_line(strokeWidth=2.4)
+    tips = [
+        *marks.name_tips("treatment"),
+        marks.tip("delay", "delay [ms]"),
+        alt.Tooltip("share:Q", format=".1%"),
+    ]
+    if len(names) <= MOST:
+        colour = marks.colour(seen)
+        thin = thin.encode(x=x, y=y, color=colour, detail="trial:N")
+        thick = thick.encode(x=x, y=y, color=colour, strokeDash=marks.dash(seen), tooltip=tips)
+    else:
+        here = marks.chosen(treatment=names)
+        grey = alt.condition(here, alt.value(COLOURS[1]), alt.value("#888"))
+        thin = thin.transform_filter(here).encode(x=x, y=y, color=alt.value(COLOURS[1]), detail="trial:N")
+        thick = thick.encode(x=x, y=y, color=grey, detail="treatment:N", tooltip=tips)
+        thick = thick.add_params(*marks.choices(treatment=names))
+    packets = sum(known.packets for known in found)
+    return Figure(
+        "delays",
+        "One-way delay of packets",
+        f"Thick: all packets of a treatment's valid trials together, in the direction of the data ({packets:,} packets in all); thin: "
+        "each trial by itself. Packets of one trial are no independent observations: nothing is claimed from these lines.",
+        "Empirical cumulative distributions of the one-way delay of packets, pooled by treatment and for each trial.",
+        marks.finished(alt.layer(thin, thick)),
+    )

@@ -1,0 +1,43 @@
+"""Sentences of an experiment over paths: what ran, and which trials are not valid and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.results import Analysis
+from trialwise.report.numbers import counted
+
+_MOST = 3
+"""More different reasons than this are left to the table of failures."""
+
+
+def path_lead(path: PathAnalysis) -> str:
+    """What ran, in one sentence."""
+    flows = counted(path.flows, "flow")
+    ways = list(dict.fromkeys(_way(found.uplink, found.downlink) for found in path.paths))
+    over = f" over {ways[0]}" if len(ways) == 1 else f" over {counted(len(ways), 'path')}" if ways else ""
+    trials = counted(sum(found.trials for found in path.treatments), "valid trial")
+    return f"{flows} in each trial of {path.runtime:g} s{over}; {trials}."
+
+
+def _way(uplink: str, downlink: str) -> str:
+    return uplink if uplink == downlink else f"uplink {uplink}; downlink {downlink}"
+
+
+def invalid_sentences(analysis: Analysis) -> Iterator[str]:
+    """Which trials are not valid, each reason with its numbers; one sentence where there are many reasons."""
+    reasons: dict[str, list[int]] = {}
+    for failure in analysis.failures:
+        if failure.status == "invalid":
+            reasons.setdefault(failure.reason or "no reason was given", []).append(failure.number)
+    count = sum(map(len, reasons.values()))
+    if not count:
+        return
+    are = "is" if count == 1 else "are"
+    yield f"{counted(count, 'trial')} {are} not valid: left out of all results, shown as ✕ on the plane, and listed under Failures."
+    for reason, numbers in list(reasons.items())[:_MOST]:
+        listed = ", ".join(map(str, numbers))
+        yield f"Trial{'s' if len(numbers) > 1 else ''} {listed}: {reason}."
+    if len(reasons) > _MOST:
+        yield f"{len(reasons) - _MOST} more reasons stand under Failures."

@@ -1,0 +1,230 @@
+"""Tables of an experiment over paths: results of flows, regions of the plane, the emulator, the paths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.analysis.path_results import AxisRange, FlowResult, PathAnalysis, PlaneRegion, Typical
+from trialwise.analysis.results import Analysis
+from trialwise.report.claims import Term
+from trialwise.report.numbers import ABSENT, Basis, Number
+from trialwise.report.tables import Cell, Table
+
+_QUANTITIES = {"throughput": "Mbit/s", "delay": "ms", "loss": "%"}
+
+
+_MEANINGS = {"throughput": "throughput", "delay": "95th percentile of the one-way delay", "loss": "loss"}
+
+
+def path_tables(analysis: Analysis) -> list[Table]:
+    """All tables of an experiment over paths, in the order of their weight; none for other kinds."""
+    path = analysis.path
+    if path is None:
+        return []
+    made = [_flows(path), _fairness(path), _regions(path), _emulator(path), _paths(path)]
+    return [table for table in made if table.rows]
+
+
+def path_paper_tables(analysis: Analysis) -> list[Table]:
+    """The tables that go into a paper: the results of flows, one table for each quantity, and of the plane."""
+    path = analysis.path
+    if path is None:
+        return []
+    made = [*(_flows(path, quantity) for quantity in _QUANTITIES), _fairness(path), _regions(path)]
+    return [table for table in made if table.rows]
+
+
+# Flows
+
+
+def _flows(path: PathAnalysis, *only: str) -> Table:
+    shown = only or tuple(_QUANTITIES)
+    heads = [
+        heading for name in shown for heading in (f"{name} [{_QUANTITIES[name]}]", "low", "high", "mean")
+    ]
+    rows = tuple(
+        _flow_row(found.treatment, flow, f"/path/treatments/{at}/flows/{place}", shown)
+        for at, found in enumerate(path.treatments)
+        for place, flow in enumerate(found.flows)
+    )
+    return Table(
+        key="-".join(("flows", *only)),
+        caption=f"{_and([_MEANINGS[name] for name in shown])} of each flow: median over the trials, its two-sided 95 % interval "
+        "(exact binomial ranks), and the mean",
+        columns=("treatment", "flow", "direction", "trials", *heads),
+        rows=rows,
+        numeric=frozenset(range(3, 4 + len(heads))),
+    )
+
+
+def _and(words: list[str]) -> str:
+    text = " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+    return text[0].upper() + text[1:]
+
+
+def path_overview(path: PathAnalysis) -> Table:
+    """Medians alone, narrow enough for a terminal."""
+    rows = tuple(
+        _overview_row(found.treatment, flow, f"/path/treatments/{at}/flows/{place}")
+        for at, found in enumerate(path.treatments)
+        for place, flow in enumerate(found.flows)
+    )
+    return Table(
+        key="flows-overview",
+        caption="Flows: medians over the trials of throughput [Mbit/s], 95th percentile of one-way delay [ms] and loss [%]",
+        columns=("treatment", "flow", "n", "throughput", "delay", "loss"),
+        rows=rows,
+        numeric=frozenset(range(2, 6)),
+    )
+
+
+def _overview_row(treatment: str, flow: FlowResult, at: str) -> tuple[Cell, ...]:
+    typicals = {"throughput": flow.throughput, "delay": flow.delay, "loss": flow.loss}
+    medians = (
+        Number(found.median, f"{at}/{name}/median", _QUANTITIES[name]) for name, found in typicals.items()
+    )
+    return (_named(treatment), _which(flow), Number(flow.throughput.n, f"{at}/throughput/n"), *medians)
+
+
+def _which(flow: FlowResult) -> str:
+    return "all" if flow.flow is None else f"{flow.flow}: {flow.scheme}"
+
+
+def _flow_row(treatment: str, flow: FlowResult, at: str, shown: tuple[str, ...]) -> tuple[Cell, ...]:
+    typicals = {"throughput": flow.throughput, "delay": flow.delay, "loss": flow.loss}
+    cells = [cell for name in shown for cell in _typical(typicals[name], f"{at}/{name}", _QUANTITIES[name])]
+    return (
+        _named(treatment),
+        _which(flow),
+        flow.direction,
+        Number(flow.throughput.n, f"{at}/throughput/n"),
+        *cells,
+    )
+
+
+def _typical(found: Typical, at: str, unit: str) -> Iterator[Cell]:
+    basis = Basis(found.n, found.confidence, found.method)
+    yield Number(found.median, f"{at}/median", unit)
+    yield Number(found.low, f"{at}/low", unit, "down", basis)
+    yield Number(found.high, f"{at}/high", unit, "up", basis)
+    yield Number(found.mean, f"{at}/mean", unit)
+
+
+def _fairness(path: PathAnalysis) -> Table:
+    rows = tuple(
+        (
+            _named(found.treatment),
+            Number(found.fairness.n, f"/path/treatments/{at}/fairness/n"),
+            *_typical(found.fairness, f"/path/treatments/{at}/fairness", ""),
+        )
+        for at, found in enumerate(path.treatments)
+        if found.fairness is not None
+    )
+    return Table(
+        key="jain",
+        caption="Jain's fairness index of the flows' throughputs: 1 where all have the same, 1/flows where one has all",
+        columns=("treatment", "trials", "median", "low", "high", "mean"),
+        rows=rows,
+        numeric=frozenset(range(1, 6)),
+    )
+
+
+# The plane
+
+
+def _regions(path: PathAnalysis) -> Table:
+    rows = tuple(
+        _region_row(region, f"/path/planes/{at}/regions/{place}")
+        for at, plane in enumerate(path.planes)
+        for place, region in enumerate(plane.regions)
+    )
+    kinds = {region.kind for plane in path.planes for region in plane.regions}
+    what = "first KPI of each metric" if kinds == {"kpi"} else "medians and their rectangle"
+    return Table(
+        key="plane",
+        caption=f"Regions of the throughput–delay plane: {what}; together: the confidence of both at least (Bonferroni)",
+        columns=(
+            "treatment", "series", "n", "throughput", "low", "high", "delay", "low", "high", "each %", "together %",
+            "standing", "because",
+        ),
+        rows=rows,
+        numeric=frozenset(range(2, 11)),
+        remarks=frozenset({12}),
+    )  # fmt: skip
+
+
+def _region_row(region: PlaneRegion, at: str) -> tuple[Cell, ...]:
+    begin: tuple[Cell, ...] = (_named(region.treatment), region.series, Number(region.n, f"{at}/n"))
+    if region.throughput is None or region.delay is None:
+        short = f"{region.needed} trials are needed; there are {region.n}" if region.n < region.needed else ""
+        return (*begin, *[ABSENT] * 8, "none", region.note or short)
+    each = (
+        Number(side.confidence, f"{at}/{name}/confidence")
+        for name, side in (("throughput", region.throughput),)
+    )
+    return (
+        *begin,
+        *_side(region, region.throughput, f"{at}/throughput"),
+        *_side(region, region.delay, f"{at}/delay"),
+        *each,
+        Number(region.joint, f"{at}/joint", rounding="down"),
+        "descriptive" if region.descriptive else "holds",
+        (region.note or "").replace("descriptive only: ", ""),
+    )
+
+
+def _side(region: PlaneRegion, side: AxisRange, at: str) -> Iterator[Cell]:
+    basis = Basis(region.n, side.confidence, region.method)
+    rounding = "nearest" if region.kind == "median" else "up" if side.low is None else "down"
+    yield Number(side.point, f"{at}/point", "", rounding, basis)
+    yield Number(side.low, f"{at}/low", "", "down", basis)
+    yield Number(side.high, f"{at}/high", "", "up", basis)
+
+
+# Emulator and paths
+
+
+def _emulator(path: PathAnalysis) -> Table:
+    names = ("lateness_uplink", "lateness_downlink", "lateness_largest", "unseen", "processor", "unlogged")
+    rows = tuple(
+        (
+            _named(found.treatment),
+            Number(found.trials, f"/path/treatments/{at}/trials"),
+            Number(found.invalid, f"/path/treatments/{at}/invalid"),
+            *(
+                Number(getattr(found.emulator, name), f"/path/treatments/{at}/emulator/{name}", rounding="up")
+                for name in names
+            ),
+        )
+        for at, found in enumerate(path.treatments)
+    )
+    return Table(
+        key="emulator",
+        caption=f"The emulator, by its own account: the worst of all trials; a trial is not valid when one packet in a hundred was "
+        f"late by more than {path.lateness:g} ms, or one was lost without a line in the log",
+        columns=(
+            "treatment", "valid trials", "not valid", "late uplink p99 [ms]", "late downlink p99 [ms]", "latest [ms]",
+            "did not look p99 [ms]", "of a core [%]", "lost unlogged",
+        ),
+        rows=rows,
+        numeric=frozenset(range(1, 9)),
+    )  # fmt: skip
+
+
+def _paths(path: PathAnalysis) -> Table:
+    rows = tuple(
+        (
+            _named(found.treatment),
+            found.uplink,
+            found.downlink,
+            Number(found.mtu, f"/path/paths/{at}/mtu"),
+            found.source or ABSENT,
+        )
+        for at, found in enumerate(path.paths)
+    )
+    columns = ("treatment", "uplink", "downlink", "MTU [B]", "source")
+    return Table("paths", "Paths: what packets meet each way", columns, rows, frozenset({3}))
+
+
+def _named(name: str) -> Cell:
+    return ABSENT if name == "-" else Term(name)
