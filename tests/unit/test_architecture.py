@@ -19,6 +19,7 @@ ALLOWED = {
     "congestion": {"units"},
     "simulator": {"units", "link", "congestion"},
     "emulator": {"units", "link", "process"},
+    "kernel-congestion": set[str](),
     "transport": {"units", "congestion"},
     "streams": {"units"},
     "collector": {"units", "streams"},

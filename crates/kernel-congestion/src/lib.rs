@@ -2,7 +2,8 @@
 //!
 //! [`attach`] makes one known to the kernel, for every network namespace, until what it gives is dropped or the process ends
 //! by whatever death; connections that use it by then go on with it. A socket chooses it by its name with `TCP_CONGESTION`,
-//! without privileges. The programs (`programs/`) are embedded as they were compiled, so that no compiler is needed.
+//! without privileges. The programs (`programs/`, under MIT OR GPL-2.0-only as the kernel asks) are embedded as they were
+//! compiled, so that no compiler is needed; `programs/build.sh` compiles them again.
 //!
 //! A name belongs to the whole kernel: where another process has attached the same algorithm, this one holds the same
 //! registration, and it lasts until the last of them lets go.
@@ -69,4 +70,16 @@ pub fn attach(algorithm: Algorithm) -> Result<Attached, Reason> {
 /// Any [`Reason`] but [`Reason::NameTaken`].
 pub fn is_available() -> Result<(), Reason> {
     Algorithm::ALL.into_iter().try_for_each(registration::check)
+}
+
+#[cfg(all(test, not(feature = "bpf")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_without_it_says_how_to_build_with_it() {
+        let reason = attach(Algorithm::Vegas).unwrap_err();
+        assert!(reason.to_string().contains("make setup FEATURES=bpf"));
+        assert!(matches!(is_available(), Err(Reason::NotBuilt)));
+    }
 }

@@ -37,7 +37,7 @@ pub(crate) fn release() -> String {
 }
 
 fn has_capabilities() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let set = effective.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0);
     set & CAP_SYS_ADMIN != 0 || set & (CAP_BPF | CAP_NET_ADMIN) == CAP_BPF | CAP_NET_ADMIN

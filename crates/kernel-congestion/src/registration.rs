@@ -87,7 +87,8 @@ fn links() -> impl Iterator<Item = OwnedFd> {
 
 /// Whether a link holds the registration of `algorithm`: the map behind it has its name.
 fn is_of(link: &OwnedFd, algorithm: Algorithm) -> bool {
-    let Ok(LinkInfo { info: LinkTypeInfo::StructOps(operations), .. }) = LinkInfo::from_fd(link.as_fd()) else {
+    let Ok(LinkInfo { info: LinkTypeInfo::StructOps(operations), .. }) = LinkInfo::from_fd(link.as_fd())
+    else {
         return false;
     };
     MapHandle::from_map_id(operations.map_id).is_ok_and(|map| map.name() == algorithm.name())

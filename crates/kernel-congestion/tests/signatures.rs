@@ -10,7 +10,7 @@ mod transfer;
 use std::thread;
 
 use support::{quantile, settings};
-use transfer::{Transfer, transfer};
+use transfer::{Reduction, Transfer, transfer};
 use trialwise_kernel_congestion::{Algorithm, Attached, attach, is_available};
 
 /// Attached, or none with the reason printed where this machine or user may not.
@@ -52,8 +52,8 @@ fn vegas_holds_the_queue_down_where_cubic_fills_it() {
     assert!(delay(&cubic) > 5.0 * delay(&vegas));
 }
 
-/// Marks every packet that finds some more than 20 before it.
-const MARKING: &str = "red:packets=500,min=20,max=70,probability=1,weight=1,gentle=true,ecn=true";
+/// Marks ever more of the packets that find more than 20 before them.
+const MARKING: &str = "red:packets=500,min=20,max=200,probability=1,weight=1,ecn=yes";
 
 #[test]
 fn dctcp_keeps_the_queue_at_the_threshold_and_answers_in_proportion() {
@@ -62,12 +62,30 @@ fn dctcp_keeps_the_queue_at_the_threshold_and_answers_in_proportion() {
     let Some(dctcp) = transfer(&settings(&path), "tw_dctcp") else { return };
     let mut queue = dctcp.queueing_milliseconds(5.0);
     let packets = [0.05, 0.5, 0.95].map(|fraction| quantile(&mut queue, fraction) / 0.24);
-    let (predicted, observed) = dctcp.alphas();
+    let marked = dctcp.marked_fraction();
     eprintln!(
-        "dctcp {:.2} Mbit/s, {packets:.1?} packets queued, {:.4} marked, {} dropped, alpha {predicted:.3} predicted, \
-         {observed:.3} observed",
+        "dctcp {:.2} Mbit/s, {packets:.1?} packets queued, {marked:.4} marked, {:.4} echoed",
         dctcp.megabits_per_second(),
-        dctcp.marked_fraction(),
-        dctcp.dropped
+        dctcp.echoed_fraction()
     );
+    assert!(dctcp.megabits_per_second() > 0.9 * 50.0);
+    assert_eq!(dctcp.dropped, 0);
+    assert!(packets[0] > 10.0 && packets[1] > 15.0 && packets[2] < 40.0);
+    assert!(marked > 0.0 && marked < 0.2);
+    assert!((dctcp.echoed_fraction() / marked - 1.0).abs() < 0.25, "{}", dctcp.echoed_fraction());
+    check_proportion(&dctcp.reductions());
+}
+
+/// Each cut is Alpha / 2 of the window, be Alpha near 1 as at the start, or small.
+fn check_proportion(reductions: &[Reduction]) {
+    for Reduction { alpha, from, to } in reductions {
+        assert!((0.0..=1.0).contains(alpha));
+        let expected = f64::from(*from) * (1.0 - alpha / 2.0);
+        // Samples of the sender's state are a tenth of a round trip apart.
+        let tolerance = 2.0 + 0.06 * f64::from(*from);
+        assert!((f64::from(*to) - expected).abs() < tolerance, "{from} to {to}, not {expected}");
+    }
+    let alphas = || reductions.iter().map(|reduction| reduction.alpha);
+    eprintln!("{} reductions, {:?}", reductions.len(), reductions.first());
+    assert!(alphas().any(|alpha| alpha > 0.5) && alphas().any(|alpha| alpha < 0.1));
 }

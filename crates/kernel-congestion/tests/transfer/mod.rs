@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use trialwise_emulator::{Direction, End, Event, LogReader, PacketLog, PathSettings, Record};
 
-use crate::support::{PORT, at_both, open};
+use crate::support::{PORT, at_both, open, set_congestion_control};
 
 const RUNTIME: Duration = Duration::from_millis(5000);
 /// What the start of a flow may take; not looked at.
@@ -26,6 +26,15 @@ struct Sample {
     threshold: u32,
     delivered: u32,
     marked: u32,
+}
+
+/// One reduction of the window, in packets.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Reduction {
+    /// DCTCP.Alpha by then.
+    pub(crate) alpha: f64,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
 }
 
 /// What is known of a transfer after its warm-up.
@@ -53,13 +62,33 @@ impl Transfer {
         marked as f64 / self.data.len() as f64
     }
 
-    /// Mean of DCTCP.Alpha at the reductions of the window: by RFC 8257 from what was marked, and from the reductions.
-    pub(crate) fn alphas(&self) -> (f64, f64) {
-        todo(&self.samples)
+    /// The fraction of packets that the receiver echoed as marked to the sender, since the warm-up.
+    pub(crate) fn echoed_fraction(&self) -> f64 {
+        let from = self.samples[(self.samples.len() as f64 * WARMUP / RUNTIME.as_secs_f64()) as usize];
+        let to = self.samples.last().unwrap();
+        f64::from(to.marked - from.marked) / f64::from(to.delivered - from.delivered)
+    }
+
+    /// What DCTCP made of its marks, from the first packet on, by what the sender's TCP counted: DCTCP.Alpha is computed here
+    /// once more (RFC 8257 section 3.3, items 5 and 6).
+    pub(crate) fn reductions(&self) -> Vec<Reduction> {
+        let (mut alpha, mut start) = (1.0, self.samples[0]);
+        let mut reductions = Vec::new();
+        for pair in self.samples.windows(2) {
+            let [before, after] = [pair[0], pair[1]];
+            let delivered = after.delivered - start.delivered;
+            if delivered >= start.window {
+                let fraction = f64::from(after.marked - start.marked) / f64::from(delivered);
+                alpha += (fraction - alpha) / 16.0;
+                start = after;
+            }
+            if after.threshold < before.window && after.threshold != before.threshold {
+                reductions.push(Reduction { alpha, from: before.window, to: after.threshold });
+            }
+        }
+        reductions
     }
 }
-
-fn todo(_: &[Sample]) -> (f64, f64) { (0.0, 0.0) }
 
 /// Runs over a path of its own; `None`, with the reason printed, where none may be made.
 pub(crate) fn transfer(settings: &PathSettings, control: &str) -> Option<Transfer> {
@@ -68,7 +97,8 @@ pub(crate) fn transfer(settings: &PathSettings, control: &str) -> Option<Transfe
     let name = format!("trialwise-kernel-congestion-{}-{number}", std::process::id());
     let file = std::env::temp_dir().join(name);
     let path = open(settings, Some(PacketLog::create(&file).unwrap()));
-    let samples = path.as_ref().map(|path| at_both(path, |ready| receive(control, ready), || send(control)).1);
+    let samples =
+        path.as_ref().map(|path| at_both(path, |ready| receive(control, ready), || send(control)).1);
     path.map(|path| path.close().unwrap());
     let records: Vec<_> = LogReader::open(&file).unwrap().collect::<Result<_, _>>().unwrap();
     fs::remove_file(file).unwrap();
@@ -76,7 +106,8 @@ pub(crate) fn transfer(settings: &PathSettings, control: &str) -> Option<Transfe
 }
 
 fn summary(records: &[Record], samples: Vec<Sample>) -> Transfer {
-    let is_data = |record: &&Record| record.direction == Direction::Forward && record.size.get() > 2 * HEADERS;
+    let is_data =
+        |record: &&Record| record.direction == Direction::Forward && record.size.get() > 2 * HEADERS;
     let seconds = |record: &Record| record.time.picoseconds() as f64 / 1e12;
     let data = records.iter().filter(is_data);
     let start = data.clone().map(seconds).next().unwrap();
@@ -84,13 +115,15 @@ fn summary(records: &[Record], samples: Vec<Sample>) -> Transfer {
     let counted: Vec<_> = data.filter(|record| range.contains(&seconds(record))).copied().collect();
     let (data, dropped): (Vec<_>, Vec<_>) =
         counted.into_iter().partition(|record| record.event == Event::Delivered);
-    let warmup = (samples.len() as f64 * WARMUP / RUNTIME.as_secs_f64()) as usize;
-    Transfer { data, dropped: dropped.len(), samples: samples[warmup..].to_vec() }
+    Transfer { data, dropped: dropped.len(), samples }
 }
 
-/// This end of the path has this congestion control for every socket: DCTCP must be there before any packet.
+/// Makes it what every socket of this end begins with, where the kernel permits that (to unrestricted ones): DCTCP has to be
+/// there before the first packet.
 fn choose(control: &str) {
-    fs::write("/proc/sys/net/ipv4/tcp_congestion_control", control).unwrap();
+    if control.starts_with("tw_") {
+        fs::write("/proc/sys/net/ipv4/tcp_congestion_control", control).unwrap();
+    }
 }
 
 fn receive(control: &str, ready: &dyn Fn()) {
@@ -105,6 +138,7 @@ fn receive(control: &str, ready: &dyn Fn()) {
 fn send(control: &str) -> Vec<Sample> {
     choose(control);
     let mut stream = TcpStream::connect((End::Receiver.address(), PORT)).unwrap();
+    set_congestion_control(&stream, control);
     let sampled = stream.try_clone().unwrap();
     let sampler = thread::spawn(move || sample(&sampled));
     let block = vec![0x5a; 1 << 14];
@@ -131,7 +165,13 @@ fn information(stream: &TcpStream) -> Sample {
     let level = libc::IPPROTO_TCP;
     // SAFETY: at most that many bytes are written.
     let result = unsafe {
-        libc::getsockopt(stream.as_raw_fd(), level, libc::TCP_INFO, bytes.as_mut_ptr().cast(), &raw mut length)
+        libc::getsockopt(
+            stream.as_raw_fd(),
+            level,
+            libc::TCP_INFO,
+            bytes.as_mut_ptr().cast(),
+            &raw mut length,
+        )
     };
     assert!(result == 0 && length >= 200);
     let word = |at: usize| u32::from_ne_bytes(bytes[at..at + 4].try_into().unwrap());
