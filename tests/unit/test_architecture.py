@@ -21,6 +21,7 @@ ALLOWED = {
     "emulator": {"units", "link", "process"},
     "kernel-congestion": set[str](),
     "transport": {"units", "congestion"},
+    "utp": {"units"},
     "streams": {"units"},
     "collector": {"units", "streams"},
 }

@@ -54,3 +54,17 @@ pub enum Reason {
         name: &'static str,
     },
 }
+
+impl Reason {
+    /// One word for the reason, for programs to act on.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::NotBuilt => "not_built",
+            Self::NotPermitted => "not_permitted",
+            Self::NoTypes { .. } => "no_types",
+            Self::NotSupported { .. } => "not_supported",
+            Self::Refused { .. } => "refused",
+            Self::NameTaken { .. } => "name_taken",
+        }
+    }
+}

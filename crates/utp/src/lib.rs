@@ -20,7 +20,7 @@ mod signals;
 /// This build has no libutp.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error(
-    "this build of Trialwise has no libutp; build it with `make setup FEATURES=utp` (on Debian that needs g++, \
-     libclang1 and libclang-common-dev)"
+    "this build of Trialwise has no libutp; build it with `make setup FEATURES=utp` (on Debian that needs g++ \
+     and libclang1)"
 )]
 pub struct NotBuilt;
