@@ -54,6 +54,9 @@ impl Attached {
     pub const fn algorithm(&self) -> Algorithm {
         self.algorithm
     }
+
+    /// Lets go of it, as dropping it does.
+    pub fn detach(self) {}
 }
 
 /// Makes `algorithm` known to the kernel, or holds what another process of this kernel has attached under its name.

@@ -32,7 +32,7 @@ impl AttachedCongestion {
     /// Let go of it; the kernel forgets it unless another holds it too. May be called again.
     fn close(&self, python: Python<'_>) {
         let attached = self.attached.lock().unwrap_or_else(PoisonError::into_inner).take();
-        python.detach(|| drop(attached));
+        python.detach(|| attached.map(Attached::detach));
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
