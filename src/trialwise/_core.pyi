@@ -264,6 +264,7 @@ class PacketColumns:
 def read_packet_log(
     path: str | os.PathLike[str], *, skip: int = 0, most: int | None = None
 ) -> PacketColumns: ...
+
 # `reason` is not_built, not_permitted, no_types, not_supported, refused or name_taken.
 class AttachError(RuntimeError):
     reason: str
