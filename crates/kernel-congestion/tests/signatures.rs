@@ -1,7 +1,7 @@
 //! What each congestion control is known by, on real packets over an emulated path; needs root.
 
 #![cfg(feature = "bpf")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+#![allow(clippy::cast_possible_wrap, clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 #[path = "../../emulator/tests/support/mod.rs"]
 mod support;

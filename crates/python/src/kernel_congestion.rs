@@ -60,8 +60,7 @@ impl AttachedCongestion {
 /// Parameters
 /// ----------
 /// name
-///     ``tw_vegas``, or ``tw_dctcp`` (which both ends must choose, the sender before it connects, the receiver before it
-///     listens).
+///     ``vegas``, or ``dctcp`` (which both ends must choose, the sender before it connects, the receiver before it listens).
 ///
 /// Raises
 /// ------

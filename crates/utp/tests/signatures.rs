@@ -1,7 +1,7 @@
 //! What LEDBAT is known by (RFC 6817 section 2.1), on real packets over an emulated path; needs root.
 
 #![cfg(feature = "utp")]
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+#![allow(clippy::cast_possible_wrap, clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod flow;
 #[path = "../../emulator/tests/support/mod.rs"]
