@@ -56,6 +56,8 @@ struct Shared {
     /// Flows that are there, and whether they are being closed.
     flows: RefCell<BTreeMap<Flow, bool>>,
     samples: RefCell<Vec<Sample>>,
+    /// When the last sample was taken.
+    sampled: Cell<u64>,
 }
 
 impl Library {
@@ -97,6 +99,7 @@ impl Library {
             events: RefCell::default(),
             flows: RefCell::default(),
             samples: RefCell::default(),
+            sampled: Cell::default(),
         });
         // SAFETY: 2 is the version of the interface.
         let context = NonNull::new(unsafe { c::utp_init(2) }).ok_or(ErrorKind::OutOfMemory)?;
@@ -240,12 +243,9 @@ impl Shared {
 
     /// Whether it is time for another sample.
     fn is_due(&self, now: u64) -> bool {
-        thread_local! {
-            static LAST: Cell<u64> = const { Cell::new(0) };
-        }
-        let is_due = u128::from(now - LAST.get()) >= INTERVAL.as_nanos();
+        let is_due = u128::from(now - self.sampled.get()) >= INTERVAL.as_nanos();
         if is_due {
-            LAST.set(now);
+            self.sampled.set(now);
         }
         is_due
     }
