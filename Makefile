@@ -1,9 +1,14 @@
 # Thin: each line calls the real tool. `make setup` prepares the folder's own environment in .venv.
+# FEATURES="bpf utp" builds optional parts (CONTRIBUTING.md); without it those of the last time are kept, FEATURES= drops them.
 PYTHON ?= python3
 BIN := .venv/bin
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h') Cargo.toml Cargo.lock
+FEATURES ?= $(file < .venv/.features)
+CARGO_FEATURES := $(if $(strip $(FEATURES)),--features "$(strip $(FEATURES))")
+# libclang alone, as distributions package it, lacks the headers of a compiler: the C compiler's serve (feature utp).
+export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/null)
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup demo test lint check-python check-rust bench soak docs schemas clean
+.PHONY: setup FORCE demo test lint check-python check-rust bench soak docs schemas clean
 
 setup: .venv/.core
 
@@ -18,8 +23,11 @@ setup: .venv/.core
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r .venv/requirements.txt
 	@touch $@
 
-.venv/.core: .venv/.python $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked
+.venv/.features: .venv/.python FORCE
+	@echo '$(strip $(FEATURES))' | cmp --silent - $@ || echo '$(strip $(FEATURES))' > $@
+
+.venv/.core: .venv/.python .venv/.features $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked --features "pyo3/extension-module $(FEATURES)"
 	@touch $@
 
 lint: setup
@@ -29,10 +37,10 @@ lint: setup
 	$(BIN)/lint-imports
 	$(BIN)/stubtest trialwise._core
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	cargo clippy --quiet --workspace --all-targets --locked $(CARGO_FEATURES) -- -D warnings
 
 check-rust:
-	cargo test --quiet --workspace --locked
+	cargo test --quiet --workspace --locked $(CARGO_FEATURES)
 
 check-python: setup
 	$(BIN)/pytest -n 2 -m 'not soak and not alone'
@@ -47,7 +55,7 @@ bench: setup
 	for bench in benches/*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
 
 soak: setup
-	cargo test --release --workspace --locked -- --ignored
+	cargo test --release --workspace --locked $(CARGO_FEATURES) -- --ignored
 	$(BIN)/pytest -n 2 -m soak
 
 clean:

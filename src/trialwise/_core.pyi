@@ -1,11 +1,14 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
 from typing import Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "AttachError",
+    "AttachedCongestion",
     "Ceiling",
     "CommandResult",
     "Lateness",
@@ -17,6 +20,8 @@ __all__ = [
     "PathReport",
     "StartError",
     "__version__",
+    "attach_congestion",
+    "check_congestion",
     "check_link",
     "cut_trace",
     "features",
@@ -34,6 +39,7 @@ __all__ = [
     "slope_order_statistics",
     "trace_from_departures",
     "trace_mean_rate",
+    "utp_program",
     "window_percentiles",
 ]
 
@@ -283,3 +289,25 @@ class PacketColumns:
 def read_packet_log(
     path: str | os.PathLike[str], *, skip: int = 0, most: int | None = None
 ) -> PacketColumns: ...
+
+# `reason` is not_built, not_permitted, no_types, not_supported, refused or name_taken.
+class AttachError(RuntimeError):
+    reason: str
+
+@final
+class AttachedCongestion:
+    @property
+    def name(self) -> str: ...
+    def close(self) -> None: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        exception_type: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+        /,
+    ) -> None: ...
+
+def attach_congestion(name: str) -> AttachedCongestion: ...
+def check_congestion() -> None: ...
+def utp_program(arguments: Sequence[str]) -> int: ...

@@ -19,7 +19,9 @@ ALLOWED = {
     "congestion": {"units"},
     "simulator": {"units", "link", "congestion"},
     "emulator": {"units", "link", "process"},
+    "kernel-congestion": set[str](),
     "transport": {"units", "congestion"},
+    "utp": {"units"},
     "streams": {"units"},
     "collector": {"units", "streams"},
 }

@@ -3,28 +3,26 @@
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
 mod emulator;
+mod features;
+mod kernel_congestion;
 mod kernels;
 mod link;
 mod process;
 mod transport;
+mod utp;
 
 use pyo3::prelude::*;
-
-/// Names of the optional parts that this core was built with.
-#[pyfunction]
-fn features() -> Vec<&'static str> {
-    Vec::new()
-}
 
 /// The compiled core of Trialwise.
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_function(wrap_pyfunction!(features, module)?)?;
     emulator::register(module)?;
+    features::register(module)?;
+    kernel_congestion::register(module)?;
     kernels::register(module)?;
     link::register(module)?;
     process::register(module)?;
     transport::register(module)?;
-    Ok(())
+    utp::register(module)
 }

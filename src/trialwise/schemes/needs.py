@@ -34,10 +34,21 @@ def _missing(scheme: Scheme) -> Iterator[str]:
         yield f"no program {', '.join(programs)}{how}"
     if needs.feature is not None and needs.feature not in _core.features():
         yield f"Trialwise is built without {needs.feature}: make setup FEATURES={needs.feature}"
+    elif scheme.attach is not None and (refusal := _attach_refusal()):
+        yield refusal
     if needs.root and os.geteuid() != 0:
         yield "only root may run it"
     if needs.congestion is not None and needs.congestion not in _available():
         yield f"the kernel has no congestion control {needs.congestion}: modprobe tcp_{needs.congestion}"
+
+
+def _attach_refusal() -> str | None:
+    """Why no congestion control can be attached to this kernel."""
+    try:
+        _core.check_congestion()
+    except _core.AttachError as error:
+        return str(error)
+    return None
 
 
 def _available() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import shutil
 import tempfile
@@ -126,11 +127,14 @@ class _Execution:
         self.printed: list[tuple[bytes, bytes]] = []
 
     def run(self) -> TrialOutcome:
-        path = open_path(self.settings, self.request.seed, self.log, self.trial.lateness)
-        try:
-            clock, ended, problem = self._run([self._flow(plan, path) for plan in self.plans])
-        finally:
-            report = path.close()
+        with contextlib.ExitStack() as attached:
+            for name in sorted({plan.scheme.attach for plan in self.plans if plan.scheme.attach}):
+                attached.enter_context(_attached(name))
+            path = open_path(self.settings, self.request.seed, self.log, self.trial.lateness)
+            try:
+                clock, ended, problem = self._run([self._flow(plan, path) for plan in self.plans])
+            finally:
+                report = path.close()
         outcome = self._outcome(clock, ended, problem, report)
         output, errors = (
             (b"".join(parts) for parts in zip(*self.printed, strict=True)) if self.printed else (b"", b"")
@@ -259,6 +263,13 @@ class _Execution:
         path = self.request.scratch / f"packets-{self.request.number}-{self.request.attempt}.parquet"
         write_packets(path, packets)
         return path
+
+
+def _attached(name: str) -> _core.AttachedCongestion:
+    try:
+        return _core.attach_congestion(name)
+    except _core.AttachError as error:
+        raise TrialError(f"congestion control {name} cannot be attached to the kernel: {error}") from error
 
 
 def _of_emulator(report: _core.PathReport) -> dict[str, Samples]:
