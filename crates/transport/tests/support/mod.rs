@@ -169,7 +169,7 @@ impl Outcome {
     /// When the first sender started, in seconds of the log.
     fn start(&self) -> f64 {
         let starts = (0..self.reports.len()).filter_map(|flow| self.summary(flow)["start_ns"].as_u64());
-        (starts.min().unwrap() - self.report.started) as f64 / 1e9
+        (starts.min().unwrap() as f64 - self.report.started as f64) / 1e9
     }
 
     /// Packets of a flow that arrived between these seconds after the first sender started.
