@@ -98,8 +98,19 @@ impl Socket {
     }
 
     /// Sends packets of `segment` bytes each (the last may be shorter) to the peer, or to `to` where the socket has none;
-    /// how many bytes the kernel took.
+    /// how many bytes the kernel took. What cannot be sent to one of many peers is lost, as on the path.
     pub(super) fn send(
+        &self,
+        to: Option<&SocketAddr>,
+        bytes: &[u8],
+        segment: usize,
+        ect: Option<Family>,
+    ) -> io::Result<usize> {
+        let sent = self.send_all(to, bytes, segment, ect);
+        if to.is_some() { Ok(sent.unwrap_or(bytes.len())) } else { sent }
+    }
+
+    fn send_all(
         &self,
         to: Option<&SocketAddr>,
         bytes: &[u8],
@@ -356,6 +367,13 @@ mod tests {
                 assert_eq!(server.dropped(), 0);
             }
         }
+    }
+
+    #[test]
+    fn what_cannot_be_sent_to_one_peer_of_many_is_lost() {
+        let server = Socket::listening(Some("127.0.0.1".parse().unwrap()), 0, None).unwrap();
+        let nowhere = "[::1]:9".parse().unwrap();
+        assert_eq!(server.send(Some(&nowhere), b"lost", 1000, None).unwrap(), 4);
     }
 
     #[test]
