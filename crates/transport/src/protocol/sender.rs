@@ -218,6 +218,11 @@ impl Sender {
         self.controller.state()
     }
 
+    /// Whether nothing but acknowledgements says when packets leave.
+    pub(crate) fn is_clocked_by_answers(&self) -> bool {
+        !self.spreads_window && self.controller.pacing_rate().is_none()
+    }
+
     /// Whether something is to come back: otherwise silence means nothing.
     pub(crate) fn is_waiting(&self) -> bool {
         self.in_flight > 0 || !self.lost.is_empty()
@@ -247,7 +252,7 @@ impl Sender {
             self.pacer.interrupt();
             return None;
         }
-        if !is_probe && self.pacer.next() > now {
+        if !is_probe && !self.pacer.is_open(now) {
             return None;
         }
         let (payload, is_retransmission) = self.next_payload(is_probe)?;

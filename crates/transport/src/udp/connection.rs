@@ -61,7 +61,9 @@ impl Connection {
         }
     }
 
-    /// Does what a frame that has just come calls for; data that come joined are answered together.
+    /// Does what a frame that has just come calls for; data that come joined are answered together. Where nothing else says
+    /// when packets leave, an acknowledgement sends what it permits before the next is looked at: controllers may go by what
+    /// is in flight then (RFC 6817, section 2.4.2).
     pub(super) fn respond(
         &mut self,
         frame: &Frame,
@@ -72,12 +74,16 @@ impl Connection {
     ) -> io::Result<()> {
         match frame {
             Frame::Data(..) if is_last => self.answer(clock, socket),
-            Frame::Answer(..) if !*is_blocked => {
+            Frame::Answer(..) if !*is_blocked && self.is_clocked_by_answers() => {
                 *is_blocked = !self.transmit(clock, socket, outbox)?;
                 Ok(())
             }
             _ => Ok(()),
         }
+    }
+
+    fn is_clocked_by_answers(&self) -> bool {
+        self.outgoing.as_ref().is_some_and(|outgoing| outgoing.sender.is_clocked_by_answers())
     }
 
     /// Acknowledges what has come since the last time. An answer that the socket does not take is lost, as on the path.

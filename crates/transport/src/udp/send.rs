@@ -140,8 +140,7 @@ impl Sender<'_> {
         })
     }
 
-    /// Takes what has come, answers what needs one, and lets each acknowledgement send what it permits before the next is
-    /// looked at: controllers may go by what is in flight then (RFC 6817, section 2.4.2).
+    /// Takes what has come, and does what it calls for.
     fn receive(&mut self) -> Result<(), Error> {
         for _ in 0..TURN {
             let Self { socket, inbox, outbox, flows, places, session, clock, is_blocked, .. } = self;
