@@ -30,6 +30,13 @@
 //! (what the other end is to do). A sender whose time is over ends its connections at once: what is still
 //! in the socket's buffer is not sent any more.
 //!
+//! # UDP
+//! All flows of a UDP sender share one socket, and so, for queues and packet logs that tell flows by addresses and ports,
+//! are one flow; each has its own controller. NewReno and CUBIC spread their windows over the round trip (RFC 9002, section
+//! 7.7), Copa and fixed rates are paced by their own rates, LEDBAT is clocked by acknowledgements. Packets are stamped by
+//! the kernel, so that a busy machine adds little to round-trip times and one-way delays. A receiver that reads too slowly
+//! says at its end how many packets that cost.
+//!
 //! # Report
 //! JSON, a line for each thing, handed to the system at least every half second (a killed program leaves a whole prefix, its
 //! last line perhaps cut). All times are nanoseconds of `CLOCK_MONOTONIC`. A field that is not known is `null`.

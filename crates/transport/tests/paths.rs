@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::sync::Mutex;
 use std::thread;
 
 use support::{Flow, Outcome, trial};
@@ -21,8 +22,10 @@ const NEAR_LOSSY: Pairs =
     &[("rate", "30Mbit/s"), ("delay", "5ms"), ("queue", "droptail:packets=60"), ("loss", "1%")];
 const MARKING: Pairs = &[("rate", "12Mbit/s"), ("delay", "10ms"), ("queue", "codel:ecn=yes")];
 
-const SECONDS: u64 = 8;
-const END: f64 = 7.9;
+const SECONDS: u64 = 7;
+const END: f64 = 6.9;
+/// So many trials at the same time are enough for two processors.
+static TURN: Mutex<()> = Mutex::new(());
 /// A trial in which the emulator was late is no measurement; on a busy machine it is made again so often.
 const ATTEMPTS: usize = 3;
 
@@ -82,6 +85,7 @@ fn fills_12_megabits(outcome: &Outcome) -> Result<(), String> {
 
 #[test]
 fn each_scheme_is_like_itself() {
+    let _turn = TURN.lock();
     run(&[
         Case {
             name: "kernel cubic",
@@ -99,7 +103,8 @@ fn each_scheme_is_like_itself() {
             name: "our newreno",
             pairs: SHALLOW,
             flows: vec![flow("udp", "newreno")],
-            check: fills_12_megabits,
+            // Half of a window that filled path and queue does not fill the path.
+            check: |outcome| within("throughput", outcome.throughput(0, 2.0, END), 0.83 * 12.0, 12.06),
         },
         Case {
             name: "a fixed rate",
@@ -128,21 +133,40 @@ fn each_scheme_is_like_itself() {
             },
         },
         Case {
-            name: "ledbat yields to cubic",
+            name: "ledbat alone takes the link and stays below its target of 100 ms",
             pairs: NEAR,
-            flows: vec![flow("udp", "ledbat"), Flow { start: 3, ..flow("udp", "cubic") }],
+            flows: vec![flow("udp", "ledbat")],
             check: |outcome| {
-                within("alone", outcome.throughput(0, 1.5, 3.0), 0.9 * 12.0, 12.06)?;
-                within("beside cubic", outcome.throughput(0, 5.5, END), 0.0, 0.15 * 12.0)?;
-                within("cubic", outcome.throughput(1, 5.5, END), 0.8 * 12.0, 12.06)
+                within("throughput", outcome.throughput(0, 2.0, END), 0.75 * 12.0, 12.06)?;
+                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 6.0, 110.0)
+            },
+        },
+        Case {
+            name: "ledbat yields to cubic",
+            pairs: DEEP,
+            // It has seen the empty path, and taken some of it.
+            flows: vec![flow("udp", "ledbat"), Flow { start: 1, ..flow("udp", "cubic") }],
+            check: |outcome| {
+                within("beside cubic", outcome.throughput(0, 5.0, END), 0.0, 0.1 * 12.0)?;
+                within("cubic", outcome.throughput(1, 5.0, END), 0.85 * 12.0, 12.06)
             },
         },
     ]);
 }
 
 #[test]
-fn losses_marks_and_the_kernel() {
-    const LOSSY_CUBIC: (f64, f64) = (1.5, 8.0);
+fn losses_are_borne_as_by_the_kernel() {
+    let _turn = TURN.lock();
+    thread::scope(|scope| {
+        scope.spawn(losses_and_marks);
+        for (ours, kernels) in [("newreno", "reno"), ("cubic", "cubic")] {
+            scope.spawn(move || against_kernel(ours, kernels));
+        }
+    });
+}
+
+fn losses_and_marks() {
+    const LOSSY_CUBIC: (f64, f64) = (1.5, 9.0);
     run(&[
         Case {
             name: "our cubic at 0.4 % loss",
@@ -169,22 +193,13 @@ fn losses_marks_and_the_kernel() {
             pairs: MARKING,
             flows: vec![flow("udp", "cubic")],
             check: |outcome| {
-                fills_12_megabits(outcome)?;
+                // A queue of 5 ms on a path of 20 ms is short for one flow.
+                within("throughput", outcome.throughput(0, 2.0, END), 0.8 * 12.0, 12.06)?;
                 let marked = outcome.summary(0)["marked"].as_u64().unwrap();
                 within("marked packets", marked as f64, 3.0, 2000.0)
             },
         },
     ]);
-}
-
-#[test]
-fn ours_get_what_the_kernels_get() {
-    // Side by side: all under the same conditions.
-    thread::scope(|scope| {
-        for (ours, kernels) in [("newreno", "reno"), ("cubic", "cubic")] {
-            scope.spawn(move || against_kernel(ours, kernels));
-        }
-    });
 }
 
 /// Random loss holds both below the link: what they get is what the rule of the window gives.

@@ -96,6 +96,10 @@ impl Network {
         }
     }
 
+    fn spreading_windows(self) -> Self {
+        Self { sender: self.sender.spreading_windows(), ..self }
+    }
+
     fn throw(&mut self, bytes: &[u8], can_be_marked: bool) {
         let Weather { delay, jitter, loss, duplication, marking, outage } = self.weather;
         self.sent += 1;
@@ -208,10 +212,14 @@ proptest! {
     fn everything_arrives_exactly_once_whatever_the_weather(
         weather in weather(),
         algorithm in prop::sample::select(vec!["newreno", "cubic", "ledbat", "copa", "fixed_rate"]),
+        spreads: bool,
         size in 1_u64..400_000,
         seed: u64,
     ) {
         let mut network = Network::new(algorithm, weather, seed);
+        if spreads {
+            network = network.spreading_windows();
+        }
         network.sender.write(size);
         network.run_until(Time::from_milliseconds(3_600_000));
         prop_assert_eq!(network.receiver.received(), size);
@@ -327,6 +335,29 @@ fn what_was_reduced_for_a_packet_that_was_only_late_is_undone() {
     // Nothing is sent again: what was to be has arrived.
     assert_eq!(network.sender.poll(now + MILLISECOND), None);
     assert_eq!(network.sender.acknowledged(), 10 * SEGMENT - 64);
+}
+
+#[test]
+fn a_window_is_spread_over_its_round_trip() {
+    let gaps = |network: Network| {
+        let mut network = network;
+        network.sender.write(10 * SEGMENT - 64);
+        network.transmit();
+        network.sender.write(u64::MAX / 2);
+        network.now = Time::from_milliseconds(40);
+        let answer = Answer { largest: 9, packets: 10, ranges: ranges(0..10), ..Answer::default() };
+        network.sender.on_answer(network.now, network.now, &answer);
+        network.flying.clear();
+        network.run_until(Time::from_milliseconds(79));
+        let spans = network.departures.windows(2).map(|pair| pair[1].0 - pair[0].0);
+        spans.skip(10).collect::<Vec<_>>()
+    };
+    let window = gaps(Network::new("newreno", CALM, 1));
+    assert!(window.len() >= 9 && window.iter().all(|gap| *gap == Duration::ZERO), "{window:?}");
+    let spread = gaps(Network::new("newreno", CALM, 1).spreading_windows());
+    // Twice the window in a round trip of 40 ms.
+    let wanted = 40_000_000 / 2 / (spread.len() as u64 + 1);
+    assert!(spread.iter().all(|gap| gap.nanoseconds().abs_diff(wanted) < wanted / 10), "{spread:?}");
 }
 
 #[test]

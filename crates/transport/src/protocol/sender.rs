@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ops::Range;
 
 use trialwise_congestion::{
-    Acknowledgement, AnyController, Controller, Loss, RoundTrip, Sent, State, Timeout,
+    Acknowledgement, AnyController, Controller, Loss, Phase, RoundTrip, Sent, State, Timeout,
 };
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
@@ -35,6 +35,15 @@ const MOST_DOUBLINGS: u32 = 10;
 /// time is shorter than a clock can tell.
 const LONGEST_HELD: u64 = 1_000_000_000;
 const SHORTEST_RTT: Duration = Duration::from_nanoseconds(1);
+/// What a rate of the controller misses because the thread woke late is made up for, up to so much.
+const MOST_LATE: Duration = Duration::from_milliseconds(100);
+/// Of a window that is spread over its round trip no more leaves together than ten packets (RFC 9002, section 7.7), or, as
+/// threads do not wake more precisely, a millisecond's worth.
+const BURST: u64 = 10;
+const BURST_TIME: Duration = Duration::from_milliseconds(1);
+/// `N` of RFC 9002, section 7.7, and, while the window doubles in a round trip, what it then takes.
+const SPREAD: f64 = 1.25;
+const SPREAD_IN_SLOW_START: f64 = 2.0;
 /// The origin of one-way delays: the first one of a flow counts as this much, so that later ones may be smaller.
 const DELAY_ORIGIN: i128 = 10_000_000_000;
 
@@ -116,6 +125,7 @@ pub(crate) struct Sender {
     largest: Option<u64>,
     packet_threshold: u64,
     pacer: Pacer,
+    spreads_window: bool,
     delivery: Delivery,
     episodes: Episodes,
     round_trip: RoundTrip,
@@ -150,6 +160,7 @@ impl Sender {
             largest: None,
             packet_threshold: PACKET_THRESHOLD,
             pacer,
+            spreads_window: false,
             delivery: Delivery::default(),
             episodes: Episodes::default(),
             round_trip: RoundTrip::new(),
@@ -163,6 +174,13 @@ impl Sender {
             idle_since: None,
             counters: Counters::default(),
         }
+    }
+
+    /// Spreads windows over their round trips where the controller names no rate. Otherwise acknowledgements that are read
+    /// together, as on a busy machine, let as many packets leave together.
+    #[must_use]
+    pub(crate) fn spreading_windows(self) -> Self {
+        Self { spreads_window: true, ..self }
     }
 
     /// The application has written so many bytes in all.
@@ -200,6 +218,11 @@ impl Sender {
         self.controller.state()
     }
 
+    /// Whether nothing but acknowledgements says when packets leave.
+    pub(crate) fn is_clocked_by_answers(&self) -> bool {
+        !self.spreads_window && self.controller.pacing_rate().is_none()
+    }
+
     /// Whether something is to come back: otherwise silence means nothing.
     pub(crate) fn is_waiting(&self) -> bool {
         self.in_flight > 0 || !self.lost.is_empty()
@@ -229,7 +252,7 @@ impl Sender {
             self.pacer.interrupt();
             return None;
         }
-        if !is_probe && self.pacer.next() > now {
+        if !is_probe && !self.pacer.is_open(now) {
             return None;
         }
         let (payload, is_retransmission) = self.next_payload(is_probe)?;
@@ -289,8 +312,7 @@ impl Sender {
         self.in_flight += length;
         let (bytes, in_flight) = (Bytes::new(length), Bytes::new(self.in_flight));
         self.controller.on_sent(&Sent { now, bytes, in_flight, retransmission });
-        let rate = self.controller.pacing_rate();
-        self.pacer.on_sent(now, rate.map_or(Duration::ZERO, |rate| rate.transmission_time(bytes)));
+        self.pace(now, bytes);
         self.last_sent = now;
         self.counters.packets += 1;
         self.counters.retransmits += u64::from(retransmission);
@@ -298,6 +320,24 @@ impl Sender {
         let is_application_limited = self.has_window() && !self.has_payload();
         self.packets.push_back(Packet { sent: now, payload, kept, is_application_limited, is_gone: false });
         Departure { number, offset, length }
+    }
+
+    fn pace(&mut self, now: Time, bytes: Bytes) {
+        let rate = self.controller.pacing_rate();
+        if let Some(rate) = rate {
+            return self.pacer.on_sent(now, rate.transmission_time(bytes), MOST_LATE);
+        }
+        let gap = self.window_rate().map_or(Duration::ZERO, |rate| rate.transmission_time(bytes));
+        self.pacer.on_sent(now, gap, BURST_TIME.max(gap * BURST));
+    }
+
+    /// `N congestion_window / smoothed_rtt` (RFC 9002, section 7.7), where that is wanted and known.
+    fn window_rate(&self) -> Option<Rate> {
+        let state = self.spreads_window.then(|| self.controller.state())?;
+        let grows_fast = matches!(state.phase, Phase::SlowStart | Phase::ConservativeSlowStart);
+        let factor = if grows_fast { SPREAD_IN_SLOW_START } else { SPREAD };
+        let bits = factor * 8.0 * state.window?.get() as f64;
+        Some(Rate::from_bits_per_second((bits / self.round_trip.smoothed()?.as_seconds()) as u64))
     }
 
     fn next_number(&self) -> u64 {

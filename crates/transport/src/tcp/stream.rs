@@ -113,7 +113,7 @@ impl Stream {
             return self.check_deadline(now).map(|()| None);
         }
         if self.phase == Phase::Open {
-            self.write(now, block).map_err(|source| self.lost(&source))?;
+            self.write(now, block).map_err(|source| self.broken(&source))?;
         }
         let acknowledged = self.read(block)?;
         let completion = self.application.on_progress(now, acknowledged, self.received);
@@ -168,7 +168,7 @@ impl Stream {
     /// Takes what has come; gives how much is known to have arrived at the other end.
     fn read(&mut self, block: &mut [u8]) -> Result<u64, Error> {
         for _ in 0..TURN {
-            match read(&self.socket, block, false).map_err(|source| self.lost(&source))? {
+            match read(&self.socket, block, false).map_err(|source| self.broken(&source))? {
                 Some(0) if self.phase == Phase::Closing => {
                     self.phase = Phase::Closed;
                     return Ok(self.sent);
@@ -179,6 +179,13 @@ impl Stream {
             }
         }
         Ok(0)
+    }
+
+    fn broken(&self, source: &io::Error) -> Error {
+        match source.raw_os_error() {
+            Some(libc::ETIMEDOUT) => Error::NoAnswer { peer: self.peer, span: self.timeout },
+            _ => self.lost(source),
+        }
     }
 
     fn lost(&self, reason: &(impl ToString + ?Sized)) -> Error {

@@ -61,8 +61,33 @@ impl Connection {
         }
     }
 
+    /// Does what a frame that has just come calls for; data that come joined are answered together. Where nothing else says
+    /// when packets leave, an acknowledgement sends what it permits before the next is looked at: controllers may go by what
+    /// is in flight then (RFC 6817, section 2.4.2).
+    pub(super) fn respond(
+        &mut self,
+        frame: &Frame,
+        is_last: bool,
+        clock: Clock,
+        (socket, outbox): (&Socket, &mut Outbox),
+        is_blocked: &mut bool,
+    ) -> io::Result<()> {
+        match frame {
+            Frame::Data(..) if is_last => self.answer(clock, socket),
+            Frame::Answer(..) if !*is_blocked && self.is_clocked_by_answers() => {
+                *is_blocked = !self.transmit(clock, socket, outbox)?;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn is_clocked_by_answers(&self) -> bool {
+        self.outgoing.as_ref().is_some_and(|outgoing| outgoing.sender.is_clocked_by_answers())
+    }
+
     /// Acknowledges what has come since the last time. An answer that the socket does not take is lost, as on the path.
-    pub(super) fn answer(&mut self, clock: Clock, socket: &mut Socket) -> io::Result<()> {
+    pub(super) fn answer(&mut self, clock: Clock, socket: &Socket) -> io::Result<()> {
         let Some(answer) = self.receiver.answer(clock.nanoseconds(clock.now())) else { return Ok(()) };
         let way = if self.way == Way::Out { Way::Back } else { Way::Out };
         let mut buffer = [0; MOST_ANSWER];
@@ -74,7 +99,7 @@ impl Connection {
     pub(super) fn transmit(
         &mut self,
         clock: Clock,
-        socket: &mut Socket,
+        socket: &Socket,
         outbox: &mut Outbox,
     ) -> io::Result<bool> {
         for _ in 0..TURN {

@@ -59,7 +59,7 @@ impl Outbox {
     }
 
     /// Hands the packets to the kernel; whether it took all of them.
-    pub(super) fn flush(&mut self, socket: &mut Socket) -> io::Result<bool> {
+    pub(super) fn flush(&mut self, socket: &Socket) -> io::Result<bool> {
         while self.sent < self.length {
             let bytes = &self.bytes[self.sent..self.length];
             match socket.send(self.to.as_ref(), bytes, self.segment, self.ect)? {

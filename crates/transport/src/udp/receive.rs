@@ -14,7 +14,7 @@ use crate::settings::ReceiveSettings;
 use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
 use crate::udp::scheme::{Scheme, SchemeError};
-use crate::udp::socket::{Family, Socket};
+use crate::udp::socket::{Family, Inbox, Socket};
 use crate::wait::{Waiter, gather};
 
 /// Batches read before packets may leave.
@@ -34,6 +34,7 @@ struct Peer {
 
 struct Receiver {
     socket: Socket,
+    inbox: Box<Inbox>,
     outbox: Outbox,
     is_blocked: bool,
     clock: Clock,
@@ -52,6 +53,7 @@ pub(crate) fn receive(settings: &ReceiveSettings) -> Result<(), Error> {
         .map_err(|source| Error::PortInUse { address, source })?;
     let mut receiver = Receiver {
         socket,
+        inbox: Inbox::new(),
         outbox: Outbox::new(),
         is_blocked: false,
         clock: Clock::start(),
@@ -98,9 +100,9 @@ impl Receiver {
     /// Takes what has come and acknowledges it.
     fn take(&mut self) -> std::io::Result<()> {
         for _ in 0..TURN {
-            let Self { socket, peers, answering, clock, .. } = self;
-            let mut to_answer: Vec<Key> = Vec::new();
-            let more = socket.receive(*clock, |now, arrived| {
+            let Self { socket, inbox, outbox, peers, answering, clock, is_blocked, .. } = self;
+            let (mut result, mut joined) = (Ok(()), Vec::new());
+            let more = inbox.receive(socket, *clock, |now, arrived| {
                 let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
                 let key = (arrived.from, name);
                 if frame == Frame::Close {
@@ -110,20 +112,26 @@ impl Receiver {
                 let Some(peer) = find(peers, key, &frame, now) else { return };
                 peer.connection.on_frame(*clock, now, &frame, &arrived);
                 peer.heard = now;
-                if let Frame::Data(_, data) = &frame {
-                    if peer.serve(key, data, now) {
-                        answering.insert(key);
-                    }
-                    if arrived.is_last || to_answer.last() != Some(&key) {
-                        to_answer.push(key);
-                    }
+                if let Frame::Data(_, data) = &frame
+                    && peer.serve(key, data, now)
+                {
+                    answering.insert(key);
+                }
+                if !arrived.is_last && joined.last() != Some(&key) {
+                    joined.push(key);
+                }
+                if result.is_ok() {
+                    let ends = (&*socket, &mut *outbox);
+                    result = peer.connection.respond(&frame, arrived.is_last, *clock, ends, is_blocked);
                 }
             })?;
-            for key in to_answer {
-                if let Some(peer) = self.peers.get_mut(&key) {
-                    peer.connection.answer(self.clock, &mut self.socket)?;
+            // Where packets of several flows came joined, only the last one's has been answered.
+            for key in joined {
+                if let Some(peer) = peers.get_mut(&key) {
+                    result = result.and_then(|()| peer.connection.answer(*clock, socket));
                 }
             }
+            result?;
             if !more {
                 break;
             }

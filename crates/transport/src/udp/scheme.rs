@@ -56,7 +56,10 @@ impl Scheme {
     pub(super) fn sender(&self, now: Time, carries_opening: bool) -> Result<Sender, SchemeError> {
         let first = self.segment - if carries_opening { OPENING_BYTES as u64 } else { 0 };
         let segments = Segments { full: self.segment, first };
-        Ok(Sender::new(self.controller(now)?, segments, now))
+        let sender = Sender::new(self.controller(now)?, segments, now);
+        // LEDBAT bounds its window by what is in flight (RFC 6817, section 2.4.2), which spreading would lower.
+        let spreads = matches!(self.algorithm, Algorithm::NewReno(_) | Algorithm::Cubic(_));
+        Ok(if spreads { sender.spreading_windows() } else { sender })
     }
 
     fn controller(&self, now: Time) -> Result<AnyController, SchemeError> {
@@ -71,8 +74,8 @@ impl Scheme {
     }
 }
 
-/// The controller; `payload` is the share of payload in a packet. An answer stands for a whole batch of packets when there
-/// are many, so slow start counts all that it acknowledges, as Linux does (`tcp_slow_start`).
+/// The controller; `payload` is the share of payload in a packet. Slow start counts all that an answer acknowledges, as RFC
+/// 9406, section 4.3 has it where windows are spread, and Linux does (`tcp_slow_start`).
 fn algorithm(name: &str, payload: f64) -> Result<Algorithm, SchemeError> {
     let burst_limit = u32::MAX;
     match name.split_once(':').unwrap_or((name, "")) {

@@ -16,7 +16,7 @@ use crate::settings::SendSettings;
 use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
 use crate::udp::scheme::{Scheme, SchemeError};
-use crate::udp::socket::{Family, Socket};
+use crate::udp::socket::{Family, Inbox, Socket};
 use crate::wait::{Waiter, gather};
 
 /// Batches read before packets may leave again.
@@ -35,8 +35,9 @@ struct Sender<'a> {
     settings: &'a SendSettings,
     scheme: Scheme,
     socket: Socket,
+    inbox: Box<Inbox>,
     outbox: Outbox,
-    /// The number of the flow whose packets the socket did not take.
+    /// Whether the socket did not take what is in the outbox.
     is_blocked: bool,
     report: Report,
     waiter: Waiter,
@@ -64,6 +65,7 @@ pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
         scheme,
         socket: Socket::connected(&settings.peer, settings.buffer)
             .map_err(Error::from_io(format!("making a socket for {}", settings.peer)))?,
+        inbox: Inbox::new(),
         outbox: Outbox::new(),
         is_blocked: false,
         report: Report::create(settings.report.as_deref(), clock)?,
@@ -138,27 +140,35 @@ impl Sender<'_> {
         })
     }
 
-    /// Takes what has come, and answers what needs one.
+    /// Takes what has come, and does what it calls for.
     fn receive(&mut self) -> Result<(), Error> {
         for _ in 0..TURN {
-            let Self { socket, flows, places, session, clock, .. } = self;
-            let mut to_answer = Vec::new();
-            let more = socket.receive(*clock, |now, arrived| {
+            let Self { socket, inbox, outbox, flows, places, session, clock, is_blocked, .. } = self;
+            let (mut result, mut joined) = (Ok(()), Vec::new());
+            let more = inbox.receive(socket, *clock, |now, arrived| {
                 let Some((name, frame)) = Frame::read(arrived.bytes) else { return };
                 let Some(place) = places.get(&name.flow).filter(|_| name.session == *session) else { return };
                 let flow = &mut flows[*place];
                 flow.heard = now;
                 flow.connection.on_frame(*clock, now, &frame, &arrived);
-                if matches!(frame, Frame::Data(..)) && (arrived.is_last || to_answer.last() != Some(place)) {
-                    to_answer.push(*place);
+                if !arrived.is_last && joined.last() != Some(place) {
+                    joined.push(*place);
+                }
+                if result.is_ok() {
+                    result = flow.connection.respond(
+                        &frame,
+                        arrived.is_last,
+                        *clock,
+                        (socket, outbox),
+                        is_blocked,
+                    );
                 }
             });
-            let more = more.map_err(|error| self.failure(error))?;
-            for place in to_answer {
-                let answered = self.flows[place].connection.answer(self.clock, &mut self.socket);
-                answered.map_err(|error| self.failure(error))?;
+            // Where packets of several flows came joined, only the last one's has been answered.
+            for place in joined {
+                result = result.and_then(|()| flows[place].connection.answer(*clock, socket));
             }
-            if !more {
+            if !more.and_then(|more| result.map(|()| more)).map_err(|error| self.failure(error))? {
                 break;
             }
         }
@@ -167,7 +177,7 @@ impl Sender<'_> {
 
     /// Lets every flow do what is due.
     fn advance(&mut self, now: Time) -> Result<(), Error> {
-        self.is_blocked = !self.outbox.flush(&mut self.socket).map_err(|error| self.failure(error))?;
+        self.is_blocked = !self.outbox.flush(&self.socket).map_err(|error| self.failure(error))?;
         let mut place = 0;
         while place < self.flows.len() {
             self.advance_flow(place, now)?;
@@ -200,7 +210,7 @@ impl Sender<'_> {
             return Err(Error::NoAnswer { peer: self.settings.peer, span: self.settings.timeout });
         }
         if !self.is_blocked {
-            let sent = flow.connection.transmit(self.clock, &mut self.socket, &mut self.outbox);
+            let sent = flow.connection.transmit(self.clock, &self.socket, &mut self.outbox);
             self.is_blocked = !sent.map_err(|error| self.failure(error))?;
         }
         Ok(())

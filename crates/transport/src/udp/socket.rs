@@ -1,5 +1,6 @@
 //! A UDP socket that takes and gives many packets in one call: `recvmmsg` with UDP_GRO, `sendmsg` with UDP_SEGMENT.
 
+use std::cell::Cell;
 use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr};
@@ -43,11 +44,11 @@ pub(super) struct Arrived<'a> {
 pub(super) struct Socket {
     socket: OwnedFd,
     /// Whether the kernel cuts long sends into packets for us.
-    segments: bool,
-    inbox: Box<Inbox>,
+    segments: Cell<bool>,
 }
 
-struct Inbox {
+/// Where messages are read to.
+pub(super) struct Inbox {
     bytes: Vec<u8>,
     names: [libc::sockaddr_storage; MESSAGES],
     controls: [Control; MESSAGES],
@@ -83,7 +84,7 @@ impl Socket {
         set_option(&socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, &1_i32)?;
         // Kernels before 5.0 join nothing.
         let _ = set_option(&socket, libc::SOL_UDP, libc::UDP_GRO, &1_i32);
-        Ok(Self { socket, segments: true, inbox: Inbox::new() })
+        Ok(Self { socket, segments: Cell::new(true) })
     }
 
     pub(super) fn descriptor(&self) -> RawFd {
@@ -96,41 +97,30 @@ impl Socket {
         facts.map_or(0, |facts| facts[libc::SK_MEMINFO_DROPS as usize])
     }
 
-    /// Takes what is there, up to 16 messages, with the time after reading; whether there may be more.
-    pub(super) fn receive(
-        &mut self,
-        clock: Clock,
-        mut take: impl FnMut(Time, Arrived<'_>),
-    ) -> io::Result<bool> {
-        let inbox = &mut *self.inbox;
-        inbox.arm();
-        let (headers, flags) = (inbox.headers.as_mut_ptr(), libc::MSG_DONTWAIT as _);
-        let (fd, null) = (self.socket.as_raw_fd(), std::ptr::null_mut());
-        // SAFETY: `arm` has pointed each header at buffers of the given lengths, which live on in the inbox.
-        let count = match check(unsafe { libc::recvmmsg(fd, headers, MESSAGES as u32, flags, null) }) {
-            Ok(count) => count.unsigned_abs() as usize,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
-            Err(error) => return Err(error),
-        };
-        let instant = clock.both();
-        (0..count).for_each(|index| inbox.split(index, &instant, &mut take));
-        Ok(count == MESSAGES)
-    }
-
     /// Sends packets of `segment` bytes each (the last may be shorter) to the peer, or to `to` where the socket has none;
-    /// how many bytes the kernel took.
+    /// how many bytes the kernel took. What cannot be sent to one of many peers is lost, as on the path.
     pub(super) fn send(
-        &mut self,
+        &self,
         to: Option<&SocketAddr>,
         bytes: &[u8],
         segment: usize,
         ect: Option<Family>,
     ) -> io::Result<usize> {
-        if self.segments || bytes.len() <= segment {
+        let sent = self.send_all(to, bytes, segment, ect);
+        if to.is_some() { Ok(sent.unwrap_or(bytes.len())) } else { sent }
+    }
+
+    fn send_all(
+        &self,
+        to: Option<&SocketAddr>,
+        bytes: &[u8],
+        segment: usize,
+        ect: Option<Family>,
+    ) -> io::Result<usize> {
+        if self.segments.get() || bytes.len() <= segment {
             match send_message(&self.socket, to, bytes, segment, ect) {
                 // Where the device cannot even check-sum, the kernel does not segment.
-                Err(error) if bytes.len() > segment && cannot_segment(&error) => self.segments = false,
+                Err(error) if bytes.len() > segment && cannot_segment(&error) => self.segments.set(false),
                 other => return other,
             }
         }
@@ -229,7 +219,7 @@ unsafe fn add_control<T>(message: &mut libc::msghdr, level: i32, kind: i32, valu
 }
 
 impl Inbox {
-    fn new() -> Box<Self> {
+    pub(super) fn new() -> Box<Self> {
         // SAFETY: addresses, vectors and headers may be all zero.
         let (names, vectors, headers) = unsafe {
             (
@@ -240,6 +230,28 @@ impl Inbox {
         };
         let controls = [Control([0; CONTROL]); MESSAGES];
         Box::new(Self { bytes: vec![0; MESSAGES * LONGEST], names, controls, vectors, headers })
+    }
+
+    /// Takes what is there, up to 16 messages, with the time after reading; whether there may be more.
+    pub(super) fn receive(
+        &mut self,
+        socket: &Socket,
+        clock: Clock,
+        mut take: impl FnMut(Time, Arrived<'_>),
+    ) -> io::Result<bool> {
+        self.arm();
+        let (headers, flags) = (self.headers.as_mut_ptr(), libc::MSG_DONTWAIT as _);
+        let (fd, null) = (socket.descriptor(), std::ptr::null_mut());
+        // SAFETY: `arm` has pointed each header at buffers of the given lengths, which live on in the inbox.
+        let count = match check(unsafe { libc::recvmmsg(fd, headers, MESSAGES as u32, flags, null) }) {
+            Ok(count) => count.unsigned_abs() as usize,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => 0,
+            Err(error) => return Err(error),
+        };
+        let instant = clock.both();
+        (0..count).for_each(|index| self.split(index, &instant, &mut take));
+        Ok(count == MESSAGES)
     }
 
     /// Points each header at its buffers.
@@ -327,12 +339,14 @@ mod tests {
         (Socket::connected(&at, None).unwrap(), server, at)
     }
 
-    fn take_all(socket: &mut Socket, count: usize) -> Vec<(Vec<u8>, bool)> {
-        let mut found = Vec::new();
+    fn take_all(socket: &Socket, count: usize) -> Vec<(Vec<u8>, bool)> {
+        let (mut found, mut inbox) = (Vec::new(), Inbox::new());
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
         while found.len() < count && std::time::Instant::now() < deadline {
-            socket
-                .receive(Clock::start(), |_, arrived| found.push((arrived.bytes.to_vec(), arrived.is_marked)))
+            inbox
+                .receive(socket, Clock::start(), |_, arrived| {
+                    found.push((arrived.bytes.to_vec(), arrived.is_marked));
+                })
                 .unwrap();
         }
         found
@@ -342,11 +356,11 @@ mod tests {
     fn packets_sent_together_arrive_one_by_one() {
         for address in ["127.0.0.1", "::1"] {
             for segments in [true, false] {
-                let (mut client, mut server, at) = pair(address);
-                client.segments = segments;
+                let (client, server, at) = pair(address);
+                client.segments.set(segments);
                 let bytes: Vec<u8> = (0..2500_u32).map(|index| (index % 251) as u8).collect();
                 assert_eq!(client.send(None, &bytes, 1000, Some(Family::of(&at))).unwrap(), 2500);
-                let found = take_all(&mut server, 3);
+                let found = take_all(&server, 3);
                 assert_eq!(found.iter().map(|(bytes, _)| bytes.len()).collect::<Vec<_>>(), [1000, 1000, 500]);
                 assert_eq!(found.iter().flat_map(|(bytes, _)| bytes.clone()).collect::<Vec<_>>(), bytes);
                 assert!(found.iter().all(|(_, is_marked)| !is_marked));
@@ -356,14 +370,21 @@ mod tests {
     }
 
     #[test]
+    fn what_cannot_be_sent_to_one_peer_of_many_is_lost() {
+        let server = Socket::listening(Some("127.0.0.1".parse().unwrap()), 0, None).unwrap();
+        let nowhere = "[::1]:9".parse().unwrap();
+        assert_eq!(server.send(Some(&nowhere), b"lost", 1000, None).unwrap(), 4);
+    }
+
+    #[test]
     fn marks_are_seen() {
         for (address, level, option) in
             [("127.0.0.1", libc::IPPROTO_IP, libc::IP_TOS), ("::1", libc::IPPROTO_IPV6, libc::IPV6_TCLASS)]
         {
-            let (mut client, mut server, _) = pair(address);
+            let (client, server, _) = pair(address);
             set_option(&client.socket, level, option, &i32::from(CE)).unwrap();
             client.send(None, b"marked", 1000, None).unwrap();
-            assert_eq!(take_all(&mut server, 1), [(b"marked".to_vec(), true)]);
+            assert_eq!(take_all(&server, 1), [(b"marked".to_vec(), true)]);
         }
     }
 }

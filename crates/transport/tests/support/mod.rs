@@ -166,12 +166,18 @@ pub fn trial(pairs: &[(&str, &str)], seed: u64, flows: &[Flow], seconds: u64) ->
 }
 
 impl Outcome {
-    /// Packets of a flow that arrived between these seconds.
+    /// When the first sender started, in seconds of the log.
+    fn start(&self) -> f64 {
+        let starts = (0..self.reports.len()).filter_map(|flow| self.summary(flow)["start_ns"].as_u64());
+        (starts.min().unwrap() as f64 - self.report.started as f64) / 1e9
+    }
+
+    /// Packets of a flow that arrived between these seconds after the first sender started.
     fn delivered(&self, flow: usize, from: f64, to: f64) -> impl Iterator<Item = &Record> {
-        let port = 5001 + flow as u64;
+        let (port, start) = (5001 + flow as u64, self.start());
         self.records.iter().filter(move |record| {
             let (high, low) = (record.flow >> 16 & 0xffff, record.flow & 0xffff);
-            let seconds = record.time.as_seconds();
+            let seconds = record.time.as_seconds() - start;
             record.direction == Direction::Forward
                 && record.event == Event::Delivered
                 && (high == port || low == port)
