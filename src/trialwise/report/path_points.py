@@ -248,8 +248,10 @@ def _missing(plane: Plane) -> Iterator[str]:
 
 # Labels beside points
 
-_CANDIDATES = ((9, -7, "left"), (9, 13, "left"), (-9, -7, "right"), (-9, 13, "right"), (9, -21, "left"), (9, 27, "left"),
-               (-9, -21, "right"), (-9, 27, "right"))  # fmt: skip
+_CANDIDATES = (
+    (9, -7, "left"), (9, 13, "left"), (-9, -7, "right"), (-9, 13, "right"), (14, 3, "left"), (-14, 3, "right"),
+    (9, -21, "left"), (9, 27, "left"), (-9, -21, "right"), (-9, 27, "right"),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
