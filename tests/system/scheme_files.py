@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -71,10 +70,10 @@ elif arguments.option == first:
 else:
     {start_second}
 """
-CALL = "subprocess.check_call([sys.executable, program, {}])"
-FORK = "child = os.fork() or os.execv(sys.executable, [sys.executable, program, {}]); os.waitpid(child, 0)"
-RECEIVER_LINE = "python3 {folder}/programs/plain-receiver.py"
-SENDER_LINE = "python3 {folder}/programs/plain-sender.py {{peer}} {{port}}"
+CALL = 'subprocess.check_call(["python3", "-IS", program, {}])'
+FORK = 'child = os.fork() or os.execvp("python3", ["python3", "-IS", program, {}]); os.waitpid(child, 0)'
+RECEIVER_LINE = "python3 -IS {folder}/programs/plain-receiver.py"
+SENDER_LINE = "python3 -IS {folder}/programs/plain-sender.py {{peer}} {{port}}"
 
 
 def write_programs(folder: Path) -> None:
@@ -147,8 +146,3 @@ def check_all(
     finally:
         os.close(reading)
         os.close(writing)
-
-
-def alive() -> int:
-    """How many threads run beside the main one; for tests that nothing goes on."""
-    return threading.active_count() - 1

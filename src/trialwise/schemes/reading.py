@@ -68,7 +68,7 @@ class SchemeDocument(Section):
 
     title: Text = Field(description="What people read.", examples=["TCP CUBIC (iperf3)"])
     color: Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")] | None = Field(
-        None, description="Colour in figures.", examples=["#1f77b4"]
+        None, title="a colour #rrggbb", description="Colour in figures.", examples=["#1f77b4"]
     )
     first: Literal["sender", "receiver"] = Field(
         "receiver", description="The side that starts first and waits for the other.", examples=["sender"]
