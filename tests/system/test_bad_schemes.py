@@ -53,13 +53,6 @@ BAD = {
         {"receiver": f"sh -c '{RECEIVER_LINE} {{{{port}}}} & sleep 0.3'", "ready": 'after = "500ms"'},
         r"the receiver ended with exit code 0.*has it gone into the background\? It must stay in the foreground",
     ),
-    "another-port": (
-        {
-            "receiver": f"sh -c '{RECEIVER_LINE} {{{{port}}}} & sleep 0.3; exec {RECEIVER_LINE} {{{{port}}}}'",
-            "ready": 'after = "2s"',
-        },
-        r"Address already in use.*(something else listens on port 5201|does its command use {port})",
-    ),
     "prepare-fails": (
         {"rest": "prepare = \"sh -c 'echo no space >&2; exit 2'\""},
         r"flow 1 \(prepare-fails\): prepare ended with exit code 2: no space",
