@@ -11,8 +11,9 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from trialwise.cli.schema import Format, json_schema
@@ -21,6 +22,7 @@ from trialwise.experiment.checking import document_schema
 from trialwise.experiment.quantities import QUANTITIES
 from trialwise.experiment.words import allowed
 from trialwise.experiment.writing import toml_value
+from trialwise.schemes import reading
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
@@ -39,6 +41,13 @@ SECTIONS = {
     "variability": document.VariabilitySection,
     "design": document.DesignSection,
     "reset": document.ResetSection,
+}
+SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
+SCHEME_SECTIONS = {
+    "scheme": reading.SchemeDocument,
+    "side": reading.SideSection,
+    "ready": reading.ReadySection,
+    "needs": reading.NeedsSection,
 }
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -66,12 +75,20 @@ def quantities() -> Iterator[str]:
 
 def table(section: str) -> Iterator[str]:
     """The keys of one section as a Markdown table."""
-    schema = document_schema()["$defs"][SECTIONS[section].__name__]
+    model = (SECTIONS | SCHEME_SECTIONS)[section]
+    definitions = document_schema()["$defs"] if section in SECTIONS else scheme_definitions()
+    schema = definitions[model.__name__]
     yield "| key | allowed | default | example | meaning |"
     yield "|---|---|---|---|---|"
-    for name, field in SECTIONS[section].model_fields.items():
+    for name, field in model.model_fields.items():
         key = field.alias or name
-        yield row(key, field, allowed(schema["properties"][key], document_schema()["$defs"]))
+        yield row(key, field, allowed(schema["properties"][key], definitions))
+
+
+def scheme_definitions() -> dict[str, Any]:
+    """The JSON Schemas of the parts of a scheme file, and of the whole."""
+    whole = reading.SchemeDocument.model_json_schema(by_alias=True)
+    return whole["$defs"] | {reading.SchemeDocument.__name__: whole}
 
 
 def row(key: str, field: FieldInfo, words: str) -> str:
@@ -86,12 +103,15 @@ def default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True)
-    return "none" if value is None or value == {} else f"`{toml_value(value)}`"
+    return (
+        "none" if value is None or value == {} or isinstance(value, BaseModel) else f"`{toml_value(value)}`"
+    )
 
 
 def files() -> Iterator[tuple[Path, str]]:
     """Everything that is generated."""
     yield PAGE, page(PAGE.read_text())
+    yield SCHEME_PAGE, page(SCHEME_PAGE.read_text())
     for name in get_args(Format):
         yield (
             ROOT / f"schemas/{name}.json",

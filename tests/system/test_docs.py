@@ -16,11 +16,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.system.paths import needs_paths
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# ([\w./-]+\.\w+)\n")
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "```console" in page.read_text())
+OVER_PATHS = {page for page in PAGES if re.search(r'kind = "path"|schemes check', page.read_text())}
+MARKED = [
+    pytest.param(page, marks=[needs_paths, pytest.mark.alone] if page in OVER_PATHS else []) for page in PAGES
+]
 
 
 def commands(block: str) -> Iterator[tuple[str, int, list[str]]]:
@@ -40,7 +45,7 @@ def assert_shown(shown: list[str], printed: str) -> None:
         )
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+@pytest.mark.parametrize("page", MARKED, ids=[str(page.relative_to(DOCS)) for page in PAGES])
 def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "COLUMNS": "200", "NO_COLOR": "1"}
@@ -48,6 +53,7 @@ def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
     ran = 0
     for language, text in BLOCK.findall(page.read_text()):
         if name := NAMED.match(text):
+            (tmp_path / name.group(1)).parent.mkdir(exist_ok=True)
             (tmp_path / name.group(1)).write_text(text)
         if language != "console":
             continue

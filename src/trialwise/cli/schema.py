@@ -11,6 +11,7 @@ from trialwise.cli.output import print_json
 
 Format = Literal[
     "experiment",
+    "scheme",
     "plan",
     "analysis",
     "profile",
@@ -26,6 +27,7 @@ Format = Literal[
 ]
 FORMATS: dict[Format, str] = {
     "experiment": "trialwise.experiment.document:Document",
+    "scheme": "trialwise.schemes.reading:SchemeDocument",
     "plan": "trialwise.design.summary:PlanSummary",
     "analysis": "trialwise.exchange.analysis_json:analysis_schema",
     "profile": "trialwise.exchange.condition_json:profile_schema",
@@ -45,7 +47,8 @@ FORMATS: dict[Format, str] = {
 def schema(format: Format = "experiment", /) -> int:  # noqa: A002 the word for it
     """Print the JSON Schema of a public format.
 
-    `experiment` is the experiment file, for editors; the others are what commands print with --json.
+    `experiment` is the experiment file and `scheme` that of a scheme, for editors; the others are what commands print
+    with --json.
 
     For example:
 
@@ -71,7 +74,7 @@ def json_schema(name: Format) -> dict[str, Any]:
     described = getattr(importlib.import_module(module), attribute)
     if not isinstance(described, type):
         return described()
-    mode = "validation" if name == "experiment" else "serialization"
+    mode = "validation" if name in ("experiment", "scheme") else "serialization"
     found = TypeAdapter(described).json_schema(by_alias=True, mode=mode)
     return (
         {"$schema": "https://json-schema.org/draft/2020-12/schema"} | found | {"title": f"trialwise {name}"}

@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialwise.experiment.placeholders import fill
 from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import Scheme
 
@@ -32,7 +33,9 @@ def steps(scheme: Scheme) -> list[Step]:
     if packages := lacking_packages(scheme):
         found.append(Step(("apt-get", "install", "--yes", *packages), Path("/"), system=True))
     if scheme.setup is not None:
-        found.append(Step(scheme.setup, scheme.source.parent, system=False))
+        folder = scheme.source.resolve().parent
+        words = tuple(fill(word, {"folder": str(folder)}) for word in scheme.setup)
+        found.append(Step(words, folder, system=False))
     return found
 
 

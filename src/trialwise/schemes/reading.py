@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -16,7 +16,7 @@ from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import nearest
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side
 
-PLACEHOLDERS = ("flow", "utp", "peer", "port", "time", "load", "report", "directory", "seed", "amount")
+PLACEHOLDERS = ("flow", "utp", "peer", "port", "time", "load", "report", "directory", "folder", "seed")
 """What the commands of a scheme may use."""
 
 
@@ -68,7 +68,7 @@ class SchemeDocument(Section):
 
     title: Text = Field(description="What people read.", examples=["TCP CUBIC (iperf3)"])
     color: Annotated[str, Field(pattern=r"^#[0-9a-fA-F]{6}$")] | None = Field(
-        None, description="Colour in figures.", examples=["#1f77b4"]
+        None, title="a colour #rrggbb", description="Colour in figures.", examples=["#1f77b4"]
     )
     first: Literal["sender", "receiver"] = Field(
         "receiver", description="The side that starts first and waits for the other.", examples=["sender"]
@@ -112,7 +112,9 @@ def read_scheme(path: Path) -> Scheme:
     try:
         document = SchemeDocument.model_validate(table)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        found = error.errors(include_url=False)
+        # A key that is misspelt is unknown and missing: the former says more.
+        first = next((each for each in found if each["type"] == "extra_forbidden"), found[0])
         key = ".".join(str(part) for part in first["loc"])
         raise PlanError(f"{path}: {key}: {_said(first['type'], key, first['msg'])}") from error
     return _scheme(document, path)
@@ -121,7 +123,10 @@ def read_scheme(path: Path) -> Scheme:
 def _said(kind: str, key: str, message: str) -> str:
     if kind != "extra_forbidden":
         return message[:1].lower() + message[1:]
-    meant = nearest(key.rsplit(".", maxsplit=1)[-1], SchemeDocument.model_fields)
+    sections = (SchemeDocument, SideSection, ReadySection, NeedsSection)
+    meant = nearest(
+        key.rsplit(".", maxsplit=1)[-1], [name for each in sections for name in each.model_fields]
+    )
     return "unknown key" + (f"; did you mean {meant}?" if meant else "")
 
 
@@ -135,14 +140,19 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
         source=path,
         first=document.first,
         color=document.color,
-        loads={kind: document.loads[kind] for kind in LOADS if kind in document.loads},
+        loads={kind: _load(kind, document.loads[kind], path) for kind in LOADS if kind in document.loads},
         needs=Needs(
             tuple(needs.programs), tuple(needs.packages), needs.congestion, needs.feature, needs.root
         ),
         prepare=_words("prepare", document.prepare, path),
-        setup=_words("setup", document.setup, path),
+        setup=_words("setup", document.setup, path, known=("folder",)),
         attach=document.attach,
     )
+
+
+def _load(kind: str, text: str, path: Path) -> str:
+    _words(f"loads.{kind}", text, path, (*PLACEHOLDERS, "amount"))
+    return text
 
 
 def _side(name: str, section: SideSection, path: Path) -> Side:
@@ -158,14 +168,16 @@ def _environment(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     return tuple(sorted(variables.items()))
 
 
-def _words(key: str, command: str | None, path: Path) -> tuple[str, ...] | None:
+def _words(
+    key: str, command: str | None, path: Path, known: Sequence[str] = PLACEHOLDERS
+) -> tuple[str, ...] | None:
     if command is None:
         return None
     try:
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise PlanError(f"{path}: {key}: cannot be split as a shell would: {error}") from error
-    for unknown in sorted({name for word in words for name in names_in(word)} - set(PLACEHOLDERS)):
-        known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
-        raise PlanError(f"{path}: {key}: {{{unknown}}} is unknown here", hint=f"known: {known}")
+    for unknown in sorted({name for word in words for name in names_in(word)} - set(known)):
+        hint = f"known: {', '.join(f'{{{name}}}' for name in known)}"
+        raise PlanError(f"{path}: {key}: {{{unknown}}} is unknown here", hint=hint)
     return words

@@ -20,7 +20,9 @@ _OWN_PROGRAMS = {
 def command_words(
     command: tuple[str, ...], scheme: Scheme, load: Load, values: Mapping[str, Level]
 ) -> list[str]:
-    """The words of a command of a scheme; {flow}, {utp} and {load} stand for words, inside a word for their text.
+    """The words of a command of a scheme.
+
+    {flow}, {utp} and {load} stand for words, inside a word for their text; {folder} for that of the scheme's file.
 
     Raises
     ------
@@ -31,6 +33,7 @@ def command_words(
     if any("load" in names_in(word) for word in command):
         several["load"] = load_words(scheme, load, values)
     texts = {name: shlex.join(words) for name, words in several.items()}
+    texts["folder"] = str(scheme.source.resolve().parent)
     words: list[str] = []
     for word in command:
         name = word[1:-1]

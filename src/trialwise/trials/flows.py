@@ -164,15 +164,13 @@ class RunningFlow:
         return f"{self._name(end)} {said}{self._last_line(program)}{self._suspicion(end, program)}"
 
     def _suspicion(self, end: End, program: Program) -> str:
-        complaint = (said.errors if (said := program.end) else b"") + program.printed()
-        if end == self.plan.scheme.first and self._port_is_taken(end):
-            if said and said.exit_code == 0:
-                return "; what it started goes on in the background: have it stay in the foreground"
-            return f"; something else listens on port {self.plan.port}"
-        if b"ddress already in use" in complaint:
-            return "; does its command use {port}? Each flow has one of its own"
-        if said and said.exit_code == 0 and end == self.plan.scheme.first:
+        ended, is_first = program.end, end == self.plan.scheme.first
+        if is_first and ended and ended.exit_code == 0:
             return "; has it gone into the background? It must stay in the foreground"
+        if is_first and self._port_is_taken(end):
+            return f"; something else listens on port {self.plan.port}"
+        if b"ddress already in use" in (ended.errors if ended else b"") + program.printed():
+            return "; does its command use {port}? Each flow has one of its own"
         return ""
 
     def _last_line(self, program: Program) -> str:

@@ -16,12 +16,14 @@ COMMANDS = [
     "report",
     "profile",
     "runtime",
+    "schemes",
     "trace",
     "packets",
     "doctor",
     "schema",
 ]
 NESTED = [f"trace {name}" for name in ("make", "show", "plot", "scale", "cut", "from-capture", "from-log")]
+NESTED += [f"schemes {name}" for name in ("show", "setup", "check")]
 START = "from trialwise.cli.main import main; main()"
 
 

@@ -10,6 +10,8 @@ from jsonschema import Draft202012Validator
 
 from trialwise.cli.schema import json_schema
 from trialwise.experiment.reading import parse_experiment
+from trialwise.schemes import reading
+from trialwise.schemes.library import scheme_files
 
 ROOT = Path(__file__).resolve().parents[3]
 GENERATOR = runpy.run_path(str(ROOT / "docs/generate_reference.py"))
@@ -43,3 +45,13 @@ def test_the_examples_of_the_page_are_experiments():
 @pytest.mark.parametrize("name", ["experiment", "plan"])
 def test_schemas_are_valid(name):
     Draft202012Validator.check_schema(json.loads((ROOT / f"schemas/{name}.json").read_text()))
+
+
+def test_the_page_of_schemes_has_all_keys_placeholders_and_names():
+    page = GENERATED[GENERATOR["SCHEME_PAGE"]]
+    for name in GENERATOR["SCHEME_SECTIONS"]:
+        assert f"<!-- keys of {name} -->\n| key |" in page
+    for name in (*reading.PLACEHOLDERS, "amount"):
+        assert f"| `{{{name}}}` |" in page
+    for name in scheme_files():
+        assert f"`{name}`" in page

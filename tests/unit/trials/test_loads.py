@@ -64,9 +64,10 @@ def test_what_is_no_load_is_said(text, said):
         ("udp-fixed", "rate:5Mbit/s", ["--congestion", "fixed-rate:5000000bit/s"]),
     ],
 )
-def test_the_words_of_a_sender(name, load, words):
+def test_the_words_that_ask_for_a_load(name, load, words):
     scheme = scheme_named(name)
-    found = command_words(scheme.sender.command, scheme, parse_load(load, Path()), VALUES)
+    asks = scheme.sender if "{load}" in " ".join(scheme.sender.command) else scheme.receiver
+    found = command_words(asks.command, scheme, parse_load(load, Path()), VALUES)
     assert " ".join(words) in " ".join(found)
     if name == "cubic":
         assert found[:5] == [sys.executable, "-m", "trialwise.schemes.flow", "tcp", "send"]

@@ -1,0 +1,156 @@
+"""The schemes that ship, scheme files of a user, and what is wrong with some."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trialwise.errors import PlanError
+from trialwise.schemes.installing import steps
+from trialwise.schemes.library import SHIPPED, read_file, scheme_files, scheme_named
+from trialwise.schemes.listing import list_schemes
+from trialwise.schemes.needs import missing
+from trialwise.schemes.setup import REBOOT, SETUP, record, was_done
+
+SCHEME = 'title = "Mine"\n[receiver]\ncommand = "true {port}"\n[sender]\ncommand = "true {peer}"\n'
+NAMES = {
+    "bbr", "cubic", "dctcp", "iperf3-bbr", "iperf3-cubic", "iperf3-reno", "libutp-ledbat", "ngtcp2-bbr", "ngtcp2-bbr2",
+    "ngtcp2-cubic", "ngtcp2-reno", "reno", "udp-copa", "udp-cubic", "udp-fixed", "udp-ledbat", "udp-newreno", "vegas",
+}  # fmt: skip
+NORMAL = np.eye(3)
+PROTANOPIA = np.array(
+    [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]]
+)
+DEUTERANOPIA = np.array(
+    [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]]
+)
+"""Machado, Oliveira, Fernandes, IEEE TVCG 15(6), 2009, table 1 at severity 1, for linear RGB."""
+
+
+def lab(color: str, vision) -> np.ndarray:
+    """CIELAB (D65) of a colour as somebody with this vision sees it."""
+    encoded = np.array([int(color[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+    linear = np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+    to_xyz = np.array([[0.4125, 0.3576, 0.1804], [0.2127, 0.7152, 0.0722], [0.0193, 0.1192, 0.9503]])
+    x, y, z = (
+        np.cbrt(part) if part > 0.008856 else 7.787 * part + 16 / 116
+        for part in to_xyz @ np.clip(vision @ linear, 0, 1) / [0.9505, 1, 1.0888]
+    )
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def test_every_scheme_that_ships_can_be_read():
+    files = scheme_files()
+    assert set(files) == NAMES
+    titles = {read_file(path).title for path in files.values()}
+    assert len(titles) == len(NAMES)
+
+
+@pytest.mark.parametrize(
+    "vision", [NORMAL, PROTANOPIA, DEUTERANOPIA], ids=["all cones", "protanopia", "deuteranopia"]
+)
+def test_colours_can_be_told_apart(vision):
+    colors = {name: read_file(path).color for name, path in scheme_files().items()}
+    seen = {name: lab(color, vision) for name, color in colors.items() if color}
+    assert len(seen) == len(NAMES)
+    for (one, first), (other, second) in itertools.combinations(seen.items(), 2):
+        assert np.linalg.norm(first - second) > 15, (one, other)
+    assert all(values[0] < 85 for values in seen.values()), "dark enough for white paper"
+
+
+def test_a_users_scheme_comes_before_one_that_ships(tmp_path: Path):
+    (tmp_path / "cubic.toml").write_text(SCHEME)
+    assert scheme_named("cubic", [tmp_path]).title == "Mine"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "cubic.toml").write_text(SCHEME)
+    with pytest.raises(PlanError, match="stands twice"):
+        scheme_files([tmp_path, other])
+    with pytest.raises(PlanError, match="is not a directory"):
+        scheme_files([tmp_path / "nowhere"])
+    with pytest.raises(PlanError, match="did you mean 'udp-copa'"):
+        scheme_named("udp-cop")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("title", "titel"), "titel: unknown key; did you mean title?"),
+        (
+            ('"true {port}"', '"true"\nredy = { line = "x" }'),
+            "receiver.redy: unknown key; did you mean ready?",
+        ),
+        (('"true {port}"', '"true {prot}"'), "receiver.command: {prot} is unknown here"),
+        (('"true {port}"', "'sh -c \"'"), "cannot be split as a shell would"),
+        (('title = "Mine"', 'title = "Mine"\ncolor = "blue"'), "color: "),
+        (('title = "Mine"', 'title = "Mine"\nsetup = "make {port}"'), "setup: {port} is unknown here"),
+        (
+            ('title = "Mine"', 'title = "Mine"\nloads = { bulk = "{amonut}" }'),
+            "loads.bulk: {amonut} is unknown here",
+        ),
+        (('title = "Mine"', 'title = "Mine'), "cannot be read as a scheme"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, change: tuple[str, str], said: str):
+    file = tmp_path / "mine.toml"
+    file.write_text(SCHEME.replace(*change))
+    with pytest.raises(PlanError) as refused:
+        read_file(file)
+    assert said in str(refused.value)
+    assert str(file) in str(refused.value)
+
+
+def test_a_wrong_file_does_not_hide_the_others(tmp_path: Path):
+    (tmp_path / "broken.toml").write_text("title")
+    (tmp_path / "wrapper.py").write_text("#!/bin/sh\necho nobody\n")
+    (tmp_path / "wrapper.py").chmod(0o755)
+    (tmp_path / "python2.py").write_text("#!/usr/bin/no-python2.7\n")
+    (tmp_path / "python2.py").chmod(0o755)
+    entries = {entry.name: entry for entry in list_schemes([tmp_path])}
+    assert list(entries) == sorted({*NAMES, "broken", "wrapper", "python2"})
+    assert "cannot be read as a scheme" in str(entries["broken"].problem)
+    assert "prints sender or receiver" in str(entries["wrapper"].problem)
+    assert "Pantheon's is Python 2.7" in str(entries["python2"].problem)
+    assert entries["cubic"].problem is None
+    assert entries["cubic"].file == str(SHIPPED / "cubic.toml")
+
+
+def test_what_is_missing_says_what_to_do(tmp_path: Path):
+    (tmp_path / "mine.toml").write_text(
+        SCHEME
+        + '[needs]\nprograms = ["sh", "nonesuch"]\npackages = ["dash", "none"]\ncongestion = "nonesuch"\n'
+    )
+    scheme = scheme_named("mine", [tmp_path])
+    assert missing(scheme) == (
+        "no program nonesuch: apt-get install dash none",
+        "the kernel has no congestion control nonesuch: modprobe tcp_nonesuch",
+    )
+    (step,) = steps(scheme)
+    assert step.words[:3] == ("apt-get", "install", "--yes")
+    assert step.words[-1] == "none"
+    assert step.system
+
+
+def test_a_setup_is_one_of_this_very_file_and_a_boot_of_this_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    file = tmp_path / "mine.toml"
+    file.write_text(SCHEME + 'setup = "make"\n')
+    assert not was_done(file, SETUP)
+    record(file, SETUP)
+    assert was_done(file, SETUP)
+    assert not was_done(file, REBOOT)
+    file.write_text(SCHEME)
+    assert not was_done(file, SETUP), "another file"
+    record(file, REBOOT)
+    assert was_done(file, REBOOT)
+    (kept,) = (tmp_path / "state").rglob("*.reboot")
+    kept.write_text("another boot")
+    assert not was_done(file, REBOOT)
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/nowhere")
+    record(file, SETUP)
+    assert not was_done(file, SETUP), "nothing can be kept there"
