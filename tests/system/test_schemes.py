@@ -23,6 +23,16 @@ LEAST = 4.0
 """Mbit/s of 12 within a few seconds: many schemes run beside each other here, and their programs take time to start."""
 OWN = ("cubic", "reno", "bbr", "udp-newreno", "udp-cubic", "udp-ledbat", "udp-copa", "udp-fixed")
 FEATURES = ("vegas", "dctcp", "libutp-ledbat")
+USERS_OWN = """
+title = "Mine"
+prepare = "touch {folder}/prepared-{port}"
+[receiver]
+command = "sh -c 'echo $OWN > {folder}/environment; exec python3 -IS {folder}/programs/plain-receiver.py {port}'"
+environment = { OWN = "{folder} {port} {time} {directory} {seed}" }
+ready = { line = "ready" }
+[sender]
+command = "python3 -IS {folder}/programs/plain-sender.py {peer} {port}"
+"""
 
 
 def runnable(*names: str) -> list[str]:
@@ -139,9 +149,12 @@ def write_scheme_of_lists(folder: Path) -> None:
 
 
 def test_a_scheme_of_the_users_own(folder: Path):
-    write_scheme(folder, "mine")
+    """Its placeholders are filled in commands, before the start, and in the environment."""
+    (folder / "mine.toml").write_text(USERS_OWN)
     (check,) = check_all(["mine"], folder).values()
     assert check.works, check
+    assert (folder / "prepared-5201").exists()
+    assert (folder / "environment").read_text().split()[:3] == [str(folder), "5201", "7"]
 
 
 def test_wrappers_of_pantheon_run_as_they_are(folder: Path):

@@ -16,7 +16,9 @@ from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import nearest
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side
 
-PLACEHOLDERS = ("flow", "utp", "peer", "port", "time", "load", "report", "directory", "folder", "seed")
+VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed")
+"""Placeholders with one value each: what environments and loads may use; before the start there is no {peer}."""
+PLACEHOLDERS = (*VALUES, "load", "flow", "utp")
 """What the commands of a scheme may use."""
 
 
@@ -144,14 +146,14 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
         needs=Needs(
             tuple(needs.programs), tuple(needs.packages), needs.congestion, needs.feature, needs.root
         ),
-        prepare=_words("prepare", document.prepare, path),
+        prepare=_words("prepare", document.prepare, path, [name for name in PLACEHOLDERS if name != "peer"]),
         setup=_words("setup", document.setup, path, known=("folder",)),
         attach=document.attach,
     )
 
 
 def _load(kind: str, text: str, path: Path) -> str:
-    _words(f"loads.{kind}", text, path, (*PLACEHOLDERS, "amount"))
+    _words(f"loads.{kind}", text, path, (*VALUES, "amount"))
     return text
 
 
@@ -159,12 +161,14 @@ def _side(name: str, section: SideSection, path: Path) -> Side:
     ready = section.ready
     return Side(
         command=_words(f"{name}.command", section.command, path) or (),
-        environment=_environment(section.environment),
+        environment=_environment(name, section.environment, path),
         ready=Ready(ready.line, ready.port, ready.after, ready.timeout),
     )
 
 
-def _environment(variables: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _environment(side: str, variables: Mapping[str, str], path: Path) -> tuple[tuple[str, str], ...]:
+    for name, text in variables.items():
+        _require_known(f"{side}.environment.{name}", text, path, VALUES)
     return tuple(sorted(variables.items()))
 
 
@@ -177,7 +181,11 @@ def _words(
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise PlanError(f"{path}: {key}: cannot be split as a shell would: {error}") from error
-    for unknown in sorted({name for word in words for name in names_in(word)} - set(known)):
+    _require_known(key, " ".join(words), path, known)
+    return words
+
+
+def _require_known(key: str, text: str, path: Path, known: Sequence[str]) -> None:
+    for unknown in sorted(names_in(text) - set(known)):
         hint = f"known: {', '.join(f'{{{name}}}' for name in known)}"
         raise PlanError(f"{path}: {key}: {{{unknown}}} is unknown here", hint=hint)
-    return words

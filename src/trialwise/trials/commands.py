@@ -22,7 +22,7 @@ def command_words(
 ) -> list[str]:
     """The words of a command of a scheme.
 
-    {flow}, {utp} and {load} stand for words, inside a word for their text; {folder} for that of the scheme's file.
+    {flow}, {utp} and {load} stand for words, inside a word for their text.
 
     Raises
     ------
@@ -33,7 +33,6 @@ def command_words(
     if any("load" in names_in(word) for word in command):
         several["load"] = load_words(scheme, load, values)
     texts = {name: shlex.join(words) for name, words in several.items()}
-    texts["folder"] = str(scheme.source.resolve().parent)
     words: list[str] = []
     for word in command:
         name = word[1:-1]

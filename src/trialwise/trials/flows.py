@@ -66,6 +66,7 @@ class RunningFlow:
             "time": f"{plan.stop - plan.flow.start + SPARE_SECONDS:g}",
             "report": str(self.report),
             "directory": str(directory),
+            "folder": str(plan.scheme.source.resolve().parent),
             "seed": seed,
         }
         self._programs: dict[End, Program] = {}

@@ -204,6 +204,7 @@ def example_words(scheme: Scheme, command: tuple[str, ...]) -> list[str]:
         "time": f"{SECONDS + SPARE_SECONDS:g}",
         "report": "report.jsonl",
         "directory": ".",
+        "folder": str(scheme.source.resolve().parent),
         "seed": 1,
     }
     return command_words(command, scheme, load, values)

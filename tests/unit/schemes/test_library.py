@@ -91,6 +91,11 @@ def test_a_users_scheme_comes_before_one_that_ships(tmp_path: Path):
             ('title = "Mine"', 'title = "Mine"\nloads = { bulk = "{amonut}" }'),
             "loads.bulk: {amonut} is unknown here",
         ),
+        (('title = "Mine"', 'title = "Mine"\nprepare = "true {peer}"'), "prepare: {peer} is unknown here"),
+        (
+            ('"true {port}"', '"true"\nenvironment = { X = "{load}" }'),
+            "receiver.environment.X: {load} is unknown here",
+        ),
         (('title = "Mine"', 'title = "Mine'), "cannot be read as a scheme"),
     ],
 )
