@@ -246,7 +246,8 @@ def _write_logs(plan: _Plan, kept: Path, began: float) -> None:
     end = float(packets.time.max()) * 1000 if len(packets) else 0.0
     for wanted in plan.logs:
         groups = plan.uplink if wanted.direction == "uplink" else plan.downlink
-        behind = _core.check_link(groups[wanted.group + 1 :], plan.folder).base_delay
+        behind = groups[wanted.group + 1 :]
+        loses = any(key == "loss" for group in behind for key, _ in group)
         trace = _core.parse_trace(Path(wanted.trace).read_text())
         write_mahimahi_log(
             Path(wanted.path),
@@ -256,7 +257,8 @@ def _write_logs(plan: _Plan, kept: Path, began: float) -> None:
             init_timestamp=round(began * 1000),
             queue=wanted.queue,
             trace=wanted.trace,
-            propagation=behind,
+            propagation=_core.check_link(behind, plan.folder).base_delay,
+            lost_behind=("dropped:loss",) if loses else (),
         )
 
 
