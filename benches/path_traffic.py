@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from trialwise import _core
-from trialwise.measurement.packets import read_packet_log
-from trialwise.measurement.path_metrics import throughput
+from trialwise.measurement.packets import Packets, read_packet_log
+from trialwise.measurement.path_metrics import throughput, throughput_series
 
 Pairs = dict[str, str]
 PORT = "5201"
@@ -33,7 +33,9 @@ class Transfer:
     goodput
         Mbit/s of payload, as iperf3's receiver counts it from its start to its end; None for Trialwise's own sender.
     wire
-        Mbit/s of IP packets delivered in the steady part: from `settled` seconds after the first packet to the last second.
+        Mbit/s of IP packets delivered in the steady part: from `settled` seconds after the first data to the last second.
+    course
+        The same for each five seconds from the first data.
     said
         What iperf3 printed as JSON, its part `end`.
     report
@@ -42,6 +44,7 @@ class Transfer:
 
     goodput: float | None
     wire: float
+    course: tuple[float, ...]
     said: dict[str, Any]
     report: _core.PathReport
 
@@ -56,7 +59,9 @@ def iperf(uplink: Pairs, downlink: Pairs, words: str, *, seconds: int, seed: int
     with tempfile.TemporaryDirectory() as folder:
         path = _opened(uplink, downlink, folder, seed)
         try:
-            with _receiver(path, ["iperf3", "--server", "--one-off", "--forceflush", "--port", PORT], "listening"):
+            with _receiver(
+                path, ["iperf3", "--server", "--one-off", "--forceflush", "--port", PORT], "listening"
+            ):
                 peer = _core.Path.address("receiver")
                 client = ["iperf3", "--client", peer, "--port", PORT, "--time", str(seconds), "--json"]
                 done = _finished([*path.prefix("sender"), *client, *words.split()], seconds)
@@ -66,9 +71,9 @@ def iperf(uplink: Pairs, downlink: Pairs, words: str, *, seconds: int, seed: int
         if "error" in said:
             raise RuntimeError(f"iperf3 {words}: {said['error']}")
         end = said["end"]
-        received = end.get("sum_received", end["sum"])
-        wire = _wire(Path(folder) / "log", settled, seconds)
-        return Transfer(received["bits_per_second"] / 1e6, wire, end, report)
+        received = end["sum_received"] if "sum_received" in end else end["sum"]
+        wire, course = _wire(Path(folder) / "log", settled, seconds)
+        return Transfer(received["bits_per_second"] / 1e6, wire, course, end, report)
 
 
 def own_sender(
@@ -81,12 +86,22 @@ def own_sender(
         try:
             with _receiver(path, [*flow, "receive", "--port", PORT], "ready"):
                 peer = _core.Path.address("receiver")
-                words = ["send", peer, PORT, "--congestion", algorithm, "--time", f"{seconds}s", "--load", "bulk"]
+                words = [
+                    "send",
+                    peer,
+                    PORT,
+                    "--congestion",
+                    algorithm,
+                    "--time",
+                    f"{seconds}s",
+                    "--load",
+                    "bulk",
+                ]
                 report_words = ["--report", f"{folder}/report"]
                 _finished([*path.prefix("sender"), *flow, *words, *report_words], seconds)
         finally:
             report = path.close()
-        return Transfer(None, _wire(Path(folder) / "log", settled, seconds), {}, report)
+        return Transfer(None, *_wire(Path(folder) / "log", settled, seconds), {}, report)
 
 
 def _opened(uplink: Pairs, downlink: Pairs, folder: str, seed: int) -> _core.Path:
@@ -122,12 +137,16 @@ def _finished(command: Sequence[str | bytes], seconds: int) -> str:
     return done.stdout
 
 
-def _wire(log: Path, settled: float, seconds: int) -> float:
-    """Mbit/s of IP packets that the uplink delivered in the steady part."""
+def _wire(log: Path, settled: float, seconds: int) -> tuple[float, tuple[float, ...]]:
+    """Mbit/s of IP packets that the uplink delivered: in the steady part, and in each five seconds."""
     packets = read_packet_log(log).of("uplink")
-    bulk = packets.where(packets.size > 1000)
-    first = bulk.time.min()
-    return throughput(packets, first + settled, first + seconds - 1)
+    first = _first_data(packets)
+    _, course = throughput_series(packets, 5, first, first + seconds)
+    return throughput(packets, first + settled, first + seconds - 1), tuple(course.tolist())
+
+
+def _first_data(packets: Packets) -> float:
+    return float(packets.time[packets.size > 1000].min())
 
 
 def quiet(below: float = 3.0, patience: float = 20.0) -> float:

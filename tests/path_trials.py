@@ -17,7 +17,7 @@ from trialwise.schemes.needs import missing
 from trialwise.trials.base import TrialRequest
 from trialwise.trials.path import PathKind
 
-AT_ONCE = 4
+AT_ONCE = 6
 LATENESS_SECONDS = 0.05
 """Throughput and queueing delay are looked at, in bands far wider than this."""
 _QUANTITIES = ("throughput", "queueing_delay", "utilization")
@@ -25,7 +25,7 @@ _QUANTITIES = ("throughput", "queueing_delay", "utilization")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A trial to be: flows over the same link both ways, and what is cut from the start (seconds)."""
+    """A trial to be: flows over the same link both ways, what is cut from the start (seconds), and the seed."""
 
     flows: tuple[PathFlow, ...]
     link: Mapping[str, str]
@@ -66,7 +66,7 @@ def run_one(setting: Setting, scratch: Path) -> Found:
     if outcome.status != "finished" or outcome.packets is None:
         raise RuntimeError(f"{setting.flows}: {outcome.status}: {outcome.reason}")
 
-    def values(source: PathSource) -> Sequence[float]:
+    def values(source: PathSource) -> np.ndarray:
         samples = outcome.samples[source.key]
         late = slice(None) if samples.times is None else samples.times >= setting.warmup
         return samples.values[late]
