@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise import _core
-from trialwise.measurement.packets import Packets, read_packet_log
+from trialwise.measurement.packets import read_packet_log
 from trialwise.measurement.path_metrics import throughput, throughput_series
 
 Pairs = dict[str, str]
@@ -36,6 +36,8 @@ class Transfer:
         Mbit/s of IP packets delivered in the steady part: from `settled` seconds after the first data to the last second.
     course
         The same for each five seconds from the first data.
+    recorded
+        Packets of more than 1000 bytes on the uplink that the packet log has, delivered or not.
     said
         What iperf3 printed as JSON, its part `end`.
     report
@@ -45,6 +47,7 @@ class Transfer:
     goodput: float | None
     wire: float
     course: tuple[float, ...]
+    recorded: int
     said: dict[str, Any]
     report: _core.PathReport
 
@@ -72,8 +75,8 @@ def iperf(uplink: Pairs, downlink: Pairs, words: str, *, seconds: int, seed: int
             raise RuntimeError(f"iperf3 {words}: {said['error']}")
         end = said["end"]
         received = end["sum_received"] if "sum_received" in end else end["sum"]
-        wire, course = _wire(Path(folder) / "log", settled, seconds)
-        return Transfer(received["bits_per_second"] / 1e6, wire, course, end, report)
+        wire = _wire(Path(folder) / "log", settled, seconds)
+        return Transfer(received["bits_per_second"] / 1e6, *wire, end, report)
 
 
 def own_sender(
@@ -137,19 +140,17 @@ def _finished(command: Sequence[str | bytes], seconds: int) -> str:
     return done.stdout
 
 
-def _wire(log: Path, settled: float, seconds: int) -> tuple[float, tuple[float, ...]]:
-    """Mbit/s of IP packets that the uplink delivered: in the steady part, and in each five seconds."""
+def _wire(log: Path, settled: float, seconds: int) -> tuple[float, tuple[float, ...], int]:
+    """Mbit/s of IP packets that the uplink delivered, in the steady part and in each five seconds; its data packets."""
     packets = read_packet_log(log).of("uplink")
-    first = _first_data(packets)
+    data = packets.size > 1000
+    first = float(packets.time[data].min())
     _, course = throughput_series(packets, 5, first, first + seconds)
-    return throughput(packets, first + settled, first + seconds - 1), tuple(course.tolist())
+    steady = throughput(packets, first + settled, first + seconds - 1)
+    return steady, tuple(course.tolist()), int(data.sum())
 
 
-def _first_data(packets: Packets) -> float:
-    return float(packets.time[packets.size > 1000].min())
-
-
-def quiet(below: float = 3.0, patience: float = 20.0) -> float:
+def quiet(below: float = 3.0, patience: float = 10.0) -> float:
     """The machine's load average over a minute, after waiting a while for it to be low."""
     begun = time.monotonic()
     while (load := os.getloadavg()[0]) > below and time.monotonic() - begun < patience:
