@@ -1,8 +1,11 @@
 """What emulated paths and the schemes over them must be like on any machine; finer figures are in benches/paths.py.
 
-Schemes that are written twice (by us, by the kernel, by ngtcp2, by libutp) are held against each other. The bands of those
-comparisons are about twice as wide as what was measured on a busy two-core machine; they are there to catch a controller that is
-not the one its name says: on the deep queue NewReno, CUBIC and LEDBAT hold 60-180 ms, Vegas, Copa and BBR below 10 ms.
+Schemes that are written twice (by us, by the kernel, by ngtcp2, by libutp) are held against each other. The bands are there to
+catch a controller that is not the one its name says. Measured in five runs on a two-core machine, median queueing delay on
+the shallow (20 ms) and the deep queue (200 ms): cubic 16 and 165-182 ms, udp-cubic 15 and 172-189; reno 13 and 112-121, udp-newreno
+12-13 and 115-124; libutp-ledbat 14 and 77-89, udp-ledbat 14 and 54-62; vegas, udp-copa and bbr below 10 on the deep queue.
+ngtcp2's senders (14 and 11-12 on the shallow queue) keep some 100 kB on the way on the deep one under either controller, 46-77 ms,
+without a loss in 40 s: there their band says only that this stays so.
 """
 
 from __future__ import annotations
@@ -33,14 +36,20 @@ def link(packets: int, delay: str = "10ms", **more: str) -> dict[str, str]:
 
 SHALLOW, DEEP = link(20), link(200)
 """Queues of one and of ten bandwidth-delay products: 20 ms and 200 ms."""
+LOSSY_DELAY = 0.028
 LOSSY = link(50, "28ms", loss="0.4%")
-PAIRS = (
-    ("cubic", "udp-cubic"),
-    ("cubic", "ngtcp2-cubic"),
-    ("reno", "udp-newreno"),
-    ("reno", "ngtcp2-reno"),
-    ("libutp-ledbat", "udp-ledbat"),
-)
+DEEP_BANDS = {
+    ("cubic", "udp-cubic"): (0.75, 1.35),
+    ("cubic", "ngtcp2-cubic"): (0.2, 0.6),
+    ("reno", "udp-newreno"): (0.75, 1.35),
+    ("reno", "ngtcp2-reno"): (0.3, 0.85),
+    ("libutp-ledbat", "udp-ledbat"): (0.45, 1.1),
+}
+"""Pairs of implementations, and where the ratio of their queueing delays on the deep queue lies (measured: 0.95-1.15, 0.32-0.34,
+1.02, 0.46-0.63, 0.69-0.70). Reno in the place of cubic has 0.67, cubic in that of reno 1.5."""
+PAIRS = tuple(DEEP_BANDS)
+DECREASES = (("cubic", "reno"), ("udp-cubic", "udp-newreno"), ("ngtcp2-cubic", "ngtcp2-reno"))
+"""Of each author: CUBIC, which leaves 70 % of the window at a loss (RFC 9438, section 4.6), and Reno, which halves it."""
 EVERY = sorted({name for pair in PAIRS for name in pair})
 QUIET = ("vegas", "udp-copa")
 LEDBATS = ("libutp-ledbat", "udp-ledbat")
@@ -56,7 +65,9 @@ def under_loss(scheme: str) -> Setting:
 
 
 def fixed(seed: int) -> Setting:
-    return Setting((PathFlow("udp-fixed", load="rate:6Mbit/s"),), LOSSY, runtime=4.0, warmup=0.0, seed=seed)
+    """A flow that no drop slows down, through a queue that drops nothing even when the machine stalls the sender."""
+    path = {"rate": f"{RATE:g}Mbit/s", "delay": "28ms", "loss": "0.4%"}
+    return Setting((PathFlow("udp-fixed", load="rate:6Mbit/s"),), path, runtime=4.0, warmup=0.0, seed=seed)
 
 
 def joined_later(scheme: str) -> Setting:
@@ -101,14 +112,19 @@ def test_bytes_on_the_wire_are_those_of_the_rate(trials: Trials) -> None:
 
 
 def fates(packets: Packets) -> np.ndarray:
-    """Whether each packet of the uplink was lost at random, in the order in which they came."""
-    data = packets.of("uplink")
-    return data.event[np.argsort(data.arrival, kind="stable")] == LOST
+    """Whether each packet of the uplink was lost at random, in the order in which they met the loss.
+
+    The rate before it keeps them a fraction of a millisecond apart; the delay behind it is that of the path.
+    """
+    past = packets.of("uplink")
+    past = past.where(~past.held)
+    met = past.time - np.where(past.delivered, LOSSY_DELAY, 0)
+    return (past.event == LOST)[np.argsort(met, kind="stable")]
 
 
 def test_the_seed_decides_which_packets_are_lost(trials: Trials) -> None:
     first, again, other = (fates(trials[f"fixed/{run}"].packets) for run in range(3))
-    length = min(first.size, again.size, other.size)
+    length = min(first.size, again.size, other.size) - 100
     assert length > 1500
     assert first[:length].sum() >= 2
     assert np.array_equal(first[:length], again[:length])
@@ -124,15 +140,21 @@ def test_bbr_ignores_random_loss_that_halves_cubic(trials: Trials) -> None:
 @pytest.mark.parametrize(("reference", "other"), PAIRS)
 def test_two_implementations_agree_on_a_shallow_queue(trials: Trials, reference: str, other: str) -> None:
     expected, found = trials[f"shallow/{reference}"], trials[f"shallow/{other}"]
-    assert found.throughputs[0] == pytest.approx(expected.throughputs[0], rel=0.15)
-    assert found.queueing == pytest.approx(expected.queueing, abs=8)
+    assert found.throughputs[0] == pytest.approx(expected.throughputs[0], rel=0.08)
+    assert found.queueing == pytest.approx(expected.queueing, abs=4)
+
+
+@pytest.mark.parametrize(("cubic", "reno"), DECREASES)
+def test_cubic_gives_up_less_than_reno_at_a_loss(trials: Trials, cubic: str, reno: str) -> None:
+    assert trials[f"shallow/{cubic}"].queueing > trials[f"shallow/{reno}"].queueing + 0.8
 
 
 @pytest.mark.parametrize(("reference", "other"), PAIRS)
 def test_two_implementations_agree_on_a_deep_queue(trials: Trials, reference: str, other: str) -> None:
     expected, found = trials[f"deep/{reference}"], trials[f"deep/{other}"]
     assert found.throughputs[0] == pytest.approx(expected.throughputs[0], rel=0.05)
-    assert 1 / 4 < found.queueing / expected.queueing < 2.5
+    low, high = DEEP_BANDS[reference, other]
+    assert low < found.queueing / expected.queueing < high
 
 
 @pytest.mark.parametrize("scheme", QUIET)
