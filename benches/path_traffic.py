@@ -150,7 +150,7 @@ def _wire(log: Path, settled: float, seconds: int) -> tuple[float, tuple[float, 
     return steady, tuple(course.tolist()), int(data.sum())
 
 
-def quiet(below: float = 3.0, patience: float = 10.0) -> float:
+def quiet(below: float = 3.0, patience: float = 5.0) -> float:
     """The machine's load average over a minute, after waiting a while for it to be low."""
     begun = time.monotonic()
     while (load := os.getloadavg()[0]) > below and time.monotonic() - begun < patience:
