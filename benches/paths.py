@@ -11,6 +11,7 @@ downlink had no limit. How long its runs were is not said.
 
 from __future__ import annotations
 
+import shutil
 import statistics
 import sys
 from collections.abc import Callable, Sequence
@@ -262,6 +263,8 @@ def main() -> None:
     names = sys.argv[1:]
     if unknown := set(names) - set(FIGURES):
         sys.exit(f"no figure {', '.join(sorted(unknown))}; there are {', '.join(FIGURES)}")
+    if shutil.which("iperf3") is None:
+        sys.exit("there is no iperf3: apt-get install iperf3")
     rows = [
         {**found, "load": load, "command": f"benches/paths.py {name}"}
         for name in names or FIGURES
