@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -109,11 +108,12 @@ def _pilot(experiment: Experiment) -> TrialTimes:
     """Run one round of the experiment in a temporary directory."""
     from trialwise import study
     from trialwise.experiment.writing import write_experiment
+    from trialwise.trials.temporary import vanishing_folder
 
-    with tempfile.TemporaryDirectory(prefix="trialwise-pilot-") as folder:
-        file = Path(folder, "experiment.toml")
+    with vanishing_folder("trialwise-pilot-") as folder:
+        file = folder / "experiment.toml"
         file.write_text(write_experiment(_one_round(experiment)))
-        result = study.run(file, Path(folder, "results"))
+        result = study.run(file, folder / "results")
         if result.ending.word == "interrupted":
             raise KeyboardInterrupt
         _, _, ledger = study.open_directory(result.directory)

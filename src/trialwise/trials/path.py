@@ -93,6 +93,8 @@ class PathKind:
         try:
             return _Execution(request, scratch).run()
         except (TrialError, PlanError) as error:
+            if readable(request.cancel, 0):
+                return _abandoned()
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -211,7 +213,7 @@ class _Execution:
         self, clock: _Clock | None, ended: float, problem: str | None, report: _core.PathReport
     ) -> TrialOutcome:
         if self._abandoned:
-            return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
+            return _abandoned()
         if clock is None:
             return TrialOutcome("failed", None, time.time(), reason=problem, samples=_of_emulator(report))
         record = self._record(clock, ended, report)
@@ -263,6 +265,10 @@ class _Execution:
         path = self.request.scratch / f"packets-{self.request.number}-{self.request.attempt}.parquet"
         write_packets(path, packets)
         return path
+
+
+def _abandoned() -> TrialOutcome:
+    return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
 
 
 def _attached(name: str) -> _core.AttachedCongestion:
