@@ -192,3 +192,10 @@ def test_a_killed_runner_leaves_nothing_and_goes_on(bench: Bench, ending: signal
         assert time.monotonic() < deadline, left
         time.sleep(0.02)
     assert bench.run().counts.get("finished") == 1
+
+
+def test_schemes_of_our_own_keep_to_the_mtu_of_the_path(bench: Bench):
+    path = '{ rate = "12Mbit/s", delay = "5ms", queue = "droptail:packets=40", mtu = 1280 }'
+    write_path_experiment(bench, trial='scheme = "udp-cubic"', path=path, runtime="1s")
+    assert bench.run().counts == {"finished": 1}
+    assert packets(bench)["size"].max() == 1280

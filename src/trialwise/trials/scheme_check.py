@@ -206,5 +206,6 @@ def example_words(scheme: Scheme, command: tuple[str, ...]) -> list[str]:
         "directory": ".",
         "folder": str(scheme.source.resolve().parent),
         "seed": 1,
+        "mtu": 1500,
     }
     return command_words(command, scheme, load, values)
