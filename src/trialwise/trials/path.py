@@ -37,6 +37,10 @@ from trialwise.trials.path_samples import PathRecord, packets_of, samples_for
 from trialwise.trials.programs import readable
 
 
+LATEST_START = 1.0
+"""Seconds: a flow that would start later than this after its time makes the trial fail."""
+
+
 class PathKind:
     """Opens the path, runs the flows over it, and reads from the packets what the metrics ask for."""
 
@@ -180,9 +184,8 @@ class _Execution:
         waiting = sorted(flows, key=lambda flow: flow.plan.flow.start)
         running: list[RunningFlow] = []
         while (waiting or running) and not self._abandoned:
-            while waiting and waiting[0].plan.flow.start <= clock.elapsed:
-                waiting[0].start()
-                running.append(waiting.pop(0))
+            if problem := _start_due(waiting, running, clock):
+                return problem
             for flow in [flow for flow in running if flow.is_done]:
                 running.remove(flow)
             if problem := next((said for flow in running if (said := flow.problem())), None):
@@ -276,6 +279,21 @@ def _attached(name: str) -> _core.AttachedCongestion:
         return _core.attach_congestion(name)
     except _core.AttachError as error:
         raise TrialError(f"congestion control {name} cannot be attached to the kernel: {error}") from error
+
+
+def _start_due(waiting: list[RunningFlow], running: list[RunningFlow], clock: _Clock) -> str | None:
+    """Start the flows whose time has come; what is wrong where one would start far too late."""
+    while waiting and waiting[0].plan.flow.start <= clock.elapsed:
+        flow = waiting.pop(0)
+        late = clock.elapsed - flow.plan.flow.start
+        if late > LATEST_START:
+            return (
+                f"flow {flow.plan.number} ({flow.plan.scheme.name}) would have started {late:.1f} s late: this machine "
+                "starts no more programs at once; use fewer flows, or start them one after the other (interval)"
+            )
+        flow.start()
+        running.append(flow)
+    return None
 
 
 def _of_emulator(report: _core.PathReport) -> dict[str, Samples]:
