@@ -36,7 +36,6 @@ from trialwise.trials.path_plan import (
 from trialwise.trials.path_samples import PathRecord, packets_of, samples_for
 from trialwise.trials.programs import readable
 
-
 LATEST_START = 1.0
 """Seconds: a flow that would start later than this after its time makes the trial fail."""
 
