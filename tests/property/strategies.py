@@ -198,7 +198,7 @@ def path_metrics(draw, name):
 
 designs = st.builds(
     model.Design,
-    order=st.sampled_from(["random", "fixed"]),
+    order=st.sampled_from(["random", "fixed", "fixed+random", "balanced"]),
     series=st.none() | st.integers(1, 1_000_000),
     rounds=st.none() | st.integers(1, 1_000_000),
     span=optional_durations,

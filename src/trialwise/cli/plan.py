@@ -215,12 +215,15 @@ def _order(summary: PlanSummary, *, whole: bool) -> Iterator[str]:
         yield f"  {summary.trial_count} trials are too many to lay out"
         return
     most = len(summary.trials) if whole else ROUNDS_SHOWN * TREATMENTS_SHOWN
+    yield f"  {summary.order}: {summary.conclusion}"
     shown = summary.trials[:most]
     names = [
         *("trial", "series", "round"),
         *(["start"] if summary.span else []),
         *(["seed"] if whole else []),
+        *(["order"] if summary.order == "fixed+random" else []),
         "treatment",
+        *(["after"] if any(trial.predecessor for trial in shown) else []),
     ]
     rows = [_cells(trial, summary) for trial in shown]
     yield from columns([names, *([row[name] for name in names] for row in rows)])
@@ -237,6 +240,8 @@ def _cells(trial: TrialSummary, summary: PlanSummary) -> dict[str, str]:
         "round": f"warm-up {trial.round}" if trial.warmup else str(trial.round),
         "start": "then" if trial.start is None else duration_text(trial.start),
         "seed": str(trial.seed),
+        "order": trial.order,
+        "after": trial.predecessor or "",
         "treatment": f"{trial.treatment} ({', '.join(drawn)})" if drawn else trial.treatment,
     }
 

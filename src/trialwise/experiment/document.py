@@ -471,8 +471,11 @@ class TrialSection(Section):
 class DesignSection(Section):
     """How many trials, in what order, and when."""
 
-    order: Literal["random", "fixed"] = Field(
-        "random", description="Order of the treatments in each round.", examples=["fixed"]
+    order: Literal["random", "fixed", "fixed+random", "balanced"] = Field(
+        "random",
+        description="Order of the treatments in each round: drawn anew; that of the file; half of the rounds each, "
+        "mixed; or each treatment equally often right after each other.",
+        examples=["balanced"],
     )
     series: Literal["auto"] | Count = Field(
         "auto", description="Number of series; auto: as many as the variability scores need.", examples=[5]

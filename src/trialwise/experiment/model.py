@@ -17,7 +17,7 @@ Measure = Literal["mean", "median", "min", "max"] | float
 
 Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
-Order = Literal["random", "fixed"]
+Order = Literal["random", "fixed", "fixed+random", "balanced"]
 Method = Literal["default", "paper"]
 Resource = Literal["wall", "user", "system", "max_rss"]
 
