@@ -23,6 +23,7 @@ __all__ = [
     "attach_congestion",
     "check_congestion",
     "check_link",
+    "counter_names",
     "cut_trace",
     "features",
     "flow_program",
@@ -98,6 +99,8 @@ class CommandResult:
     def leftover_processes(self) -> int: ...
     @property
     def surviving_processes(self) -> int: ...
+    @property
+    def counted(self) -> list[tuple[str, float | None, float, str | None]]: ...
 
 @final
 class Ceiling:
@@ -208,6 +211,7 @@ class OuterPath:
     def close(self) -> PathReport: ...
 
 def flow_program(arguments: Sequence[str]) -> int: ...
+def counter_names() -> list[str]: ...
 def run_command(
     argv: Sequence[str | bytes | os.PathLike[str]],
     *,
@@ -221,6 +225,7 @@ def run_command(
     timeout: float | None = None,
     grace: float = 1.0,
     cpus: Sequence[int] | None = None,
+    counters: Sequence[str] | None = None,
     cancel_fd: int | None = None,
 ) -> CommandResult: ...
 def window_percentiles(

@@ -5,6 +5,8 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::Counter;
+
 /// A program to run and the limits on it.
 #[derive(Clone, Debug)]
 pub struct Command {
@@ -26,6 +28,8 @@ pub struct Command {
     pub grace: Duration,
     /// The CPUs that it may use; empty for those of the caller.
     pub cpus: Vec<usize>,
+    /// What is counted of it and of all that it starts, from the moment at which it has become the program.
+    pub counters: Vec<Counter>,
     /// A descriptor that, when readable, abandons the run: SIGTERM, grace, SIGKILL.
     pub cancel: Option<RawFd>,
 }
@@ -57,6 +61,7 @@ impl Command {
             timeout: None,
             grace: Duration::from_secs(1),
             cpus: Vec::new(),
+            counters: Vec::new(),
             cancel: None,
         })
     }

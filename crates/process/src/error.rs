@@ -84,6 +84,14 @@ pub enum Error {
         /// Their number.
         strings: usize,
     },
+    /// More counters than a run can have.
+    #[error("{given} counters were asked for; a run can have {most}")]
+    TooManyCounters {
+        /// The number asked for.
+        given: usize,
+        /// The most there can be.
+        most: usize,
+    },
     /// The CPUs cannot be used.
     #[error("cannot bind the program to CPUs {cpus:?}: {source}")]
     Cpus {
@@ -109,7 +117,9 @@ impl Error {
     /// One word for the kind of error, for programs to act on.
     pub const fn reason(&self) -> &'static str {
         match self {
-            Self::Empty | Self::ZeroByte { .. } | Self::BadName { .. } => "bad_command",
+            Self::Empty | Self::ZeroByte { .. } | Self::BadName { .. } | Self::TooManyCounters { .. } => {
+                "bad_command"
+            }
             Self::WorkingDirectory { .. } => "working_directory",
             Self::Input { .. } => "stdin",
             Self::Output { .. } => "output_file",
@@ -125,7 +135,9 @@ impl Error {
     /// The kernel's error number, 0 when there is none.
     pub fn errno(&self) -> i32 {
         match self {
-            Self::Empty | Self::ZeroByte { .. } | Self::BadName { .. } => libc::EINVAL,
+            Self::Empty | Self::ZeroByte { .. } | Self::BadName { .. } | Self::TooManyCounters { .. } => {
+                libc::EINVAL
+            }
             Self::NoSuchProgram { .. } | Self::NoInterpreter { .. } => libc::ENOENT,
             Self::TooLong { .. } => libc::E2BIG,
             Self::SupervisorLost => libc::ECHILD,
