@@ -29,6 +29,7 @@ from trialwise.execution.events import (
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.leftovers import end_leftovers
 from trialwise.execution.recalling import recalled
+from trialwise.execution.reset import check_reset
 from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.state import State, state
@@ -186,6 +187,7 @@ def _run(
         refuse_foreign(directory)
         plan = make_plan(experiment)
         _check(kind, experiment, factors_of(plan), only)
+    check_reset(experiment, directory.path)
     directory.make()
     interruption = Interruption(lambda at_once: _tell(observers, StopRequested(at_once)))
     with DirectoryLock(directory), interruption:

@@ -208,9 +208,17 @@ designs = st.builds(
 resets = st.builds(
     model.Reset,
     command=commands,
-    every=st.sampled_from(["round", "trial"]),
+    every=st.sampled_from(["round", "trial", "series"]),
     timeout=durations,
     settle=st.floats(0, 1e6),
+    service=st.none() | st.sampled_from(["memcached", "postgresql@15-main.service"]),
+    drop_caches=st.booleans(),
+    reboot=st.booleans(),
+    check=st.none() | commands,
+) | st.builds(
+    model.Reset,
+    directory=st.sampled_from(["work", "a b/c", "/var/lib/bench/work"]),
+    template=st.none() | words,
 )
 TAKEN = {"seed", "series", "round", "position", "trial", "directory"}
 

@@ -35,7 +35,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Resetting:
-    """The reset command runs."""
+    """The machine is reset."""
 
     row: TrialRow
 

@@ -7,7 +7,7 @@ import re
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import cast
 
 from trialwise.errors import PlanError
@@ -23,6 +23,9 @@ from trialwise.experiment.text import frozen_name, read_text
 _PLACES = {"command": "trial.command", "path": "trial.scheme, trial.path"}
 MOST_TREATMENTS = 100_000
 """More combinations of levels than this are a mistake in the file."""
+
+_RESETS = ("command", "service", "directory", "drop_caches", "reboot")
+_SYSTEM = {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"}
 
 LARGEST_DRAWN = 2**53
 """Up to here doubles hold every whole number."""
@@ -189,8 +192,9 @@ def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
         for text in _each(metric.file):
             yield ("metrics", name, "file"), text
     if document.reset is not None:
-        for text in _each(document.reset.command):
-            yield ("reset", "command"), text
+        for name in ("service", "command", "check"):
+            for text in _each(getattr(document.reset, name)):
+                yield ("reset", name), text
 
 
 def _each(value: object) -> list[str]:
@@ -272,8 +276,45 @@ def _words(key: Key, command: str | Sequence[str] | None, problems: Problems) ->
 def _reset(section: doc.ResetSection | None, problems: Problems) -> model.Reset | None:
     if section is None:
         return None
-    words = _words(("reset", "command"), section.command, problems) or ()
-    return model.Reset(words, section.every, section.timeout, section.settle)
+    if not any(getattr(section, name) for name in _RESETS):
+        problems.add(("reset",), "resets nothing", f"give at least one of {', '.join(_RESETS)}")
+    path, template = section.directory, None
+    if isinstance(path, doc.FreshDirectory):
+        path, template = path.path, path.template
+    if path is not None:
+        check_directory(("reset", "directory"), path, problems)
+    return model.Reset(
+        _words(("reset", "command"), section.command, problems),
+        section.every,
+        section.timeout,
+        section.settle,
+        section.service,
+        path,
+        template,
+        section.drop_caches,
+        section.reboot,
+        _words(("reset", "check"), section.check, problems),
+    )
+
+
+def check_directory(key: Key, path: str, problems: Problems) -> None:
+    """Note a problem where a folder that is to be emptied is not plainly one of the experiment's own.
+
+    Relative, it lies below the folder of the experiment; absolute, at least three names deep and in no folder of the
+    system.
+    """
+    parts = PurePosixPath(path).parts
+    hint = "name a folder below that of the experiment file, or a whole path to a folder for this alone"
+    if names_in(path):
+        problems.add(key, "takes no {placeholder}: what is emptied stands in the file")
+    elif ".." in parts:
+        problems.add(key, f"{path} leads out of where it begins", hint)
+    elif not parts:
+        problems.add(key, "is the folder of the experiment, which is not emptied", hint)
+    elif parts[0] == "~":
+        problems.add(key, "~ is not replaced by your home", hint)
+    elif parts[0] == "/" and (len(parts) < 4 or parts[1] in _SYSTEM):
+        problems.add(key, f"{path} is not emptied: too much may stand in it", hint)
 
 
 # Metrics

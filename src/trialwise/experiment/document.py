@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.words import CALL_PATTERN, NAME_PATTERN, POINTER_PATTERN
+from trialwise.experiment.words import CALL_PATTERN, NAME_PATTERN, POINTER_PATTERN, SERVICE_PATTERN
 
 # What a key needs beyond its type
 
@@ -498,17 +498,55 @@ class DesignSection(Section):
     )
 
 
+class FreshDirectory(Section):
+    """A folder that a reset empties, and what it is filled from."""
+
+    path: Text = Field(description="The folder, relative to the experiment file.", examples=["work"])
+    template: Text | None = Field(
+        None, description="Folder whose contents are copied into it.", examples=["database"]
+    )
+
+
 class ResetSection(Section):
     """What puts the machine back into a known state."""
 
-    command: Words = Field(description="Command line, split as a shell would.", examples=["sync"])
-    every: Literal["round", "trial"] = Field(
-        "round", description="Before what the command runs.", examples=["trial"]
+    directory: (
+        Annotated[
+            Annotated[Text, Tag("<value>")] | Annotated[FreshDirectory, Tag("<table>")],
+            _BY_SHAPE,
+        ]
+        | None
+    ) = Field(
+        None,
+        description="A folder that is emptied, and filled from a template where there is one.",
+        examples=["work", {"path": "work", "template": "database"}],
+    )
+    service: Annotated[str, Field(pattern=SERVICE_PATTERN)] | None = Field(
+        None, description="A service that systemd restarts.", examples=["memcached"]
+    )
+    command: Words | None = Field(
+        None, description="Command line, split as a shell would.", examples=["make clean"]
+    )
+    drop_caches: bool = Field(
+        False, description="Write out and drop the kernel's caches of files; needs root.", examples=[True]
+    )
+    reboot: bool = Field(
+        False, description="Reboot the worker, which must be one reached by ssh.", examples=[True]
+    )
+    check: Words | None = Field(
+        None,
+        description="Command that must succeed afterwards; tried again until the timeout.",
+        examples=["nc -z localhost 11211"],
+    )
+    every: Literal["round", "trial", "series"] = Field(
+        "round", description="Before what the machine is reset.", examples=["trial"]
     )
     timeout: PositiveDuration = Field(
-        600.0, description="A reset that takes longer has failed, and the run ends.", examples=["60s"]
+        600.0,
+        description="A reset that takes longer, check included, has failed, and the run ends.",
+        examples=["60s"],
     )
-    settle: Duration = Field(0.0, description="Time to wait after the command.", examples=["5s"])
+    settle: Duration = Field(0.0, description="Time to wait afterwards.", examples=["5s"])
 
 
 FactorSection = Annotated[

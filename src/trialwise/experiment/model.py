@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -247,12 +248,34 @@ Trial = CommandTrial | PythonTrial | PathTrial
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """A command before every round (or trial) that puts the machine back into a known state."""
+    """What puts the machine back into a known state before every round, trial or series.
 
-    command: tuple[str, ...]
-    every: Literal["round", "trial"] = "round"
+    `directory` is emptied, then filled from `template`; `check` must succeed afterwards. `timeout` and `settle` are in
+    seconds, and the time to settle comes after the check.
+    """
+
+    command: tuple[str, ...] | None = None
+    every: Literal["round", "trial", "series"] = "round"
     timeout: float = 600.0
     settle: float = 0.0
+    service: str | None = None
+    directory: str | None = None
+    template: str | None = None
+    drop_caches: bool = False
+    reboot: bool = False
+    check: tuple[str, ...] | None = None
+
+    @property
+    def text(self) -> str:
+        """What is done, in a line for people."""
+        parts = [
+            f"fresh directory {self.directory}" if self.directory else "",
+            f"restart of {self.service}" if self.service else "",
+            shlex.join(self.command or ()),
+            "dropped caches" if self.drop_caches else "",
+            "reboot" if self.reboot else "",
+        ]
+        return ", ".join(part for part in parts if part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,12 @@ Schema = Mapping[str, Any]
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_.\-]*$"
 POINTER_PATTERN = r"^(/([^~/]|~[01])*)*$"
 CALL_PATTERN = r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$"
+SERVICE_PATTERN = r"^[A-Za-z0-9_{][A-Za-z0-9:_.@{}\\\-]*$"
 _PATTERNS = {
     NAME_PATTERN: "a name of ASCII letters, digits, _ . and -, beginning with a letter or _",
     POINTER_PATTERN: 'a JSON pointer: "" for the whole, or "/key/0"',
     CALL_PATTERN: 'a text "module:function"',
+    SERVICE_PATTERN: "a name of a unit of systemd",
 }
 _LARGEST_SHOWN = 10**9
 

@@ -201,9 +201,17 @@ def _design(design: model.Design) -> Table:
 
 def _reset(reset: model.Reset) -> Table:
     table: dict[str, Value | None] = {
-        "command": shlex.join(reset.command),
+        "directory": {"path": reset.directory, "template": reset.template}
+        if reset.directory and reset.template
+        else reset.directory,
+        "service": reset.service,
+        "command": None if reset.command is None else shlex.join(reset.command),
+        "drop_caches": reset.drop_caches,
+        "reboot": reset.reboot,
+        "check": None if reset.check is None else shlex.join(reset.check),
         "every": reset.every,
         "timeout": reset.timeout,
         "settle": reset.settle,
     }
-    return _changed(table, {"every": "round", "timeout": 600.0, "settle": 0.0})
+    defaults = {"drop_caches": False, "reboot": False, "every": "round", "timeout": 600.0, "settle": 0.0}
+    return _changed(table, defaults)
