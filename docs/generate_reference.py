@@ -41,6 +41,7 @@ SECTIONS = {
     "variability": document.VariabilitySection,
     "design": document.DesignSection,
     "reset": document.ResetSection,
+    "instrumentation": document.InstrumentationSection,
     "fresh": document.FreshDirectory,
 }
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"

@@ -49,7 +49,7 @@ __version__: str
 def features() -> list[str]: ...
 
 # `reason` is no_such_program, not_executable, no_interpreter, working_directory, stdin, output_file,
-# arguments_too_long, cpus or system. Documentation stands where it is shown: in crates/python.
+# arguments_too_long, cpus, namespace or system. Documentation stands where it is shown: in crates/python.
 class StartError(OSError):
     reason: str
 
@@ -100,7 +100,7 @@ class CommandResult:
     @property
     def surviving_processes(self) -> int: ...
     @property
-    def counted(self) -> list[tuple[str, float | None, float, str | None]]: ...
+    def counted(self) -> list[tuple[str, float | None, float, int | None]]: ...
 
 @final
 class Ceiling:
@@ -226,6 +226,7 @@ def run_command(
     grace: float = 1.0,
     cpus: Sequence[int] | None = None,
     counters: Sequence[str] | None = None,
+    isolate: Sequence[str] | None = None,
     cancel_fd: int | None = None,
 ) -> CommandResult: ...
 def window_percentiles(

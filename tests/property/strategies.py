@@ -125,6 +125,7 @@ def command_trials(draw, factor_names):
         exit_codes=draw(st.lists(st.integers(0, 255), min_size=1, max_size=3).map(tuple)),
         output_limit=draw(st.integers(1, 2**40 - 1)),
         leftovers=draw(st.sampled_from(["fail", "end"])),
+        isolate=draw(st.lists(st.sampled_from(["network", "ipc"]), unique=True).map(tuple)),
     )
 
 
@@ -220,6 +221,15 @@ resets = st.builds(
     directory=st.sampled_from(["work", "a b/c", "/var/lib/bench/work"]),
     template=st.none() | words,
 )
+instrumentations = st.builds(
+    model.Instrumentation,
+    perf=st.lists(st.sampled_from(["cycles", "task-clock", "instructions:u", "r01c2"]), unique=True).map(
+        tuple
+    ),
+    cpus=st.lists(st.integers(0, 1023), unique=True, max_size=3).map(tuple),
+    resources=st.booleans(),
+    interrupts=st.booleans(),
+)
 TAKEN = {"seed", "series", "round", "position", "trial", "directory"}
 
 
@@ -249,6 +259,7 @@ def experiments(draw, folder=Path("/nowhere")):
         factors=tuple(draw(factors(name)) for name in factor_names),
         design=draw(designs),
         reset=draw(st.none() | resets),
+        instrumentation=model.Instrumentation() if kind == "path" else draw(instrumentations),
         runtime=runtime,
         warmup=warmup,
     )

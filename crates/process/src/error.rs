@@ -100,6 +100,14 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
+    /// The namespaces cannot be made.
+    #[error(
+        "cannot make namespaces for the program (as root, or where unprivileged user namespaces are allowed): {source}"
+    )]
+    Namespace {
+        /// Why not.
+        source: io::Error,
+    },
     /// The kernel refused something else.
     #[error("{attempt}: {source}")]
     System {
@@ -128,6 +136,7 @@ impl Error {
             Self::NotExecutable { .. } => "not_executable",
             Self::TooLong { .. } => "arguments_too_long",
             Self::Cpus { .. } => "cpus",
+            Self::Namespace { .. } => "namespace",
             Self::System { .. } | Self::SupervisorLost => "system",
         }
     }
@@ -146,6 +155,7 @@ impl Error {
             | Self::Output { source, .. }
             | Self::NotExecutable { source, .. }
             | Self::Cpus { source, .. }
+            | Self::Namespace { source }
             | Self::System { source, .. } => source.raw_os_error().unwrap_or(0),
         }
     }

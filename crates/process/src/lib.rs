@@ -23,7 +23,7 @@ mod search;
 mod supervisor;
 
 pub use capture::Captured;
-pub use command::{Command, Sink};
+pub use command::{Command, Namespace, Sink};
 pub use counter::Counter;
 pub use error::Error;
 pub use memory::program_in_memory;

@@ -99,6 +99,7 @@ mod stage {
     pub(super) const RAN: i64 = 0;
     pub(super) const AFFINITY: i64 = 2;
     pub(super) const EXEC: i64 = 3;
+    pub(super) const NAMESPACE: i64 = 4;
 }
 
 impl Outcome {
@@ -159,6 +160,7 @@ fn not_started(report: &Report, command: &Command) -> Error {
     let source = io::Error::from_raw_os_error(errno);
     let program = command.arguments.first().cloned().unwrap_or_default();
     match (report.stage, errno) {
+        (stage::NAMESPACE, _) => Error::Namespace { source },
         (stage::AFFINITY, _) => Error::Cpus { cpus: command.cpus.clone(), source },
         // The search found the file, so that what is missing is what it asks for.
         (stage::EXEC, libc::ENOENT) => Error::NoInterpreter { program },

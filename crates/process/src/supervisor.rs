@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::capture::{Capture, Captured};
-use crate::{Command, Counter, Error, descriptor, program_in_memory, search};
+use crate::{Command, Counter, Error, Namespace, descriptor, program_in_memory, search};
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/supervisor"));
 
@@ -228,8 +228,12 @@ fn proc_path(descriptor: RawFd) -> CString {
 fn supervisor_arguments(command: &Command, path: CString) -> Result<Vec<CString>, Error> {
     let settings =
         ["trialwise-supervisor".to_owned(), nanoseconds(command.timeout), nanoseconds(Some(command.grace))];
-    let mut arguments = Vec::with_capacity(command.arguments.len() + 6);
-    for setting in settings.into_iter().chain([cpu_list(&command.cpus)?, counter_list(&command.counters)?]) {
+    let mut arguments = Vec::with_capacity(command.arguments.len() + 7);
+    for setting in settings.into_iter().chain([
+        cpu_list(&command.cpus)?,
+        counter_list(&command.counters)?,
+        namespace_flags(&command.isolate),
+    ]) {
         arguments.push(c_string("setting", setting.into())?);
     }
     arguments.push(path);
@@ -252,6 +256,14 @@ fn cpu_list(cpus: &[usize]) -> Result<String, Error> {
     }
     let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
     Ok(if list.is_empty() { "-".to_owned() } else { list.join(",") })
+}
+
+fn namespace_flags(namespaces: &[Namespace]) -> String {
+    let flag = |namespace: &Namespace| match namespace {
+        Namespace::Network => libc::CLONE_NEWNET,
+        Namespace::Ipc => libc::CLONE_NEWIPC,
+    };
+    namespaces.iter().map(flag).fold(0, |flags, flag| flags | flag).to_string()
 }
 
 fn counter_list(counters: &[Counter]) -> Result<String, Error> {

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trialwise_process::{Command, Counter, End, Error, Outcome, Sink, run};
+use trialwise_process::{Command, Counter, End, Error, Namespace, Outcome, Sink, run};
 
 fn command(arguments: &[&str]) -> Command {
     Command::new(arguments).unwrap()
@@ -220,6 +220,24 @@ fn a_counter_that_is_not_there_is_told_and_does_no_harm() {
     assert!(run(&command(&["true"])).unwrap().counted.is_empty());
     counting.counters = vec![Counter::named("task-clock").unwrap(); 17];
     assert_eq!(run(&counting).unwrap_err().reason(), "bad_command");
+}
+
+#[test]
+fn an_isolated_program_has_a_loopback_and_nothing_of_others() {
+    let mut alone = shell(
+        "cat /proc/net/dev | wc -l; cat /proc/sysvipc/shm | wc -l; id -u; readlink /proc/self/ns/net; cat /proc/net/if_inet6",
+    );
+    alone.isolate = vec![Namespace::Network, Namespace::Ipc];
+    let lines = match run(&alone) {
+        Err(Error::Namespace { .. }) => return, // this machine lets nobody have one
+        outcome => printed(&outcome.unwrap()).to_owned(),
+    };
+    let lines: Vec<&str> = lines.lines().collect();
+    // SAFETY: geteuid only answers.
+    let user = unsafe { libc::geteuid() }.to_string();
+    assert_eq!(lines[..3], ["3", "1", user.as_str()], "two lines of heading and lo; one of heading");
+    assert_ne!(lines[3], fs::read_link("/proc/self/ns/net").unwrap().to_string_lossy());
+    assert!(lines[4].ends_with("lo"), "{lines:?}: the loopback has an address only when it is up");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping};
-use trialwise_process::{Command, Counted, Counter, End, Error, Outcome, Sink, run};
+use trialwise_process::{Command, Counted, Counter, End, Error, Namespace, Outcome, Sink, run};
 
 pyo3::create_exception!(
     trialwise._core,
@@ -74,17 +74,17 @@ struct CommandResult {
     /// Those that not even SIGKILL ended within ten seconds.
     surviving_processes: u64,
     /// For each of `counters`: its name; its count (task-clock, cpu-clock: nanoseconds), or None where it was not counted;
-    /// the share of the time in which it counted; why it was not.
+    /// the share of the time in which it counted; the error number of why it was not.
     counted: Vec<CountedRow>,
 }
 
-type CountedRow = (String, Option<f64>, f64, Option<String>);
+type CountedRow = (String, Option<f64>, f64, Option<i32>);
 
 fn row(counted: &Counted) -> CountedRow {
     let name = counted.counter.name().to_owned();
     match counted.value {
         Ok(value) => (name, Some(value), counted.share, None),
-        Err(errno) => (name, None, counted.share, Some(std::io::Error::from_raw_os_error(errno).to_string())),
+        Err(errno) => (name, None, counted.share, Some(errno)),
     }
 }
 
@@ -154,6 +154,9 @@ impl CommandResult {
 ///     What is counted of it and of all that it starts (at most 16), by the names of `counter_names`, with ``:u`` behind
 ///     for what happens outside of the kernel only, or ``rNNN`` for a raw one. One that the machine does not have is named
 ///     in the result and does no harm.
+/// isolate
+///     Namespaces of its own that it gets, made before the clock is read: ``"network"`` (nothing in it but a loopback
+///     device) and ``"ipc"`` (no shared memory, semaphores and message queues of others).
 /// cancel_fd
 ///     A descriptor that abandons the run when it is readable; it is not read. For Ctrl-C in the main thread use the
 ///     reading end of a pipe whose writing end is given to `signal.set_wakeup_fd`: Python's own handlers run only when
@@ -164,10 +167,10 @@ impl CommandResult {
 /// StartError
 ///     The program could not be started, or its output not be written.
 /// ValueError
-///     An empty `argv`, a zero byte, an impossible variable name, a negative time, or an unknown counter.
+///     An empty `argv`, a zero byte, an impossible variable name, a negative time, an unknown counter or namespace.
 #[pyfunction]
 #[pyo3(signature = (argv, *, environment, working_directory, stdin=None, stdout_limit=1048576, stderr_limit=1048576,
-    stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, counters=None, cancel_fd=None))]
+    stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, counters=None, isolate=None, cancel_fd=None))]
 #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a run")]
 fn run_command(
     python: Python<'_>,
@@ -183,6 +186,7 @@ fn run_command(
     grace: f64,
     cpus: Option<Vec<usize>>,
     counters: Option<Vec<String>>,
+    isolate: Option<Vec<String>>,
     cancel_fd: Option<RawFd>,
 ) -> PyResult<CommandResult> {
     let path = |text: Text| PathBuf::from(text.0);
@@ -196,6 +200,7 @@ fn run_command(
         timeout: timeout.map(|seconds| span("timeout", seconds)).transpose()?,
         grace: span("grace", grace)?,
         cpus: cpus.unwrap_or_default(),
+        isolate: isolate.unwrap_or_default().iter().map(|name| namespace(name)).collect::<PyResult<_>>()?,
         counters: counters.unwrap_or_default().iter().map(|name| counter(name)).collect::<PyResult<_>>()?,
         cancel: cancel_fd,
     };
@@ -210,6 +215,14 @@ fn variables(environment: &Bound<'_, PyMapping>) -> PyResult<Vec<(OsString, OsSt
 
 fn counter(name: &str) -> PyResult<Counter> {
     Counter::named(name).ok_or_else(|| PyValueError::new_err(format!("there is no counter {name:?}")))
+}
+
+fn namespace(name: &str) -> PyResult<Namespace> {
+    match name {
+        "network" => Ok(Namespace::Network),
+        "ipc" => Ok(Namespace::Ipc),
+        _ => Err(PyValueError::new_err(format!("there is no namespace {name:?}"))),
+    }
 }
 
 /// The names of the counters that `run_command` knows beside raw ones.

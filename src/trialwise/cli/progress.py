@@ -22,6 +22,7 @@ from trialwise.execution.events import (
     EnvironmentChanged,
     Interrupted,
     Observer,
+    Remarked,
     Resetting,
     RunEvent,
     SessionEnded,
@@ -231,6 +232,8 @@ def describe(event: RunEvent) -> str | None:  # noqa: PLR0911 one sentence for e
             return f"the environment has changed ({event.text}); what follows is a series of its own"
         case ClockDisturbed():
             return f"{event.text}, before or during trial {event.row.number}; look at its values"
+        case Remarked():
+            return event.text
         case StopRequested(at_once=False):
             return "stopping after the trial in hand; Ctrl-C again abandons it"
         case StopRequested(at_once=True):

@@ -79,6 +79,13 @@ class ClockDisturbed:
 
 
 @dataclass(frozen=True, slots=True)
+class Remarked:
+    """Something about the machine that matters to all trials; told once."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested:
     """Somebody asks to stop; told at once, also during a trial, and from another thread."""
 
@@ -108,6 +115,7 @@ RunEvent = (
     | TrialRecalled
     | EnvironmentChanged
     | ClockDisturbed
+    | Remarked
     | StopRequested
     | Interrupted
     | SessionEnded

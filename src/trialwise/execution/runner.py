@@ -16,6 +16,7 @@ from trialwise.execution.events import (
     EnvironmentChanged,
     Interrupted,
     Observer,
+    Remarked,
     Resetting,
     RunEvent,
     TrialEnded,
@@ -75,6 +76,7 @@ class Runner:
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
+        self._remarks = {event.text for event in ledger.events() if event.kind == "remark"}
 
     def run(self, interruption: Interruption) -> Ending:
         """Run until the plan is used up, the stopping rule has enough, or somebody asks to stop.
@@ -153,8 +155,15 @@ class Runner:
         self._tell(TrialStarted(row))
         outcome = self._kind.execute(self._request(row, interruption))
         self._record(row, outcome)
+        self._remark(outcome.remarks)
         self._tell(TrialEnded(row, outcome))
         return outcome
+
+    def _remark(self, remarks: Sequence[str]) -> None:
+        for text in (remark for remark in remarks if remark not in self._remarks):
+            self._remarks.add(text)
+            self._ledger.add_event(Event(self._now(), "remark", text))
+            self._tell(Remarked(text))
 
     def _request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
         return TrialRequest(

@@ -10,9 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import cast
 
+from trialwise._core import counter_names
 from trialwise.errors import PlanError
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
+from trialwise.experiment.instruments import (
+    INTERRUPTS,
+    RESOURCES,
+    instrument_unit,
+    instruments_of,
+    is_counter,
+)
 from trialwise.experiment.path_building import PATH_KEYS, path_source, path_texts, path_trial
 from trialwise.experiment.placeholders import BUILT_IN, level_text, names_in
 from trialwise.experiment.positions import Key
@@ -57,6 +65,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
             warmup_trials=design.warmup_trials,
         ),
         reset=_reset(document.reset, problems),
+        instrumentation=_instrumentation(document, problems),
         runtime=trial.runtime,
         warmup=trial.warmup,
     )
@@ -231,6 +240,7 @@ def _trial(document: doc.Document, problems: Problems) -> model.Trial:
         exit_codes=tuple(section.exit_codes),
         output_limit=section.output_limit,
         leftovers=section.leftovers,
+        isolate=tuple(dict.fromkeys(section.isolate)),
     )
 
 
@@ -255,7 +265,8 @@ def _python_trial(
             problems.add(("trial", name), 'goes with kind = "command"')
     if section.call is None:
         problems.add(("trial", "call"), "missing", 'write call = "module:function"')
-    return model.PythonTrial(section.call or "", environment, section.directory, section.timeout)
+    isolate = tuple(dict.fromkeys(section.isolate))
+    return model.PythonTrial(section.call or "", environment, section.directory, section.timeout, isolate)
 
 
 def _words(key: Key, command: str | Sequence[str] | None, problems: Problems) -> tuple[str, ...] | None:
@@ -315,6 +326,51 @@ def check_directory(key: Key, path: str, problems: Problems) -> None:
         problems.add(key, "~ is not replaced by your home", hint)
     elif parts[0] == "/" and (len(parts) < 4 or parts[1] in _SYSTEM):
         problems.add(key, f"{path} is not emptied: too much may stand in it", hint)
+
+
+# Instrumentation
+
+
+def _instrumentation(document: doc.Document, problems: Problems) -> model.Instrumentation:
+    section = document.instrumentation
+    key: Key = ("instrumentation",)
+    if document.trial.kind == "path" and "instrumentation" in document.model_fields_set:
+        problems.add(key, 'goes with kind = "command" or "python"; a path has its own metrics')
+    for index, name in enumerate(section.perf):
+        if not is_counter(name):
+            meant = nearest(name, counter_names())
+            hint = (
+                f'did you mean "{meant}"?' if meant else f"known: {', '.join(counter_names())}, and raw rNNN"
+            )
+            problems.add((*key, "perf", index), f"there is no counter {shown(name)}", hint)
+    found = model.Instrumentation(
+        tuple(dict.fromkeys(section.perf)),
+        tuple(dict.fromkeys(section.cpus)),
+        section.resources,
+        section.interrupts,
+    )
+    known = list(instruments_of(found))
+    for name, metric in document.metrics.items():
+        if metric.instrument is not None and metric.instrument not in known:
+            meant = nearest(metric.instrument, known)
+            hint = f'did you mean "{meant}"?' if meant else _switch_on(metric.instrument, known)
+            problems.add(
+                ("metrics", name, "instrument"), f"{shown(metric.instrument)} is not switched on", hint
+            )
+    return found
+
+
+def _switch_on(name: str, known: Sequence[str]) -> str:
+    if name in RESOURCES:
+        return "write resources = true into [instrumentation]"
+    if name in INTERRUPTS:
+        pinned = " and cpus = [ … ]" if name.startswith("cpus_") else ""
+        return f"write interrupts = true{pinned} into [instrumentation]"
+    if is_counter(name):
+        return f'write perf = ["{name}"] into [instrumentation]'
+    return (
+        f"known here: {', '.join(known)}" if known else "[instrumentation] switches on what can be recorded"
+    )
 
 
 # Metrics
@@ -378,6 +434,8 @@ def _unit(source: model.Source) -> str:
     match source:
         case model.ResourceSource(resource):
             return "B" if resource == "max_rss" else "s"
+        case model.InstrumentSource(name):
+            return instrument_unit(name)
         case model.PathSource(quantity) if quantity in QUANTITIES:
             return QUANTITIES[quantity].unit
         case _:
@@ -411,10 +469,15 @@ def _source(key: Key, section: doc.MetricSection, kind: str, problems: Problems)
         )
         if given is not None
     ]
-    if section.resource:
+    if section.resource and section.instrument:
+        problems.add((*key, "instrument"), f"does not go with resource; give one source for {key[-1]}")
+    if section.resource or section.instrument:
         for other in (*readers, *(name for name in ("file", "time", "value") if getattr(section, name))):
-            problems.add((*key, other), f"does not go with resource; give one source for {key[-1]}")
-        return model.ResourceSource(section.resource)
+            given = "resource" if section.resource else "instrument"
+            problems.add((*key, other), f"does not go with {given}; give one source for {key[-1]}")
+        if section.resource:
+            return model.ResourceSource(section.resource)
+        return model.InstrumentSource(section.instrument or "")
     if not readers and not section.file and kind == "python":
         return model.ReturnSource(section.value or str(key[-1]))
     if section.value:
@@ -427,7 +490,11 @@ def _text_source(
 ) -> model.TextSource:
     if len(readers) != 1:
         have = f"{' and '.join(readers)} are {len(readers)} sources; give one" if readers else "no source"
-        problems.add(key, have, "give one of resource, stdout, json, csv; or file with json, csv or pattern")
+        problems.add(
+            key,
+            have,
+            "give one of resource, instrument, stdout, json, csv; or file with json, csv or pattern",
+        )
     for reader in readers:
         if reader == "stdout" and section.file:
             problems.add((*key, "stdout"), "reads standard output; for a file write pattern")

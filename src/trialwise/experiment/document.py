@@ -58,6 +58,8 @@ Text = Annotated[str, Field(min_length=1)]
 Words = Text | Annotated[list[str], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
+Namespace = Literal["network", "ipc"]
+
 REDUCTIONS = ("mean", "median", "min", "max")
 
 
@@ -232,6 +234,11 @@ class MetricSection(Section):
         None,
         description="Column (csv) or key (JSON lines) with the time of each sample, seconds.",
         examples=["time"],
+    )
+    instrument: Text | None = Field(
+        None,
+        description="What [instrumentation] recorded under this name.",
+        examples=["instructions", "machine_steal"],
     )
     value: Text | None = Field(
         None,
@@ -460,11 +467,39 @@ class TrialSection(Section):
         description="What to do about processes that the program leaves running: fail the trial, or only end them.",
         examples=["end"],
     )
+    isolate: list[Namespace] = Field(
+        default_factory=list[Namespace],
+        description="Fresh namespaces for the program of each trial: a network with a loopback and nothing else; "
+        "shared memory, semaphores and message queues.",
+        examples=[["network", "ipc"]],
+    )
     runtime: PositiveDuration | None = Field(
         None, description="How long a trial takes, as far as you know; used for planning.", examples=["10s"]
     )
     warmup: Duration = Field(
         0.0, description="Start of each trial that is cut from samples that have times.", examples=["2s"]
+    )
+
+
+class InstrumentationSection(Section):
+    """What is recorded of every trial beside its metrics, and where its program runs."""
+
+    perf: Annotated[list[Text], Field(max_length=16)] = Field(
+        default_factory=list,
+        description="Counters of the kernel and the processor, of the program and all that it starts; "
+        ":u leaves out the kernel's part.",
+        examples=[["task-clock", "instructions", "cycles:u"]],
+    )
+    cpus: list[Annotated[int, Field(ge=0, le=1023)]] = Field(
+        default_factory=list[int],
+        description="CPUs that the program is pinned to.",
+        examples=[[2, 3]],
+    )
+    resources: bool = Field(
+        False, description="What the operating system counted for the program.", examples=[True]
+    )
+    interrupts: bool = Field(
+        False, description="What the kernel counted for the whole machine meanwhile.", examples=[True]
     )
 
 
@@ -570,6 +605,9 @@ class Document(Section):
     ]
     design: DesignSection = Field(default_factory=lambda: DesignSection.model_validate({}))
     reset: ResetSection | None = None
+    instrumentation: InstrumentationSection = Field(
+        default_factory=lambda: InstrumentationSection.model_validate({})
+    )
     schemes: SchemesSection = Field(default_factory=lambda: SchemesSection.model_validate({}))
     paths: dict[Name, PathSection] = Field(
         default_factory=dict,

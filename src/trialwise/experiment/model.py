@@ -20,6 +20,7 @@ Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
 Order = Literal["random", "fixed", "fixed+random", "balanced"]
 Method = Literal["default", "paper"]
+Namespace = Literal["network", "ipc"]
 Resource = Literal["wall", "user", "system", "max_rss"]
 
 
@@ -143,7 +144,19 @@ class PathSource:
         return f"path:{self.quantity}{flow}{width}"
 
 
-Source = ResourceSource | TextSource | ReturnSource | PathSource
+@dataclass(frozen=True, slots=True)
+class InstrumentSource:
+    """What `[instrumentation]` recorded of the trial under a name of `instruments`."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger keeps what was read."""
+        return f"instrument:{self.name}"
+
+
+Source = ResourceSource | TextSource | ReturnSource | PathSource | InstrumentSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +190,7 @@ class CommandTrial:
     exit_codes: tuple[int, ...] = (0,)
     output_limit: int = 64 * 1024 * 1024
     leftovers: Literal["fail", "end"] = "fail"
+    isolate: tuple[Namespace, ...] = ()
     kind: str = "command"
 
 
@@ -188,6 +202,7 @@ class PythonTrial:
     environment: tuple[tuple[str, str], ...] = ()
     directory: str = "."
     timeout: float | None = None
+    isolate: tuple[Namespace, ...] = ()
     kind: str = "python"
 
 
@@ -279,6 +294,20 @@ class Reset:
 
 
 @dataclass(frozen=True, slots=True)
+class Instrumentation:
+    """What is recorded of every trial beside its metrics, and the CPUs that its program is pinned to.
+
+    `perf` holds names of the kernel's counters, `resources` switches on those of the program, and `interrupts` those of
+    the machine; see `instruments`.
+    """
+
+    perf: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
+    resources: bool = False
+    interrupts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """How many trials, in what order, and when (the four parameters of the experiment in TriScale's Table 2).
 
@@ -307,6 +336,7 @@ class Experiment:
     factors: tuple[Factor, ...] = ()
     design: Design = field(default_factory=Design)
     reset: Reset | None = None
+    instrumentation: Instrumentation = field(default_factory=Instrumentation)
     runtime: float | None = None
     warmup: float = 0.0
 

@@ -15,14 +15,24 @@ import numpy as np
 
 from trialwise._core import CommandResult
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import CommandTrial, Experiment, Level, Resource, ResourceSource, TextSource
+from trialwise.experiment.model import (
+    CommandTrial,
+    Experiment,
+    InstrumentSource,
+    Level,
+    Resource,
+    ResourceSource,
+    TextSource,
+)
 from trialwise.experiment.placeholders import fill, names_in
+from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.programs import program_files
 from trialwise.measurement.reported import FileMark, from_file, from_output, mark
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
-from trialwise.trials.starting import ERROR_LIMIT, ending, start
+from trialwise.trials.instrumenting import check_instruments, recorded, remarks
+from trialwise.trials.starting import ending, start
 
 SIDE_COMMAND_SECONDS = 600.0
 """How long prepare and conclude may take."""
@@ -42,7 +52,8 @@ class CommandKind:
         self._environment = dict(os.environ)
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError where a program, or the working directory, is not there."""
+        """Raise PlanError where a program, the working directory, or what is to be recorded is not there."""
+        check_instruments(experiment)
         trial = _trial_of(experiment)
         looked_at: set[tuple[str, str, Path]] = set()
         for values in factors:
@@ -115,8 +126,8 @@ class _Execution:
         # Filled before the clock is read: nothing but the program is to stand between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
         marks = self._marks()
-        run = self._start(words, timeout=self.trial.timeout, limit=self.trial.output_limit)
-        outcome = self._judge(run, marks)
+        run, around = self._measured(words)
+        outcome = self._judge(run, marks, around)
         if self.trial.conclude is not None and not run.cancelled:
             return self._concluded(outcome, self.trial.conclude)
         return outcome
@@ -128,14 +139,30 @@ class _Execution:
         reason = problem[1] if outcome.reason is None else f"{outcome.reason}; {problem[1]}"
         return dataclasses.replace(outcome, status=problem[0], reason=reason, samples={})
 
-    def _start(self, words: list[str], *, timeout: float | None, limit: int = ERROR_LIMIT) -> CommandResult:
+    def _measured(self, words: list[str]) -> tuple[CommandResult, tuple[MachineCounts, MachineCounts] | None]:
+        """Run the program; with what the machine counted before and after, where that is to be recorded."""
+        wanted = self.request.experiment.instrumentation
+        before = read_machine_counts() if wanted.interrupts else None
+        run = start(
+            words,
+            environment=self.environment,
+            directory=self.directory,
+            timeout=self.trial.timeout,
+            cancel=self.request.cancel,
+            limit=self.trial.output_limit,
+            counters=wanted.perf,
+            cpus=wanted.cpus,
+            isolate=self.trial.isolate,
+        )
+        return run, None if before is None else (before, read_machine_counts())
+
+    def _start(self, words: list[str], *, timeout: float | None) -> CommandResult:
         return start(
             words,
             environment=self.environment,
             directory=self.directory,
             timeout=timeout,
             cancel=self.request.cancel,
-            limit=limit,
         )
 
     def _beside(self, what: str, command: Sequence[str]) -> tuple[Literal["failed", "abandoned"], str] | None:
@@ -163,13 +190,19 @@ class _Execution:
     def _path(self, path: str) -> Path:
         return self.directory / fill(path, self.values)
 
-    def _judge(self, run: CommandResult, marks: Mapping[Path, FileMark | None]) -> TrialOutcome:
+    def _judge(
+        self,
+        run: CommandResult,
+        marks: Mapping[Path, FileMark | None],
+        around: tuple[MachineCounts, MachineCounts] | None,
+    ) -> TrialOutcome:
         started = run.started_realtime_ns / 1e9
         problem = self._problem(run)
         samples: dict[str, Samples] = {}
         if problem is None:
             try:
-                samples = self._read(run, marks)
+                samples = recorded(self.request.experiment.instrumentation, run, *(around or (None, None)))
+                samples |= self._read(run, marks, samples)
             except TrialError as error:
                 problem = error.message
         return TrialOutcome(
@@ -178,7 +211,8 @@ class _Execution:
             finished=started + run.wall_ns / 1e9,
             exit_code=run.exit_code,
             reason=problem,
-            samples=samples,
+            samples=samples if problem is None else {},
+            remarks=tuple(remarks(run)),
             output=run.stdout,
             errors=run.stderr,
         )
@@ -198,7 +232,12 @@ class _Execution:
             return f"left {run.leftover_processes} process(es) running, which were ended; wait for them in the command"
         return None
 
-    def _read(self, run: CommandResult, marks: Mapping[Path, FileMark | None]) -> dict[str, Samples]:
+    def _read(
+        self,
+        run: CommandResult,
+        marks: Mapping[Path, FileMark | None],
+        instruments: Mapping[str, Samples],
+    ) -> dict[str, Samples]:
         samples: dict[str, Samples] = {}
         for metric in self.request.experiment.metrics:
             source = metric.source
@@ -207,6 +246,8 @@ class _Execution:
             try:
                 if isinstance(source, ResourceSource):
                     samples[source.key] = Samples(np.array([_RESOURCES[source.resource](run)]))
+                elif isinstance(source, InstrumentSource):
+                    samples[source.key] = _counted(source, instruments)
                 elif isinstance(source, TextSource):
                     samples[source.key] = self._text(source, run, marks)
             except TrialError as error:
@@ -218,6 +259,12 @@ class _Execution:
             return read_source(source, from_output(run.stdout, total=run.stdout_total))
         path = self._path(source.path)
         return read_source(source, from_file(path, unlike=marks[path]))
+
+
+def _counted(source: InstrumentSource, instruments: Mapping[str, Samples]) -> Samples:
+    if source.key not in instruments:
+        raise TrialError(f"{source.name} was not counted")
+    return instruments[source.key]
 
 
 def _trial_of(experiment: Experiment) -> CommandTrial:
