@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 from tests.system.conftest import Bench
 
+from trialwise import study
+from trialwise.design.plan import make_plan
 from trialwise.errors import PlanError
+from trialwise.execution.reset import run_reset
 from trialwise.store.ledger import Ledger
 
 AS_ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
@@ -54,6 +57,9 @@ def test_a_directory_is_fresh_before_every_trial(bench: Bench):
     assert (outside / "kept").exists()
     assert [kind for kind, _ in events(bench)] == ["reset"] * 3
     assert "before trial 2, took " in events(bench)[1][1]
+    status = bench.command_line("status", bench.directory)
+    assert "resets: 3\n" in status.stdout
+    assert "before trial" not in status.stdout
 
 
 def test_a_directory_that_is_reached_through_a_symbolic_link_is_not_emptied(bench: Bench):
@@ -165,6 +171,32 @@ def test_what_this_machine_cannot_be_reset_by_is_said_before_anything_runs(bench
         with pytest.raises(PlanError, match="systemd does not run on this machine"):
             bench.run()
     assert not bench.directory.exists()
+
+
+def test_a_service_stands_still_while_its_directory_is_emptied(bench: Bench, monkeypatch):
+    """With a systemctl of the test's own: this machine need not be run by systemd."""
+    programs = bench.folder / "programs"
+    programs.mkdir()
+    (programs / "systemctl").write_text('#!/bin/sh\necho "$@ $(ls work)" >> calls; test "$3" != broken\n')
+    (programs / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    (bench.folder / "work").mkdir()
+    (bench.folder / "work/old").write_text("")
+    reading, writing = os.pipe()
+    for service, says in (
+        ("memcached", None),
+        ("broken", "reset.service: 'systemctl stop -- broken' ended with exit code 1"),
+    ):
+        bench.write("true", rest=f'[reset]\nservice = "{service}"\ndirectory = "work"')
+        experiment = study.load(bench.file)
+        row = study.planned_row(make_plan(experiment).trials[0])
+        problem = run_reset(experiment, row, marker="test:1", cancel=reading)
+        assert problem is None if says is None else says in (problem or "")
+    os.close(reading)
+    os.close(writing)
+    assert (
+        bench.folder / "calls"
+    ).read_text() == "stop -- memcached old\nstart -- memcached \nstop -- broken \n"
 
 
 def test_one_reset_for_each_series(bench: Bench):

@@ -14,7 +14,7 @@ from trialwise.design.pilot import measured_times
 from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summarise
 from trialwise.design.timing import TrialTimes, stated_times
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import DrawnFactor, Experiment, Factor, PathTrial, Trial
+from trialwise.experiment.model import DrawnFactor, Experiment, Factor, PathTrial, Reset, Trial
 from trialwise.experiment.path_building import in_folder
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, seconds
@@ -134,6 +134,7 @@ def _one_round(experiment: Experiment) -> Experiment:
         experiment,
         factors=tuple(_anywhere(factor) for factor in experiment.factors),
         trial=_in_folder(experiment.trial, experiment.folder),
+        reset=_reset_in_folder(experiment.reset, experiment.folder),
         design=dataclasses.replace(experiment.design, rounds=1, series=1, span=None, warmup_trials=0),
     )
 
@@ -153,6 +154,14 @@ def _in_folder(trial: Trial, folder: Path) -> Trial:
         named_paths=tuple((name, in_folder(settings, folder)) for name, settings in trial.named_paths),
         scheme_folders=tuple(str(folder / name) for name in trial.scheme_folders),
     )
+
+
+def _reset_in_folder(reset: Reset | None, folder: Path) -> Reset | None:
+    """The reset with the folders that it empties and copies where they are."""
+    if reset is None or reset.directory is None:
+        return reset
+    template = None if reset.template is None else str(folder / reset.template)
+    return dataclasses.replace(reset, directory=str(folder / reset.directory), template=template)
 
 
 # What is shown

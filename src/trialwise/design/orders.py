@@ -16,9 +16,9 @@ OrderOfRound = Literal["random", "fixed", "balanced"]
 def order_of_round(order: Order, seed: int, series: int, round_: int | str) -> OrderOfRound:
     """The rule of one round; `round_` is its number from 1, or a text for a warm-up round.
 
-    "fixed+random" takes rounds by twos, one fixed and one random, and which comes first is drawn for each two: so a
-    slow drift falls on both alike (in METHODS' simulations, halves run one after the other raise up to 69 % false
-    alarms, and interleaved ones 4 %). Warm-up rounds are outside of both halves and of the squares, hence random.
+    "fixed+random" takes rounds by twos, one fixed and one random, and which comes first is drawn for each two, so that a
+    slow drift falls on both alike: halves that run one after the other let it pass for an effect of the order. Warm-up
+    rounds are outside of both halves and of the squares, hence random.
     """
     if order in {"random", "fixed"}:
         return "fixed" if order == "fixed" else "random"

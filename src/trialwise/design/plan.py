@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise.design.draws import drawn_value
-from trialwise.design.orders import OrderOfRound, order_of_round, round_order
+from trialwise.design.orders import OrderOfRound, order_of_round, round_order, rounds_in_block
 from trialwise.design.schedule import round_starts
 from trialwise.design.seeds import seed_of
 from trialwise.design.sizing import Sizing, size
-from trialwise.design.treatments import Treatment, treatments
+from trialwise.design.treatments import Treatment, count_treatments, treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Level
 
@@ -76,15 +76,22 @@ def make_plan(experiment: Experiment) -> Plan:
     if (number := count_trials(experiment, sizing)) > MOST_TRIALS:
         raise PlanError(
             f"{experiment.name}: the plan has {number} trials; at most {MOST_TRIALS} can be laid out",
-            hint="`trialwise plan` says which objective asks for them; give rounds and series, or ask for less",
+            hint=_how_to_have_fewer(experiment),
         )
     return Plan(experiment, sizing, treatments(experiment), tuple(_numbered(experiment, sizing)))
+
+
+def _how_to_have_fewer(experiment: Experiment) -> str:
+    square = rounds_in_block("balanced", count_treatments(experiment))
+    if experiment.design.order == "balanced" and experiment.design.rounds is None and square > 1:
+        return f'order = "balanced" takes whole squares of {square} rounds; give rounds, or order = "random"'
+    return "`trialwise plan` says which objective asks for them; give rounds and series, or ask for less"
 
 
 def count_trials(experiment: Experiment, sizing: Sizing) -> int:
     """The number of trials, warm-ups included."""
     rounds = sizing.rounds + experiment.design.warmup_trials
-    return sizing.series * rounds * len(treatments(experiment))
+    return sizing.series * rounds * count_treatments(experiment)
 
 
 def first_rounds(experiment: Experiment, sizing: Sizing, number: int) -> tuple[PlannedTrial, ...]:

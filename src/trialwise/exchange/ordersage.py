@@ -26,7 +26,7 @@ from trialwise.experiment.writing import toml_value
 _PERF = ("task-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions", "branches",
          "branch-misses")  # fmt: skip
 """What `perf stat` counts unless told otherwise."""
-_NUMBER = r"^\s*([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*$"
+_LAST_NUMBER = r"(?:^|\s)([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\Z"
 _HINT = "run the script yourself where you trust it, and give what it prints: --commands FILE"
 
 
@@ -96,16 +96,14 @@ def experiment_text(source: OrderSage, file: Path) -> str:
         raise PlanError(f"config.py: n_runs must be a whole number of at least 1; given: {runs!r}")
     seed = config.get("seed")
     directory = os.path.relpath(source.folder.resolve(), file.resolve().parent)
-    parent = str(PurePosixPath(source.results).parent)
-    prepare = f"mkdir -p {shlex.quote(parent)} && rm -f {shlex.quote(source.results)}"
     return _TEXT.format(
         name=toml_value(usable_name(source.repository)),
         seed=seed if isinstance(seed, int) and 0 <= seed < 2**63 else 0,
         tests="".join(f"  {toml_value(test)},\n" for test in source.commands),
         directory=toml_value(directory),
-        prepare=toml_value(["sh", "-c", prepare]),
+        prepare=toml_value(["mkdir", "-p", str(PurePosixPath(source.results).parent)]),
         file=toml_value(source.results),
-        number=_NUMBER,
+        number=_LAST_NUMBER,
         rounds=2 * runs,
         halves=_halves(config),
         reset=_reset(config),
@@ -242,7 +240,7 @@ seed = {seed}
 test = [
 {tests}]
 
-# Each is run by a shell in the folder of the tests, and writes one number.
+# Each is run by a shell in the folder of the tests, and appends one number to the file of results.
 [trial]
 command = ["bash", "-c", "{{test}}"]
 directory = {directory}

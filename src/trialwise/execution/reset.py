@@ -87,7 +87,8 @@ def run_reset(experiment: Experiment, row: TrialRow, *, marker: str, cancel: int
     reset = experiment.reset
     if reset is None:
         return None
-    run = _Run(experiment.folder, reset.timeout, {**os.environ, MARKER: marker}, cancel)
+    deadline = time.monotonic() + reset.timeout
+    run = _Run(experiment.folder, reset.timeout, deadline, {**os.environ, MARKER: marker}, cancel)
     values = _values(experiment, row)
     for step in reset_steps(reset, experiment.folder, values):
         if problem := run.problem(step.words):
@@ -172,16 +173,13 @@ class _Run:
 
     folder: Path
     timeout: float
+    deadline: float
     environment: Mapping[str, str]
     cancel: int
-    began: float = 0.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "began", time.monotonic())
 
     @property
     def left(self) -> float:
-        return self.began + self.timeout - time.monotonic()
+        return self.deadline - time.monotonic()
 
     def problem(self, words: tuple[str, ...] | list[str]) -> str | None:
         """Run a command; what went wrong, or None."""

@@ -165,3 +165,11 @@ def test_shows_what_the_order_lets_be_concluded_and_what_runs_before_what(capsys
     assert re.search(r"fixed +time=0\.02 \(size=\d\) +time=0\.01\n", out)
     out = printed(capsys, file(design='order = "balanced"\nrounds = 3'))
     assert "comes out even every 2 rounds; there are 3: give rounds = 4 or 2" in out
+
+
+def test_a_pilot_resets_the_directory_of_the_experiment(capsys, file, tmp_path):
+    (tmp_path / "clean").mkdir()
+    (tmp_path / "clean/data").write_text("")
+    text = TEXT + '[reset]\ndirectory = { path = "work", template = "clean" }\n'
+    printed(capsys, file(design="rounds = 1", text=text), pilot=True)
+    assert (tmp_path / "work/data").exists()

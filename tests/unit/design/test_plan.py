@@ -141,3 +141,9 @@ def test_every_trial_says_its_order_and_its_predecessor(make):
         assert trial.predecessor == (None if trial.position == 1 else before.treatment)
     reset = make_plan(make(design="rounds = 2", more='[reset]\ncommand = "sync"\nevery = "trial"\n'))
     assert {trial.predecessor for trial in reset.trials} == {None}
+
+
+def test_a_square_that_is_too_large_is_named(make):
+    with pytest.raises(PlanError, match="2250000 trials") as caught:
+        make_plan(make(factors=f"a = {list(range(1500))}", design='order = "balanced"'))
+    assert "whole squares of 1500 rounds" in (caught.value.hint or "")
