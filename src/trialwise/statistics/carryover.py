@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from math import expm1, log, log1p
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
 
 from trialwise.statistics.checks import Array, as_percent
-from trialwise.statistics.pair_models import Design, designs
-from trialwise.statistics.predecessors import Trials, read_trials
+from trialwise.statistics.pair_models import Design, designs, without
+from trialwise.statistics.predecessors import UNKNOWN, Trials, read_trials
 from trialwise.statistics.trends import Trend, trends
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 DEFAULT_SEED = 7
+_AS_STRONG = 0.75
+"""Pairs with so large a share of the greatest |t| are named in one step."""
 PERMUTATIONS = 1999
 _MOST_WORK = 3e9
 """Multiplications that permutations may cost; beyond, p-values come from t and Šidák's inequality."""
@@ -51,7 +54,7 @@ class CarryOver:
     pairs: tuple[CarryOverPair, ...]
     """Every pair that occurs, treatments and predecessors in the order of their first trial."""
     position: Trend
-    """For each step further from the start of a round."""
+    """For each step further from the start of a round, the pairs that are named taken off (as for the next two)."""
     drift: Trend
     """From each round to the next."""
     first: Trend
@@ -115,19 +118,24 @@ def carry_over(
     if permutations is not None and 0 < permutations < 1 / (1 - level) - 1:
         raise ValueError(f"{permutations} permutations cannot reach {confidence} % confidence")
     trials = read_trials(values, treatments, rounds, positions)
-    models = designs(trials)
-    testable = [model for model in models if model.testable]
-    number = _affordable(testable) if permutations is None else permutations
-    judge = _Judge(testable, level, number, np.random.Generator(np.random.PCG64DXSM(seed)))
+    judge = _Judge(trials, level, permutations, np.random.Generator(np.random.PCG64DXSM(seed)))
     judge.search()
+    models = judge.models
+    slopes = trends(without(trials, judge.effects()), level)
     return CarryOver(
         pairs=tuple(pair for model in models for pair in judge.pairs(model, trials.labels)),
-        **trends(trials, level),
+        position=slopes["position"],
+        drift=slopes["drift"],
+        first=slopes["first"],
         n=int(trials.measured.sum()),
-        n_pairs=sum(model.values.size for model in models),
+        n_pairs=sum(int(model.counts[model.after].sum()) for model in models),
         confidence=float(confidence),
         method=f"regression per treatment; maximum of |t| over {judge.count} pairs, "
-        + (f"{number} permutations" if number else "t distributions and Šidák's inequality"),
+        + (
+            f"{judge.permutations} permutations"
+            if judge.permutations
+            else "t distributions and Šidák's inequality"
+        ),
         note=_note(trials, models),
     )
 
@@ -141,73 +149,86 @@ class _Judge:
     """Corrects the statistics of all pairs together, and puts the pairs that stand out into the models."""
 
     def __init__(
-        self, models: Sequence[Design], level: float, permutations: int, rng: np.random.Generator
+        self, trials: Trials, level: float, permutations: int | None, rng: np.random.Generator
     ) -> None:
-        self._models = list(models)
+        self._trials = trials
         self._level = level
-        self._orders = [_orders(rng, model.values.size, permutations) for model in models]
-        self._maxima = [
-            model.permuted_maxima(order) for model, order in zip(models, self._orders, strict=True)
-        ]
-        self._permutations = permutations
-        self._named: dict[tuple[int, int], float] = {}
-        self.count = sum(int(model.estimable.sum()) for model in models)
+        self._p_values: dict[tuple[int, int], float] = {}
+        self.models = designs(trials)
+        testable = [model for model in self.models if model.testable]
+        self.permutations = _affordable(testable) if permutations is None else permutations
+        self._orders = {
+            model.treatment: _orders(rng, model.values.size, self.permutations) for model in testable
+        }
+        self.count = sum(int(model.estimable.sum()) for model in testable)
+        self._greatest = self._maxima()
 
     def search(self) -> None:
         """Name pairs, the strongest of each treatment first, until none is left that stands out."""
-        floor = 0.0
-        while True:
-            found = [
-                (place, at, p_value)
-                for place, model in enumerate(self._models)
-                if (at := model.strongest) is not None
-                and (p_value := self.p_value(model, at)) <= 1 - self._level
-            ]
-            if not found:
-                return
-            floor = max(floor, *(p_value for _, _, p_value in found))
-            p_values = {(place, at): self.p_value(self._models[place], at) for place, at, _ in found}
-            for place, at, _ in found:
-                self._name(place, at, p_values[place, at])
+        while found := self._found():
+            floor = max(self._p_values.values(), default=0.0)
+            self._p_values |= {pair: max(p_value, floor) for pair, p_value in found.items()}
+            self.models = designs(self._trials, self.effects())
+            self._greatest = self._maxima()
 
-    def _name(self, place: int, at: int, p_value: float) -> None:
-        model = self._models[place]
-        self._named[model.treatment, at] = max([p_value, *self._named.values()])
-        model.name(at)
-        self._maxima[place] = model.permuted_maxima(self._orders[place])
+    def _found(self) -> dict[tuple[int, int], float]:
+        """The pairs that stand out most: weaker ones wait until these no longer blur what is common to all."""
+        strongest = [
+            (abs(float(model.statistics[at])), model, at)
+            for model in self.models
+            if model.testable and (at := model.strongest) is not None
+        ]
+        enough = max((statistic for statistic, _, _ in strongest), default=0.0) * _AS_STRONG
+        p_values = {
+            (model.treatment, int(model.cells[at])): self.p_value(model, at)
+            for statistic, model, at in strongest
+            if statistic >= enough
+        }
+        return {pair: p_value for pair, p_value in p_values.items() if p_value <= 1 - self._level}
+
+    def effects(self) -> dict[tuple[int, int], float]:
+        """The effects of the pairs that are named."""
+        return {
+            (model.treatment, int(cell)): model.effect(at)[0]
+            for model in self.models
+            for at, cell in enumerate(model.cells)
+            if (model.treatment, int(cell)) in self._p_values
+        }
+
+    def _maxima(self) -> Array:
+        """The largest |t| of all pairs in each permutation."""
+        greatest = np.zeros(self.permutations)
+        for model in self.models:
+            if model.testable:
+                greatest = np.maximum(greatest, model.permuted_maxima(self._orders[model.treatment]))
+        return greatest
 
     def p_value(self, model: Design, at: int) -> float:
         """Corrected p-value of a cell of a model."""
         statistic = abs(float(model.statistics[at]))
         if np.isnan(statistic):
             return float("nan")
-        if not self._permutations:
+        if not self.permutations:
             single = 2 * float(stats.t.sf(statistic, model.freedom))
-            return float(-np.expm1(self.count * np.log1p(-min(single, 1 - 1e-16))))
-        beyond = np.count_nonzero(self._greatest() >= statistic * (1 - 1e-12))
-        return (1 + beyond) / (1 + self._permutations)
-
-    def _greatest(self) -> Array:
-        return np.max(self._maxima, axis=0)
+            return -expm1(self.count * log1p(-min(single, 1 - 1e-16)))
+        beyond = int(np.count_nonzero(self._greatest >= statistic * (1 - 1e-12)))
+        return (1 + beyond) / (1 + self.permutations)
 
     def _critical(self, model: Design) -> float:
-        if not self._permutations:
-            tail = -np.expm1(np.log(self._level) / self.count) / 2
+        if not self.permutations:
+            tail = -expm1(log(self._level) / self.count) / 2
             return float(stats.t.isf(tail, model.freedom))
-        return float(np.quantile(self._greatest(), self._level, method="higher"))
+        return float(np.quantile(self._greatest, self._level, method="higher"))
 
     def pairs(self, model: Design, labels: Sequence[Hashable]) -> list[CarryOverPair]:
         """The pairs of one treatment; those of one that cannot be tested have no numbers."""
         critical = self._critical(model) if model.testable else float("nan")
-        return [self._pair(model, at, critical, labels) for at in range(model.cells.size)]
+        return [self._pair(model, at, critical, labels) for at in np.flatnonzero(model.after).tolist()]
 
-    def _pair(
-        self, model: Design, at: int, critical: float, labels: Sequence[Hashable]
-    ) -> CarryOverPair:
+    def _pair(self, model: Design, at: int, critical: float, labels: Sequence[Hashable]) -> CarryOverPair:
         effect, error = model.effect(at)
         base = model.base(at)
-        named = self._named.get((model.treatment, at))
-        p_value = named
+        p_value = self._p_values.get((model.treatment, int(model.cells[at])))
         if p_value is None:
             p_value = self.p_value(model, at) if model.testable else float("nan")
         return CarryOverPair(
@@ -223,17 +244,19 @@ class _Judge:
         )
 
 
-def _orders(rng: np.random.Generator, size: int, permutations: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+def _orders(
+    rng: np.random.Generator, size: int, permutations: int
+) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
     return rng.permuted(np.tile(np.arange(size), (permutations, 1)), axis=1)
 
 
 def _note(trials: Trials, models: Sequence[Design]) -> str:
     notes: list[str] = []
-    unknown = int((trials.measured & (trials.predecessor == -2)).sum())
+    unknown = int((trials.measured & (trials.predecessor == UNKNOWN)).sum())
     if unknown:
         notes.append(f"{unknown} trials have a predecessor that is not in the data: left out of the pairs")
-    alike = [model for model in models if model.cells.size < 2]
-    few = [model for model in models if model.cells.size >= 2 and not model.testable]
+    alike = [model for model in models if model.after.sum() < 2]
+    few = [model for model in models if model.after.sum() >= 2 and not model.testable]
     if alike or not models:
         notes.append(
             "some treatments always had the same predecessor, which cannot be told from the treatment: vary the order"
@@ -242,5 +265,7 @@ def _note(trials: Trials, models: Sequence[Design]) -> str:
         )
     if few:
         wanted = max(model.shortage for model in few)
-        notes.append(f"{len(few)} treatments have too few trials to test their predecessors: {wanted} more would do")
+        notes.append(
+            f"{len(few)} treatments have too few trials to test their predecessors: {wanted} more would do"
+        )
     return "; ".join(notes)

@@ -2,49 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
 
 from trialwise.statistics.checks import Array, Indices
-from trialwise.statistics.predecessors import Trials
+from trialwise.statistics.predecessors import FIRST, Trials
 
+Flags = NDArray[np.bool_]
+
+NOBODY: Mapping[tuple[int, int], float] = MappingProxyType({})
 _FEWEST_FREEDOM = 3
 _FREEDOM_FOR_LEVEL = 10
 _NEGLIGIBLE = 1e-9
 _CLIPPED = 3.0
+_OWN_POSITION = 0.5
+"""A treatment has a slope of its own where so much of the variance of its positions is within predecessors."""
 
 
 class Design:
-    """One treatment's trials with a known predecessor; `name` puts a cell (a predecessor) into the model."""
+    """One treatment's trials; a cell is a predecessor, and those that are `named` are in the model.
+
+    The first trials of rounds are a cell that always is in the model: they tell of the variance alone.
+    """
 
     def __init__(
-        self, treatment: int, values: Array, predecessors: Indices, nuisance: Array
+        self,
+        treatment: int,
+        values: Array,
+        predecessors: Indices,
+        nuisance: Array,
+        named: Sequence[int] = (),
     ) -> None:
         self.treatment = treatment
         self.values = values
-        self.cells, self._cell, self.counts = np.unique(
-            predecessors, return_inverse=True, return_counts=True
-        )
+        self.cells, self._cell, self.counts = np.unique(predecessors, return_inverse=True, return_counts=True)
         self._nuisance = self._affordable(nuisance)
         self._within = _basis(self._nuisance - self._means(self._nuisance))
         self.freedom = values.size - self.cells.size - self._within.shape[1]
-        self.testable = self.cells.size >= 2 and self.freedom >= _FEWEST_FREEDOM
+        self.after = self.cells != FIRST
+        self.testable = int(self.after.sum()) >= 2 and self.freedom >= _FEWEST_FREEDOM
         self.shortage = max(0, self.cells.size + _FEWEST_FREEDOM - values.size)
         self._indicators = np.equal.outer(self._cell, np.arange(self.cells.size)).astype(np.float64)
-        self._named: list[int] = []
-        self._fit()
-
-    def name(self, at: int) -> None:
-        """Put a cell into the model."""
-        self._named.append(at)
+        self._named = np.flatnonzero(~self.after | np.isin(self.cells, named)).tolist()
         self._fit()
 
     def _affordable(self, nuisance: Array) -> Array:
-        """The terms that leave enough degrees of freedom, of level, position and drift the last first."""
+        """The terms that leave enough degrees of freedom; drift, which comes first, with fewest."""
         spare = self.values.size - self.cells.size
         if spare - nuisance.shape[1] < _FREEDOM_FOR_LEVEL:
-            nuisance = nuisance[:, :2]
+            nuisance = nuisance[:, :1]
         return nuisance[:, : max(0, min(nuisance.shape[1], spare - _FEWEST_FREEDOM))]
 
     def _means(self, columns: Array) -> Array:
@@ -63,7 +74,11 @@ class Design:
         self.estimable[self._named] = False
         self._scale = np.sqrt(np.where(self.estimable, self._sizes, np.nan))
         self._variance = self._within_variance(self._residuals[None, :])
-        self.statistics = self._of(self._residuals[None, :])[0] if self.testable else np.full(self.cells.size, np.nan)
+        rest = self._residuals - self._means(self._residuals[:, None])[:, 0]
+        self._unexplained = rest - self._within @ (self._within.T @ rest)
+        self.statistics = (
+            self._of(self._residuals[None, :])[0] if self.testable else np.full(self.cells.size, np.nan)
+        )
 
     def _basis_without(self, at: int) -> Array:
         """Orthonormal columns of mean, nuisance and the named cells except one."""
@@ -74,7 +89,11 @@ class Design:
     def _within_variance(self, rows: Array) -> Array:
         """Residual variance of each row with all cells in the model."""
         sums = rows @ self._indicators
-        rest = (rows**2).sum(axis=1) - (sums**2 / self.counts).sum(axis=1) - ((rows @ self._within) ** 2).sum(axis=1)
+        rest = (
+            (rows**2).sum(axis=1)
+            - (sums**2 / self.counts).sum(axis=1)
+            - ((rows @ self._within) ** 2).sum(axis=1)
+        )
         return np.maximum(rest, 0.0) / max(self.freedom, 1)
 
     def _of(self, rows: Array) -> Array:
@@ -85,10 +104,10 @@ class Design:
         return parts / (self._scale * np.maximum(deviation, floor))
 
     def permuted_maxima(self, orders: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Array:
-        """The largest |t| among cells that are not named, for residuals in each of these orders."""
+        """The largest |t| among cells that are not named, for the residuals of all cells in each of these orders."""
         if not self.estimable.any() or not len(orders):
             return np.zeros(len(orders))
-        return np.abs(self._of(self._residuals[orders])[:, self.estimable]).max(axis=1)
+        return np.abs(self._of(self._unexplained[orders])[:, self.estimable]).max(axis=1)
 
     @property
     def strongest(self) -> int | None:
@@ -113,20 +132,68 @@ class Design:
         return float(self.values[others].mean()) if others.any() else float("nan")
 
 
-def designs(trials: Trials) -> list[Design]:
-    """A design for each treatment that has trials with a known predecessor."""
-    levels = _levels(trials)
-    return list(_designs(trials, levels))
+def designs(trials: Trials, named: Mapping[tuple[int, int], float] = NOBODY) -> list[Design]:
+    """A design for each treatment that has trials whose predecessor, or its absence, is known.
+
+    `named` are the pairs (treatment, predecessor) that are in the models, with their effects: what is common to all
+    treatments is estimated without these.
+    """
+    known = trials.measured & (trials.predecessor >= FIRST)
+    clean = without(trials, named)
+    return list(_designs(trials, known, _levels(clean), _position_slope(clean, known), tuple(named)))
 
 
-def _designs(trials: Trials, levels: Array) -> Iterator[Design]:
-    usable = trials.measured & (trials.predecessor >= 0)
+def without(trials: Trials, named: Mapping[tuple[int, int], float]) -> Trials:
+    """The trials with the effects of pairs (treatment, predecessor) taken off."""
+    clean = trials.values.copy()
+    for (treatment, predecessor), effect in named.items():
+        clean[(trials.treatment == treatment) & (trials.predecessor == predecessor)] -= effect
+    return dataclasses.replace(trials, values=clean)
+
+
+def _designs(
+    trials: Trials, known: Flags, levels: Array, slope: float, named: Sequence[tuple[int, int]]
+) -> Iterator[Design]:
     order = np.argsort(trials.treatment, kind="stable")
-    order = order[usable[order]]
+    order = order[known[order]]
     codes, begins = np.unique(trials.treatment[order], return_index=True)
     for code, rows in zip(codes, np.split(order, begins[1:]), strict=True):
-        nuisance = np.column_stack([_centred(trials.round[rows]), _centred(trials.position[rows]), levels[rows]])
-        yield Design(int(code), trials.values[rows], trials.predecessor[rows], nuisance)
+        position = _centred(trials.position[rows])
+        values = trials.values[rows] - _scale(trials.values[rows]) * slope * position
+        terms = [_centred(trials.round[rows]), levels[rows], position]
+        if _share_within(position, trials.predecessor[rows]) < _OWN_POSITION:
+            terms.pop()
+        own = [predecessor for treatment, predecessor in named if treatment == code]
+        yield Design(int(code), values, trials.predecessor[rows], np.column_stack(terms), own)
+
+
+def _position_slope(trials: Trials, known: Flags) -> float:
+    """Slope over positions in standard deviations, common to all treatments, hardly moved by a few pairs.
+
+    Weighted least squares through the trimmed mean of the standardised values at each position. In a square that is
+    balanced for carry-over each pair has one position, so that a slope of each treatment would be part of its pairs.
+    """
+    rows = np.flatnonzero(known & (trials.predecessor != FIRST))
+    if not rows.size:
+        return 0.0
+    scores = np.empty(rows.size)
+    for group in _groups(trials.treatment[rows]):
+        scores[group] = _standardised(trials.values[rows[group]])
+    groups = _groups(np.unique(trials.position[rows], return_inverse=True)[1].astype(np.int64))
+    counts = np.array([group.size for group in groups], dtype=np.float64)
+    means = np.array([stats.trim_mean(scores[group], 0.25) for group in groups])
+    places = np.array([trials.position[rows[group[0]]] for group in groups])
+    places = places - np.average(places, weights=counts)
+    spread = float((counts * places**2).sum())
+    return float((counts * places * means).sum()) / spread if spread else 0.0
+
+
+def _share_within(numbers: Array, groups: Indices) -> float:
+    """Share of the variance that is within groups."""
+    inverse = np.unique(groups, return_inverse=True)[1]
+    within = numbers - (np.bincount(inverse, numbers) / np.bincount(inverse))[inverse]
+    whole = float(numbers @ numbers)
+    return float(within @ within) / whole if whole else 0.0
 
 
 def _levels(trials: Trials) -> Array:
@@ -149,9 +216,13 @@ def _standardised(values: Array) -> Array:
     known = values[~np.isnan(values)]
     if not known.size:
         return np.zeros(values.size)
-    centre = np.median(known)
-    spread = 1.4826 * np.median(np.abs(known - centre)) or known.std() or 1.0
-    return np.nan_to_num(np.clip((values - centre) / spread, -_CLIPPED, _CLIPPED))
+    return np.nan_to_num(np.clip((values - np.median(known)) / _scale(known), -_CLIPPED, _CLIPPED))
+
+
+def _scale(known: Array) -> float:
+    """Standard deviation by the median absolute deviation, which a few pairs hardly move; 1 where nothing varies."""
+    spread = 1.4826 * float(np.median(np.abs(known - np.median(known))))
+    return spread or float(known.std()) or 1.0
 
 
 def _centred(values: Array | Indices) -> Array:

@@ -44,7 +44,8 @@ def shift_between(first: Array, second: Array, level: float) -> Shift:
     x, y = np.sort(first), np.sort(second)
     pairs = x.size * y.size
     exact = max(x.size, y.size) <= MOST_EXACT
-    c = (_exact_rank if exact else _normal_rank)(*sorted((x.size, y.size)), (1 - level) / 2)
+    few, many = sorted((x.size, y.size))
+    c = _exact_rank(few, many, (1 - level) / 2) if exact else _normal_rank(few, many, (1 - level) / 2)
     middle = [(pairs + 1) // 2, pairs // 2 + 1]
     found = _differences(x, y, [*middle, *([c, pairs + 1 - c] if c else [])])
     return Shift(
@@ -97,7 +98,8 @@ def _difference(x: Array, y: Array, rank: int) -> float:
     low, high = float(x[0] - y[-1]), float(x[-1] - y[0])
     if low == high:
         return low
-    low = float(np.nextafter(low, -np.inf))
+    # The bracket is open below: well below, so that no rounding puts the smallest difference outside.
+    low -= high - low
     below, upto = 0, x.size * y.size
     while upto - below > _MOST_CANDIDATES:
         middle = low + (high - low) / 2
@@ -121,6 +123,6 @@ def _within(x: Array, y: Array, low: float, high: float, rank: int) -> float:
     end = np.searchsorted(y, x - low, side="left")
     lengths = end - begin
     owners = np.repeat(np.arange(x.size), lengths)
-    offsets = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     made = x[owners] - y[begin[owners] + offsets]
     return float(np.partition(made, rank - 1)[rank - 1])
