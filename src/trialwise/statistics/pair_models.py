@@ -48,7 +48,8 @@ class Design:
         self.testable = int(self.after.sum()) >= 2 and self.freedom >= _FEWEST_FREEDOM
         self.shortage = max(0, self.cells.size + _FEWEST_FREEDOM - values.size)
         self._indicators = np.equal.outer(self._cell, np.arange(self.cells.size)).astype(np.float64)
-        self._named = np.flatnonzero(~self.after | np.isin(self.cells, named)).tolist()
+        self._sums = np.bincount(self._cell, values)
+        self._named: list[int] = np.flatnonzero(~self.after | np.isin(self.cells, named)).tolist()
         self._fit()
 
     def _affordable(self, nuisance: Array) -> Array:
@@ -118,18 +119,24 @@ class Design:
 
     def effect(self, at: int) -> tuple[float, float]:
         """Effect of a cell beside the named ones, and its standard error; NaN where it cannot be estimated."""
-        basis = self._basis_without(at)
-        column = self._indicators[:, at]
-        column = column - basis @ (basis.T @ column)
-        size = float(column @ column)
-        if not self.testable or size <= _NEGLIGIBLE * self.counts[at]:
+        if not self.testable:
             return float("nan"), float("nan")
-        return float(column @ self.values) / size, float(np.sqrt(self._variance[0] / size))
+        residuals, size = self._residuals, float(self._sizes[at])
+        if at in self._named:
+            basis = self._basis_without(at)
+            residuals = self.values - basis @ (basis.T @ self.values)
+            share = basis.T @ self._indicators[:, at]
+            size = float(self.counts[at] - share @ share)
+        if size <= _NEGLIGIBLE * self.counts[at]:
+            return float("nan"), float("nan")
+        effect = float(residuals[self._cell == at].sum()) / size
+        return effect, float(np.sqrt(self._variance[0] / size))
 
     def base(self, at: int) -> float:
         """The mean after the predecessors that are neither this one nor named."""
-        others = ~np.isin(self._cell, [at, *self._named])
-        return float(self.values[others].mean()) if others.any() else float("nan")
+        left = [*self._named, *([] if at in self._named else [at])]
+        count = self.values.size - int(self.counts[left].sum())
+        return float(self.values.sum() - self._sums[left].sum()) / count if count else float("nan")
 
 
 def designs(trials: Trials, named: Mapping[tuple[int, int], float] = NOBODY) -> list[Design]:
