@@ -58,7 +58,9 @@ def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -
     )
     changed = {(one.metric, one.group or "", one.treatment) for one in treatments if one.significant}
     blocked = not interleaved(table)
-    verdict = _verdict(treatments, bool(any(found.pairs for found in carried)))
+    verdict = _verdict(
+        treatments, any(say.matters(pair, options.margin) for found in carried for pair in found.pairs)
+    )
     counts = _rounds(table)
     return OrderAnalysis(
         format="trialwise.order/1",

@@ -16,7 +16,9 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 
 _RAN = ("finished", "failed", "invalid", "abandoned")
-_SCHEMA = dict.fromkeys(("metric", "group", "family", "treatment", "order", "worker", "round", "position", "value"), pl.String)
+_SCHEMA = dict.fromkeys(
+    ("metric", "group", "family", "treatment", "order", "worker", "round", "position", "value"), pl.String
+)
 
 
 def read_order_directory(

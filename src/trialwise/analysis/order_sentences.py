@@ -13,6 +13,7 @@ if TYPE_CHECKING:
         Change,
         GroupCarryOver,
         Outcome,
+        PairEffect,
         TreatmentOrder,
         Verdict,
         WorkerDifference,
@@ -97,6 +98,12 @@ def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
         f"{found.treatment} is {size} {direction} right after {found.predecessor} "
         f"(p = {number(found.p_value)}, n = {found.n})"
     )
+
+
+def matters(found: PairEffect, margin: float) -> bool:
+    """Whether the interval of a pair's effect reaches beyond the margin."""
+    low, high = found.percent_low, found.percent_high
+    return low is None or high is None or max(-low, high) > margin
 
 
 def conclusion(first: str, second: str, fixed: str | None, random: str | None, outcome: Outcome) -> str:

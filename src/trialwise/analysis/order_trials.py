@@ -32,8 +32,9 @@ class OrderColumns:
 
     Names are treatment or test, order, round or run, position, value, worker, metric.
 
-    `metrics` are those that are analysed, empty: all; `groups` keep apart what is not compared (hardware types); `families` name the families of the correction; `fixed`
-    and `random` are labels in the column of orders, None: fixed, and random or balanced.
+    `metrics` are those that are analysed, empty: all; `groups` keep apart what is not compared (hardware types);
+    `families` name the families of the correction; `fixed` and `random` are labels in the column of orders, None: fixed,
+    and random or balanced.
     """
 
     treatment: str | None = None
@@ -258,7 +259,6 @@ def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
 
 def _numbered(table: pl.DataFrame) -> pl.DataFrame:
     """Number rounds by their first appearance, for each metric, group and worker."""
-    keys = pl.struct("known_order", "round")
     table = table.with_row_index("at").with_columns(pl.col("at").min().over(_TRIAL))
     turn = pl.col("at").rank("dense").over("metric", "group", "worker").cast(pl.Int64) - 1
     return table.with_columns(turn.alias("turn")).select(

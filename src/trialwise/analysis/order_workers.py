@@ -10,16 +10,18 @@ from math import sqrt
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-from scipy.special import ndtr
+from scipy.special import chdtrc, ndtr
 
 from trialwise import statistics as st
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_results import WorkerDifference, WorkerSpread
 from trialwise.analysis.order_trials import FIXED, RANDOM
 from trialwise.statistics.harmonics import holm
+from trialwise.statistics.order import kruskal_wallis
 
 Array = npt.NDArray[np.float64]
-_FEWEST = 5
+_FEWEST = 6
+"""Below, no interval of a median reaches 95 %."""
 _Z = 1.959964
 """From a 95 % interval to its standard error."""
 
@@ -66,39 +68,32 @@ def _tested(table: pl.DataFrame) -> Iterator[WorkerDifference]:
         metric, group, treatment = part["metric"][0], part["group"][0] or None, part["treatment"][0]
         for name in part["worker"].unique(maintain_order=True):
             own = worker == name
-            for what, result in (
-                ("level", _level(values, own)),
-                ("order", _order(values, own, order == FIXED)),
-            ):
-                if result is not None:
-                    yield WorkerDifference(metric, group, name, treatment, what, *result, sentence="")
+            level, effect = _level(values, own), _order(values, own, order == FIXED)
+            if level is not None:
+                yield WorkerDifference(metric, group, name, treatment, "level", *level, sentence="")
+            if effect is not None:
+                yield WorkerDifference(metric, group, name, treatment, "order", *effect, sentence="")
 
 
 def _level(values: Array, own: npt.NDArray[np.bool_]) -> tuple[float | None, float] | None:
     if min(own.sum(), (~own).sum()) < _FEWEST:
         return None
-    effect = st.order_effect(values[~own], values[own])
-    base = effect.fixed_interval.median
-    return (-100 * effect.shift.estimate / base if base else None), effect.p_value
+    base = float(np.median(values[~own]))
+    h = kruskal_wallis(values[own], values[~own])
+    return (100 * (float(np.median(values[own])) - base) / base if base else None), float(chdtrc(1, h))
 
 
 def _order(
     values: Array, own: npt.NDArray[np.bool_], fixed: npt.NDArray[np.bool_]
 ) -> tuple[float | None, float] | None:
-    """The difference of the two order effects by their Hodges-Lehmann shifts, normal with the intervals' widths."""
+    """The difference of two differences of medians, normal with the errors that their intervals tell of."""
     parts = [values[mine & order] for mine in (own, ~own) for order in (fixed, ~fixed)]
     if min(part.size for part in parts) < _FEWEST:
         return None
-    here, there = st.order_effect(*parts[:2]), st.order_effect(*parts[2:])
-    error = sqrt(sum(_error(one.shift) ** 2 for one in (here, there)))
-    difference = here.shift.estimate - there.shift.estimate
-    base = there.fixed_interval.median
-    if error <= 0 or not np.isfinite(error):
+    medians = [st.median_interval(part) for part in parts]
+    difference = medians[0].median - medians[1].median - medians[2].median + medians[3].median
+    error = sqrt(sum(((one.high - one.low) / (2 * _Z)) ** 2 for one in medians))
+    base = medians[2].median
+    if error <= 0:
         return None
     return (100 * difference / base if base else None), 2 * float(ndtr(-abs(difference) / error))
-
-
-def _error(shift: st.Shift) -> float:
-    if shift.low is None or shift.high is None:
-        return float("inf")
-    return (shift.high - shift.low) / (2 * _Z)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from math import expm1, log, log1p
+from math import expm1, isnan, log, log1p
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -206,7 +206,7 @@ class _Judge:
     def p_value(self, model: Design, at: int) -> float:
         """Corrected p-value of a cell of a model."""
         statistic = abs(float(model.statistics[at]))
-        if np.isnan(statistic):
+        if isnan(statistic):
             return float("nan")
         if not self.permutations:
             single = 2 * float(stdtr(model.freedom, -statistic))
