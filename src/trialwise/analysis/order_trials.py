@@ -144,7 +144,10 @@ def order_trials(
         pl.col("value").cast(pl.Float64, strict=False).fill_nan(None).alias("number"),
     )
     wrong = list(_wrong(parsed))
-    usable = parsed.filter(~_unusable())
+    # A trial without a number ran all the same, and may have left something to the next.
+    usable = parsed.filter(~_placeless()).with_columns(
+        pl.when(pl.col("number").is_finite()).then(pl.col("number")).alias("number")
+    )
     repeated = usable.filter(~pl.struct(*_TRIAL, "place").is_first_distinct())
     usable = usable.filter(pl.struct(*_TRIAL, "place").is_first_distinct())
     if usable["number"].drop_nulls().is_empty():
@@ -190,12 +193,9 @@ def _not_a_number() -> pl.Expr:
     )
 
 
-def _unusable() -> pl.Expr:
-    """Rows whose place in the experiment is not known, or whose value is a text."""
-    placeless = (
-        _empty("treatment") | _empty("round") | pl.col("place").is_null() | pl.col("known_order").is_null()
-    )
-    return placeless | _not_a_number()
+def _placeless() -> pl.Expr:
+    """Rows whose place in the experiment is not known."""
+    return _empty("treatment") | _empty("round") | pl.col("place").is_null() | pl.col("known_order").is_null()
 
 
 def _wrong(table: pl.DataFrame) -> Iterator[Problem]:
@@ -245,6 +245,9 @@ def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
     rounds = table.group_by(_TRIAL, maintain_order=True).agg(
         pl.len().alias("there"), pl.col("place").alias("places")
     )
+    # One wild position must not make all rounds short.
+    ends = ends.join(rounds.group_by("metric", "group").agg(pl.col("there").max()), on=["metric", "group"])
+    ends = ends.with_columns(pl.min_horizontal("high", pl.col("low") + 2 * pl.col("there"))).drop("there")
     short = rounds.join(ends, on=["metric", "group"]).filter(
         pl.col("there") < pl.col("high") - pl.col("low") + 1
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
+import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
@@ -30,6 +31,7 @@ _MOST_INTERVALS = 12
 _MOST_POINTS = 4000
 _MOST_GROUPS = 6
 
+Indices = npt.NDArray[np.int64]
 Drawing = tuple[str, Callable[[Figure], None], float]
 """A name, what draws it, and its height in inches."""
 
@@ -173,16 +175,15 @@ def _matrix(figure: Figure, group: GroupCarryOver) -> None:
 def _trials(axes: Axes, part: pl.DataFrame) -> None:
     """Trials over time in percent of their treatment's median, coloured by round, fixed and random by shape."""
     part = part.drop_nulls("value")
+    if part.is_empty():
+        return
     scaled = 100 * part["value"].to_numpy() / _medians(part) - 100
     turn, position = part["turn"].to_numpy().astype(np.float64), part["position"].to_numpy()
     x = turn + (position - position.min()) / (np.ptp(position) + 1 or 1.0)
-    keep = np.unique(np.linspace(0, max(x.size - 1, 0), min(x.size, _MOST_POINTS)).astype(np.int64))
-        if x.size
-        else np.empty(0, np.int64)
-    )
+    keep: Indices = np.arange(0, turn.size, max(1, turn.size // _MOST_POINTS), dtype=np.int64)
     orders = part["order"].to_numpy()
     for order, marker in (("fixed", "o"), ("random", "D")):
-        shown = np.asarray(keep[orders[keep] == order], dtype=np.int64)
+        shown: Indices = np.compress(orders[keep] == order, keep)
         if shown.size:
             axes.scatter(
                 x[shown],

@@ -209,7 +209,7 @@ class _Judge:
         if isnan(statistic):
             return float("nan")
         if not self.permutations:
-            single = 2 * float(stdtr(model.freedom, -statistic))
+            single = 2 * float(stdtr(float(model.freedom), -statistic))
             return -expm1(self.count * log1p(-min(single, 1 - 1e-16)))
         beyond = int(np.count_nonzero(self._greatest >= statistic * (1 - 1e-12)))
         return (1 + beyond) / (1 + self.permutations)
@@ -217,7 +217,7 @@ class _Judge:
     def _critical(self, model: Design) -> float:
         if not self.permutations:
             tail = -expm1(log(self._level) / self.count) / 2
-            return -float(stdtrit(model.freedom, tail))
+            return -float(stdtrit(float(model.freedom), tail))
         return float(np.quantile(self._greatest, self._level, method="higher"))
 
     def pairs(self, model: Design, labels: Sequence[Hashable]) -> list[CarryOverPair]:
