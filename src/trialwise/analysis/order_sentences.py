@@ -129,16 +129,16 @@ def spread(name: str, alike: int, workers: int) -> str:
     return f"{name}: this direction on {alike} of {workers} workers only: a property of machines"
 
 
-def worker(found: WorkerDifference, p_value: float) -> WorkerDifference:
-    """A comparison with its corrected p-value and its sentence."""
+def worker(found: WorkerDifference) -> WorkerDifference:
+    """A worker that differs, with its sentence."""
     size = "" if found.percent is None else f" by {number(abs(found.percent))} %"
     what = "is lower" if (found.percent or 0) < 0 else "is higher"
     text = (
-        f"{found.treatment} {what}{size} on {found.worker} than on the other workers (p = {number(p_value)})"
+        f"{found.treatment} {what}{size} on {found.worker} than on the other workers (p = {number(found.p_corrected)})"
         if found.what == "level"
-        else f"the effect of order on {found.treatment} differs{size} on {found.worker} (p = {number(p_value)})"
+        else f"the effect of order on {found.treatment} differs{size} on {found.worker} (p = {number(found.p_corrected)})"
     )
-    return dataclasses.replace(found, p_corrected=p_value, sentence=text)
+    return dataclasses.replace(found, sentence=text)
 
 
 def verdict(found: Verdict, treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from itertools import groupby
 from math import sqrt
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from trialwise import statistics as st
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_results import WorkerDifference, WorkerSpread
 from trialwise.analysis.order_trials import FIXED, RANDOM
-from trialwise.statistics.harmonics import holm
 from trialwise.statistics.order import kruskal_wallis
 
 Array = npt.NDArray[np.float64]
@@ -49,30 +48,46 @@ def worker_spread(table: pl.DataFrame, changed: AbstractSet[tuple[str, str, str]
 
 
 def worker_differences(table: pl.DataFrame, alpha: float) -> Iterator[WorkerDifference]:
-    """Workers whose level, or whose order effect, differs from the others' in a treatment (Holm over all of them)."""
-    if table["worker"].n_unique() < 2:
+    """Workers whose level, or whose order effect, differs from the others' in a treatment.
+
+    The worker that differs most is named and left out before the others are compared, which it would make differ from
+    it. p-values are corrected for all workers and treatments (Bonferroni).
+    """
+    workers = table["worker"].n_unique()
+    if workers < 2:
         return
-    found = sorted(_tested(table), key=lambda one: one.what)
-    for _, tests in groupby(found, key=lambda one: one.what):
-        family = list(tests)
-        for one, p_value in zip(family, holm([test.p_corrected for test in family]), strict=True):
-            if p_value < alpha:
-                yield say.worker(one, p_value)
+    parts = table.drop_nulls("value").partition_by("metric", "group", "treatment", maintain_order=True)
+    for part in parts:
+        for what in ("level", "order"):
+            yield from _outliers(part, what, alpha, workers * len(parts))
 
 
-def _tested(table: pl.DataFrame) -> Iterator[WorkerDifference]:
-    """All comparisons, with p-values that are not corrected yet."""
-    for part in table.drop_nulls("value").partition_by("metric", "group", "treatment", maintain_order=True):
-        worker, order = part["worker"].to_numpy(), part["order"].to_numpy()
-        values = part["value"].to_numpy()
-        metric, group, treatment = part["metric"][0], part["group"][0] or None, part["treatment"][0]
-        for name in part["worker"].unique(maintain_order=True):
-            own = worker == name
-            level, effect = _level(values, own), _order(values, own, order == FIXED)
-            if level is not None:
-                yield WorkerDifference(metric, group, name, treatment, "level", *level, sentence="")
-            if effect is not None:
-                yield WorkerDifference(metric, group, name, treatment, "order", *effect, sentence="")
+def _outliers(
+    part: pl.DataFrame, what: Literal["level", "order"], alpha: float, comparisons: int
+) -> Iterator[WorkerDifference]:
+    metric, group, treatment = part["metric"][0], part["group"][0] or None, part["treatment"][0]
+    while part["worker"].n_unique() > 1:
+        name, percent, p_value = _most_different(part, what)
+        if p_value * comparisons >= alpha:
+            return
+        found = WorkerDifference(
+            metric, group, name, treatment, what, percent, p_value * comparisons, sentence=""
+        )
+        yield say.worker(found)
+        part = part.filter(pl.col("worker") != name)
+
+
+def _most_different(part: pl.DataFrame, what: str) -> tuple[str, float | None, float]:
+    """The worker with the smallest p-value against the others, its difference in percent, and that p-value."""
+    worker, values = part["worker"].to_numpy(), part["value"].to_numpy()
+    fixed = part["order"].to_numpy() == FIXED
+    best: tuple[str, float | None, float] = ("", None, 1.0)
+    for name in part["worker"].unique(maintain_order=True):
+        own = worker == name
+        result = _level(values, own) if what == "level" else _order(values, own, fixed)
+        if result is not None and result[1] < best[2]:
+            best = (name, *result)
+    return best
 
 
 def _level(values: Array, own: npt.NDArray[np.bool_]) -> tuple[float | None, float] | None:
