@@ -93,7 +93,8 @@ def main() -> None:
         ],
     )
     assert done.returncode == 1, done.stderr.decode()
-    assert seconds < LIMIT_SECONDS
+    # Of the processor: one core is used, and others may be at work on the machine.
+    assert usage.ru_utime + usage.ru_stime < LIMIT_SECONDS
     assert usage.ru_maxrss * 1024 < LIMIT_BYTES
 
 
