@@ -1,8 +1,8 @@
 """Time and memory of `trialwise order` on 2.3 million trials of 1,880 treatments (the size of OrderSage's data set).
 
 Run with `.venv/bin/python benches/order.py`; the result is kept in `benches/results/order.json`. The trials are made with
-a seed: 13 hardware types, 144 or 145 tests each, fixed and random rounds in random turns on three workers. The ratio is of processor time to
-`scipy.stats.kruskal` alone over the same treatments, in the same run.
+a seed: 13 hardware types, 144 or 145 tests each, fixed and random rounds in random turns on three workers. The ratio of
+processor time is to `scipy.stats.kruskal` alone over the same treatments, in the same run.
 """
 
 import json
@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
-from measuring import write
 from scipy import stats
+
+from measuring import write
 
 TREATMENTS, TYPES, TRIALS, WORKERS = 1880, 13, 2_300_000, 3
 LIMIT_SECONDS, LIMIT_BYTES = 60.0, 4 * 2**30
