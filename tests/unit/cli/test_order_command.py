@@ -75,3 +75,33 @@ def test_refusals(folder, arguments, code, words):
     done = run(*arguments, cwd=folder)
     assert done.returncode == code, done.stderr
     assert words in done.stderr
+
+
+EXPERIMENT = """
+[experiment]
+name = "tiny"
+seed = 7
+[factors]
+program = ["a", "b", "c"]
+[trial]
+kind = "command"
+command = "bash -c 'echo {program} $((1000 + RANDOM % 10))'"
+[metrics.speed]
+stdout = "[a-c] ([0-9]+)"
+[design]
+order = "fixed+random"
+series = 1
+rounds = 20
+"""
+
+
+def test_an_experiment_directory(tmp_path):
+    (tmp_path / "tiny.toml").write_text(EXPERIMENT)
+    start = [sys.executable, "-c", START, "run", "tiny.toml"]
+    subprocess.run(start, capture_output=True, cwd=tmp_path, check=True)
+    done = run("tiny.results", "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert (document["n_trials"], document["rounds_fixed"], document["rounds_random"]) == (60, 10, 10)
+    assert [one["treatment"] for one in document["treatments"]] == ["program=a", "program=b", "program=c"]
+    assert document["n_problems"] == 0
+    assert document["carry_over"][0]["n_pairs"] == 40
