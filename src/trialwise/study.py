@@ -17,7 +17,7 @@ from trialwise.analysis.results import Analysis
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
 from trialwise.errors import PlanError, StoreError
-from trialwise.execution.beginning import begin, factors_of, planned_row, refuse_foreign, resume
+from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
     Observer,
@@ -27,10 +27,11 @@ from trialwise.execution.events import (
     StopRequested,
 )
 from trialwise.execution.interruption import Interruption
+from trialwise.execution.lanes import planned_row
 from trialwise.execution.leftovers import end_leftovers
 from trialwise.execution.recalling import recalled
 from trialwise.execution.runner import Ending, Runner
-from trialwise.execution.session import SessionKeeper
+from trialwise.execution.session import LocalWatch, SessionKeeper
 from trialwise.execution.state import State, state
 from trialwise.execution.stopping import RunThePlan, StoppingRule
 from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
@@ -195,7 +196,7 @@ def _run(
             if again:
                 ledger.plan_again()
             programs = list(kind.programs(experiment, ledger.factors()))
-            keeper = SessionKeeper(directory, ledger, programs, experiment.folder)
+            keeper = SessionKeeper(directory, ledger, LocalWatch(programs, experiment.folder))
             runner = Runner(
                 experiment,
                 directory,

@@ -13,7 +13,7 @@ class RunDocument:
     """How a run ended; `counts` holds the attempts at trials by status."""
 
     directory: str
-    ending: Literal["complete", "interrupted", "stopped", "reset failed"]
+    ending: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
     text: str
     counts: dict[str, int]
     format: Literal["trialwise.run/1"] = "trialwise.run/1"

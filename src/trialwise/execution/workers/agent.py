@@ -17,7 +17,6 @@ from __future__ import annotations
 import base64
 import contextlib
 import ctypes
-import errno
 import fcntl
 import glob
 import hashlib
@@ -33,7 +32,7 @@ import sys
 import tarfile
 import threading
 import time
-from typing import Any, BinaryIO, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, BinaryIO, Dict, Generator, List, Optional, Sequence, Tuple
 
 PROTOCOL = 1
 MARKER = "TRIALWISE_TRIAL"
@@ -94,7 +93,7 @@ def text_of(path: str) -> Optional[str]:
 
 def facts(patterns: Sequence[str]) -> Json:
     """The texts of files of /proc, /sys and /etc, and what Python knows of the machine."""
-    paths = [path for pattern in patterns for path in glob.glob("/" + pattern)]
+    paths: List[str] = [path for pattern in patterns for path in glob.glob("/" + pattern)]
     texts = {path[1:]: text_of(path) for path in paths if os.path.isfile(path)}
     return {
         "files": {path: text for path, text in texts.items() if text is not None},
@@ -116,7 +115,8 @@ def stats(paths: Sequence[str]) -> List[List[Any]]:
 
 def resolve(query: Json) -> Json:
     """Find a program as it would be started; "script" asks for the file that it is handed, too."""
-    words, directory = query["words"], query["directory"]
+    words: List[str] = query["words"]
+    directory: str = query["directory"]
     if not os.path.isdir(directory):
         return {"problem": "no directory", "files": []}
     path = which(words[0], directory, query.get("path"))
@@ -126,7 +126,7 @@ def resolve(query: Json) -> Json:
         return {"problem": "not executable", "files": []}
     files = [path]
     if query.get("script"):
-        first = [word for word in words[1:] if not word.startswith("-")][:1]
+        first: List[str] = [word for word in words[1:] if not word.startswith("-")][:1]
         files += [each for each in (os.path.join(directory, word) for word in first) if os.path.isfile(each)]
     return {"problem": None, "files": [described(each) for each in files]}
 
@@ -240,7 +240,7 @@ class Folder:
         remove(self.at("spool", key + ".tmp"))
 
     @contextlib.contextmanager
-    def hand(self) -> Iterator[Optional[int]]:
+    def hand(self) -> Generator[Optional[int], None, None]:
         """The lock of who executes a trial, or None where somebody does."""
         descriptor = self.lock_file()
         try:
@@ -386,9 +386,10 @@ class Attachment:
         return True
 
     def do_put(self, head: Json, body: bytes) -> Tuple[Json, bytes]:
-        """Take a part of an archive; unpack it with the last."""
+        """Take a part of an archive at its place, so that the same part may come twice; unpack it with the last."""
         path = self.folder.at("incoming.tar")
-        with open(path, "ab") as file:
+        with open(path, "r+b" if os.path.exists(path) else "wb") as file:
+            file.seek(head["offset"])
             file.write(body)
         if head["last"]:
             with tarfile.open(path) as archive:
@@ -513,7 +514,7 @@ class Program:
     def run_file(self, path: str) -> Json:
         pipes = [os.pipe(), os.pipe()]
         reader = threading.Thread(target=self.read, args=({pipe[0]: n for n, pipe in enumerate(pipes)},), daemon=True)
-        signal.signal(signal.SIGALRM, lambda *_: self.end("timed out"))
+        signal.signal(signal.SIGALRM, lambda number, stack: self.end("timed out"))
         try:
             realtime, start = time.time(), time.monotonic_ns()
             self.process = self.spawn(path, pipes[0][1], pipes[1][1])
@@ -601,7 +602,7 @@ class Execution:
         self.cancelled = False
         self.head: Json = {"boot": boot_id(), "runs": {}, "files": []}
         self.body = bytearray()
-        signal.signal(signal.SIGTERM, lambda *_: self.cancel())
+        signal.signal(signal.SIGTERM, lambda number, stack: self.cancel())
 
     def cancel(self) -> None:
         self.cancelled = True
