@@ -121,3 +121,9 @@ def _new_lane(ledger: Ledger, experiment: Experiment, number: int) -> tuple[Lane
     trials = make_plan(lane.experiment(experiment)).trials
     rows = [planned_row(dataclasses.replace(trial, number=last + n)) for n, trial in enumerate(trials, 1)]
     return lane.with_block(last + 1, last + len(rows)), rows
+
+
+def abandon_local(ledger: Ledger) -> int:
+    """Plan again what this machine had in hand when the runner was killed; return how many trials that were."""
+    rows = [row for row in ledger.trials("running") if row.worker == "local"]
+    return ledger.abandon_running("the runner was killed during this trial", rows)

@@ -22,6 +22,8 @@ class Watch(Protocol):
     """What is to be known of the machine that trials run on."""
 
     worker: str
+    marker: str
+    """What is added to the marker of this directory's processes, so that they are told from those of other workers."""
 
     def stats(self) -> object:
         """What differs when a measured program was changed, or the machine was booted again; cheap."""
@@ -36,6 +38,7 @@ class LocalWatch:
     """Watches this machine, the files of the measured programs, and the checkout around the experiment's folder."""
 
     worker = "local"
+    marker = ""
 
     def __init__(self, programs: Sequence[Path], folder: Path) -> None:
         self._programs = tuple(programs)
@@ -66,7 +69,7 @@ class SessionKeeper:
         self._watch = watch
         self._stats = watch.stats()
         self.session: Session
-        self.marker = marker_of(directory, ledger)
+        self.marker = marker_of(directory, ledger) + watch.marker
 
     def open(self, ledger: Ledger) -> str | None:
         """Record a new session; return what has changed since the one before on this worker, or None."""

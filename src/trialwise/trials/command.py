@@ -105,7 +105,9 @@ class _Execution:
         words = [fill(word, self.values) for word in self.trial.command]
         marks = self._marks()
         run = self._start(words, timeout=self.trial.timeout, limit=self.trial.output_limit)
-        outcome = judge(self.trial, self.request.experiment, run, lambda source: self._text(source, run, marks))
+        outcome = judge(
+            self.trial, self.request.experiment, run, lambda source: self._text(source, run, marks)
+        )
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._beside("conclude", self.trial.conclude))
         return outcome
@@ -158,7 +160,9 @@ def asks_for_directory(trial: CommandTrial, experiment: Experiment) -> bool:
     """Whether a text of the trial asks for a {directory} of its own."""
     texts = [word for _, command in commands(trial) for word in command]
     texts += [trial.directory, *dict(trial.environment).values()]
-    texts += [metric.source.path or "" for metric in experiment.metrics if isinstance(metric.source, TextSource)]
+    texts += [
+        metric.source.path or "" for metric in experiment.metrics if isinstance(metric.source, TextSource)
+    ]
     return any("directory" in names_in(text) for text in texts)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trialwise.errors import PlanError
+from trialwise.experiment.model import Workers
 
 LOCAL = "local"
 _SSH = re.compile(
@@ -46,6 +47,16 @@ def addresses(names: Iterable[str]) -> tuple[Address, ...]:
     return tuple(found)
 
 
+def is_alone(workers: Workers) -> bool:
+    """Whether this machine is the only worker."""
+    return workers.allocate is None and workers.use == (LOCAL,)
+
+
+def runs_here(workers: Workers) -> bool:
+    """Whether this machine is among the workers."""
+    return workers.allocate is None and LOCAL in workers.use
+
+
 def split_names(texts: Sequence[str]) -> list[str]:
     """The names in options such as ``local,ssh://user@host``."""
     return [name for text in texts for name in text.split(",") if name.strip()]
@@ -62,4 +73,6 @@ def _address(text: str) -> Address:
             hint="write local, ssh://host, or ssh://user@host:port; host may be a name of your ssh configuration",
         )
     name = text.rstrip("/")
-    return Address(name, match["host"].strip("[]"), match["user"], int(match["port"]) if match["port"] else None)
+    return Address(
+        name, match["host"].strip("[]"), match["user"], int(match["port"]) if match["port"] else None
+    )

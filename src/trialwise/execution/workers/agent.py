@@ -513,7 +513,9 @@ class Program:
 
     def run_file(self, path: str) -> Json:
         pipes = [os.pipe(), os.pipe()]
-        reader = threading.Thread(target=self.read, args=({pipe[0]: n for n, pipe in enumerate(pipes)},), daemon=True)
+        reader = threading.Thread(
+            target=self.read, args=({pipe[0]: n for n, pipe in enumerate(pipes)},), daemon=True
+        )
         signal.signal(signal.SIGALRM, lambda number, stack: self.end("timed out"))
         try:
             realtime, start = time.time(), time.monotonic_ns()
@@ -533,7 +535,10 @@ class Program:
             (os.POSIX_SPAWN_DUP2, output, 1),
             (os.POSIX_SPAWN_DUP2, errors, 2),
         ]
-        ignored = [signal.SIGPIPE, signal.SIGXFSZ]  # by Python; a program expects them to be as they are by default
+        ignored = [
+            signal.SIGPIPE,
+            signal.SIGXFSZ,
+        ]  # by Python; a program expects them to be as they are by default
         return os.posix_spawn(
             path, list(self.words), self.environment, file_actions=actions, setpgroup=0, setsigdef=ignored
         )

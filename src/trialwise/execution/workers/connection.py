@@ -83,7 +83,9 @@ class Connection:
                 return None
         return self._replies.pop(number)
 
-    def ask(self, op: str, head: dict[str, Any] | None = None, body: bytes = b"", *, patience: float) -> Reply:
+    def ask(
+        self, op: str, head: dict[str, Any] | None = None, body: bytes = b"", *, patience: float
+    ) -> Reply:
         """Send a request and wait for its answer.
 
         Raises

@@ -19,7 +19,17 @@ from trialwise.store.directory import LEDGER, LOCK
 MOST_FILES = 20_000
 MOST_BYTES = 1 << 30
 PART = 1 << 20
-_NEVER = (".git", ".hg", ".svn", "__pycache__", ".venv", "node_modules", ".mypy_cache", ".pytest_cache", ".ruff_cache")
+_NEVER = (
+    ".git",
+    ".hg",
+    ".svn",
+    "__pycache__",
+    ".venv",
+    "node_modules",
+    ".mypy_cache",
+    ".pytest_cache",
+    ".ruff_cache",
+)
 
 Manifest = dict[str, tuple[str, int]]
 """SHA-256 and mode of each file by its name, relative to the experiment's folder."""

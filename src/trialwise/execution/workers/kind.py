@@ -132,7 +132,9 @@ class RemoteKind:
                 hint="send it (workers.files), or make it with workers.setup",
             )
         if problem == "not executable":
-            return WorkerError(f"{where}: trial.{query['key']}: {program} is not executable there", hint="chmod +x")
+            return WorkerError(
+                f"{where}: trial.{query['key']}: {program} is not executable there", hint="chmod +x"
+            )
         return WorkerError(
             f"{where}: trial.{query['key']}: no program {program!r} there",
             hint="install it there, send it (workers.files), or make it with workers.setup",
@@ -210,7 +212,9 @@ def _beside(what: str, report: Report) -> Problem | None:
     if what not in report.runs:
         return None
     run = report.runs[what]
-    return ("failed", f"{what}: cannot be started: {run}") if isinstance(run, str) else problem_beside(what, run)
+    return (
+        ("failed", f"{what}: cannot be started: {run}") if isinstance(run, str) else problem_beside(what, run)
+    )
 
 
 def _files(experiment: Experiment) -> Iterator[TextSource]:
@@ -227,5 +231,7 @@ def _reported(file: WorkerFile) -> Reported:
         raise TrialError(f"the program did not write {file.path}", hint="check where the program writes")
     if file.problem == "stale":
         moment = datetime.fromtimestamp(file.modified, tz=UTC).isoformat(sep=" ", timespec="milliseconds")
-        raise TrialError(f"{file.path} was not written by this trial: it is from {moment}", hint="remove it first")
+        raise TrialError(
+            f"{file.path} was not written by this trial: it is from {moment}", hint="remove it first"
+        )
     raise TrialError(f"cannot read {file.path}: {file.problem}")

@@ -64,6 +64,7 @@ class RemoteMachine:
         self, remote: Remote, tasks: Tasks, queries: Sequence[Mapping[str, Any]], tell: Callable[[str], None]
     ) -> None:
         self.worker = remote.address.name
+        self.marker = remote.marker
         self._remote = remote
         self._tasks = tasks
         self._queries = list(queries)

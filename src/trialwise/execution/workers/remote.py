@@ -61,6 +61,11 @@ class Remote:
         self._connection: Connection | None = None
 
     @property
+    def marker(self) -> str:
+        """What tells processes of this worker from others of the experiment, where two workers are one machine."""
+        return "@" + self._folder.rpartition("/")[2]
+
+    @property
     def folder(self) -> str:
         """The absolute path of the experiment's folder on the worker."""
         return str(self.hello["folder"])
@@ -147,7 +152,11 @@ class Remote:
         if error is None:
             return reply
         full = reply.head.get("errno") == 28  # ENOSPC
-        hint = f"free some space in {self.folder} there and run again; what is finished is kept" if full else None
+        hint = (
+            f"free some space in {self.folder} there and run again; what is finished is kept"
+            if full
+            else None
+        )
         raise WorkerError(f"{self.address.name}: {error}", hint=hint)
 
     # The connection

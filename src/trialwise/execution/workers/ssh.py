@@ -43,11 +43,26 @@ _MEANINGS = (
         True,
     ),
     ("Could not resolve hostname", "its name cannot be resolved", "check the name: {command}", True),
-    ("Bad configuration option", "the configuration of ssh is wrong", "look at what ssh says: {command}", True),
+    (
+        "Bad configuration option",
+        "the configuration of ssh is wrong",
+        "look at what ssh says: {command}",
+        True,
+    ),
     ("Can't open user config file", "the configuration of ssh is not there", f"see ${CONFIGURATION}", True),
-    ("Connection refused", "nothing listens there", "start sshd there, or give the right port: {command}", False),
+    (
+        "Connection refused",
+        "nothing listens there",
+        "start sshd there, or give the right port: {command}",
+        False,
+    ),
     ("No route to host", "there is no route to it", "see whether it is up: {command}", False),
-    ("timed out", "it does not answer", "see whether it is up, and whether a firewall lets ssh through: {command}", False),
+    (
+        "timed out",
+        "it does not answer",
+        "see whether it is up, and whether a firewall lets ssh through: {command}",
+        False,
+    ),
 )
 
 
@@ -80,7 +95,9 @@ def explain(address: Address, errors: str, exit_code: int | None) -> Explanation
             True,
         )
     if "Python 3.8 or newer" in errors or "SyntaxError" in errors:
-        return Explanation(f"{address.name}: its Python is too old{last}", "say where a newer one is: workers.python", True)
+        return Explanation(
+            f"{address.name}: its Python is too old{last}", "say where a newer one is: workers.python", True
+        )
     ended = "the connection was lost" if exit_code is None else f"ssh ended with exit code {exit_code}"
     return Explanation(f"{address.name}: {ended}{last}", f"see what ssh says: {command}", False)
 

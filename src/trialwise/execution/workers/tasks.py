@@ -60,7 +60,9 @@ class Tasks:
         self._session = session
         self._unacknowledged: list[str] = []
 
-    def execute(self, key: str, task: dict[str, Any] | None, *, marker: str, cancel: int | None) -> Report | None:
+    def execute(
+        self, key: str, task: dict[str, Any] | None, *, marker: str, cancel: int | None
+    ) -> Report | None:
         """Have a task executed, or only ask what came of it where `task` is None; None where nothing is known of it.
 
         Raises
@@ -133,7 +135,9 @@ def _report(reply: Reply, offset: float) -> Report:
     if head.get("skipped"):
         return Report({}, {}, skipped=True)
     if "unkept" in head:
-        raise WorkerError(f"the result could not be kept on the worker: {head['unkept']}", hint="free some space there")
+        raise WorkerError(
+            f"the result could not be kept on the worker: {head['unkept']}", hint="free some space there"
+        )
     outputs, files = _contents(head, reply.body)
     runs = {
         what: _run(run, offset, outputs if what == "command" else (b"", b""))
