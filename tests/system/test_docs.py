@@ -22,7 +22,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 NAMED = re.compile(r"# ([\w./-]+\.\w+)\n")
 PAGES = sorted(page for page in DOCS.rglob("*.md") if "```console" in page.read_text())
-OVER_PATHS = {page for page in PAGES if re.search(r'kind = "path"|schemes check|trialwise path --rate', page.read_text())}
+OVER_PATHS = {
+    page
+    for page in PAGES
+    if re.search(r'kind = "path"|schemes check|trialwise path --rate', page.read_text())
+}
 MARKED = [
     pytest.param(page, marks=[needs_paths, pytest.mark.alone] if page in OVER_PATHS else []) for page in PAGES
 ]

@@ -26,7 +26,13 @@ def workers(two: Machines, rest: str = "", index: int = 0) -> str:
 
 
 def test_two_workers_each_run_the_plan_in_orders_of_their_own(bench: Bench, two: Machines):
-    bench.write("sh -c 'echo 4{x}; pwd >&2'", "stdout = '([0-9]+)'", factors="x = [1, 2, 3, 4]", rest=workers(two), rounds=3)
+    bench.write(
+        "sh -c 'echo 4{x}; pwd >&2'",
+        "stdout = '([0-9]+)'",
+        factors="x = [1, 2, 3, 4]",
+        rest=workers(two),
+        rounds=3,
+    )
     result = bench.run(workers=two.names)
     assert (result.ending.word, result.counts) == ("complete", {"finished": 24}), result.ending
     assert sorted(set(bench.values())) == [41.0, 42.0, 43.0, 44.0]

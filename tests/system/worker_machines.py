@@ -75,7 +75,9 @@ class Machine:
             "PasswordAuthentication": "no",
             "PermitRootLogin": "yes",
         }
-        (self.folder / "sshd_config").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+        (self.folder / "sshd_config").write_text(
+            "".join(f"{name} {value}\n" for name, value in settings.items())
+        )
         log = (self.folder / "sshd.log").open("ab")
         self.sshd = subprocess.Popen(
             [*self._inside(), "/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"],
@@ -153,7 +155,19 @@ class Machine:
             time.sleep(0.01)
 
     def _connect(self) -> None:
-        _run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", str(self.holder.pid))
+        _run(
+            "ip",
+            "link",
+            "add",
+            self.link,
+            "type",
+            "veth",
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            str(self.holder.pid),
+        )
         _run("ip", "address", "add", f"{self.ours}/30", "dev", self.link)
         _run("ip", "link", "set", self.link, "up")
         self.run("ip", "address", "add", f"{self.address}/30", "dev", "eth0")

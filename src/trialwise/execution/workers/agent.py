@@ -14,25 +14,23 @@ as its key "bytes" says. It keeps no state but FOLDER, so that losing a connecti
 
 from __future__ import annotations
 
-import base64
+# What executes a trial imports little: it should begin fast, and be small (PLC0415). What only annotations name is not imported.
 import contextlib
-import ctypes
 import fcntl
-import glob
-import hashlib
 import json
 import os
-import platform
 import select
-import shutil
 import signal
-import socket
-import subprocess
 import sys
-import tarfile
 import threading
 import time
-from typing import Any, BinaryIO, Dict, Generator, List, Optional, Sequence, Tuple
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import tarfile
+    from typing import Any, BinaryIO, Dict, Generator, List, Optional, Sequence, Tuple
+
+    Json = Dict[str, Any]
 
 PROTOCOL = 1
 MARKER = "TRIALWISE_TRIAL"
@@ -43,9 +41,6 @@ ERROR_LIMIT = 1024 * 1024
 FILE_LIMIT = 1 << 30
 PAUSE = 0.001
 SUBREAPER = 36  # prctl(2)
-
-Json = Dict[str, Any]
-
 
 # Frames
 
@@ -93,6 +88,10 @@ def text_of(path: str) -> Optional[str]:
 
 def facts(patterns: Sequence[str]) -> Json:
     """The texts of files of /proc, /sys and /etc, and what Python knows of the machine."""
+    import glob
+    import platform
+    import socket
+
     paths: List[str] = [path for pattern in patterns for path in glob.glob("/" + pattern)]
     texts = {path[1:]: text_of(path) for path in paths if os.path.isfile(path)}
     return {
@@ -136,7 +135,9 @@ def which(program: str, directory: str, path: Optional[str]) -> Optional[str]:
     if "/" in program:
         found = os.path.join(directory, program)
         return found if os.path.isfile(found) else None
-    return shutil.which(program, path=path if path is not None else os.environ.get("PATH", os.defpath))
+    folders = (path if path is not None else os.environ.get("PATH", os.defpath)).split(os.pathsep)
+    found = (os.path.join(directory, folder, program) for folder in folders)
+    return next((each for each in found if os.path.isfile(each) and os.access(each, os.X_OK)), None)
 
 
 def described(path: str) -> Json:
@@ -148,6 +149,8 @@ def described(path: str) -> Json:
 
 def digest_of(path: str) -> str:
     """SHA-256 of a file, in hexadecimal digits."""
+    import hashlib
+
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         for part in iter(lambda: file.read(1 << 20), b""):
@@ -303,7 +306,7 @@ class Attachment:
     def __init__(self, folder: Folder, source: str) -> None:
         self.folder = folder
         self.source = source
-        self.token = base64.b16encode(os.urandom(8)).decode()
+        self.token = os.urandom(8).hex()
         self.writing = threading.Lock()
         self.kept: List[str] = []
 
@@ -339,6 +342,9 @@ class Attachment:
     # Requests
 
     def do_hello(self, head: Json, body: bytes) -> Tuple[Json, bytes]:
+        import platform
+        import socket
+
         self.folder.make()
         write_durably(self.folder.at("connection"), self.token.encode())
         if text_of(self.folder.at("agent.py")) != self.source.strip():
@@ -387,6 +393,8 @@ class Attachment:
 
     def do_put(self, head: Json, body: bytes) -> Tuple[Json, bytes]:
         """Take a part of an archive at its place, so that the same part may come twice; unpack it with the last."""
+        import tarfile
+
         path = self.folder.at("incoming.tar")
         with open(path, "r+b" if os.path.exists(path) else "wb") as file:
             file.seek(head["offset"])
@@ -399,6 +407,8 @@ class Attachment:
         return {}, b""
 
     def unpack(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        import shutil
+
         content = archive.extractfile(member)
         if content is None:
             return
@@ -428,6 +438,8 @@ class Attachment:
 
     def start(self, key: str, task: bytes, lock: int) -> None:
         """Set room aside, write down that it is started, and start the process that holds the lock from now on."""
+        import subprocess
+
         note_hand(lock, key, 0)
         set_aside(self.folder.started(key), task)
         sync_folder(self.folder.at("spool"))
@@ -517,13 +529,13 @@ class Program:
             target=self.read, args=({pipe[0]: n for n, pipe in enumerate(pipes)},), daemon=True
         )
         signal.signal(signal.SIGALRM, lambda number, stack: self.end("timed out"))
+        reader.start()
         try:
             realtime, start = time.time(), time.monotonic_ns()
             self.process = self.spawn(path, pipes[0][1], pipes[1][1])
         finally:
             for _, write in pipes:
                 os.close(write)
-        reader.start()
         status, usage, end = self.wait()
         leftover = end_marked(self.environment[MARKER], self.process)
         reader.join(GRACE_SECONDS)
@@ -623,6 +635,8 @@ class Execution:
             self.steps()
         finally:
             if fresh:
+                import shutil
+
                 shutil.rmtree(fresh, ignore_errors=True)
         return frame(self.head, bytes(self.body))
 
@@ -756,7 +770,10 @@ def keep_result(folder: Folder, key: str, content: bytes) -> None:
 def execute(folder: Folder, key: str, size: int, lock: int) -> None:
     """Execute one trial; who starts this process has locked the folder, and the lock ends with the process."""
     os.set_inheritable(lock, False)
-    with contextlib.suppress(OSError, AttributeError):
+    sys.setswitchinterval(1e-5)  # who wakes from wait4(2) is to read the clock at once
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
         ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
     with open(folder.started(key), "rb") as file:
         task = json.loads(file.read(size))
@@ -775,7 +792,7 @@ def execute(folder: Folder, key: str, size: int, lock: int) -> None:
 def attach(path: str, source: str) -> None:
     """Talk to the runner until it goes."""
     if sys.version_info < (3, 8):
-        sys.exit("trialwise: Python 3.8 or newer is needed; this is " + platform.python_version())
+        sys.exit("trialwise: Python 3.8 or newer is needed; this is " + sys.version.split()[0])
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     Attachment(Folder(path), source).serve(sys.stdin.buffer)
 
