@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -14,6 +15,9 @@ from pathlib import Path
 import pytest
 from tests.system.conftest import TRIALWISE, Bench
 from tests.system.worker_machines import Machine, Machines, machines
+
+from trialwise import study
+from trialwise.execution.events import TrialEnded
 
 pytestmark = pytest.mark.alone
 EXECUTOR, ATTACHMENT, CONNECTION = "agent.py execute", "sys.stdin.buffer", "sshd: "
@@ -80,10 +84,16 @@ class Campaign:
             if getattr(self, name)(machine) is not False:
                 self.injected[name] += 1
 
+    def wait_for(self, machine: Machine, what: str) -> None:
+        deadline = time.monotonic() + 3
+        while not machine.processes(what) and time.monotonic() < deadline and not self.done.is_set():
+            time.sleep(0.01)
+
     def pause(self) -> None:
         time.sleep(self.random.uniform(0.1, 1.5))
 
     def executor(self, machine: Machine) -> bool:
+        self.wait_for(machine, EXECUTOR)
         killed = machine.signal(EXECUTOR, signal.SIGKILL)
         self.killed_executors += killed
         return killed > 0
@@ -101,6 +111,7 @@ class Campaign:
         return self.stopped(machine, EXECUTOR)
 
     def stopped(self, machine: Machine, what: str) -> bool:
+        self.wait_for(machine, what)
         found = machine.signal(what, signal.SIGSTOP)
         self.pause()
         machine.signal(what, signal.SIGCONT)
@@ -159,3 +170,120 @@ def test_a_few_random_faults(tmp_path: Path, two: Machines):
 @pytest.mark.parametrize("seed", [11, 12])
 def test_many_random_faults(tmp_path: Path, two: Machines, seed: int):
     campaign(tmp_path, two, seed=seed, faults=60, rounds=60)
+
+
+# The window between a result written and its acknowledgement
+
+
+def wait_for(condition, seconds: float = 20) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def start(bench: Bench, *words: str) -> subprocess.Popen[str]:
+    command = [*TRIALWISE, "run", str(bench.file), "--dir", str(bench.directory), *words]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def results(machine: Machine, two: Machines) -> list[Path]:
+    return [*(two.folder / "home").glob("*/spool/*.result")]
+
+
+def begun(bench: Bench) -> list[str]:
+    log = bench.folder / "log"
+    return (
+        [line.split()[1] for line in log.read_text().splitlines() if line.startswith("begin")]
+        if log.exists()
+        else []
+    )
+
+
+def test_a_result_that_was_written_while_the_runner_was_dead_is_collected(tmp_path: Path, two: Machines):
+    bench = bench_of(tmp_path, two, rounds=1, seconds=1.0)
+    process = start(bench, "--workers", two.names[0])
+    wait_for(lambda: begun(bench))
+    two[0].cut()
+    process.kill()
+    process.communicate()
+    wait_for(lambda: results(two[0], two))
+    two[0].join()
+    assert [row.status for row in bench.rows()] == ["running", "planned"]
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 2}
+    assert begun(bench) == ["1", "2"]
+    check(bench, planned=2, killed=0)
+
+
+class Die:
+    """Ends the process between the ledger and the acknowledgement."""
+
+    def notice(self, event) -> None:
+        if isinstance(event, TrialEnded):
+            os._exit(9)
+
+
+def test_a_result_that_was_not_acknowledged_is_not_counted_twice(tmp_path: Path, two: Machines):
+    bench = bench_of(tmp_path, two, rounds=1)
+    process = os.fork()
+    if process == 0:
+        try:
+            bench.run(workers=two.names[:1], observers=[Die()])
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 9
+    assert [row.status for row in bench.rows()] == ["finished", "planned"]
+    assert len(results(two[0], two)) == 1
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 2}
+    assert begun(bench) == ["1", "2"]
+    assert not results(two[0], two)
+
+
+def test_a_killed_executor_costs_one_attempt(tmp_path: Path, two: Machines):
+    bench = bench_of(tmp_path, two, rounds=1, seconds=1.0)
+    process = start(bench, "--workers", two.names[0])
+    wait_for(lambda: begun(bench))
+    assert two[0].signal(EXECUTOR, signal.SIGKILL) == 1
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0, errors
+    assert [(row.number, row.attempt, row.status) for row in bench.rows()] == [
+        (1, 1, "abandoned"),
+        (1, 2, "finished"),
+        (2, 1, "finished"),
+    ]
+    assert not two[0].processes("sleep 1"), "what the killed executor had started was ended"
+
+
+def test_two_control_c_abandon_the_trial_there(tmp_path: Path, two: Machines):
+    bench = bench_of(tmp_path, two, rounds=1, seconds=30.0)
+    process = start(bench, "--workers", two.names[0])
+    wait_for(lambda: begun(bench))
+    process.send_signal(signal.SIGINT)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130, errors
+    assert [(row.attempt, row.status) for row in bench.rows()][:2] == [(1, "abandoned"), (2, "planned")]
+    assert not two[0].processes("sleep 30")
+
+
+def test_a_worker_that_stays_away_is_lost_and_the_other_goes_on(tmp_path: Path, two: Machines):
+    bench = bench_of(tmp_path, two, rounds=3)
+    bench.file.write_text(bench.file.read_text().replace('reconnect = "30s"', 'reconnect = "1s"'))
+    process = start(bench)
+    wait_for(lambda: begun(bench))
+    two[0].cut()
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 6, errors
+    assert f"{two.names[0]}: lost" in errors
+    rows = bench.rows()
+    assert {row.status for row in rows if row.number > 6} == {"finished"}
+    status = study.state(bench.directory)
+    assert [(worker.name, worker.finished, worker.left) for worker in status.workers][1] == (
+        two.names[1],
+        6,
+        0,
+    )
+    two[0].join()
+    assert bench.run().counts["finished"] == 12
+    check(bench, planned=12, killed=0)

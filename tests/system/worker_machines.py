@@ -6,6 +6,7 @@ Everything vanishes with the process that holds the namespace. Needs root, `unsh
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import shutil
 import signal
@@ -30,6 +31,9 @@ def missing() -> str | None:
     return None if tried.returncode == 0 else "no network namespaces here"
 
 
+_COUNT = itertools.count(1)
+
+
 class Machine:
     """One sshd. `name` is the worker's name; `home` is where Trialwise keeps its folder there."""
 
@@ -37,9 +41,10 @@ class Machine:
         self.folder = folder
         self.folder.mkdir()
         self.number = number
-        self.link = f"tw{os.getpid() % 100000}{number}"
+        count = next(_COUNT)
+        self.link = f"tw{os.getpid() % 1000000}-{count}"
         network = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
-        self.ours, self.address = f"{network}.{4 * number + 1}", f"{network}.{4 * number + 2}"
+        self.ours, self.address = f"{network}.{4 * count + 1}", f"{network}.{4 * count + 2}"
         self.holder = subprocess.Popen(["unshare", "-nm", "sleep", "infinity"], start_new_session=True)
         self.home = folder / "home"
         self.home.mkdir()

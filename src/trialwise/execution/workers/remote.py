@@ -17,8 +17,10 @@ from trialwise.execution.workers.ssh import agent_source, bootstrap, explain, ss
 from trialwise.experiment.model import Workers
 from trialwise.experiment.quantity import duration_text
 
-ANSWER_SECONDS = 20.0
-"""How long a worker that is there may take for an answer."""
+GREETING_SECONDS = 20.0
+"""How long a connection may take until the agent answers for the first time."""
+ANSWER_SECONDS = (5.0, 20.0)
+"""How long a worker that is there may take for an answer: as long as the heartbeat, between these."""
 FIRST_SECONDS = 30.0
 """How long a worker that was never reached is tried."""
 LONGEST_PAUSE = 15.0
@@ -59,6 +61,7 @@ class Remote:
         self._cancel = cancel
         self._tell = tell
         self._connection: Connection | None = None
+        self._patience = min(max(settings.heartbeat, ANSWER_SECONDS[0]), ANSWER_SECONDS[1])
 
     @property
     def marker(self) -> str:
@@ -97,7 +100,7 @@ class Remote:
         """
         while True:
             try:
-                return self._checked(self._connected().ask(op, head, body, patience=ANSWER_SECONDS))
+                return self._checked(self._connected().ask(op, head, body, patience=self._patience))
             except DisconnectedError as problem:
                 self._lost(problem)
 
@@ -135,17 +138,17 @@ class Remote:
 
     def _run_once(self, op: str, key: str, marker: str, body: bytes, cancel: int | None) -> Reply:
         connection = self._connected()
-        number = connection.request(op, {"key": key, "marker": marker}, body, patience=ANSWER_SECONDS)
+        number = connection.request(op, {"key": key, "marker": marker}, body, patience=self._patience)
         while True:
             reply = connection.reply(number, patience=self.settings.heartbeat, cancel=cancel)
             if reply is not None:
                 return reply
             if cancel is not None and _readable(cancel):
-                if connection.ask("cancel", {"key": key}, patience=ANSWER_SECONDS).head.get("cancelled"):
+                if connection.ask("cancel", {"key": key}, patience=self._patience).head.get("cancelled"):
                     cancel = None
                 time.sleep(0.05)
             else:
-                connection.ask("ping", patience=ANSWER_SECONDS)
+                connection.ask("ping", patience=self._patience)
 
     def _checked(self, reply: Reply) -> Reply:
         error = reply.head.get("error")
@@ -196,7 +199,7 @@ class Remote:
         connection = Connection(ssh_words(self.address, command), source)
         try:
             before = time.time()
-            reply = self._checked(connection.ask("hello", patience=ANSWER_SECONDS))
+            reply = self._checked(connection.ask("hello", patience=GREETING_SECONDS))
             self._greeted(reply.head, before)
         except DisconnectedError as problem:
             connection.close()
