@@ -6,6 +6,7 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -35,14 +36,16 @@ def bench_of(folder: Path, two: Machines, rounds: int, seconds: float = 0.3) -> 
     log = folder / "log"
     program = folder / "trial.sh"
     program.write_text(
-        f"n=$(od -An -N4 -tu4 /dev/urandom)\necho begin $1 $n >> {log}\nsleep {seconds}\necho $n\necho end $1 $n >> {log}\n"
+        "n=$(od -An -N4 -tu4 /dev/urandom)\n"
+        f"echo begin $1 $n >> {log}\nsleep {seconds}\necho $n\necho end $1 $n >> {log}\n"
     )
     return Bench(folder).write(
         "sh trial.sh {trial} {x}",
         "stdout = '([0-9]+)'",
         factors="x = [1, 2]",
         rounds=rounds,
-        rest=f'[workers]\nuse = {two.names}\nfolder = "{two.folder}/home"\nfiles = ["trial.sh"]\nheartbeat = "0.5s"\nreconnect = "30s"',
+        rest=f'[workers]\nuse = {two.names}\nfolder = "{two.folder}/home"\nfiles = ["trial.sh"]\n'
+        'heartbeat = "0.5s"\nreconnect = "30s"',
     )
 
 
@@ -154,9 +157,9 @@ def campaign(tmp_path: Path, two: Machines, seed: int, faults: int, rounds: int)
     bench = bench_of(tmp_path, two, rounds)
     made = Campaign(bench, two, seed)
     endings = made.run(faults)
-    print(
-        f"{dict(made.injected)}; runners ended {Counter(endings)}; {Counter(row.status for row in bench.rows())}"
-    )
+    told = f"{dict(made.injected)}; runners {Counter(endings)}; {Counter(row.status for row in bench.rows())}"
+    (tmp_path / "faults").write_text(told)
+    sys.stderr.write(told + "\n")
     check(bench, planned=4 * rounds, killed=made.killed_executors)
     assert sum(made.injected.values()) >= faults, "the experiment ended before the faults did"
     return made

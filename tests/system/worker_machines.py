@@ -119,11 +119,11 @@ class Machine:
 
     def processes(self, needle: str) -> list[int]:
         """Processes of this machine (by its network namespace) whose command line holds `needle`."""
-        own = os.readlink(f"/proc/{self.holder.pid}/ns/net")
+        own = Path(f"/proc/{self.holder.pid}/ns/net").readlink()
         found: list[int] = []
         for entry in Path("/proc").iterdir():
             with contextlib.suppress(OSError):
-                if entry.name.isdigit() and os.readlink(entry / "ns/net") == own:
+                if entry.name.isdigit() and (entry / "ns/net").readlink() == own:
                     words = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
                     if needle in words:
                         found.append(int(entry.name))
@@ -155,7 +155,7 @@ class Machine:
 
     def _wait_for_namespace(self) -> None:
         deadline = time.monotonic() + 10
-        while os.readlink(f"/proc/{self.holder.pid}/ns/net") == os.readlink("/proc/self/ns/net"):
+        while Path(f"/proc/{self.holder.pid}/ns/net").readlink() == Path("/proc/self/ns/net").readlink():
             assert time.monotonic() < deadline
             time.sleep(0.01)
 

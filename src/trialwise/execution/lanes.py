@@ -1,7 +1,8 @@
 """Lanes: each is the plan's rule with a seed of its own, worked through by one worker.
 
-Lane 1 is the plan itself. Lane k has the seed that derives from the experiment's and from k, and so other orders, other draws and
-other seeds of trials. Which numbers belong to which lane stands in the ledger's `meta` once there are several, or one not of this machine.
+Lane 1 is the plan itself. Lane k has the seed that derives from the experiment's and from k, and so other orders, other
+draws and other seeds of trials. Which numbers belong to which lane stands in the ledger's `meta` as soon as there are
+workers beside this machine.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class Place(Protocol):
 
 
 class Here:
-    """This machine."""
+    """The machine that we run on."""
 
     def clocks(self) -> Clocks:
         """Its clocks now."""

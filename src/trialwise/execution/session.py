@@ -53,7 +53,7 @@ class LocalWatch:
         )
 
     def environment(self) -> Environment:
-        """This machine."""
+        """Describe the machine that we run on."""
         return capture(self._programs, checkout=self._folder)
 
 

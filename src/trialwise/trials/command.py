@@ -151,6 +151,7 @@ class _Execution:
 
 
 def trial_of(experiment: Experiment) -> CommandTrial:
+    """The trial of an experiment of this kind."""
     if not isinstance(experiment.trial, CommandTrial):
         raise TypeError(experiment.trial)
     return experiment.trial

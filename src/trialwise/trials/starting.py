@@ -21,11 +21,19 @@ class Ended(Protocol):
     """How a program ended, whoever ran it: `CommandResult`, or what a worker tells."""
 
     @property
-    def exit_code(self) -> int | None: ...
+    def exit_code(self) -> int | None:
+        """The exit code, or None."""
+        ...
+
     @property
-    def signal(self) -> int | None: ...
+    def signal(self) -> int | None:
+        """The signal that ended it, or None."""
+        ...
+
     @property
-    def stderr(self) -> bytes: ...
+    def stderr(self) -> bytes:
+        """What it wrote to standard error, as far as kept."""
+        ...
 
 
 def start(

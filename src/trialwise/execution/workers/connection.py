@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import IO, Any, cast
 
 CLOSING_SECONDS = 2.0
 _MOST_ERRORS = 64 * 1024
@@ -40,7 +40,7 @@ class Connection:
             stderr=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C on our terminal is not for ssh
         )
-        self._in, self._out, self._err = (_descriptor(stream) for stream in self._streams())
+        self._in, self._out, self._err = (stream.fileno() for stream in self._streams())
         os.set_blocking(self._in, False)
         self._received = bytearray()
         self._errors = bytearray()
@@ -113,8 +113,9 @@ class Connection:
             with contextlib.suppress(OSError):
                 stream.close()
 
-    def _streams(self) -> tuple[Any, Any, Any]:
-        return self._process.stdin, self._process.stdout, self._process.stderr
+    def _streams(self) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+        process = self._process
+        return cast("tuple[IO[bytes], IO[bytes], IO[bytes]]", (process.stdin, process.stdout, process.stderr))
 
     def _send(self, data: bytes, deadline: float) -> None:
         view = memoryview(data)
@@ -184,7 +185,3 @@ def _head(line: bytes) -> dict[str, Any]:
     if not isinstance(head, dict) or "id" not in head:
         raise DisconnectedError(f"it answers with something else: {line[:80]!r}")
     return cast("dict[str, Any]", head)
-
-
-def _descriptor(stream: Any) -> int:
-    return int(stream.fileno())

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from trialwise.errors import WorkerError
+from trialwise.execution.interruption import Interruption
 from trialwise.execution.lanes import Lane, in_blocks
 from trialwise.execution.runner import Runner
 from trialwise.execution.workers.files import digest_of, manifest, send
@@ -15,7 +16,6 @@ from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.quantity import duration_text
-from trialwise.execution.interruption import Interruption
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.trials.starting import ending
@@ -23,7 +23,13 @@ from trialwise.trials.starting import ending
 LEAST_FREE = 64 * 1024 * 1024
 LARGEST_OFFSET = 1.0
 """Seconds by which the clock of a worker may be off before that is told."""
-_CLONE = 'test -d .git || git init -q . && { git cat-file -e "$2^{commit}" 2>/dev/null || git fetch -q "$1" "$2" || git fetch -q --tags "$1" "+refs/heads/*:refs/remotes/origin/*"; } && git checkout -q -f "$2"'
+_CLONE = """set -e
+test -d .git || git init -q .
+have() { git cat-file -e "$2^{commit}" 2>/dev/null; }
+have "$@" || git fetch -q "$1" "$2" 2>/dev/null || git fetch -q --tags "$1" "+refs/heads/*:refs/remotes/origin/*"
+git checkout -q -f "$2"
+"""
+"""Checks out a commit of a repository; a server may not give a commit by its name, then all branches are fetched."""
 
 
 class Preparation:

@@ -115,7 +115,7 @@ class Member:
             self.ending = self._run_here() if self.address.is_local else self._run_there()
         except WorkerError as error:
             self._give_up(error)
-        except BaseException as error:  # noqa: BLE001 told by run_pool
+        except BaseException as error:  # told by run_pool
             self._fail(error)
 
     def _give_up(self, error: WorkerError) -> None:

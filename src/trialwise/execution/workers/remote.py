@@ -13,7 +13,7 @@ from trialwise.errors import WorkerError
 from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.address import Address
 from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
-from trialwise.execution.workers.ssh import agent_source, bootstrap, explain, ssh_words
+from trialwise.execution.workers.ssh import Explanation, agent_source, bootstrap, explain, ssh_words
 from trialwise.experiment.model import Workers
 from trialwise.experiment.quantity import duration_text
 
@@ -192,7 +192,7 @@ class Remote:
                 raise WorkerError(f"{why.message}; not waited for on request", hint="run again to go on")
             pause = min(pause * 2, LONGEST_PAUSE)
 
-    def _attempt(self) -> Any:
+    def _attempt(self) -> Explanation | None:
         """Connect once; what went wrong, or None."""
         source = agent_source()
         command = bootstrap(self.settings.python, source, self._folder)
