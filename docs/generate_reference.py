@@ -41,6 +41,8 @@ SECTIONS = {
     "variability": document.VariabilitySection,
     "design": document.DesignSection,
     "reset": document.ResetSection,
+    "workers": document.WorkersSection,
+    "git": document.GitSection,
 }
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
 SCHEME_SECTIONS = {
