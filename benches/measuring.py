@@ -27,6 +27,11 @@ def write(name: str, rows: list[dict[str, object]]) -> None:
     machine = {"processor": processor(), "python": platform.python_version(), "numpy": np.__version__}
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / f"{name}.json").write_text(json.dumps({"machine": machine, "rows": rows}, indent=1) + "\n")
+    show(rows)
+
+
+def show(rows: list[dict[str, object]]) -> None:
+    """Print the rows."""
     for row in rows:
         print("  ".join(f"{key} {value}" for key, value in row.items()))
 

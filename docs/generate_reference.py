@@ -43,6 +43,8 @@ SECTIONS = {
     "reset": document.ResetSection,
     "workers": document.WorkersSection,
     "git": document.GitSection,
+    "instrumentation": document.InstrumentationSection,
+    "fresh": document.FreshDirectory,
 }
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
 SCHEME_SECTIONS = {

@@ -17,7 +17,7 @@ def refusal(trialwise: str) -> str | None:
     """Why this machine permits no emulated path, in a sentence; None where it does."""
     words = [trialwise, "path", "--delay", "1ms", "--quiet", "--", "true"]
     tried = subprocess.run(words, capture_output=True, text=True, check=False)
-    return None if tried.returncode == 0 else tried.stderr.strip().splitlines()[0]
+    return None if tried.returncode == 0 else tried.stderr.strip().splitlines()[0].removeprefix("trialwise: ")
 
 
 def main() -> int:

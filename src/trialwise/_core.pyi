@@ -23,6 +23,7 @@ __all__ = [
     "attach_congestion",
     "check_congestion",
     "check_link",
+    "counter_names",
     "cut_trace",
     "features",
     "flow_program",
@@ -48,7 +49,7 @@ __version__: str
 def features() -> list[str]: ...
 
 # `reason` is no_such_program, not_executable, no_interpreter, working_directory, stdin, output_file,
-# arguments_too_long, cpus or system. Documentation stands where it is shown: in crates/python.
+# arguments_too_long, cpus, namespace or system. Documentation stands where it is shown: in crates/python.
 class StartError(OSError):
     reason: str
 
@@ -98,6 +99,8 @@ class CommandResult:
     def leftover_processes(self) -> int: ...
     @property
     def surviving_processes(self) -> int: ...
+    @property
+    def counted(self) -> list[tuple[str, float | None, float, int | None]]: ...
 
 @final
 class Ceiling:
@@ -208,6 +211,7 @@ class OuterPath:
     def close(self) -> PathReport: ...
 
 def flow_program(arguments: Sequence[str]) -> int: ...
+def counter_names() -> list[str]: ...
 def run_command(
     argv: Sequence[str | bytes | os.PathLike[str]],
     *,
@@ -221,6 +225,8 @@ def run_command(
     timeout: float | None = None,
     grace: float = 1.0,
     cpus: Sequence[int] | None = None,
+    counters: Sequence[str] | None = None,
+    isolate: Sequence[str] | None = None,
     cancel_fd: int | None = None,
 ) -> CommandResult: ...
 def window_percentiles(

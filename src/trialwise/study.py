@@ -30,6 +30,7 @@ from trialwise.execution.interruption import Interruption
 from trialwise.execution.lanes import abandon_local, assign_lanes, has_lanes, planned_row
 from trialwise.execution.leftovers import end_leftovers
 from trialwise.execution.recalling import recalled
+from trialwise.execution.reset import check_reset
 from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
 from trialwise.execution.state import State, state
@@ -200,6 +201,8 @@ def _run(
         refuse_foreign(directory)
         plan = make_plan(experiment)
         _check(kind, experiment, factors_of(plan), only)
+    if runs_here(experiment.workers):
+        check_reset(experiment, directory.path)
     directory.make()
     interruption = Interruption(lambda at_once: _tell(observers, StopRequested(at_once)))
     with DirectoryLock(directory), interruption:

@@ -125,6 +125,7 @@ def command_trials(draw, factor_names):
         exit_codes=draw(st.lists(st.integers(0, 255), min_size=1, max_size=3).map(tuple)),
         output_limit=draw(st.integers(1, 2**40 - 1)),
         leftovers=draw(st.sampled_from(["fail", "end"])),
+        isolate=draw(st.lists(st.sampled_from(["network", "ipc"]), unique=True).map(tuple)),
     )
 
 
@@ -198,7 +199,7 @@ def path_metrics(draw, name):
 
 designs = st.builds(
     model.Design,
-    order=st.sampled_from(["random", "fixed"]),
+    order=st.sampled_from(["random", "fixed", "fixed+random", "balanced"]),
     series=st.none() | st.integers(1, 1_000_000),
     rounds=st.none() | st.integers(1, 1_000_000),
     span=optional_durations,
@@ -208,9 +209,26 @@ designs = st.builds(
 resets = st.builds(
     model.Reset,
     command=commands,
-    every=st.sampled_from(["round", "trial"]),
+    every=st.sampled_from(["round", "trial", "series"]),
     timeout=durations,
     settle=st.floats(0, 1e6),
+    service=st.none() | st.sampled_from(["memcached", "postgresql@15-main.service"]),
+    drop_caches=st.booleans(),
+    reboot=st.booleans(),
+    check=st.none() | commands,
+) | st.builds(
+    model.Reset,
+    directory=st.sampled_from(["work", "a b/c", "/var/lib/bench/work"]),
+    template=st.none() | words,
+)
+instrumentations = st.builds(
+    model.Instrumentation,
+    perf=st.lists(st.sampled_from(["cycles", "task-clock", "instructions:u", "r01c2"]), unique=True).map(
+        tuple
+    ),
+    cpus=st.lists(st.integers(0, 1023), unique=True, max_size=3).map(tuple),
+    resources=st.booleans(),
+    interrupts=st.booleans(),
 )
 TAKEN = {"seed", "series", "round", "position", "trial", "directory"}
 
@@ -241,6 +259,7 @@ def experiments(draw, folder=Path("/nowhere")):
         factors=tuple(draw(factors(name)) for name in factor_names),
         design=draw(designs),
         reset=draw(st.none() | resets),
+        instrumentation=model.Instrumentation() if kind == "path" else draw(instrumentations),
         runtime=runtime,
         warmup=warmup,
     )

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from tests.system.paths import RECEIVER
+
 from trialwise.trials.scheme_check import DEFAULT_PATH, SchemeCheck, check_scheme, path_of
 
 SENDER = """
@@ -20,15 +22,6 @@ for _ in range(100):
         time.sleep(0.05)
 while True:
     connection.sendall(bytes(65536))
-"""
-RECEIVER = """
-import socket, sys
-listener = socket.create_server(("", int(sys.argv[1])))
-print("ready", flush=True)
-while True:
-    connection, _ = listener.accept()
-    while connection.recv(1 << 20):
-        pass
 """
 SERVING_SENDER = """
 import socket, sys

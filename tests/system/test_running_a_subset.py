@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.system.conftest import Bench
+
+from trialwise import study
+from trialwise.design.plan import make_plan
 
 FACTORS = 'scheme = ["cubic", "bbr", "reno"]\nrate = [1, 2.5]\n'
 
@@ -52,3 +56,20 @@ def test_what_is_not_asked_for_need_not_be_here(bench: Bench):
     """A program that is missing hinders only the trials that need it."""
     bench.write("{program}", factors='program = ["true", "no-such-program"]\n', rounds=1)
     assert bench.run(only=["program=true"]).counts == {"finished": 1, "planned": 1}
+
+
+@pytest.mark.parametrize("order", ["random", "fixed+random", "balanced"])
+def test_what_runs_is_the_order_of_the_plan_also_in_two_parts(bench: Bench, order: str):
+    bench.write(
+        "sh -c 'echo {x} >> ran'", factors='x = ["a", "b", "c"]', rounds=6, rest=f'warmup_trials = 1\norder = "{order}"'
+    )  # fmt: skip
+    planned = make_plan(study.load(bench.file)).trials
+    bench.run(only=["x=a,c"])
+    first = (bench.folder / "ran").read_text().split()
+    assert first == [trial.factors["x"] for trial in planned if trial.factors["x"] != "b"]
+    bench.run()
+    assert (bench.folder / "ran").read_text().split() == [*first, *["b"] * 7]
+    rows = bench.rows("finished")
+    assert [(row.treatment, row.position, row.order) for row in rows] == [
+        (trial.treatment.name, trial.position, trial.order) for trial in planned
+    ]

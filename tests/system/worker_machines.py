@@ -139,7 +139,11 @@ class Machine:
 
     def end_connections(self) -> int:
         """Kill what serves the connections, but not the sshd that listens."""
-        return self.signal("sshd: ", signal.SIGKILL)
+        found = [each for each in self.processes("sshd: ") if self.sshd is None or each != self.sshd.pid]
+        for process in found:
+            with contextlib.suppress(OSError):
+                os.kill(process, signal.SIGKILL)
+        return len(found)
 
     def close(self) -> None:
         """End everything in the namespace, and so the namespace."""

@@ -98,7 +98,7 @@ impl Stage {
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel refused something the path needs.
-    #[error("cannot {}: {source}; {}", stage.words().0, stage.words().1)]
+    #[error("cannot {}: {}; {}", stage.words().0, kernels_word(*stage, source), stage.words().1)]
     Refused {
         /// What.
         stage: Stage,
@@ -130,6 +130,15 @@ pub enum Error {
         /// The kernel's word.
         source: io::Error,
     },
+}
+
+/// Where namespaces are no longer given out the kernel complains of a full disk (user_namespaces(7), `ENOSPC`).
+fn kernels_word(stage: Stage, source: &io::Error) -> String {
+    let namespaces = [Stage::UserNamespace, Stage::ProcessNamespace, Stage::NetworkNamespace];
+    match source.raw_os_error() {
+        Some(libc::ENOSPC) if namespaces.contains(&stage) => "no more of them are permitted".to_owned(),
+        _ => source.to_string(),
+    }
 }
 
 impl Error {

@@ -127,7 +127,31 @@ fn start_helper(arguments: &[String], socket: &UnixStream) -> Result<Child, Erro
             _ => Err(io::Error::last_os_error()),
         });
     }
+    let _blocked = SignalsBlocked::new();
     command.spawn().map_err(Error::from_io("starting the helper"))
+}
+
+/// While it lives, signals do not reach the calling thread, and what it starts keeps it so for good: the helper ends by
+/// its socket alone, and a Ctrl-C before it has a session of its own is not meant for it.
+struct SignalsBlocked(libc::sigset_t);
+
+impl SignalsBlocked {
+    fn new() -> Self {
+        let [mut all, mut before] = [MaybeUninit::uninit(); 2];
+        // SAFETY: the first set is filled before it is read, the second by the call that reads the first.
+        unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), before.as_mut_ptr());
+            Self(before.assume_init())
+        }
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        // SAFETY: puts back the mask that the calling thread had.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
+    }
 }
 
 struct Answer {
@@ -149,8 +173,13 @@ fn receive(socket: &UnixStream) -> Result<(Answer, Vec<OwnedFd>), Error> {
     message.msg_iovlen = 1;
     message.msg_control = control.0.as_mut_ptr().cast();
     message.msg_controllen = SPACE as _;
-    // SAFETY: the header points at buffers of the given lengths that live on.
-    let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+    let count = loop {
+        // SAFETY: the header points at buffers of the given lengths that live on.
+        let count = unsafe { libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) };
+        if count >= 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break count;
+        }
+    };
     if usize::try_from(count) != Ok(answer.len()) {
         return Err(Error::HelperLost);
     }

@@ -133,9 +133,14 @@ impl Namespaces {
         }
         let numbers = [u32::from(mtu), DEVICE_QUEUE, user_namespace.into(), shape as u32, device as u32];
         let (handover, mut keeper) = Handover::start(&numbers.map(|number| number.to_string()))?;
-        let made = handover.receive().inspect_err(|_| {
-            let _ = keeper.wait();
-        })?;
+        let made = match handover.receive() {
+            Ok(made) => made,
+            Err(error) => {
+                drop(handover); // else the helper, if it lives, would wait for it
+                let _ = keeper.wait();
+                return Err(error);
+            }
+        };
         let Made { processes, users, sender, receiver, kind, block } = made;
         let outer = if shape == Shape::Direct { outer_device(block) } else { DEVICE.to_owned() };
         let users = user_namespace.then_some(users);

@@ -5,6 +5,8 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::Counter;
+
 /// A program to run and the limits on it.
 #[derive(Clone, Debug)]
 pub struct Command {
@@ -26,8 +28,21 @@ pub struct Command {
     pub grace: Duration,
     /// The CPUs that it may use; empty for those of the caller.
     pub cpus: Vec<usize>,
+    /// The namespaces of its own that it gets, made before the clock is read.
+    pub isolate: Vec<Namespace>,
+    /// What is counted of it and of all that it starts, from the moment at which it has become the program.
+    pub counters: Vec<Counter>,
     /// A descriptor that, when readable, abandons the run: SIGTERM, grace, SIGKILL.
     pub cancel: Option<RawFd>,
+}
+
+/// A namespace of a program's own (`namespaces(7)`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Namespace {
+    /// Network devices, addresses, routes, ports: a loopback device and nothing else.
+    Network,
+    /// Shared memory, semaphores and message queues.
+    Ipc,
 }
 
 /// Where what a program prints goes.
@@ -57,6 +72,8 @@ impl Command {
             timeout: None,
             grace: Duration::from_secs(1),
             cpus: Vec::new(),
+            isolate: Vec::new(),
+            counters: Vec::new(),
             cancel: None,
         })
     }

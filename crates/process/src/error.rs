@@ -84,11 +84,27 @@ pub enum Error {
         /// Their number.
         strings: usize,
     },
+    /// More counters than a run can have.
+    #[error("{given} counters were asked for; a run can have {most}")]
+    TooManyCounters {
+        /// The number asked for.
+        given: usize,
+        /// The most there can be.
+        most: usize,
+    },
     /// The CPUs cannot be used.
     #[error("cannot bind the program to CPUs {cpus:?}: {source}")]
     Cpus {
         /// The CPUs as given.
         cpus: Vec<usize>,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The namespaces cannot be made.
+    #[error(
+        "cannot make namespaces for the program (as root, or where unprivileged user namespaces are allowed): {source}"
+    )]
+    Namespace {
         /// Why not.
         source: io::Error,
     },
@@ -109,7 +125,9 @@ impl Error {
     /// One word for the kind of error, for programs to act on.
     pub const fn reason(&self) -> &'static str {
         match self {
-            Self::Empty | Self::ZeroByte { .. } | Self::BadName { .. } => "bad_command",
+            Self::Empty | Self::ZeroByte { .. } | Self::BadName { .. } | Self::TooManyCounters { .. } => {
+                "bad_command"
+            }
             Self::WorkingDirectory { .. } => "working_directory",
             Self::Input { .. } => "stdin",
             Self::Output { .. } => "output_file",
@@ -118,6 +136,7 @@ impl Error {
             Self::NotExecutable { .. } => "not_executable",
             Self::TooLong { .. } => "arguments_too_long",
             Self::Cpus { .. } => "cpus",
+            Self::Namespace { .. } => "namespace",
             Self::System { .. } | Self::SupervisorLost => "system",
         }
     }
@@ -125,7 +144,9 @@ impl Error {
     /// The kernel's error number, 0 when there is none.
     pub fn errno(&self) -> i32 {
         match self {
-            Self::Empty | Self::ZeroByte { .. } | Self::BadName { .. } => libc::EINVAL,
+            Self::Empty | Self::ZeroByte { .. } | Self::BadName { .. } | Self::TooManyCounters { .. } => {
+                libc::EINVAL
+            }
             Self::NoSuchProgram { .. } | Self::NoInterpreter { .. } => libc::ENOENT,
             Self::TooLong { .. } => libc::E2BIG,
             Self::SupervisorLost => libc::ECHILD,
@@ -134,6 +155,7 @@ impl Error {
             | Self::Output { source, .. }
             | Self::NotExecutable { source, .. }
             | Self::Cpus { source, .. }
+            | Self::Namespace { source }
             | Self::System { source, .. } => source.raw_os_error().unwrap_or(0),
         }
     }

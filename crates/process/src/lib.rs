@@ -14,6 +14,7 @@
 
 mod capture;
 mod command;
+mod counter;
 mod descriptor;
 mod error;
 mod memory;
@@ -22,10 +23,11 @@ mod search;
 mod supervisor;
 
 pub use capture::Captured;
-pub use command::{Command, Sink};
+pub use command::{Command, Namespace, Sink};
+pub use counter::Counter;
 pub use error::Error;
 pub use memory::program_in_memory;
-pub use outcome::{End, Outcome};
+pub use outcome::{Counted, End, Outcome};
 
 /// Runs `command` to its end and measures it; blocks until it and all it started have ended.
 ///

@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use crate::capture::Captured;
-use crate::supervisor::{Report, too_long};
-use crate::{Command, Error};
+use crate::supervisor::{Reading, Report, too_long};
+use crate::{Command, Counter, Error};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +59,39 @@ pub struct Outcome {
     pub leftover_processes: u64,
     /// Those among them that not even SIGKILL ended within ten seconds.
     pub surviving_processes: u64,
+    /// What was counted, in the order of [`Command::counters`].
+    pub counted: Vec<Counted>,
+}
+
+/// What one counter came to.
+#[derive(Clone, Debug)]
+pub struct Counted {
+    /// The counter.
+    pub counter: Counter,
+    /// The count. Where the processor has fewer counters than were asked for, they take turns, and this is the count
+    /// scaled to the whole time.
+    ///
+    /// # Errors
+    /// Why it was not counted: the error number of perf_event_open(2), EBUSY where it never had its turn.
+    pub value: Result<f64, i32>,
+    /// The share of the program's time in which it counted: 1 unless counters took turns.
+    pub share: f64,
+}
+
+impl Counted {
+    fn new(counter: &Counter, reading: &Reading) -> Self {
+        let counter = counter.clone();
+        if reading.error != 0 {
+            return Self { counter, value: Err(i32::try_from(reading.error).unwrap_or(0)), share: 0.0 };
+        }
+        // A counter that never ran because nothing was there to run it has counted that nothing.
+        let share =
+            if reading.enabled_ns > 0 { reading.running_ns as f64 / reading.enabled_ns as f64 } else { 1.0 };
+        if share <= 0.0 {
+            return Self { counter, value: Err(libc::EBUSY), share };
+        }
+        Self { counter, value: Ok(reading.value as f64 / share), share }
+    }
 }
 
 /// `stage` in the report: how far the start came.
@@ -66,6 +99,7 @@ mod stage {
     pub(super) const RAN: i64 = 0;
     pub(super) const AFFINITY: i64 = 2;
     pub(super) const EXEC: i64 = 3;
+    pub(super) const NAMESPACE: i64 = 4;
 }
 
 impl Outcome {
@@ -98,6 +132,12 @@ impl Outcome {
             stderr,
             leftover_processes: count(report.leftover),
             surviving_processes: count(report.surviving),
+            counted: command
+                .counters
+                .iter()
+                .zip(&report.counters)
+                .map(|(counter, reading)| Counted::new(counter, reading))
+                .collect(),
         })
     }
 }
@@ -120,6 +160,7 @@ fn not_started(report: &Report, command: &Command) -> Error {
     let source = io::Error::from_raw_os_error(errno);
     let program = command.arguments.first().cloned().unwrap_or_default();
     match (report.stage, errno) {
+        (stage::NAMESPACE, _) => Error::Namespace { source },
         (stage::AFFINITY, _) => Error::Cpus { cpus: command.cpus.clone(), source },
         // The search found the file, so that what is missing is what it asks for.
         (stage::EXEC, libc::ENOENT) => Error::NoInterpreter { program },

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::capture::{Capture, Captured};
-use crate::{Command, Error, descriptor, program_in_memory, search};
+use crate::{Command, Counter, Error, Namespace, descriptor, program_in_memory, search};
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/supervisor"));
 
@@ -23,6 +23,19 @@ const CANCEL: RawFd = 4;
 /// How long the pipes are left alone when little is in them: a program that prints a line at a time would
 /// otherwise wake its reader, on some CPU, for each.
 static PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 1_000_000 };
+
+/// The most counters of a run.
+pub(crate) const MOST_COUNTERS: usize = 16;
+
+/// What a counter came to; kept in step with `struct reading` in `supervisor.c`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reading {
+    pub(crate) value: i64,
+    pub(crate) enabled_ns: i64,
+    pub(crate) running_ns: i64,
+    pub(crate) error: i64,
+}
 
 /// What the supervisor tells; kept in step with `struct report` in `supervisor.c`.
 #[repr(C)]
@@ -46,6 +59,7 @@ pub(crate) struct Report {
     pub(crate) reason: i64,
     pub(crate) leftover: i64,
     pub(crate) surviving: i64,
+    pub(crate) counters: [Reading; MOST_COUNTERS],
 }
 
 /// Everything that can be made ready before the start.
@@ -214,8 +228,12 @@ fn proc_path(descriptor: RawFd) -> CString {
 fn supervisor_arguments(command: &Command, path: CString) -> Result<Vec<CString>, Error> {
     let settings =
         ["trialwise-supervisor".to_owned(), nanoseconds(command.timeout), nanoseconds(Some(command.grace))];
-    let mut arguments = Vec::with_capacity(command.arguments.len() + 5);
-    for setting in settings.into_iter().chain([cpu_list(&command.cpus)?]) {
+    let mut arguments = Vec::with_capacity(command.arguments.len() + 7);
+    for setting in settings.into_iter().chain([
+        cpu_list(&command.cpus)?,
+        counter_list(&command.counters)?,
+        namespace_flags(&command.isolate),
+    ]) {
         arguments.push(c_string("setting", setting.into())?);
     }
     arguments.push(path);
@@ -237,6 +255,22 @@ fn cpu_list(cpus: &[usize]) -> Result<String, Error> {
         return Err(Error::Cpus { cpus: cpus.to_vec(), source: io::Error::from_raw_os_error(libc::EINVAL) });
     }
     let list: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    Ok(if list.is_empty() { "-".to_owned() } else { list.join(",") })
+}
+
+fn namespace_flags(namespaces: &[Namespace]) -> String {
+    let flag = |namespace: &Namespace| match namespace {
+        Namespace::Network => libc::CLONE_NEWNET,
+        Namespace::Ipc => libc::CLONE_NEWIPC,
+    };
+    namespaces.iter().map(flag).fold(0, |flags, flag| flags | flag).to_string()
+}
+
+fn counter_list(counters: &[Counter]) -> Result<String, Error> {
+    if counters.len() > MOST_COUNTERS {
+        return Err(Error::TooManyCounters { given: counters.len(), most: MOST_COUNTERS });
+    }
+    let list: Vec<String> = counters.iter().map(Counter::for_supervisor).collect();
     Ok(if list.is_empty() { "-".to_owned() } else { list.join(",") })
 }
 

@@ -7,13 +7,17 @@
  *
  * Freestanding: no C library, so that it starts in microseconds and nothing but this file is linked.
  *
- *   supervisor TIMEOUT_NS GRACE_NS CPUS PATH ARGV0 ARGV1...      (TIMEOUT_NS -1: none; CPUS "-" or "0,2,5")
+ *   supervisor TIMEOUT_NS GRACE_NS CPUS COUNTERS NAMESPACES PATH ARGV0 ARGV1...
+ *
+ * TIMEOUT_NS "-": none. CPUS "-" or "0,2,5". COUNTERS "-" or TYPE:CONFIG:USER,... as perf_event_open(2) has them, USER 1 to
+ * leave the kernel's part out. NAMESPACES are flags of unshare(2).
  *
  * Descriptor 3: where the report goes; its reader's end closing means that the caller is gone.
  * Descriptor 4: what abandons the run when it is readable (descriptor 3 again when nothing does).
  * Standard descriptors, environment, working directory and signals are already those of the program. */
 
 #include <asm/unistd.h>
+#include <linux/perf_event.h>
 #include <linux/poll.h>
 #include <linux/prctl.h>
 #include <linux/resource.h>
@@ -37,6 +41,7 @@
 #define O_DIRECTORY_CLOEXEC (00200000 | 02000000)
 #define F_SETFD 2
 #define FD_CLOEXEC 1
+#define EPERM 1
 #define EINTR 4
 #define ENOEXEC 8
 #define ECHILD 10
@@ -46,15 +51,21 @@
 #define GIVE_UP_AFTER (10 * SECOND) /* of SIGKILL: a process in uninterruptible sleep must not hang the run */
 #define MOST_CPUS 1024
 #define MOST_PROCESSES 65536
+#define MOST_COUNTERS 16
 
-enum stage { RAN = 0, FORK = 1, AFFINITY = 2, EXEC = 3 };
+enum stage { RAN = 0, FORK = 1, AFFINITY = 2, EXEC = 3, NAMESPACE = 4 };
 enum reason { NONE = 0, TIMED_OUT = 1, CANCELLED = 2 };
 
-/* Kept in step with `Report` in src/supervisor.rs. */
+/* Kept in step with `Reading` and `Report` in src/supervisor.rs. */
+struct reading {
+    int64_t value, enabled_ns, running_ns, error;
+};
+
 struct report {
     int64_t stage, error, realtime, start, end, status;
     int64_t user_us, system_us, max_rss_kib, minor_faults, major_faults, blocks_in, blocks_out;
     int64_t voluntary, involuntary, reason, leftover, surviving;
+    struct reading counters[MOST_COUNTERS];
 };
 
 /* ---- the kernel's door ---- */
@@ -135,6 +146,92 @@ static long bind_to(const char *cpus) {
         if (cpu < MOST_CPUS) mask[cpu / 64] |= 1UL << (cpu % 64);
     }
     return CALL(__NR_sched_setaffinity, 0, sizeof mask, mask, 0);
+}
+
+/* ---- namespaces ---- */
+
+static void write_file(const char *path, const char *text, long length) {
+    long file = CALL(__NR_openat, AT_FDCWD, path, 1 /* O_WRONLY */, 0);
+    CALL(__NR_write, file, text, length, 0);
+    CALL(__NR_close, file, 0, 0, 0);
+}
+
+/* "ID ID 1": the caller's own number stays what it is. */
+static void map_id(const char *path, long id) {
+    char digits[12], line[32];
+    int count = 0, length = 0;
+    do digits[count++] = (char)('0' + id % 10);
+    while ((id /= 10) > 0);
+    for (int copy = 0; copy < 2; copy++) {
+        for (int digit = count; digit > 0; digit--) line[length++] = digits[digit - 1];
+        line[length++] = ' ';
+    }
+    line[length++] = '1';
+    write_file(path, line, length);
+}
+
+static long unshare_as_user(int64_t flags) {
+    long user = CALL(__NR_geteuid, 0, 0, 0, 0), group = CALL(__NR_getegid, 0, 0, 0, 0);
+    long result = CALL(__NR_unshare, flags | CLONE_NEWUSER, 0, 0, 0);
+    if (result < 0) return result;
+    write_file("/proc/self/setgroups", "deny", 4);
+    map_id("/proc/self/uid_map", user);
+    map_id("/proc/self/gid_map", group);
+    return result;
+}
+
+static void raise_loopback(void) {
+    struct {
+        char name[16];
+        int16_t flags;
+        char rest[22];
+    } request = {"lo", 0x41 /* IFF_UP | IFF_RUNNING */, {0}};
+    long socket = CALL(__NR_socket, 2 /* AF_INET */, 2 /* SOCK_DGRAM */, 0, 0);
+    CALL(__NR_ioctl, socket, 0x8914 /* SIOCSIFFLAGS */, &request, 0);
+    CALL(__NR_close, socket, 0, 0, 0);
+}
+
+/* Before the clock is read. Who may not have namespaces of their own may have them inside a user namespace. */
+static int isolate(int64_t flags, struct report *report) {
+    if (flags <= 0) return 1;
+    long result = CALL(__NR_unshare, flags, 0, 0, 0);
+    if (result == -EPERM) result = unshare_as_user(flags);
+    if (result == 0 && flags & CLONE_NEWNET) raise_loopback();
+    report->stage = result ? NAMESPACE : RAN;
+    report->error = -result;
+    return result == 0;
+}
+
+/* ---- counters ---- */
+
+/* Opened on the supervisor itself, and off: what it starts inherits them, and becoming the program turns them on there, so
+ * that nothing is counted but the program and what it starts. */
+static long open_counter(const char **list) {
+    struct perf_event_attr event = {0};
+    event.size = sizeof event;
+    event.type = (uint32_t)integer(list);
+    ++*list;
+    event.config = (uint64_t)integer(list);
+    ++*list;
+    event.exclude_kernel = event.exclude_hv = integer(list) != 0;
+    event.disabled = event.inherit = event.enable_on_exec = 1;
+    event.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+    return call6(__NR_perf_event_open, (long)&event, 0, -1, -1, PERF_FLAG_FD_CLOEXEC, 0);
+}
+
+static void open_counters(const char *list, long *counters) {
+    for (int index = 0; *list && *list != '-' && index < MOST_COUNTERS; list += *list == ',')
+        counters[index++] = open_counter(&list);
+}
+
+static void read_counters(const long *counters, struct report *report) {
+    for (int index = 0; index < MOST_COUNTERS; index++) {
+        if (!counters[index]) continue;
+        struct reading *reading = &report->counters[index];
+        long result = counters[index];
+        if (result > 0) result = CALL(__NR_read, counters[index], reading, 3 * sizeof(int64_t), 0);
+        if (result < 0) reading->error = -result;
+    }
 }
 
 /* ---- the process tree ---- */
@@ -347,17 +444,22 @@ _Noreturn void supervise(long *stack) {
     char **arguments = (char **)(stack + 1), **environment = arguments + stack[0] + 1;
     struct report report = {0};
     struct run run = {argument(arguments[1]), argument(arguments[2]), 0, 0, 0};
+    long counters[MOST_COUNTERS] = {0};
     CALL(__NR_fcntl, REPORT_FD, F_SETFD, FD_CLOEXEC, 0);
     CALL(__NR_fcntl, CANCEL_FD, F_SETFD, FD_CLOEXEC, 0);
     CALL(__NR_close_range, 5, ~0U, 0, 0);
     forget_signals();
     CALL(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0);
-    run.process = start(arguments[3], arguments + 4, environment, &report);
+    if (isolate(argument(arguments[5]), &report)) {
+        open_counters(arguments[4], counters);
+        run.process = start(arguments[3], arguments + 6, environment, &report);
+    }
     if (report.stage == RAN) {
         run.pidfd = CALL(__NR_pidfd_open, run.process, 0, 0, 0);
         if (run.pidfd < 0) give_back(&run, &report);
         else await_end(&run, &report);
         reap(run.process, &report);
+        read_counters(counters, &report);
         clear_up(&run, &report);
     }
     CALL(__NR_write, REPORT_FD, &report, sizeof report, 0);

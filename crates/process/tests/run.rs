@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use trialwise_process::{Command, End, Error, Outcome, Sink, run};
+use trialwise_process::{Command, Counter, End, Error, Namespace, Outcome, Sink, run};
 
 fn command(arguments: &[&str]) -> Command {
     Command::new(arguments).unwrap()
@@ -180,6 +180,64 @@ fn a_program_runs_on_the_cpus_given() {
     let mut bound = command(&["grep", "Cpus_allowed_list", "/proc/self/status"]);
     bound.cpus = vec![0];
     assert_eq!(printed(&run(&bound).unwrap()).split_whitespace().last(), Some("0"));
+}
+
+#[test]
+fn counters_count_the_program_and_what_it_starts_and_nothing_else() {
+    let counted = |script: &str| {
+        let mut counting = shell(script);
+        counting.counters = ["task-clock", "context-switches", "page-faults:u"]
+            .map(|name| Counter::named(name).unwrap())
+            .to_vec();
+        run(&counting).unwrap()
+    };
+    let outcome = counted(
+        "i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done; (i=0; while [ $i -lt 50000 ]; do i=$((i+1)); done)",
+    );
+    let values: Vec<f64> = outcome.counted.iter().map(|each| each.value.unwrap_or(f64::NAN)).collect();
+    if values[0].is_nan() {
+        return; // this kernel lets nobody count
+    }
+    let used = (outcome.user + outcome.system).as_nanos() as f64;
+    assert!((values[0] / used - 1.0).abs() < 0.25, "task-clock {} of {used} ns", values[0]);
+    assert!(
+        values[1] <= (outcome.voluntary_switches + outcome.involuntary_switches + 2) as f64,
+        "{values:?}"
+    );
+    assert!(values[2] <= (outcome.minor_faults + outcome.major_faults) as f64, "{values:?}");
+    let idle = counted("sleep 0.2");
+    let [clock, share] = [idle.counted[0].value.unwrap(), idle.counted[0].share];
+    assert!(clock < 1e8 && (share - 1.0).abs() < 1e-9, "{clock} ns while it slept");
+}
+
+#[test]
+fn a_counter_that_is_not_there_is_told_and_does_no_harm() {
+    let mut counting = command(&["true"]);
+    counting.counters = ["rffffffffff", "task-clock"].map(|name| Counter::named(name).unwrap()).to_vec();
+    let outcome = run(&counting).unwrap();
+    assert_eq!(outcome.end, End::Exited(0));
+    assert!(outcome.counted[0].value.is_err(), "{:?}", outcome.counted);
+    assert!(run(&command(&["true"])).unwrap().counted.is_empty());
+    counting.counters = vec![Counter::named("task-clock").unwrap(); 17];
+    assert_eq!(run(&counting).unwrap_err().reason(), "bad_command");
+}
+
+#[test]
+fn an_isolated_program_has_a_loopback_and_nothing_of_others() {
+    let mut alone = shell(
+        "cat /proc/net/dev | wc -l; cat /proc/sysvipc/shm | wc -l; id -u; readlink /proc/self/ns/net; cat /proc/net/if_inet6",
+    );
+    alone.isolate = vec![Namespace::Network, Namespace::Ipc];
+    let lines = match run(&alone) {
+        Err(Error::Namespace { .. }) => return, // this machine lets nobody have one
+        outcome => printed(&outcome.unwrap()).to_owned(),
+    };
+    let lines: Vec<&str> = lines.lines().collect();
+    // SAFETY: geteuid only answers.
+    let user = unsafe { libc::geteuid() }.to_string();
+    assert_eq!(lines[..3], ["3", "1", user.as_str()], "two lines of heading and lo; one of heading");
+    assert_ne!(lines[3], fs::read_link("/proc/self/ns/net").unwrap().to_string_lossy());
+    assert!(lines[4].ends_with("lo"), "{lines:?}: the loopback has an address only when it is up");
 }
 
 #[test]

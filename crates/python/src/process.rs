@@ -9,7 +9,7 @@ use std::time::Duration;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping};
-use trialwise_process::{Command, End, Error, Outcome, Sink, run};
+use trialwise_process::{Command, Counted, Counter, End, Error, Namespace, Outcome, Sink, run};
 
 pyo3::create_exception!(
     trialwise._core,
@@ -73,6 +73,19 @@ struct CommandResult {
     leftover_processes: u64,
     /// Those that not even SIGKILL ended within ten seconds.
     surviving_processes: u64,
+    /// For each of `counters`: its name; its count (task-clock, cpu-clock: nanoseconds), or None where it was not counted;
+    /// the share of the time in which it counted; the error number of why it was not.
+    counted: Vec<CountedRow>,
+}
+
+type CountedRow = (String, Option<f64>, f64, Option<i32>);
+
+fn row(counted: &Counted) -> CountedRow {
+    let name = counted.counter.name().to_owned();
+    match counted.value {
+        Ok(value) => (name, Some(value), counted.share, None),
+        Err(errno) => (name, None, counted.share, Some(errno)),
+    }
 }
 
 impl CommandResult {
@@ -106,6 +119,7 @@ impl CommandResult {
             stderr_total: outcome.stderr.total,
             leftover_processes: outcome.leftover_processes,
             surviving_processes: outcome.surviving_processes,
+            counted: outcome.counted.iter().map(row).collect(),
         }
     }
 }
@@ -136,6 +150,13 @@ impl CommandResult {
 ///     Seconds between SIGTERM and SIGKILL.
 /// cpus
 ///     The CPUs that it may use; None for those of the caller.
+/// counters
+///     What is counted of it and of all that it starts (at most 16), by the names of `counter_names`, with ``:u`` behind
+///     for what happens outside of the kernel only, or ``rNNN`` for a raw one. One that the machine does not have is named
+///     in the result and does no harm.
+/// isolate
+///     Namespaces of its own that it gets, made before the clock is read: ``"network"`` (nothing in it but a loopback
+///     device) and ``"ipc"`` (no shared memory, semaphores and message queues of others).
 /// cancel_fd
 ///     A descriptor that abandons the run when it is readable; it is not read. For Ctrl-C in the main thread use the
 ///     reading end of a pipe whose writing end is given to `signal.set_wakeup_fd`: Python's own handlers run only when
@@ -146,10 +167,10 @@ impl CommandResult {
 /// StartError
 ///     The program could not be started, or its output not be written.
 /// ValueError
-///     An empty `argv`, a zero byte, an impossible variable name, or a negative time.
+///     An empty `argv`, a zero byte, an impossible variable name, a negative time, an unknown counter or namespace.
 #[pyfunction]
 #[pyo3(signature = (argv, *, environment, working_directory, stdin=None, stdout_limit=1048576, stderr_limit=1048576,
-    stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, cancel_fd=None))]
+    stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, counters=None, isolate=None, cancel_fd=None))]
 #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a run")]
 fn run_command(
     python: Python<'_>,
@@ -164,6 +185,8 @@ fn run_command(
     timeout: Option<f64>,
     grace: f64,
     cpus: Option<Vec<usize>>,
+    counters: Option<Vec<String>>,
+    isolate: Option<Vec<String>>,
     cancel_fd: Option<RawFd>,
 ) -> PyResult<CommandResult> {
     let path = |text: Text| PathBuf::from(text.0);
@@ -177,6 +200,8 @@ fn run_command(
         timeout: timeout.map(|seconds| span("timeout", seconds)).transpose()?,
         grace: span("grace", grace)?,
         cpus: cpus.unwrap_or_default(),
+        isolate: isolate.unwrap_or_default().iter().map(|name| namespace(name)).collect::<PyResult<_>>()?,
+        counters: counters.unwrap_or_default().iter().map(|name| counter(name)).collect::<PyResult<_>>()?,
         cancel: cancel_fd,
     };
     let outcome = python.detach(|| run(&command)).map_err(|error| exception(python, &error))?;
@@ -186,6 +211,24 @@ fn run_command(
 fn variables(environment: &Bound<'_, PyMapping>) -> PyResult<Vec<(OsString, OsString)>> {
     let items: Vec<(Text, Text)> = environment.items()?.extract()?;
     Ok(items.into_iter().map(|(name, value)| (name.0, value.0)).collect())
+}
+
+fn counter(name: &str) -> PyResult<Counter> {
+    Counter::named(name).ok_or_else(|| PyValueError::new_err(format!("there is no counter {name:?}")))
+}
+
+fn namespace(name: &str) -> PyResult<Namespace> {
+    match name {
+        "network" => Ok(Namespace::Network),
+        "ipc" => Ok(Namespace::Ipc),
+        _ => Err(PyValueError::new_err(format!("there is no namespace {name:?}"))),
+    }
+}
+
+/// The names of the counters that `run_command` knows beside raw ones.
+#[pyfunction]
+fn counter_names() -> Vec<&'static str> {
+    Counter::names().collect()
 }
 
 fn span(name: &str, seconds: f64) -> PyResult<Duration> {
@@ -208,5 +251,6 @@ fn exception(python: Python<'_>, error: &Error) -> PyErr {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StartError", module.py().get_type::<StartError>())?;
     module.add_class::<CommandResult>()?;
+    module.add_function(wrap_pyfunction!(counter_names, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)
 }

@@ -87,7 +87,7 @@ def plan_summary(experiment: Experiment, rows: Sequence[TrialRow]) -> PlanSummar
         warmup=experiment.warmup,
         kind=trial.kind,
         command=_what_runs(trial),
-        reset=shlex.join(experiment.reset.command) if experiment.reset else None,
+        reset=experiment.reset.text if experiment.reset else None,
         factors={factor.name: factor.levels for factor in experiment.fixed_factors},
     )
 

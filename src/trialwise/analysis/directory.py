@@ -104,7 +104,7 @@ def _failure(store: StoreObservations, directory: ExperimentDirectory, row: Tria
 
 
 def _notes(store: StoreObservations, ledger: Ledger) -> tuple[str, ...]:
-    notes = [f"{event.kind}: {event.text}" for event in ledger.events()]
+    notes = [f"{event.kind}: {event.text}" for event in ledger.events() if not event.is_routine]
     boots = {row.boot for row in store.rows if row.boot}
     if len(boots) > 1:
         notes.append(f"the trials ran in {len(boots)} boots of the machine")

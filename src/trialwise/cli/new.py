@@ -10,6 +10,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.text import say
 from trialwise.errors import PlanError
+from trialwise.exchange.ordersage import experiment_text, read_ordersage
 from trialwise.experiment.model import Level
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.template import template, usable_name
@@ -25,6 +26,8 @@ def new(
     command: str | None = None,
     factor: Annotated[list[str] | None, _Repeated] = None,
     metric: Annotated[list[str] | None, _Repeated] = None,
+    from_ordersage: Path | None = None,
+    commands: Path | None = None,
 ) -> int:
     r"""Write an experiment file to start from.
 
@@ -37,6 +40,7 @@ def new(
     trialwise new sleep.toml --command 'sleep {time}' --factor time=0.1,0.2
     trialwise new ping.toml --command 'ping -c {count} localhost' \
         --factor count=1,5 --metric 'rtt== [0-9.]+/([0-9.]+)/'
+    trialwise new --from-ordersage ~/ordersage
     ```
 
     Exit codes: 0 written; 2 wrong options, or the file is there already.
@@ -51,12 +55,26 @@ def new(
         A factor and its levels, NAME=LEVEL,LEVEL,…; may be repeated.
     metric
         A metric and the regular expression with one group that finds it in the output, NAME=REGEX; may be repeated.
+    from_ordersage
+        Folder with OrderSage's config.py and the script that prints the test commands; both are read, neither is run.
+    commands
+        For --from-ordersage: a file with what that script prints, where reading it is not enough.
     """
+    if from_ordersage is not None:
+        if command or factor or metric:
+            raise PlanError("--from-ordersage takes no --command, --factor or --metric")
+        return _written(file, experiment_text(read_ordersage(from_ordersage, commands), file))
+    if commands is not None:
+        raise PlanError("--commands goes with --from-ordersage")
     if command is None and (factor or metric):
         raise PlanError("--factor and --metric go with --command", hint="--command 'CMD {factor}'")
     name = usable_name(file.resolve().parent.name if file.name == DEFAULT.name else file.stem)
     levels = {key: _levels(text) for key, text in _pairs("--factor", factor).items()}
     text = template(name, command=command, factors=levels, metrics=_pairs("--metric", metric))
+    return _written(file, text)
+
+
+def _written(file: Path, text: str) -> int:
     parse_experiment(text, file)
     _write(file, text)
     say([f"wrote {file}", f"next: trialwise plan {file}  ·  trialwise run {file}"])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -192,9 +194,27 @@ def _shell() -> tuple[str, ...]:
 
 
 def _run(plan: _Plan, mtu: int, seed: int, log: Path | None, *, json: bool, quiet: bool) -> int:
+    if log is not None or not plan.logs:
+        return _run_logged(plan, mtu, seed, log, json=json, quiet=quiet)
+    with _unnamed_file(Path(plan.logs[0].path)) as kept:
+        return _run_logged(plan, mtu, seed, kept, json=json, quiet=quiet)
+
+
+@contextmanager
+def _unnamed_file(beside: Path) -> Generator[Path]:
+    """A file without a name in the folder of another, so that nothing is left of it whatever death this process dies."""
+    try:
+        file = tempfile.TemporaryFile(dir=beside.parent)  # noqa: SIM115 only its making may fail here
+    except OSError as error:
+        hint = "choose a folder that you may write to"
+        raise PlanError(f"{beside}: cannot be written: {error.strerror}", hint=hint) from error
+    with file:
+        yield Path(f"/proc/self/fd/{file.fileno()}")
+
+
+def _run_logged(plan: _Plan, mtu: int, seed: int, kept: Path | None, *, json: bool, quiet: bool) -> int:
     from trialwise.trials.inside import run_inside
 
-    kept = log or (Path(f".trialwise-path-{os.getpid()}.log") if plan.logs else None)
     seconds = _trace_seconds(plan) if plan.once else None
     began = time.time()
     try:
@@ -212,8 +232,6 @@ def _run(plan: _Plan, mtu: int, seed: int, log: Path | None, *, json: bool, quie
         report = opened.close()
     if plan.logs and kept is not None:
         _write_logs(plan, kept, began)
-        if log is None:
-            kept.unlink()
     if json:
         print_json(_document(report, code), to=sys.stderr)
     elif not quiet:
@@ -246,7 +264,8 @@ def _write_logs(plan: _Plan, kept: Path, began: float) -> None:
     end = float(packets.time.max()) * 1000 if len(packets) else 0.0
     for wanted in plan.logs:
         groups = plan.uplink if wanted.direction == "uplink" else plan.downlink
-        behind = _core.check_link(groups[wanted.group + 1 :], plan.folder).base_delay
+        behind = groups[wanted.group + 1 :]
+        loses = any(key == "loss" for group in behind for key, _ in group)
         trace = _core.parse_trace(Path(wanted.trace).read_text())
         write_mahimahi_log(
             Path(wanted.path),
@@ -256,7 +275,8 @@ def _write_logs(plan: _Plan, kept: Path, began: float) -> None:
             init_timestamp=round(began * 1000),
             queue=wanted.queue,
             trace=wanted.trace,
-            propagation=behind,
+            propagation=_core.check_link(behind, plan.folder).base_delay,
+            lost_behind=("dropped:loss",) if loses else (),
         )
 
 

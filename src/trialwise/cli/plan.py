@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -15,7 +14,7 @@ from trialwise.design.pilot import measured_times
 from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summarise
 from trialwise.design.timing import TrialTimes, stated_times
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import DrawnFactor, Experiment, Factor, PathTrial, Trial
+from trialwise.experiment.model import DrawnFactor, Experiment, Factor, PathTrial, Reset, Trial
 from trialwise.experiment.path_building import in_folder
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, seconds
@@ -109,11 +108,12 @@ def _pilot(experiment: Experiment) -> TrialTimes:
     """Run one round of the experiment in a temporary directory."""
     from trialwise import study
     from trialwise.experiment.writing import write_experiment
+    from trialwise.trials.temporary import vanishing_folder
 
-    with tempfile.TemporaryDirectory(prefix="trialwise-pilot-") as folder:
-        file = Path(folder, "experiment.toml")
+    with vanishing_folder("trialwise-pilot-") as folder:
+        file = folder / "experiment.toml"
         file.write_text(write_experiment(_one_round(experiment)))
-        result = study.run(file, Path(folder, "results"))
+        result = study.run(file, folder / "results")
         if result.ending.word == "interrupted":
             raise KeyboardInterrupt
         _, _, ledger = study.open_directory(result.directory)
@@ -134,6 +134,7 @@ def _one_round(experiment: Experiment) -> Experiment:
         experiment,
         factors=tuple(_anywhere(factor) for factor in experiment.factors),
         trial=_in_folder(experiment.trial, experiment.folder),
+        reset=_reset_in_folder(experiment.reset, experiment.folder),
         design=dataclasses.replace(experiment.design, rounds=1, series=1, span=None, warmup_trials=0),
     )
 
@@ -153,6 +154,14 @@ def _in_folder(trial: Trial, folder: Path) -> Trial:
         named_paths=tuple((name, in_folder(settings, folder)) for name, settings in trial.named_paths),
         scheme_folders=tuple(str(folder / name) for name in trial.scheme_folders),
     )
+
+
+def _reset_in_folder(reset: Reset | None, folder: Path) -> Reset | None:
+    """The reset with the folders that it empties and copies where they are."""
+    if reset is None or reset.directory is None:
+        return reset
+    template = None if reset.template is None else str(folder / reset.template)
+    return dataclasses.replace(reset, directory=str(folder / reset.directory), template=template)
 
 
 # What is shown
@@ -215,12 +224,15 @@ def _order(summary: PlanSummary, *, whole: bool) -> Iterator[str]:
         yield f"  {summary.trial_count} trials are too many to lay out"
         return
     most = len(summary.trials) if whole else ROUNDS_SHOWN * TREATMENTS_SHOWN
+    yield f"  {summary.order}: {summary.conclusion}"
     shown = summary.trials[:most]
     names = [
         *("trial", "series", "round"),
         *(["start"] if summary.span else []),
         *(["seed"] if whole else []),
+        *(["order"] if summary.order == "fixed+random" else []),
         "treatment",
+        *(["after"] if any(trial.predecessor for trial in shown) else []),
     ]
     rows = [_cells(trial, summary) for trial in shown]
     yield from columns([names, *([row[name] for name in names] for row in rows)])
@@ -237,6 +249,8 @@ def _cells(trial: TrialSummary, summary: PlanSummary) -> dict[str, str]:
         "round": f"warm-up {trial.round}" if trial.warmup else str(trial.round),
         "start": "then" if trial.start is None else duration_text(trial.start),
         "seed": str(trial.seed),
+        "order": trial.order,
+        "after": trial.predecessor or "",
         "treatment": f"{trial.treatment} ({', '.join(drawn)})" if drawn else trial.treatment,
     }
 

@@ -22,6 +22,7 @@ from trialwise.execution.events import (
     EnvironmentChanged,
     Interrupted,
     Observer,
+    Remarked,
     Resetting,
     RunEvent,
     SessionEnded,
@@ -223,7 +224,7 @@ class Bar:
         return Group(line, *(Text(text, no_wrap=True, overflow="ellipsis") for text in texts))
 
 
-def describe(event: RunEvent) -> str | None:  # noqa: PLR0911 one sentence for each event
+def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence for each event
     """Say in a line what happened, or None where that is not worth a line."""
     match event:
         case SessionStarted() if event.done or event.reclaimed:
@@ -239,6 +240,8 @@ def describe(event: RunEvent) -> str | None:  # noqa: PLR0911 one sentence for e
             return f"{event.text}, before or during trial {event.row.number}; look at its values"
         case WorkerNotice():
             return f"worker {event.worker}: {event.text}"
+        case Remarked():
+            return event.text
         case StopRequested(at_once=False):
             return "stopping after the trial in hand; Ctrl-C again abandons it"
         case StopRequested(at_once=True):

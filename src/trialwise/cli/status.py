@@ -63,6 +63,8 @@ def _show(state: study.State) -> None:
             f"trial {failure.number}.{failure.attempt} {failure.treatment} {failure.status}: {failure.reason}",
             markup=False,
         )
-    for event in state.events:
+    if resets := sum(event.is_routine for event in state.events):
+        console.print(f"resets: {resets}", markup=False)
+    for event in (event for event in state.events if not event.is_routine):
         moment = datetime.fromtimestamp(event.time, UTC).astimezone()
         console.print(f"{moment:%Y-%m-%d %H:%M:%S} {event.kind}: {event.text}", markup=False)

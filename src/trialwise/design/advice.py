@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from trialwise.design.sizing import Sizing
+from trialwise.design.orders import rounds_in_block
+from trialwise.design.sizing import Sizing, whole_blocks
 from trialwise.design.timing import TrialTimes, work_seconds
-from trialwise.experiment.model import Experiment, Metric, ReturnSource, TextSource
+from trialwise.design.treatments import count_treatments
+from trialwise.experiment.model import Experiment, Metric, Order, ReturnSource, TextSource
 from trialwise.experiment.quantity import duration_text
 
 LEAST_CONFIDENCE = 75.0
 """TriScale, section 6: "never go below 75 %": one estimate out of four would be wrong."""
 
 MOST_OF_THE_SPAN = 0.9
+
+CONCLUSIONS: Mapping[Order, str] = {
+    "random": "each round in an order of its own: what runs before a trial, and drift, can be told from the treatments",
+    "fixed": "every round in the order of the file: an effect of the order cannot be told from one of the treatments",
+    "fixed+random": "half of the rounds in the order of the file, half in orders of their own, mixed: "
+    "shows whether the order changes the results",
+    "balanced": "each treatment runs equally often right after each other one, and at each position: "
+    "shows best which predecessor shifts which treatment",
+}
+"""What each order of trials lets be concluded."""
 
 
 def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> tuple[str, ...]:
@@ -22,6 +34,7 @@ def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> 
         *_without_objectives(experiment),
         *_confidences(experiment),
         *_steadiness(experiment),
+        *_blocks(experiment, sizing),
         *_spacing(experiment, sizing, times),
     )
 
@@ -69,6 +82,18 @@ def _gives_samples(metric: Metric) -> bool:
 
 def _has_times(metric: Metric) -> bool:
     return isinstance(metric.source, TextSource) and metric.source.time is not None
+
+
+def _blocks(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
+    order, treatments = experiment.design.order, count_treatments(experiment)
+    if treatments == 1 and order in {"fixed+random", "balanced"}:
+        yield f'there is one treatment, so order = "{order}" changes nothing'
+        return
+    block, whole = rounds_in_block(order, treatments), whole_blocks(experiment, sizing.rounds)
+    if sizing.rounds == whole:
+        return
+    fewer = f" or {whole - block}" if whole > block else ""
+    yield f'order = "{order}" comes out even every {block} rounds; there are {sizing.rounds}: give rounds = {whole}{fewer}'
 
 
 def _spacing(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> Iterator[str]:

@@ -3,10 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from trialwise.design.seeds import generator
 from trialwise.design.treatments import Treatment
 from trialwise.experiment.model import Order
+
+OrderOfRound = Literal["random", "fixed", "balanced"]
+"""The rule that orders one round: what stands beside each of its trials."""
+
+
+def order_of_round(order: Order, seed: int, series: int, round_: int | str) -> OrderOfRound:
+    """The rule of one round; `round_` is its number from 1, or a text for a warm-up round.
+
+    "fixed+random" takes rounds by twos, one fixed and one random, and which comes first is drawn for each two, so that a
+    slow drift falls on both alike: halves that run one after the other let it pass for an effect of the order. Warm-up
+    rounds are outside of both halves and of the squares, hence random.
+    """
+    if order in {"random", "fixed"}:
+        return "fixed" if order == "fixed" else "random"
+    if isinstance(round_, str):
+        return "random"
+    if order == "balanced":
+        return "balanced"
+    pair, second = divmod(round_ - 1, 2)
+    fixed_is_second = generator(seed, "fixed+random", series, pair).random() < 0.5
+    return "fixed" if bool(second) == fixed_is_second else "random"
 
 
 def round_order(
@@ -15,10 +37,57 @@ def round_order(
     """The treatments of one round in the order in which they run.
 
     "random" sorts the treatments by a number that each draws from a generator of its own name, so that a further
-    treatment leaves the relative order of the others as it was; all orders are equally likely.
+    treatment leaves the relative order of the others as it was; all orders are equally likely. "balanced" rounds are
+    rows of Williams squares (`williams_rows`), whose labels and rows are drawn anew for each square.
     """
-    if order == "fixed":
+    rule = order_of_round(order, seed, series, round_)
+    if rule == "fixed":
         return tuple(treatments)
+    if rule == "balanced" and not isinstance(round_, str):
+        square, row = divmod(round_ - 1, rounds_in_block("balanced", len(treatments)))
+        return _balanced(treatments, seed, series, square, row)
+    return _shuffled(treatments, seed, series, round_)
+
+
+def rounds_in_block(order: Order, treatments: int) -> int:
+    """The number of rounds that belong together: a plan of the order is whole where its rounds are a multiple of it."""
+    if order == "fixed+random":
+        return 2
+    if order != "balanced" or treatments == 1:
+        return 1
+    return treatments if treatments % 2 == 0 else 2 * treatments
+
+
+def williams_rows(treatments: int) -> tuple[tuple[int, ...], ...]:
+    """Orders of so many treatments in which each follows each other equally often (E. J. Williams 1949).
+
+    The first row is 0, 1, T - 1, 2, T - 2, …; the row i adds i modulo T. For an even T its T rows are enough: each
+    ordered pair of neighbours stands there once. For an odd T the same rows backwards come with them, and each pair
+    stands there twice. Each treatment is equally often at each position.
+    """
+    return tuple(
+        tuple(_williams_row(treatments, row)) for row in range(rounds_in_block("balanced", treatments))
+    )
+
+
+def _williams_row(treatments: int, row: int) -> list[int]:
+    places = range(treatments)
+    zigzag = [(place + 1) // 2 if place % 2 else -(place // 2) for place in places]
+    labels = [(step + row) % treatments for step in zigzag]
+    return labels if row < treatments else labels[::-1]
+
+
+def _balanced(
+    treatments: Sequence[Treatment], seed: int, series: int, square: int, row: int
+) -> tuple[Treatment, ...]:
+    labels = _shuffled(treatments, seed, series, f"square {square}")
+    rows = generator(seed, "rows", series, square).permutation(rounds_in_block("balanced", len(treatments)))
+    return tuple(labels[label] for label in _williams_row(len(treatments), int(rows[row])))
+
+
+def _shuffled(
+    treatments: Sequence[Treatment], seed: int, series: int, round_: int | str
+) -> tuple[Treatment, ...]:
     return tuple(
         sorted(
             treatments,

@@ -14,11 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise.design.draws import drawn_value
-from trialwise.design.orders import round_order
+from trialwise.design.orders import OrderOfRound, order_of_round, round_order, rounds_in_block
 from trialwise.design.schedule import round_starts
 from trialwise.design.seeds import seed_of
 from trialwise.design.sizing import Sizing, size
-from trialwise.design.treatments import Treatment, treatments
+from trialwise.design.treatments import Treatment, count_treatments, treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Level
 
@@ -28,7 +28,8 @@ class PlannedTrial:
     """One trial to be run. `series`, `round` and `position` count from 1; warm-up rounds count by themselves.
 
     `factors` holds the levels of the treatment and the values drawn for the round. `start` is in seconds after
-    the start of the experiment, None for "right after the trial before".
+    the start of the experiment, None for "right after the trial before". `order` is the rule of its round, and
+    `predecessor` what runs right before it in the same round with no reset between; None where nothing does.
     """
 
     number: int
@@ -37,7 +38,8 @@ class PlannedTrial:
     series: int
     round: int
     position: int
-    order: str
+    order: OrderOfRound
+    predecessor: Treatment | None
     seed: int
     warmup: bool
     start: float | None
@@ -74,15 +76,22 @@ def make_plan(experiment: Experiment) -> Plan:
     if (number := count_trials(experiment, sizing)) > MOST_TRIALS:
         raise PlanError(
             f"{experiment.name}: the plan has {number} trials; at most {MOST_TRIALS} can be laid out",
-            hint="`trialwise plan` says which objective asks for them; give rounds and series, or ask for less",
+            hint=_how_to_have_fewer(experiment),
         )
     return Plan(experiment, sizing, treatments(experiment), tuple(_numbered(experiment, sizing)))
+
+
+def _how_to_have_fewer(experiment: Experiment) -> str:
+    square = rounds_in_block("balanced", count_treatments(experiment))
+    if experiment.design.order == "balanced" and experiment.design.rounds is None and square > 1:
+        return f'order = "balanced" takes whole squares of {square} rounds; give rounds, or order = "random"'
+    return "`trialwise plan` says which objective asks for them; give rounds and series, or ask for less"
 
 
 def count_trials(experiment: Experiment, sizing: Sizing) -> int:
     """The number of trials, warm-ups included."""
     rounds = sizing.rounds + experiment.design.warmup_trials
-    return sizing.series * rounds * len(treatments(experiment))
+    return sizing.series * rounds * count_treatments(experiment)
 
 
 def first_rounds(experiment: Experiment, sizing: Sizing, number: int) -> tuple[PlannedTrial, ...]:
@@ -127,7 +136,9 @@ def _round(
         factor.name: drawn_value(factor, experiment.seed, series, label)
         for factor in experiment.drawn_factors
     }
+    rule = order_of_round(experiment.design.order, experiment.seed, series, label)
     order = round_order(experiment.design.order, all_treatments, experiment.seed, series, label)
+    is_reset = experiment.reset is not None and experiment.reset.every == "trial"
     for position, treatment in enumerate(order, 1):
         yield PlannedTrial(
             number=0,
@@ -136,7 +147,8 @@ def _round(
             series=series,
             round=round_,
             position=position,
-            order=experiment.design.order,
+            order=rule,
+            predecessor=None if position == 1 or is_reset else order[position - 2],
             seed=seed_of(experiment.seed, "trial", treatment.name, series, label),
             warmup=warmup,
             start=start if position == 1 else None,

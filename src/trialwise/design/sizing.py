@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trialwise.design.orders import rounds_in_block
+from trialwise.design.treatments import count_treatments
 from trialwise.experiment.model import Experiment, Kpi, Metric, Variability
 from trialwise.statistics import samples_needed, series_needed
 
@@ -36,16 +38,26 @@ class Sizing:
 
 
 def size(experiment: Experiment) -> Sizing:
-    """The smallest number of rounds and series that serve every KPI and variability score, or those that are given."""
+    """The smallest number of rounds and series that serve every KPI and variability score, or those that are given.
+
+    An order whose rounds belong together (`rounds_in_block`) gets whole blocks, unless the number is given.
+    """
     robustness = experiment.design.robustness
     rounds = tuple(need for metric in experiment.metrics for need in _rounds(metric, robustness))
     series = tuple(need for metric in experiment.metrics for need in _series(metric, robustness))
     return Sizing(
-        rounds=experiment.design.rounds or max((need.amount for need in rounds), default=1),
+        rounds=experiment.design.rounds
+        or whole_blocks(experiment, max((need.amount for need in rounds), default=1)),
         series=experiment.design.series or max((need.amount for need in series), default=1),
         rounds_needed=rounds,
         series_needed=series,
     )
+
+
+def whole_blocks(experiment: Experiment, rounds: int) -> int:
+    """The next number of rounds, from `rounds` on, that is a multiple of what the order's rounds belong together in."""
+    block = rounds_in_block(experiment.design.order, count_treatments(experiment))
+    return -(-rounds // block) * block
 
 
 def _rounds(metric: Metric, robustness: int) -> list[Need]:

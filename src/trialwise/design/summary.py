@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from trialwise.design.advice import advice
+from trialwise.design.advice import CONCLUSIONS, advice
 from trialwise.design.budget import Budget, plan_budget
+from trialwise.design.orders import OrderOfRound
 from trialwise.design.plan import (
     MOST_TRIALS,
     PlannedTrial,
@@ -20,7 +21,7 @@ from trialwise.design.sizing import Need, Sizing, size
 from trialwise.design.timing import TrialTimes, series_seconds, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Bound, Experiment, Kpi, Level
+from trialwise.experiment.model import Bound, Experiment, Kpi, Level, Order
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +51,19 @@ class TreatmentSummary:
 
 @dataclass(frozen=True, slots=True)
 class TrialSummary:
-    """One planned trial; `start` in seconds after the start of the experiment, null for right after the trial before."""
+    """One planned trial; `start` in seconds after the start of the experiment, null for right after the trial before.
+
+    `order` is the rule of its round; `predecessor` the treatment that runs right before it in the same round with no
+    reset between, null where nothing does.
+    """
 
     number: int
     series: int
     round: int
     position: int
     warmup: bool
+    order: OrderOfRound
+    predecessor: str | None
     treatment: str
     factors: Mapping[str, Level]
     seed: int
@@ -77,7 +84,7 @@ class TimeSummary:
 class PlanSummary:
     """A plan: its sizes and what asks for them, treatments, time, budget, and trials in their order.
 
-    `trials` is null where there are too many to lay out.
+    `conclusion` says what the order lets be concluded; `trials` is null where there are too many to lay out.
     """
 
     format: Literal["trialwise.plan/1"]
@@ -88,6 +95,8 @@ class PlanSummary:
     series: int
     warmup_rounds: int
     span: float | None
+    order: Order
+    conclusion: str
     trial_count: int
     objectives: tuple[ObjectiveSummary, ...]
     warnings: tuple[str, ...]
@@ -138,6 +147,8 @@ def summarise(
         series=sizing.series,
         warmup_rounds=experiment.design.warmup_trials,
         span=experiment.design.span,
+        order=experiment.design.order,
+        conclusion=CONCLUSIONS[experiment.design.order],
         trial_count=count,
         objectives=tuple(_objectives(sizing)),
         warnings=advice(experiment, sizing, times),
@@ -199,6 +210,8 @@ def _trial(trial: PlannedTrial) -> TrialSummary:
         round=trial.round,
         position=trial.position,
         warmup=trial.warmup,
+        order=trial.order,
+        predecessor=None if trial.predecessor is None else trial.predecessor.name,
         treatment=trial.treatment.name,
         factors=trial.factors,
         seed=trial.seed,

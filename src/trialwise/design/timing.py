@@ -34,7 +34,7 @@ def stated_times(experiment: Experiment) -> TrialTimes | None:
         return None
     names = [treatment.name for treatment in treatments(experiment)]
     reset = experiment.reset
-    resets = 0 if reset is None else len(names) if reset.every == "trial" else 1
+    resets = 0 if reset is None or reset.every == "series" else len(names) if reset.every == "trial" else 1
     settling = 0.0 if reset is None else resets * reset.settle
     return TrialTimes(dict.fromkeys(names, experiment.runtime), settling, "runtime")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import re
 from dataclasses import dataclass
 
@@ -32,6 +33,11 @@ def treatments(experiment: Experiment) -> tuple[Treatment, ...]:
     """All combinations of levels, the last factor running fastest."""
     choices = [[(factor.name, level) for level in factor.levels] for factor in experiment.fixed_factors]
     return tuple(Treatment(levels) for levels in itertools.product(*choices))
+
+
+def count_treatments(experiment: Experiment) -> int:
+    """The number of treatments, without making them."""
+    return math.prod(len(factor.levels) for factor in experiment.fixed_factors)
 
 
 def _quoted(text: str) -> str:

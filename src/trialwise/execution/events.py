@@ -36,7 +36,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Resetting:
-    """The reset command runs."""
+    """The machine is reset."""
 
     row: TrialRow
 
@@ -80,6 +80,13 @@ class ClockDisturbed:
 
 
 @dataclass(frozen=True, slots=True)
+class Remarked:
+    """Something about the machine that matters to all trials; told once."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class StopRequested:
     """Somebody asks to stop; told at once, also during a trial, and from another thread."""
 
@@ -117,6 +124,7 @@ RunEvent = (
     | TrialRecalled
     | EnvironmentChanged
     | ClockDisturbed
+    | Remarked
     | StopRequested
     | Interrupted
     | WorkerNotice

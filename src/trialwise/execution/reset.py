@@ -1,26 +1,218 @@
-"""The reset before a round or a trial: a command that puts the machine back into a known state."""
+"""The reset before a round, a trial or a series: what puts the machine back into a known state.
+
+Every reset is a list of commands (`reset_steps`), so that a worker that is only reached by ssh can run the same.
+"""
 
 from __future__ import annotations
 
 import os
+import select
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
-from trialwise.errors import TrialError
-from trialwise.experiment.model import Experiment
+from trialwise.errors import PlanError, TrialError
+from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.store.records import TrialRow
 from trialwise.trials.base import MARKER
 from trialwise.trials.starting import ending, start
 
+CHECK_PAUSE = 0.25
+"""Seconds between two attempts at the check."""
+
+_DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
+# Not through symbolic links, and not into file systems that are mounted below: nothing but what the file names is emptied.
+_EMPTY = """
+[ "$(realpath -m -- "$0")" = "$0" ] || { echo "goes through a symbolic link: name $(realpath -m -- "$0")" >&2; exit 1; }
+mkdir -p -- "$0" && find "$0" -xdev -mindepth 1 -delete"""
+_COPY = """ && cp -a -- "$1/." "$0/" """
+
+
+@dataclass(frozen=True, slots=True)
+class ResetStep:
+    """One command of a reset: the key of the file that asks for it, and what to try where it fails."""
+
+    key: str
+    words: tuple[str, ...]
+    hint: str
+
+
+def is_due(reset: Reset | None, before: TrialRow | None, row: TrialRow) -> bool:
+    """Whether the reset comes before `row`, when `before` is what this session ran last; None for nothing yet.
+
+    A session begins in an unknown state, so its first trial is always preceded by a reset.
+    """
+    if reset is None:
+        return False
+    if before is None or reset.every == "trial" or row.series != before.series:
+        return True
+    return reset.every == "round" and (row.round, row.warmup) != (before.round, before.warmup)
+
+
+def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tuple[ResetStep, ...]:
+    """The commands of a reset but reboot and check, in their order: directory, service, command, caches.
+
+    A service whose data stand in the directory is stopped before and started after. `folder` is that of the experiment
+    on the machine where they run, with no symbolic link in it; `values` fills the placeholders.
+    """
+    service = None if reset.service is None else fill(reset.service, values)
+    steps: list[ResetStep] = []
+    if service and reset.directory:
+        steps.append(_service("stop", service))
+    if reset.directory:
+        steps.append(_fresh_directory(reset, folder))
+    if service:
+        steps.append(_service("start" if reset.directory else "restart", service))
+    if reset.command:
+        words = tuple(fill(word, values) for word in reset.command)
+        steps.append(
+            ResetStep("reset.command", words, "run it by hand, in the folder of the experiment file")
+        )
+    if reset.drop_caches:
+        hint = (
+            "drop_caches needs root and a /proc/sys that can be written: run as root, outside of a container"
+        )
+        steps.append(ResetStep("reset.drop_caches", ("sh", "-c", _DROP), hint))
+    return tuple(steps)
+
 
 def run_reset(experiment: Experiment, row: TrialRow, *, marker: str, cancel: int) -> str | None:
-    """Run the reset command of the experiment; return what went wrong, or None.
+    """Reset the machine; return what went wrong, or None.
 
-    Its processes carry `marker`, and it is ended when the descriptor `cancel` becomes readable.
+    Its processes carry `marker`, and it is given up when the descriptor `cancel` becomes readable. All of it, the check
+    included, has the reset's timeout.
     """
     reset = experiment.reset
     if reset is None:
         return None
-    values = {
+    deadline = time.monotonic() + reset.timeout
+    run = _Run(experiment.folder, reset.timeout, deadline, {**os.environ, MARKER: marker}, cancel)
+    values = _values(experiment, row)
+    for step in reset_steps(reset, experiment.folder, values):
+        if problem := run.problem(step.words):
+            return f"{step.key}: {problem}; try: {step.hint}"
+    return None if reset.check is None else run.await_success([fill(word, values) for word in reset.check])
+
+
+def check_reset(experiment: Experiment, results: Path) -> None:
+    """Look before anything runs whether this machine can be reset so; `results` is the experiment's directory.
+
+    Raises
+    ------
+    PlanError
+        A reboot of the machine that the runner is on, no systemd, no root, or a directory that must not be emptied.
+    """
+    reset = experiment.reset
+    if reset is None:
+        return
+    if reset.reboot:
+        raise PlanError(
+            "reset.reboot: would end the runner, which is on this machine",
+            hint="give workers that are reached by ssh (--workers ssh://user@host), or another reset",
+        )
+    if reset.service and not Path("/run/systemd/system").is_dir():
+        raise PlanError(
+            f"reset.service: systemd does not run on this machine, so it cannot restart {reset.service}",
+            hint='restart it yourself, as in command = "service NAME restart"',
+        )
+    if reset.drop_caches and os.geteuid() != 0:
+        raise PlanError("reset.drop_caches: needs root", hint="run as root, or leave it out")
+    if reset.directory:
+        _check_directory(reset, experiment.folder, results)
+
+
+def wait_for_another_boot(
+    before: str,
+    read_boot_id: Callable[[], str | None],
+    *,
+    timeout: float,
+    now: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], None] = time.sleep,
+    pause: float = 1.0,
+) -> str:
+    """Wait until a machine that was told to reboot has really done so, and return its new boot id.
+
+    Parameters
+    ----------
+    before
+        The boot id (``/proc/sys/kernel/random/boot_id``) before the reboot.
+    read_boot_id
+        Reads it; gives None while the machine cannot be reached.
+    timeout
+        Seconds after which it is given up.
+    now, sleep, pause
+        The clock, how to wait, and seconds between two attempts.
+
+    Raises
+    ------
+    TrialError
+        The machine did not come back in time, or never went down.
+    """
+    deadline = now() + timeout
+    found: str | None = before
+    while now() < deadline:
+        found = read_boot_id()
+        if found not in {None, "", before}:
+            return str(found)
+        sleep(pause)
+    if found == before:
+        raise TrialError(
+            f"reset.reboot: the machine has not rebooted within {timeout:g} s: its boot id is still {before}",
+            hint="look whether the user may reboot it (sudo -n reboot)",
+        )
+    raise TrialError(
+        f"reset.reboot: the machine has not come back within {timeout:g} s", hint="raise reset.timeout"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The commands of one reset, which share its time."""
+
+    folder: Path
+    timeout: float
+    deadline: float
+    environment: Mapping[str, str]
+    cancel: int
+
+    @property
+    def left(self) -> float:
+        return self.deadline - time.monotonic()
+
+    def problem(self, words: tuple[str, ...] | list[str]) -> str | None:
+        """Run a command; what went wrong, or None."""
+        name = repr(" ".join(words[:1] if words[0] == "sh" else words))
+        try:
+            run = start(
+                words,
+                environment=self.environment,
+                directory=self.folder,
+                timeout=max(0.0, self.left),
+                cancel=self.cancel,
+            )
+        except TrialError as error:
+            return error.message
+        if run.timed_out:
+            return f"{name} took longer than the {self.timeout:g} s of reset.timeout and was ended"
+        return None if run.exit_code == 0 else f"{name} {ending(run)}"
+
+    def await_success(self, words: list[str]) -> str | None:
+        """Run the check until it succeeds, the time is over, or the reset is given up."""
+        while (problem := self.problem(words)) is not None:
+            if self.left <= CHECK_PAUSE:
+                return (
+                    f"reset.check: has not succeeded within the {self.timeout:g} s of reset.timeout: {problem}; "
+                    "try: run the reset and the check by hand, or raise reset.timeout"
+                )
+            if select.select([self.cancel], [], [], CHECK_PAUSE)[0]:
+                return problem
+        return None
+
+
+def _values(experiment: Experiment, row: TrialRow) -> dict[str, Level]:
+    return {
         **row.factors,
         "series": row.series,
         "round": row.round,
@@ -29,17 +221,50 @@ def run_reset(experiment: Experiment, row: TrialRow, *, marker: str, cancel: int
         "seed": row.seed,
         "directory": str(experiment.folder),
     }
-    words = [fill(word, values) for word in reset.command]
-    try:
-        run = start(
-            words,
-            environment={**os.environ, MARKER: marker},
-            directory=experiment.folder,
-            timeout=reset.timeout,
-            cancel=cancel,
+
+
+def _service(verb: str, service: str) -> ResetStep:
+    hint = f"systemctl status {service}; journalctl -u {service}"
+    return ResetStep("reset.service", ("systemctl", verb, "--", service), hint)
+
+
+def _fresh_directory(reset: Reset, folder: Path) -> ResetStep:
+    words = [str(folder / (reset.directory or ""))]
+    script = _EMPTY
+    if reset.template:
+        script += _COPY
+        words.append(str(folder / reset.template))
+    hint = "look who owns it, and whether something is mounted below it"
+    return ResetStep("reset.directory", ("sh", "-c", script, *words), hint)
+
+
+def _check_directory(reset: Reset, folder: Path, results: Path) -> None:
+    path = Path(os.path.realpath(folder / (reset.directory or "")))
+    home = Path.home()
+    kept = {"the folder of the experiment": folder, "the experiment directory": results, "your home": home}
+    kept["the current folder"] = Path.cwd()
+    if reset.template:
+        kept["its template"] = folder / reset.template
+    for what, place in kept.items():
+        inner = Path(os.path.realpath(place))
+        if inner == path or path in inner.parents:
+            raise PlanError(
+                f"reset.directory: emptying {path} would delete {what}", hint="name a folder for this alone"
+            )
+    if reset.template and not (folder / reset.template).is_dir():
+        raise PlanError(f"reset.directory.template: {folder / reset.template} is not a directory")
+    if path.exists() and not path.is_dir():
+        raise PlanError(f"reset.directory: {path} is not a directory")
+    if inside := [mount for mount in _mount_points() if mount == path or path in mount.parents]:
+        raise PlanError(
+            f"reset.directory: {inside[0]} is mounted there, and what is mounted is not emptied",
+            hint="name a folder below it, or unmount it",
         )
-    except TrialError as error:
-        return f"reset: {error.message}"
-    if run.timed_out:
-        return f"reset {words[0]!r} took longer than {reset.timeout:g} s and was ended"
-    return None if run.exit_code == 0 else f"reset {words[0]!r} {ending(run)}"
+
+
+def _mount_points() -> list[Path]:
+    try:
+        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    except OSError:
+        return []
+    return [Path(line.split()[4].encode().decode("unicode_escape")) for line in lines]

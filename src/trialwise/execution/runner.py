@@ -16,6 +16,7 @@ from trialwise.execution.events import (
     EnvironmentChanged,
     Interrupted,
     Observer,
+    Remarked,
     Resetting,
     RunEvent,
     TrialEnded,
@@ -23,10 +24,11 @@ from trialwise.execution.events import (
     Waiting,
 )
 from trialwise.execution.interruption import Interruption
-from trialwise.execution.reset import run_reset
+from trialwise.execution.reset import is_due, run_reset
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
 from trialwise.experiment.model import Experiment
+from trialwise.experiment.quantity import duration_text
 from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.files import keep
@@ -104,6 +106,8 @@ class Runner:
         self._place = place or Here()
         self._now = now
         self._origin = float(ledger.fact("created"))
+        self._last: TrialRow | None = None
+        self._remarks = {event.text for event in ledger.events() if event.kind == "remark"}
 
     def run(self, interruption: Interruption) -> Ending:
         """Run until the plan is used up, the stopping rule has enough, or somebody asks to stop.
@@ -143,7 +147,7 @@ class Runner:
         self._ledger.check_in_place()
         if change := self._keeper.look_again(self._ledger):
             self._tell(EnvironmentChanged(change))
-        return self._reset(row, interruption, is_new_round=is_new_round)
+        return self._reset(row, interruption)
 
     def _wait(self, row: TrialRow, interruption: Interruption) -> None:
         if row.planned_start is None:
@@ -153,15 +157,18 @@ class Runner:
             self._tell(Waiting(moment))
             interruption.sleep_until(moment)
 
-    def _reset(self, row: TrialRow, interruption: Interruption, *, is_new_round: bool) -> Ending | None:
+    def _reset(self, row: TrialRow, interruption: Interruption) -> Ending | None:
         reset = self._experiment.reset
-        if reset is None or not (is_new_round or reset.every == "trial"):
+        if reset is None or not is_due(reset, self._last, row):
             return None
         self._tell(Resetting(row))
+        began = self._now()
         problem = self._place.reset(self._experiment, row, self._marker(row), interruption.descriptor)
         if interruption.at_once:
             return self._interrupted(interruption)
         if problem is None:
+            took = duration_text(self._now() - began)
+            self._ledger.add_event(Event(began, "reset", f"before trial {row.number}, took {took}"))
             interruption.sleep_until(self._now() + reset.settle)
             return self._interrupted(interruption) if interruption.requested else None
         self._ledger.add_event(Event(self._now(), "reset failed", problem))
@@ -174,13 +181,21 @@ class Runner:
     # A trial
 
     def _trial(self, row: TrialRow, interruption: Interruption) -> TrialOutcome:
+        self._last = row
         self._ledger.claim(row, self._keeper.session, self._now())
         row = replace(row, worker=self._keeper.session.worker)
         self._tell(TrialStarted(row))
         outcome = self._kind.execute(self.request(row, interruption))
         self.record(row, outcome)
+        self._remark(outcome.remarks)
         self._tell(TrialEnded(row, outcome))
         return outcome
+
+    def _remark(self, remarks: Sequence[str]) -> None:
+        for text in (remark for remark in remarks if remark not in self._remarks):
+            self._remarks.add(text)
+            self._ledger.add_event(Event(self._now(), "remark", text))
+            self._tell(Remarked(text))
 
     def request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
         """What the kind of trial is asked for."""

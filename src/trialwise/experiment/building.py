@@ -7,12 +7,20 @@ import re
 import shlex
 import warnings
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import cast
 
+from trialwise._core import counter_names
 from trialwise.errors import PlanError
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
+from trialwise.experiment.instruments import (
+    INTERRUPTS,
+    RESOURCES,
+    instrument_unit,
+    instruments_of,
+    is_counter,
+)
 from trialwise.experiment.path_building import PATH_KEYS, path_source, path_texts, path_trial
 from trialwise.experiment.placeholders import BUILT_IN, level_text, names_in
 from trialwise.experiment.positions import Key
@@ -23,6 +31,9 @@ from trialwise.experiment.text import frozen_name, read_text
 _PLACES = {"command": "trial.command", "path": "trial.scheme, trial.path"}
 MOST_TREATMENTS = 100_000
 """More combinations of levels than this are a mistake in the file."""
+
+_RESETS = ("command", "service", "directory", "drop_caches", "reboot")
+_SYSTEM = {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"}
 
 LARGEST_DRAWN = 2**53
 """Up to here doubles hold every whole number."""
@@ -55,6 +66,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
         ),
         reset=_reset(document.reset, problems),
         workers=_workers(document.workers, problems),
+        instrumentation=_instrumentation(document, problems),
         runtime=trial.runtime,
         warmup=trial.warmup,
     )
@@ -190,8 +202,9 @@ def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
         for text in _each(metric.file):
             yield ("metrics", name, "file"), text
     if document.reset is not None:
-        for text in _each(document.reset.command):
-            yield ("reset", "command"), text
+        for name in ("service", "command", "check"):
+            for text in _each(getattr(document.reset, name)):
+                yield ("reset", name), text
 
 
 def _each(value: object) -> list[str]:
@@ -228,6 +241,7 @@ def _trial(document: doc.Document, problems: Problems) -> model.Trial:
         exit_codes=tuple(section.exit_codes),
         output_limit=section.output_limit,
         leftovers=section.leftovers,
+        isolate=tuple(dict.fromkeys(section.isolate)),
     )
 
 
@@ -252,7 +266,8 @@ def _python_trial(
             problems.add(("trial", name), 'goes with kind = "command"')
     if section.call is None:
         problems.add(("trial", "call"), "missing", 'write call = "module:function"')
-    return model.PythonTrial(section.call or "", environment, section.directory, section.timeout)
+    isolate = tuple(dict.fromkeys(section.isolate))
+    return model.PythonTrial(section.call or "", environment, section.directory, section.timeout, isolate)
 
 
 def _words(key: Key, command: str | Sequence[str] | None, problems: Problems) -> tuple[str, ...] | None:
@@ -273,8 +288,90 @@ def _words(key: Key, command: str | Sequence[str] | None, problems: Problems) ->
 def _reset(section: doc.ResetSection | None, problems: Problems) -> model.Reset | None:
     if section is None:
         return None
-    words = _words(("reset", "command"), section.command, problems) or ()
-    return model.Reset(words, section.every, section.timeout, section.settle)
+    if not any(getattr(section, name) for name in _RESETS):
+        problems.add(("reset",), "resets nothing", f"give at least one of {', '.join(_RESETS)}")
+    path, template = section.directory, None
+    if isinstance(path, doc.FreshDirectory):
+        path, template = path.path, path.template
+    if path is not None:
+        check_directory(("reset", "directory"), path, problems)
+    return model.Reset(
+        _words(("reset", "command"), section.command, problems),
+        section.every,
+        section.timeout,
+        section.settle,
+        section.service,
+        path,
+        template,
+        section.drop_caches,
+        section.reboot,
+        _words(("reset", "check"), section.check, problems),
+    )
+
+
+def check_directory(key: Key, path: str, problems: Problems) -> None:
+    """Note a problem where a folder that is to be emptied is not plainly one of the experiment's own.
+
+    Relative, it lies below the folder of the experiment; absolute, at least three names deep and in no folder of the
+    system.
+    """
+    parts = PurePosixPath(path).parts
+    hint = "name a folder below that of the experiment file, or a whole path to a folder for this alone"
+    if names_in(path):
+        problems.add(key, "takes no {placeholder}: what is emptied stands in the file")
+    elif ".." in parts:
+        problems.add(key, f"{path} leads out of where it begins", hint)
+    elif not parts:
+        problems.add(key, "is the folder of the experiment, which is not emptied", hint)
+    elif parts[0] == "~":
+        problems.add(key, "~ is not replaced by your home", hint)
+    elif parts[0] == "/" and (len(parts) < 4 or parts[1] in _SYSTEM):
+        problems.add(key, f"{path} is not emptied: too much may stand in it", hint)
+
+
+# Instrumentation
+
+
+def _instrumentation(document: doc.Document, problems: Problems) -> model.Instrumentation:
+    section = document.instrumentation
+    key: Key = ("instrumentation",)
+    if document.trial.kind == "path" and "instrumentation" in document.model_fields_set:
+        problems.add(key, 'goes with kind = "command" or "python"; a path has its own metrics')
+    for index, name in enumerate(section.perf):
+        if not is_counter(name):
+            meant = nearest(name, counter_names())
+            hint = (
+                f'did you mean "{meant}"?' if meant else f"known: {', '.join(counter_names())}, and raw rNNN"
+            )
+            problems.add((*key, "perf", index), f"there is no counter {shown(name)}", hint)
+    found = model.Instrumentation(
+        tuple(dict.fromkeys(section.perf)),
+        tuple(dict.fromkeys(section.cpus)),
+        section.resources,
+        section.interrupts,
+    )
+    known = list(instruments_of(found))
+    for name, metric in document.metrics.items():
+        if metric.instrument is not None and metric.instrument not in known:
+            meant = nearest(metric.instrument, known)
+            hint = f'did you mean "{meant}"?' if meant else _switch_on(metric.instrument, known)
+            problems.add(
+                ("metrics", name, "instrument"), f"{shown(metric.instrument)} is not switched on", hint
+            )
+    return found
+
+
+def _switch_on(name: str, known: Sequence[str]) -> str:
+    if name in RESOURCES:
+        return "write resources = true into [instrumentation]"
+    if name in INTERRUPTS:
+        pinned = " and cpus = [ … ]" if name.startswith("cpus_") else ""
+        return f"write interrupts = true{pinned} into [instrumentation]"
+    if is_counter(name):
+        return f'write perf = ["{name}"] into [instrumentation]'
+    return (
+        f"known here: {', '.join(known)}" if known else "[instrumentation] switches on what can be recorded"
+    )
 
 
 def _workers(section: doc.WorkersSection, problems: Problems) -> model.Workers:
@@ -364,6 +461,8 @@ def _unit(source: model.Source) -> str:
     match source:
         case model.ResourceSource(resource):
             return "B" if resource == "max_rss" else "s"
+        case model.InstrumentSource(name):
+            return instrument_unit(name)
         case model.PathSource(quantity) if quantity in QUANTITIES:
             return QUANTITIES[quantity].unit
         case _:
@@ -397,10 +496,15 @@ def _source(key: Key, section: doc.MetricSection, kind: str, problems: Problems)
         )
         if given is not None
     ]
-    if section.resource:
+    if section.resource and section.instrument:
+        problems.add((*key, "instrument"), f"does not go with resource; give one source for {key[-1]}")
+    if section.resource or section.instrument:
         for other in (*readers, *(name for name in ("file", "time", "value") if getattr(section, name))):
-            problems.add((*key, other), f"does not go with resource; give one source for {key[-1]}")
-        return model.ResourceSource(section.resource)
+            given = "resource" if section.resource else "instrument"
+            problems.add((*key, other), f"does not go with {given}; give one source for {key[-1]}")
+        if section.resource:
+            return model.ResourceSource(section.resource)
+        return model.InstrumentSource(section.instrument or "")
     if not readers and not section.file and kind == "python":
         return model.ReturnSource(section.value or str(key[-1]))
     if section.value:
@@ -413,7 +517,11 @@ def _text_source(
 ) -> model.TextSource:
     if len(readers) != 1:
         have = f"{' and '.join(readers)} are {len(readers)} sources; give one" if readers else "no source"
-        problems.add(key, have, "give one of resource, stdout, json, csv; or file with json, csv or pattern")
+        problems.add(
+            key,
+            have,
+            "give one of resource, instrument, stdout, json, csv; or file with json, csv or pattern",
+        )
     for reader in readers:
         if reader == "stdout" and section.file:
             problems.add((*key, "stdout"), "reads standard output; for a file write pattern")

@@ -25,6 +25,7 @@ from trialwise.experiment.words import (
     COMMIT_PATTERN,
     NAME_PATTERN,
     POINTER_PATTERN,
+    SERVICE_PATTERN,
     WORKER_FOLDER_PATTERN,
 )
 
@@ -63,6 +64,8 @@ Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=128)]
 Text = Annotated[str, Field(min_length=1)]
 Words = Text | Annotated[list[str], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+Namespace = Literal["network", "ipc"]
 
 REDUCTIONS = ("mean", "median", "min", "max")
 
@@ -238,6 +241,11 @@ class MetricSection(Section):
         None,
         description="Column (csv) or key (JSON lines) with the time of each sample, seconds.",
         examples=["time"],
+    )
+    instrument: Text | None = Field(
+        None,
+        description="What [instrumentation] recorded under this name.",
+        examples=["instructions", "machine_steal"],
     )
     value: Text | None = Field(
         None,
@@ -466,6 +474,12 @@ class TrialSection(Section):
         description="What to do about processes that the program leaves running: fail the trial, or only end them.",
         examples=["end"],
     )
+    isolate: list[Namespace] = Field(
+        default_factory=list[Namespace],
+        description="Fresh namespaces for the program of each trial: a network with a loopback and nothing else; "
+        "shared memory, semaphores and message queues.",
+        examples=[["network", "ipc"]],
+    )
     runtime: PositiveDuration | None = Field(
         None, description="How long a trial takes, as far as you know; used for planning.", examples=["10s"]
     )
@@ -474,11 +488,36 @@ class TrialSection(Section):
     )
 
 
+class InstrumentationSection(Section):
+    """What is recorded of every trial beside its metrics, and where its program runs."""
+
+    perf: Annotated[list[Text], Field(max_length=16)] = Field(
+        default_factory=list,
+        description="Counters of the kernel and the processor, of the program and all that it starts; "
+        ":u leaves out the kernel's part.",
+        examples=[["task-clock", "instructions", "cycles:u"]],
+    )
+    cpus: list[Annotated[int, Field(ge=0, le=1023)]] = Field(
+        default_factory=list[int],
+        description="CPUs that the program is pinned to.",
+        examples=[[2, 3]],
+    )
+    resources: bool = Field(
+        False, description="What the operating system counted for the program.", examples=[True]
+    )
+    interrupts: bool = Field(
+        False, description="What the kernel counted for the whole machine meanwhile.", examples=[True]
+    )
+
+
 class DesignSection(Section):
     """How many trials, in what order, and when."""
 
-    order: Literal["random", "fixed"] = Field(
-        "random", description="Order of the treatments in each round.", examples=["fixed"]
+    order: Literal["random", "fixed", "fixed+random", "balanced"] = Field(
+        "random",
+        description="Order of the treatments in each round: drawn anew; that of the file; half of the rounds each, "
+        "mixed; or each treatment equally often right after each other.",
+        examples=["balanced"],
     )
     series: Literal["auto"] | Count = Field(
         "auto", description="Number of series; auto: as many as the variability scores need.", examples=[5]
@@ -501,17 +540,55 @@ class DesignSection(Section):
     )
 
 
+class FreshDirectory(Section):
+    """A folder that a reset empties, and what it is filled from."""
+
+    path: Text = Field(description="The folder, relative to the experiment file.", examples=["work"])
+    template: Text | None = Field(
+        None, description="Folder whose contents are copied into it.", examples=["database"]
+    )
+
+
 class ResetSection(Section):
     """What puts the machine back into a known state."""
 
-    command: Words = Field(description="Command line, split as a shell would.", examples=["sync"])
-    every: Literal["round", "trial"] = Field(
-        "round", description="Before what the command runs.", examples=["trial"]
+    directory: (
+        Annotated[
+            Annotated[Text, Tag("<value>")] | Annotated[FreshDirectory, Tag("<table>")],
+            _BY_SHAPE,
+        ]
+        | None
+    ) = Field(
+        None,
+        description="A folder that is emptied, and filled from a template where there is one.",
+        examples=["work", {"path": "work", "template": "database"}],
+    )
+    service: Annotated[str, Field(pattern=SERVICE_PATTERN)] | None = Field(
+        None, description="A service that systemd restarts.", examples=["memcached"]
+    )
+    command: Words | None = Field(
+        None, description="Command line, split as a shell would.", examples=["make clean"]
+    )
+    drop_caches: bool = Field(
+        False, description="Write out and drop the kernel's caches of files; needs root.", examples=[True]
+    )
+    reboot: bool = Field(
+        False, description="Reboot the worker, which must be one reached by ssh.", examples=[True]
+    )
+    check: Words | None = Field(
+        None,
+        description="Command that must succeed afterwards; tried again until the timeout.",
+        examples=["nc -z localhost 11211"],
+    )
+    every: Literal["round", "trial", "series"] = Field(
+        "round", description="Before what the machine is reset.", examples=["trial"]
     )
     timeout: PositiveDuration = Field(
-        600.0, description="A reset that takes longer has failed, and the run ends.", examples=["60s"]
+        600.0,
+        description="A reset that takes longer, check included, has failed, and the run ends.",
+        examples=["60s"],
     )
-    settle: Duration = Field(0.0, description="Time to wait after the command.", examples=["5s"])
+    settle: Duration = Field(0.0, description="Time to wait afterwards.", examples=["5s"])
 
 
 class GitSection(Section):
@@ -612,6 +689,9 @@ class Document(Section):
     design: DesignSection = Field(default_factory=lambda: DesignSection.model_validate({}))
     reset: ResetSection | None = None
     workers: WorkersSection = Field(default_factory=lambda: WorkersSection.model_validate({}))
+    instrumentation: InstrumentationSection = Field(
+        default_factory=lambda: InstrumentationSection.model_validate({})
+    )
     schemes: SchemesSection = Field(default_factory=lambda: SchemesSection.model_validate({}))
     paths: dict[Name, PathSection] = Field(
         default_factory=dict,

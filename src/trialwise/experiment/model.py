@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -17,8 +18,9 @@ Measure = Literal["mean", "median", "min", "max"] | float
 
 Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
-Order = Literal["random", "fixed"]
+Order = Literal["random", "fixed", "fixed+random", "balanced"]
 Method = Literal["default", "paper"]
+Namespace = Literal["network", "ipc"]
 Resource = Literal["wall", "user", "system", "max_rss"]
 
 
@@ -142,7 +144,19 @@ class PathSource:
         return f"path:{self.quantity}{flow}{width}"
 
 
-Source = ResourceSource | TextSource | ReturnSource | PathSource
+@dataclass(frozen=True, slots=True)
+class InstrumentSource:
+    """What `[instrumentation]` recorded of the trial under a name of `instruments`."""
+
+    name: str
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger keeps what was read."""
+        return f"instrument:{self.name}"
+
+
+Source = ResourceSource | TextSource | ReturnSource | PathSource | InstrumentSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +190,7 @@ class CommandTrial:
     exit_codes: tuple[int, ...] = (0,)
     output_limit: int = 64 * 1024 * 1024
     leftovers: Literal["fail", "end"] = "fail"
+    isolate: tuple[Namespace, ...] = ()
     kind: str = "command"
 
 
@@ -187,6 +202,7 @@ class PythonTrial:
     environment: tuple[tuple[str, str], ...] = ()
     directory: str = "."
     timeout: float | None = None
+    isolate: tuple[Namespace, ...] = ()
     kind: str = "python"
 
 
@@ -247,12 +263,48 @@ Trial = CommandTrial | PythonTrial | PathTrial
 
 @dataclass(frozen=True, slots=True)
 class Reset:
-    """A command before every round (or trial) that puts the machine back into a known state."""
+    """What puts the machine back into a known state before every round, trial or series.
 
-    command: tuple[str, ...]
-    every: Literal["round", "trial"] = "round"
+    `directory` is emptied, then filled from `template`; `check` must succeed afterwards. `timeout` and `settle` are in
+    seconds, and the time to settle comes after the check.
+    """
+
+    command: tuple[str, ...] | None = None
+    every: Literal["round", "trial", "series"] = "round"
     timeout: float = 600.0
     settle: float = 0.0
+    service: str | None = None
+    directory: str | None = None
+    template: str | None = None
+    drop_caches: bool = False
+    reboot: bool = False
+    check: tuple[str, ...] | None = None
+
+    @property
+    def text(self) -> str:
+        """What is done, in a line for people."""
+        parts = [
+            f"fresh directory {self.directory}" if self.directory else "",
+            f"restart of {self.service}" if self.service else "",
+            shlex.join(self.command or ()),
+            "dropped caches" if self.drop_caches else "",
+            "reboot" if self.reboot else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+
+@dataclass(frozen=True, slots=True)
+class Instrumentation:
+    """What is recorded of every trial beside its metrics, and the CPUs that its program is pinned to.
+
+    `perf` holds names of the kernel's counters, `resources` switches on those of the program, and `interrupts` those of
+    the machine; see `instruments`.
+    """
+
+    perf: tuple[str, ...] = ()
+    cpus: tuple[int, ...] = ()
+    resources: bool = False
+    interrupts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,6 +359,7 @@ class Experiment:
     design: Design = field(default_factory=Design)
     reset: Reset | None = None
     workers: Workers = field(default_factory=Workers)
+    instrumentation: Instrumentation = field(default_factory=Instrumentation)
     runtime: float | None = None
     warmup: float = 0.0
 

@@ -23,6 +23,7 @@ _COMMAND_KEYS = (
     "exit_codes",
     "output_limit",
     "leftovers",
+    "isolate",
 )
 PATH_KEYS = ("scheme", "load", "flows", "interval", "path", "packets", "lateness")
 _MOST_FLOWS = 1000
@@ -86,7 +87,7 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
 
 def path_source(key: Key, section: doc.MetricSection, problems: Problems) -> model.PathSource:
     """The source of a metric of a path trial: the quantity named, or the metric's own name."""
-    for name in ("resource", "stdout", "file", "json_", "csv", "pattern", "time", "value"):
+    for name in ("resource", "instrument", "stdout", "file", "json_", "csv", "pattern", "time", "value"):
         if getattr(section, name) is not None:
             problems.add((*key, name.rstrip("_")), 'does not go with kind = "path"')
     name = section.quantity or str(key[-1])

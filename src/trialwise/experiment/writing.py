@@ -43,6 +43,7 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables["design"] = _design(experiment.design)
     if experiment.reset:
         tables["reset"] = _reset(experiment.reset)
+    tables["instrumentation"] = _instrumentation(experiment.instrumentation)
     if isinstance(experiment.trial, model.PathTrial):
         tables |= _path_tables(experiment.trial)
     return "\n".join(_table(name, table) for name, table in tables.items() if table)
@@ -98,6 +99,7 @@ def _trial(experiment: model.Experiment) -> Table:
         "directory": trial.directory,
         "environment": dict(trial.environment) or None,
         "timeout": trial.timeout,
+        "isolate": trial.isolate or None,
         "runtime": experiment.runtime,
         "warmup": experiment.warmup,
     }
@@ -171,6 +173,8 @@ def _source(metric: model.Metric) -> dict[str, Value | None]:
     match metric.source:
         case model.ResourceSource(resource):
             return {"resource": resource}
+        case model.InstrumentSource(name):
+            return {"instrument": name}
         case model.ReturnSource(name):
             return {"value": None if name == metric.name else name}
         case model.TextSource(path, pattern, json, csv, time):
@@ -199,11 +203,29 @@ def _design(design: model.Design) -> Table:
     return _changed(table, {"order": "random", "robustness": 0, "warmup_trials": 0})
 
 
+def _instrumentation(instrumentation: model.Instrumentation) -> Table:
+    table: dict[str, Value | None] = {
+        "perf": instrumentation.perf or None,
+        "cpus": instrumentation.cpus or None,
+        "resources": instrumentation.resources,
+        "interrupts": instrumentation.interrupts,
+    }
+    return _changed(table, {"resources": False, "interrupts": False})
+
+
 def _reset(reset: model.Reset) -> Table:
     table: dict[str, Value | None] = {
-        "command": shlex.join(reset.command),
+        "directory": {"path": reset.directory, "template": reset.template}
+        if reset.directory and reset.template
+        else reset.directory,
+        "service": reset.service,
+        "command": None if reset.command is None else shlex.join(reset.command),
+        "drop_caches": reset.drop_caches,
+        "reboot": reset.reboot,
+        "check": None if reset.check is None else shlex.join(reset.check),
         "every": reset.every,
         "timeout": reset.timeout,
         "settle": reset.settle,
     }
-    return _changed(table, {"every": "round", "timeout": 600.0, "settle": 0.0})
+    defaults = {"drop_caches": False, "reboot": False, "every": "round", "timeout": 600.0, "settle": 0.0}
+    return _changed(table, defaults)

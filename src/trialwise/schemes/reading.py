@@ -16,7 +16,7 @@ from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import nearest
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side
 
-VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed")
+VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed", "mtu")
 """Placeholders with one value each: what environments and loads may use; before the start there is no {peer}."""
 PLACEHOLDERS = (*VALUES, "load", "flow", "utp")
 """What the commands of a scheme may use."""

@@ -65,6 +65,8 @@ def hint_for(error: sqlite3.Error) -> str | None:
     text = str(error)
     if "full" in text:
         return "free some space and run again; what is finished is kept"
+    if "disk I/O error" in text:
+        return "the disk may be full or broken: free some space and run again; what is finished is kept"
     if "malformed" in text or "not a database" in text or "no such table" in text:
         return RESTORE
     return None

@@ -66,3 +66,8 @@ class Event:
     time: float
     kind: str
     text: str
+
+    @property
+    def is_routine(self) -> bool:
+        """Whether it happens all the time, so that people want the number of such events rather than each."""
+        return self.kind == "reset"

@@ -51,6 +51,7 @@ class TrialRequest:
 class TrialOutcome:
     """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds.
 
+    `remarks` are about the machine rather than the trial: told once, however many trials have them.
     `packets` is a Parquet file in the scratch folder with a row for each packet, to be kept with the samples.
     """
 
@@ -61,6 +62,7 @@ class TrialOutcome:
     reason: str | None = None
     samples: Mapping[str, Samples] = field(default_factory=dict[str, Samples])
     packets: Path | None = None
+    remarks: tuple[str, ...] = ()
     output: bytes = b""
     errors: bytes = b""
 

@@ -13,13 +13,15 @@ from trialwise._core import CommandResult
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import CommandTrial, Experiment, Level, TextSource
 from trialwise.experiment.placeholders import fill, names_in
+from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.programs import program_files
 from trialwise.measurement.reported import FileMark, from_file, from_output, mark
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.instrumenting import check_instruments, recorded, remarks
 from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
-from trialwise.trials.starting import ERROR_LIMIT, start
+from trialwise.trials.starting import start
 
 _MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --dir DIRECTORY"
 
@@ -31,7 +33,8 @@ class CommandKind:
         self._environment = dict(os.environ)
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError where a program, or the working directory, is not there."""
+        """Raise PlanError where a program, the working directory, or what is to be recorded is not there."""
+        check_instruments(experiment)
         trial = trial_of(experiment)
         looked_at: set[tuple[str, str, Path]] = set()
         for values in factors:
@@ -104,22 +107,43 @@ class _Execution:
         # Filled before the clock is read: nothing but the program is to stand between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
         marks = self._marks()
-        run = self._start(words, timeout=self.trial.timeout, limit=self.trial.output_limit)
+        run, around = self._measured(words)
         outcome = judge(
-            self.trial, self.request.experiment, run, lambda source: self._text(source, run, marks)
+            self.trial,
+            self.request.experiment,
+            run,
+            lambda source: self._text(source, run, marks),
+            recorded(self.request.experiment.instrumentation, run, *(around or (None, None))),
+            tuple(remarks(run)),
         )
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._beside("conclude", self.trial.conclude))
         return outcome
 
-    def _start(self, words: list[str], *, timeout: float | None, limit: int = ERROR_LIMIT) -> CommandResult:
+    def _measured(self, words: list[str]) -> tuple[CommandResult, tuple[MachineCounts, MachineCounts] | None]:
+        """Run the program; with what the machine counted before and after, where that is to be recorded."""
+        wanted = self.request.experiment.instrumentation
+        before = read_machine_counts() if wanted.interrupts else None
+        run = start(
+            words,
+            environment=self.environment,
+            directory=self.directory,
+            timeout=self.trial.timeout,
+            cancel=self.request.cancel,
+            limit=self.trial.output_limit,
+            counters=wanted.perf,
+            cpus=wanted.cpus,
+            isolate=self.trial.isolate,
+        )
+        return run, None if before is None else (before, read_machine_counts())
+
+    def _start(self, words: list[str], *, timeout: float | None) -> CommandResult:
         return start(
             words,
             environment=self.environment,
             directory=self.directory,
             timeout=timeout,
             cancel=self.request.cancel,
-            limit=limit,
         )
 
     def _beside(self, what: str, command: Sequence[str]) -> Problem | None:

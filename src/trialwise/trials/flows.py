@@ -68,6 +68,7 @@ class RunningFlow:
             "directory": str(directory),
             "folder": str(plan.scheme.source.resolve().parent),
             "seed": seed,
+            "mtu": settings.mtu,
         }
         self._programs: dict[End, Program] = {}
         directory.mkdir(parents=True)

@@ -9,7 +9,14 @@ from typing import Literal, Protocol
 import numpy as np
 
 from trialwise.errors import TrialError
-from trialwise.experiment.model import CommandTrial, Experiment, Resource, ResourceSource, TextSource
+from trialwise.experiment.model import (
+    CommandTrial,
+    Experiment,
+    InstrumentSource,
+    Resource,
+    ResourceSource,
+    TextSource,
+)
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome
 from trialwise.trials.starting import Ended, ending
@@ -84,15 +91,23 @@ _RESOURCES: Mapping[Resource, Callable[[Run], float]] = {
 
 
 def judge(
-    trial: CommandTrial, experiment: Experiment, run: Run, text: Callable[[TextSource], Samples]
+    trial: CommandTrial,
+    experiment: Experiment,
+    run: Run,
+    text: Callable[[TextSource], Samples],
+    instruments: Mapping[str, Samples],
+    remarks: tuple[str, ...],
 ) -> TrialOutcome:
-    """The outcome of a trial whose program has ended; `text` reads what it wrote, or raises TrialError."""
+    """The outcome of a trial whose program has ended.
+
+    `text` reads what it wrote, or raises TrialError; `instruments` is what was recorded beside it, by source key.
+    """
     started = run.started_realtime_ns / 1e9
     problem = _problem(trial, run)
     samples: dict[str, Samples] = {}
     if problem is None:
         try:
-            samples = _read(experiment, run, text)
+            samples = {**instruments, **_read(experiment, run, text, instruments)}
         except TrialError as error:
             problem = error.message
     return TrialOutcome(
@@ -102,6 +117,7 @@ def judge(
         exit_code=run.exit_code,
         reason=problem,
         samples=samples,
+        remarks=remarks,
         output=run.stdout,
         errors=run.stderr,
     )
@@ -138,7 +154,12 @@ def _problem(trial: CommandTrial, run: Run) -> str | None:
     return None
 
 
-def _read(experiment: Experiment, run: Run, text: Callable[[TextSource], Samples]) -> dict[str, Samples]:
+def _read(
+    experiment: Experiment,
+    run: Run,
+    text: Callable[[TextSource], Samples],
+    instruments: Mapping[str, Samples],
+) -> dict[str, Samples]:
     samples: dict[str, Samples] = {}
     for metric in experiment.metrics:
         source = metric.source
@@ -147,8 +168,16 @@ def _read(experiment: Experiment, run: Run, text: Callable[[TextSource], Samples
         try:
             if isinstance(source, ResourceSource):
                 samples[source.key] = Samples(np.array([_RESOURCES[source.resource](run)]))
+            elif isinstance(source, InstrumentSource):
+                samples[source.key] = _counted(source, instruments)
             elif isinstance(source, TextSource):
                 samples[source.key] = text(source)
         except TrialError as error:
             raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
     return samples
+
+
+def _counted(source: InstrumentSource, instruments: Mapping[str, Samples]) -> Samples:
+    if source.key not in instruments:
+        raise TrialError(f"{source.name} was not counted")
+    return instruments[source.key]

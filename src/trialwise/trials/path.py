@@ -36,6 +36,9 @@ from trialwise.trials.path_plan import (
 from trialwise.trials.path_samples import PathRecord, packets_of, samples_for
 from trialwise.trials.programs import readable
 
+LATEST_START = 1.0
+"""Seconds: a flow that would start later than this after its time makes the trial fail."""
+
 
 class PathKind:
     """Opens the path, runs the flows over it, and reads from the packets what the metrics ask for."""
@@ -93,6 +96,8 @@ class PathKind:
         try:
             return _Execution(request, scratch).run()
         except (TrialError, PlanError) as error:
+            if readable(request.cancel, 0):
+                return _abandoned()
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -178,9 +183,8 @@ class _Execution:
         waiting = sorted(flows, key=lambda flow: flow.plan.flow.start)
         running: list[RunningFlow] = []
         while (waiting or running) and not self._abandoned:
-            while waiting and waiting[0].plan.flow.start <= clock.elapsed:
-                waiting[0].start()
-                running.append(waiting.pop(0))
+            if problem := _start_due(waiting, running, clock):
+                return problem
             for flow in [flow for flow in running if flow.is_done]:
                 running.remove(flow)
             if problem := next((said for flow in running if (said := flow.problem())), None):
@@ -211,7 +215,7 @@ class _Execution:
         self, clock: _Clock | None, ended: float, problem: str | None, report: _core.PathReport
     ) -> TrialOutcome:
         if self._abandoned:
-            return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
+            return _abandoned()
         if clock is None:
             return TrialOutcome("failed", None, time.time(), reason=problem, samples=_of_emulator(report))
         record = self._record(clock, ended, report)
@@ -265,11 +269,30 @@ class _Execution:
         return path
 
 
+def _abandoned() -> TrialOutcome:
+    return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
+
+
 def _attached(name: str) -> _core.AttachedCongestion:
     try:
         return _core.attach_congestion(name)
     except _core.AttachError as error:
         raise TrialError(f"congestion control {name} cannot be attached to the kernel: {error}") from error
+
+
+def _start_due(waiting: list[RunningFlow], running: list[RunningFlow], clock: _Clock) -> str | None:
+    """Start the flows whose time has come; what is wrong where one would start far too late."""
+    while waiting and waiting[0].plan.flow.start <= clock.elapsed:
+        flow = waiting.pop(0)
+        late = clock.elapsed - flow.plan.flow.start
+        if late > LATEST_START:
+            return (
+                f"flow {flow.plan.number} ({flow.plan.scheme.name}) would have started {late:.1f} s late: this machine "
+                "starts no more programs at once; use fewer flows, or start them one after the other (interval)"
+            )
+        flow.start()
+        running.append(flow)
+    return None
 
 
 def _of_emulator(report: _core.PathReport) -> dict[str, Samples]:

@@ -22,6 +22,7 @@ from trialwise.experiment.placeholders import fill
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
+from trialwise.trials.instrumenting import check_instruments
 
 _CALLING = Path(__file__).with_name("calling.py")
 _LOOKING_SECONDS = 120.0
@@ -48,6 +49,7 @@ class PythonKind:
             )
 
         _try_call(experiment, trial, factors)
+        check_instruments(experiment)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:  # noqa: ARG002
         """Name the interpreter and the module's file."""
@@ -89,6 +91,7 @@ class PythonKind:
             environment=trial.environment,
             directory=trial.directory,
             timeout=trial.timeout,
+            isolate=trial.isolate,
         )
         metrics = tuple(
             metric for metric in request.experiment.metrics if not isinstance(metric.source, ReturnSource)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +32,7 @@ from trialwise.trials.flows import SPARE_SECONDS
 from trialwise.trials.loads import parse_load
 from trialwise.trials.path import PathKind
 from trialwise.trials.path_plan import FIRST_PORT
+from trialwise.trials.temporary import vanishing_folder
 
 SECONDS = 5.0
 DEFAULT_PATH = "rate=12Mbit/s delay=20ms queue=droptail:packets=100"
@@ -129,8 +129,8 @@ def check_scheme(
         return SchemeCheck(name, works=False, load=load, seconds=0.0, reason="; ".join(lacks))
     experiment = _experiment(scheme, folders, path, load, seconds)
     PathKind().check(experiment, [{}])
-    with tempfile.TemporaryDirectory(prefix="trialwise-check-") as scratch:
-        outcome = PathKind().execute(_request(experiment, Path(scratch), cancel))
+    with vanishing_folder("trialwise-check-") as scratch:
+        outcome = PathKind().execute(_request(experiment, scratch, cancel))
     return _checked(name, load, seconds, outcome)
 
 
@@ -206,5 +206,6 @@ def example_words(scheme: Scheme, command: tuple[str, ...]) -> list[str]:
         "directory": ".",
         "folder": str(scheme.source.resolve().parent),
         "seed": 1,
+        "mtu": 1500,
     }
     return command_words(command, scheme, load, values)

@@ -44,6 +44,9 @@ def start(
     timeout: float | None,
     cancel: int,
     limit: int = ERROR_LIMIT,
+    counters: Sequence[str] = (),
+    cpus: Sequence[int] = (),
+    isolate: Sequence[str] = (),
 ) -> CommandResult:
     """Run a program to its end.
 
@@ -61,6 +64,8 @@ def start(
         A file descriptor that becomes readable when the program is to be abandoned.
     limit
         Bytes of standard output kept.
+    counters, cpus, isolate
+        What is counted, the CPUs that it is pinned to (none: any), and the namespaces of its own that it gets.
 
     Raises
     ------
@@ -76,6 +81,9 @@ def start(
             grace=GRACE_SECONDS,
             stdout_limit=limit,
             stderr_limit=ERROR_LIMIT,
+            cpus=cpus or None,
+            counters=counters,
+            isolate=isolate,
             cancel_fd=cancel,
         )
     except OSError as error:

@@ -156,3 +156,20 @@ def test_plan_of_too_many_trials_says_what_asks_for_them(capsys, file):
 def test_absent_file():
     with pytest.raises(PlanError, match="there is no such file"):
         plan(Path("absent.toml"))
+
+
+def test_shows_what_the_order_lets_be_concluded_and_what_runs_before_what(capsys, file):
+    out = printed(capsys, file(design='order = "fixed+random"\nrounds = 2'))
+    assert "  fixed+random: half of the rounds in the order of the file" in out
+    assert re.search(r"trial +series +round +order +treatment +after\n", out)
+    assert re.search(r"fixed +time=0\.02 \(size=\d\) +time=0\.01\n", out)
+    out = printed(capsys, file(design='order = "balanced"\nrounds = 3'))
+    assert "comes out even every 2 rounds; there are 3: give rounds = 4 or 2" in out
+
+
+def test_a_pilot_resets_the_directory_of_the_experiment(capsys, file, tmp_path):
+    (tmp_path / "clean").mkdir()
+    (tmp_path / "clean/data").write_text("")
+    text = TEXT + '[reset]\ndirectory = { path = "work", template = "clean" }\n'
+    printed(capsys, file(design="rounds = 1", text=text), pilot=True)
+    assert (tmp_path / "work/data").exists()

@@ -26,6 +26,18 @@ def test_nothing_to_say_about_a_sound_plan(make):
             "m: 95 % upper bound on p95 needs 59 rounds; there are 40: it will not be had",
         ),
         (
+            {"design": 'order = "balanced"\nrounds = 10'},
+            'order = "balanced" comes out even every 6 rounds; there are 10: give rounds = 12 or 6',
+        ),
+        (
+            {"design": 'order = "fixed+random"\nrounds = 1'},
+            'order = "fixed+random" comes out even every 2 rounds; there are 1: give rounds = 2',
+        ),
+        (
+            {"factors": "", "design": 'order = "balanced"\nrounds = 1'},
+            'there is one treatment, so order = "balanced" changes nothing',
+        ),
+        (
             {
                 "metric": "kpi = {}\nvariability = { confidence = 90 }",
                 "design": 'series = 3\nspan = "1h"',

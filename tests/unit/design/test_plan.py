@@ -106,3 +106,44 @@ def test_names_of_treatments_are_not_ambiguous(make):
     plan = make_plan(make(factors='a = ["1 b=2", "1"]\nb = ["2", "2 b=2"]', design="rounds = 1"))
     assert len({treatment.name for treatment in plan.treatments}) == 4
     assert 'a="1 b=2" b=2' in {treatment.name for treatment in plan.treatments}
+
+
+@pytest.mark.parametrize("order", ["random", "fixed+random", "balanced"])
+def test_the_seed_alone_replays_the_order(make, order):
+    design = f'order = "{order}"\nrounds = 12\nseries = 2\nwarmup_trials = 1'
+    one, again, other = (make_plan(make(seed=seed, design=design)).trials for seed in (4, 4, 5))
+    assert one == again
+    assert [trial.treatment for trial in one] != [trial.treatment for trial in other]
+
+
+@pytest.mark.parametrize("order", ["random", "fixed", "fixed+random", "balanced"])
+def test_more_rounds_keep_the_orders_that_were(make, order):
+    few, many = (make_plan(make(design=f'order = "{order}"\nrounds = {rounds}')).trials for rounds in (6, 24))
+    assert many[: len(few)] == few
+
+
+@pytest.mark.parametrize("order", ["fixed+random", "balanced"])
+def test_a_further_treatment_changes_no_seed_under_any_order(make, order):
+    few, many = (
+        make_plan(make(factors=f"a = {levels}", design=f'order = "{order}"\nrounds = 12')).trials
+        for levels in ("[1, 2, 3]", "[9, 1, 2, 3]")
+    )
+    seeds = {place(trial): trial.seed for trial in many}
+    assert all(seeds[place(trial)] == trial.seed for trial in few)
+
+
+def test_every_trial_says_its_order_and_its_predecessor(make):
+    plan = make_plan(make(design='order = "fixed+random"\nrounds = 4\nwarmup_trials = 1'))
+    words = [{trial.order for trial in plan.trials[start : start + 3]} for start in range(0, 15, 3)]
+    assert words[0] == {"random"}
+    assert sorted(word for each in words[1:] for word in each) == ["fixed", "fixed", "random", "random"]
+    for before, trial in zip((None, *plan.trials), plan.trials, strict=False):
+        assert trial.predecessor == (None if trial.position == 1 else before.treatment)
+    reset = make_plan(make(design="rounds = 2", more='[reset]\ncommand = "sync"\nevery = "trial"\n'))
+    assert {trial.predecessor for trial in reset.trials} == {None}
+
+
+def test_a_square_that_is_too_large_is_named(make):
+    with pytest.raises(PlanError, match="2250000 trials") as caught:
+        make_plan(make(factors=f"a = {list(range(1500))}", design='order = "balanced"'))
+    assert "whole squares of 1500 rounds" in (caught.value.hint or "")

@@ -55,3 +55,20 @@ def test_what_is_given_wins(make):
 def test_without_objectives_one_round_runs(make):
     sizing = size(make())
     assert (sizing.rounds, sizing.series) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("order", "levels", "rounds"),
+    [
+        ("random", 3, 59),
+        ("fixed+random", 3, 60),
+        ("balanced", 3, 60),
+        ("balanced", 4, 60),
+        ("balanced", 8, 64),
+    ],
+)
+def test_orders_whose_rounds_belong_together_get_whole_blocks(make, order, levels, rounds):
+    kpi = "kpi = { percentile = 95 }"
+    factors = f"a = {list(range(levels))}"
+    assert size(make(factors=factors, metric=kpi, design=f'order = "{order}"')).rounds == rounds
+    assert size(make(factors=factors, metric=kpi, design=f'order = "{order}"\nrounds = 7')).rounds == 7

@@ -12,7 +12,7 @@ from trialwise.schemes.library import scheme_named
 from trialwise.trials.commands import command_words
 from trialwise.trials.loads import parse_load
 
-VALUES = {"peer": "P", "port": 5201, "time": "9", "report": "R", "directory": "D", "seed": 1}
+VALUES = {"peer": "P", "port": 5201, "time": "9", "report": "R", "directory": "D", "seed": 1, "mtu": 1500}
 
 
 @pytest.mark.parametrize(

@@ -511,6 +511,7 @@ class Program:
         self.totals = [0, 0]
         self.why: Optional[str] = None
         self.process = 0
+        self.cpus: List[int] = []
 
     def run(self) -> Json:
         """Start the program, sleep until it ends, and end what it has left."""
@@ -547,13 +548,17 @@ class Program:
             (os.POSIX_SPAWN_DUP2, output, 1),
             (os.POSIX_SPAWN_DUP2, errors, 2),
         ]
-        ignored = [
-            signal.SIGPIPE,
-            signal.SIGXFSZ,
-        ]  # by Python; a program expects them to be as they are by default
-        return os.posix_spawn(
-            path, list(self.words), self.environment, file_actions=actions, setpgroup=0, setsigdef=ignored
-        )
+        ignored = [signal.SIGPIPE, signal.SIGXFSZ]  # by Python; a program expects their default
+        usual = os.sched_getaffinity(0)
+        if self.cpus:
+            os.sched_setaffinity(0, self.cpus)  # the program inherits it
+        try:
+            return os.posix_spawn(
+                path, list(self.words), self.environment, file_actions=actions, setpgroup=0, setsigdef=ignored
+            )
+        finally:
+            if self.cpus:
+                os.sched_setaffinity(0, usual)
 
     def wait(self) -> Tuple[int, Any, int]:
         """Sleep in wait4(2); the alarm and TERM interrupt it."""
@@ -600,6 +605,12 @@ class Program:
             "user_ns": round(usage.ru_utime * 1e9),
             "system_ns": round(usage.ru_stime * 1e9),
             "max_rss_bytes": usage.ru_maxrss * 1024,
+            "minor_faults": usage.ru_minflt,
+            "major_faults": usage.ru_majflt,
+            "blocks_in": usage.ru_inblock,
+            "blocks_out": usage.ru_oublock,
+            "voluntary_switches": usage.ru_nvcsw,
+            "involuntary_switches": usage.ru_nivcsw,
             "exit_code": os.WEXITSTATUS(status) if exited else None,
             "signal": None if exited else os.WTERMSIG(status),
             "timed_out": self.why == "timed out",
@@ -655,6 +666,8 @@ class Execution:
 
     def step(self, what: str, timeout: Optional[float], limit: int) -> Json:
         self.program = Program(self.task[what], self.task, timeout, limit)
+        if what == "command":
+            self.program.cpus = self.task.get("cpus") or []
         if self.cancelled:
             self.program.end("cancelled")
         self.head["runs"][what] = self.program.run()

@@ -20,6 +20,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
 from trialwise.trials.command import asks_for_directory, commands, nowhere, trial_of
+from trialwise.trials.instrumenting import recorded
 from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
 
 MOST_LOSSES = 5
@@ -27,9 +28,10 @@ MOST_LOSSES = 5
 
 
 def refuse_kinds(experiment: Experiment) -> None:
-    """Raise PlanError for kinds of trials that only run on this machine."""
+    """Raise PlanError for kinds of trials, and for what is recorded of them, that are for this machine only."""
     kind = experiment.trial.kind
     if kind == "command":
+        _refuse_parts(experiment)
         return
     reason = {
         "python": "the callable would need Trialwise there",
@@ -39,6 +41,21 @@ def refuse_kinds(experiment: Experiment) -> None:
         f'workers: trials of kind "{kind}" do not run on workers that ssh reaches: {reason}',
         hint='install Trialwise there and start it as a command (kind = "command"), or run with --workers local',
     )
+
+
+def _refuse_parts(experiment: Experiment) -> None:
+    instrumentation = experiment.instrumentation
+    parts = {
+        "instrumentation.perf": instrumentation.perf,
+        "instrumentation.interrupts": instrumentation.interrupts,
+        "trial.isolate": trial_of(experiment).isolate,
+    }
+    for key, given in parts.items():
+        if given:
+            raise PlanError(
+                f"{key}: is not there yet on workers that ssh reaches",
+                hint="leave it out there, or run with --workers local",
+            )
 
 
 def task_key(number: int, attempt: int) -> str:
@@ -157,6 +174,7 @@ class RemoteKind:
             "timeout": trial.timeout,
             "side_timeout": SIDE_COMMAND_SECONDS,
             "limit": trial.output_limit,
+            "cpus": request.experiment.instrumentation.cpus,
             "files": sorted({self._path(request, source) for source in _files(request.experiment)}),
         }
 
@@ -204,7 +222,8 @@ class RemoteKind:
                 return read_source(source, from_output(run.stdout, total=run.stdout_total))
             return read_source(source, _reported(report.files[self._path(request, source)]))
 
-        outcome = judge(trial, request.experiment, run, text)
+        instruments = recorded(request.experiment.instrumentation, run, None, None)
+        outcome = judge(trial, request.experiment, run, text, instruments, ())
         return concluded(outcome, _beside("conclude", report))
 
 

@@ -10,12 +10,11 @@ from typing import Any, cast
 
 from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.resetting import RemoteReset
 from trialwise.execution.workers.tasks import Tasks
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.placeholders import fill
 from trialwise.measurement.environment import Environment, Executable, GitState, capture
 from trialwise.store.records import TrialRow
-from trialwise.trials.starting import ending
 
 FACTS = (
     "etc/machine-id",
@@ -97,26 +96,11 @@ class RemoteMachine:
         )
 
     def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
-        """Run the reset command there; return what went wrong, or None."""
-        reset = experiment.reset
-        if reset is None:
+        """Reset the worker; return what went wrong, or None."""
+        if experiment.reset is None:
             return None
-        places = {
-            "series": row.series,
-            "round": row.round,
-            "position": row.position,
-            "trial": row.number,
-            "seed": row.seed,
-            "directory": self._remote.files,
-        }
-        words = [fill(word, {**row.factors, **places}) for word in reset.command]
-        what = f"reset-{row.number}.{row.attempt}"
-        run = self._tasks.command(what, words, marker=marker, timeout=reset.timeout, cancel=cancel)
-        if isinstance(run, str):
-            return f"reset on {self.worker}: {run}"
-        if run.timed_out:
-            return f"reset {words[0]!r} on {self.worker} took longer than {reset.timeout:g} s and was ended"
-        return None if run.exit_code == 0 else f"reset {words[0]!r} on {self.worker} {ending(run)}"
+        problem = RemoteReset(self._remote, self._tasks, experiment.reset, row, marker, cancel).run()
+        return None if problem is None else f"{self.worker}: {problem}"
 
     def _executables(self) -> tuple[Executable, ...]:
         answers = self._remote.ask("resolve", {"queries": self._queries}).head["found"]

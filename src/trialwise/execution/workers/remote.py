@@ -112,6 +112,19 @@ class Remote:
         stats = tuple(tuple(each) for each in head["stats"])
         return Look(Clocks(**head["clocks"]), self.offset, stats, int(head["free"]))
 
+    def boot_now(self) -> str | None:
+        """The boot id of the worker; None while it cannot be reached, which is tried once."""
+        try:
+            if self._connection is None:
+                self._reconnect(0.0)
+            answer = self._connected().ask("look", {"programs": []}, patience=self._patience)
+            return str(answer.head["clocks"]["boot"])
+        except DisconnectedError as problem:
+            self._lost(problem)
+        except WorkerError:
+            return None
+        return None
+
     def run(self, key: str, task: dict[str, Any] | None, *, marker: str, cancel: int | None) -> Reply:
         """Have a task executed at most once, and wait for what comes of it, however often the connection is lost.
 

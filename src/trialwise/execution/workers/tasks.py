@@ -28,8 +28,19 @@ class RemoteRun:
     cancelled: bool
     leftover_processes: int
     stdout_total: int
-    stdout: bytes
-    stderr: bytes
+    minor_faults: int = 0
+    major_faults: int = 0
+    blocks_in: int = 0
+    blocks_out: int = 0
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    @property
+    def counted(self) -> tuple[tuple[str, float | None, float, int | None], ...]:
+        """None of the kernel's counters: the standard library cannot ask for them."""
+        return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +122,9 @@ class Tasks:
         return _NOTHING if report.skipped else report.runs["command"]
 
 
-_NOTHING = RemoteRun(0, 0, 0, 0, 0, 0, None, False, False, 0, 0, b"", b"")
+_NOTHING = RemoteRun(
+    0, 0, 0, 0, 0, 0, None, timed_out=False, cancelled=False, leftover_processes=0, stdout_total=0
+)
 
 
 def run_of(report: Report, what: str) -> RemoteRun:

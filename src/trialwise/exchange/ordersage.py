@@ -1,0 +1,259 @@
+"""An OrderSage experiment as an experiment file.
+
+OrderSage (https://github.com/ordersage/ordersage) has a `config.py` with the workers, the number of runs and the call of a
+script that prints the command of each test. Each command runs by a shell in the folder of the experiment repository and
+appends one number to a file of results; half of the runs take the tests as printed and half shuffle them, and between
+runs the worker is rebooted. Only plain values of `config.py` are read; neither it nor the script is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from trialwise.errors import PlanError
+from trialwise.exchange.printed_lines import READERS, NotUnderstoodError
+from trialwise.experiment.template import usable_name
+from trialwise.experiment.text import read_text
+from trialwise.experiment.writing import toml_value
+
+_PERF = ("task-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions", "branches",
+         "branch-misses")  # fmt: skip
+"""What `perf stat` counts unless told otherwise."""
+_LAST_NUMBER = r"(?:^|\s)([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\Z"
+_HINT = "run the script yourself where you trust it, and give what it prints: --commands FILE"
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSage:
+    """What an OrderSage repository says: its configuration, the folder that the tests run in, and their commands."""
+
+    config: Mapping[str, object]
+    folder: Path
+    commands: tuple[str, ...]
+
+    @property
+    def results(self) -> str:
+        """The file of results as the tests see it: relative to their folder where it is in there."""
+        path = PurePosixPath(_text(self.config, "results_dir", "results")) / _text(
+            self.config, "results_file", "results.txt"
+        )
+        for home in (f"~/{self.repository}", self.repository):
+            if path.is_relative_to(home):
+                return str(path.relative_to(home))
+        return str(Path(path).expanduser())
+
+    @property
+    def repository(self) -> str:
+        """The name of the folder that OrderSage clones the tests into."""
+        return (
+            PurePosixPath(_text(self.config, "repo", self.folder.name)).name.removesuffix(".git")
+            or self.folder.name
+        )
+
+
+def read_ordersage(folder: Path, commands: Path | None = None) -> OrderSage:
+    """Read an OrderSage repository.
+
+    Parameters
+    ----------
+    folder
+        Where `config.py` is; the tests' own repository is there too, or in a folder of its name in it.
+    commands
+        A file with what the script prints, one command on each line; None for reading the script.
+
+    Raises
+    ------
+    PlanError
+        Something is not there, or a value or the script cannot be known without running it.
+    """
+    config = _config(folder / "config.py")
+    inner = folder / OrderSage(config, folder, ()).repository
+    found = OrderSage(config, inner if inner.is_dir() else folder, ())
+    lines = read_text(commands).splitlines() if commands else _printed(found)
+    tests = [line.strip() for line in lines if line.strip()]
+    if not tests:
+        raise PlanError(f"{folder}: the script prints no command", hint=_HINT)
+    if twice := [test for number, test in enumerate(tests) if test in tests[:number]]:
+        raise PlanError(
+            f"{folder}: the command {twice[0]!r} stands twice, and every treatment runs once in a round",
+            hint="make them differ, as by a variable before one: TRIAL=2 …; or leave one out with --commands FILE",
+        )
+    return OrderSage(config, found.folder, tuple(tests))
+
+
+def experiment_text(source: OrderSage, file: Path) -> str:
+    """The experiment file, with comments, that does what OrderSage does; `file` is where it will stand."""
+    config = source.config
+    runs = config.get("n_runs", 10)
+    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
+        raise PlanError(f"config.py: n_runs must be a whole number of at least 1; given: {runs!r}")
+    seed = config.get("seed")
+    directory = os.path.relpath(source.folder.resolve(), file.resolve().parent)
+    return _TEXT.format(
+        name=toml_value(usable_name(source.repository)),
+        seed=seed if isinstance(seed, int) and 0 <= seed < 2**63 else 0,
+        tests="".join(f"  {toml_value(test)},\n" for test in source.commands),
+        directory=toml_value(directory),
+        prepare=toml_value(["mkdir", "-p", str(PurePosixPath(source.results).parent)]),
+        file=toml_value(source.results),
+        number=_LAST_NUMBER,
+        rounds=2 * runs,
+        halves=_halves(config),
+        reset=_reset(config),
+        instrumentation=_instrumentation(config),
+        workers=_workers(config),
+    )
+
+
+def _halves(config: Mapping[str, object]) -> str:
+    if config.get("interleave") is False:
+        return "  # config.py ran one half after the other, so that drift passed for an effect of the order"
+    return ""
+
+
+def _reset(config: Mapping[str, object]) -> str:
+    if config.get("reset", config.get("reboot", True)) is False:
+        return ""
+    return "\n[reset]\nreboot = true                       # needs a worker that is reached by ssh\n"
+
+
+def _instrumentation(config: Mapping[str, object]) -> str:
+    modules = config.get("instrumentation_modules")
+    names = [str(name) for name in cast("list[object]", modules)] if isinstance(modules, list) else []
+    if not names:
+        return ""
+    lines = [f"perf = {toml_value(_PERF)}"] if "perf" in names else []
+    if "pin_to_core" in names:
+        lines.append("# cpus = [0]                       # config.py pins with pin_to_core: write the core")
+    other = sorted(set(names) - {"perf", "pin_to_core"})
+    lines += [f"# {name}: has no counterpart here" for name in other if re.fullmatch(r"[\w.-]+", name)]
+    return "\n".join(["\n[instrumentation]", *lines, ""])
+
+
+def _workers(config: Mapping[str, object]) -> str:
+    hosts = config.get("workers", config.get("worker"))
+    names = [hosts] if isinstance(hosts, str) else cast("Sequence[object]", hosts or [])
+    port = config.get("port_num", 22)
+    user = _text(config, "user", "")
+    addresses = [
+        f"ssh://{user + '@' if user else ''}{name}" + ("" if port == 22 else f":{port}") for name in names
+    ]
+    lines = [f"# worker of config.py: {address}" for address in addresses]
+    if setup := _text(config, "init_script_call", ""):
+        lines.append(f"# before the first round, on each worker: {setup}")
+    return "".join(f"{' '.join(line.split())}\n" for line in lines)
+
+
+# Reading
+
+
+def _config(path: Path) -> Mapping[str, object]:
+    """The plain values of a configuration in Python, which is not run."""
+    if not path.is_file():
+        raise PlanError(f"{path}: there is none", hint="name the folder of OrderSage's config.py")
+    try:
+        module = ast.parse(read_text(path))
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise PlanError(f"{path}:{getattr(error, 'lineno', None) or 1}: is not Python") from error
+    found: dict[str, object] = {}
+    for statement in module.body:
+        match statement:
+            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
+                found[name] = _literal(path, name, value)
+            case _:
+                pass
+    return found
+
+
+def _literal(path: Path, name: str, value: ast.expr) -> object:
+    try:
+        return ast.literal_eval(value)
+    except (ValueError, TypeError, MemoryError, RecursionError) as error:
+        raise PlanError(
+            f"{path}:{value.lineno}: {name} is more than a plain value, and config.py is not run",
+            hint=f"write the value itself: {name} = …",
+        ) from error
+
+
+def _text(config: Mapping[str, object], name: str, default: str) -> str:
+    value = config.get(name, default)
+    if not isinstance(value, str):
+        raise PlanError(f"config.py: {name} must be a text; given: {value!r}")
+    return value
+
+
+def _printed(source: OrderSage) -> list[str]:
+    """What the script prints that `exp_script_call` names, by reading it."""
+    program, script = _script(source)
+    path = source.folder / script
+    if not path.resolve().is_relative_to(source.folder.resolve()) or not path.is_file():
+        raise PlanError(f"{path}: the script that prints the commands is not there", hint=_HINT)
+    reader = READERS.get(program or {".py": "python3", ".sh": "bash"}.get(path.suffix, ""))
+    if reader is None:
+        raise PlanError(f"{path}: what it prints can be read from a script of Python or sh only", hint=_HINT)
+    try:
+        return reader(read_text(path))
+    except NotUnderstoodError as error:
+        raise PlanError(
+            f"{path}:{error.line}: what it prints cannot be known without running it", hint=_HINT
+        ) from error
+
+
+def _script(source: OrderSage) -> tuple[str, str]:
+    """The program and the script of a call such as ``cd test-experiments && python3 exp_config.py``."""
+    call = _text(source.config, "exp_script_call", _text(source.config, "configfile_path", ""))
+    place, words = PurePosixPath(), list[str]()
+    for part in call.split("&&"):
+        try:
+            words = shlex.split(part)
+        except ValueError as error:
+            raise PlanError(f"config.py: exp_script_call {call!r} cannot be split", hint=_HINT) from error
+        if words[:1] == ["cd"] and len(words) == 2:
+            place /= words[1]
+    if not words or len(words) > 2:
+        raise PlanError(f"config.py: exp_script_call {call!r} is not a call of one script", hint=_HINT)
+    script = place / words[-1]
+    for home in (f"~/{source.repository}", source.repository):
+        if script.is_relative_to(home):
+            script = script.relative_to(home)
+    return (words[0] if len(words) == 2 else ""), str(script)
+
+
+_TEXT = """\
+# Made from an OrderSage configuration: half of the rounds in the order of its script, half in random orders, mixed.
+#   trialwise plan FILE     how many trials, in what order
+#   trialwise run FILE      run it
+{workers}
+[experiment]
+name = {name}
+seed = {seed}
+
+# The commands in the order in which the script prints them: the fixed order.
+[factors]
+test = [
+{tests}]
+
+# Each is run by a shell in the folder of the tests, and appends one number to the file of results.
+[trial]
+command = ["bash", "-c", "{{test}}"]
+directory = {directory}
+prepare = {prepare}
+
+[metrics.result]
+file = {file}
+pattern = '{number}'
+# unit = ""
+# better = "higher"
+
+[design]
+order = "fixed+random"
+rounds = {rounds}                          # n_runs of each order{halves}
+series = 1
+{reset}{instrumentation}"""

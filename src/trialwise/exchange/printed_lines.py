@@ -1,0 +1,253 @@
+r"""What a script prints, found out by reading it: nothing of it is run.
+
+A script from somewhere else may do anything. What is understood is what scripts that list commands are made of: in
+Python, values, lists, loops over them, f-strings and `print`; in a shell, `echo`, `printf '%s\n'` and `cat << WORD` of
+plain text. Anything else is refused with its line.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+from collections.abc import Callable, Iterator, Mapping
+from typing import cast
+
+MOST_STEPS = 100_000
+"""Statements of a script that are followed."""
+LONGEST = 64 * 1024
+"""Characters that a text of a script may grow to."""
+_FORMAT = re.compile(r"0?\d{0,2}(\.\d)?[dfegs]?")
+_MAIN = "__main__"
+
+
+class NotUnderstoodError(Exception):
+    """A line of a script that does more than list texts."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(line)
+        self.line = line
+
+
+def printed_by_python(text: str) -> list[str]:
+    """The lines that a Python script prints.
+
+    Raises
+    ------
+    NotUnderstoodError
+        It does something else.
+    """
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise NotUnderstoodError(getattr(error, "lineno", None) or 1) from error
+    reader = _Reader()
+    reader.run(module.body)
+    return "".join(reader.printed).splitlines()
+
+
+def printed_by_shell(text: str) -> list[str]:
+    """The lines that a shell script prints.
+
+    Raises
+    ------
+    NotUnderstoodError
+        It does something else.
+    """
+    lines = iter(enumerate(text.splitlines(), 1))
+    return [printed for number, line in lines for printed in _echoed(number, line.strip(), lines)]
+
+
+# A shell
+
+
+def _echoed(number: int, line: str, rest: Iterator[tuple[int, str]]) -> list[str]:
+    if not line or line.startswith("#") or re.fullmatch(r"set -\w+|exit 0", line):
+        return []
+    if found := re.fullmatch(r"cat\s*<<\s*(['\"]?)(\w+)\1", line):
+        return list(_until(found.group(2), number, rest, plain=bool(found.group(1))))
+    try:
+        words = shlex.split(line, comments=True)
+    except ValueError as error:
+        raise NotUnderstoodError(number) from error
+    unquoted = re.sub(r"'[^']*'", "", line)
+    if re.search(r"[$`\\]", unquoted) or re.search(r"[;&|<>(){}*?]", re.sub(r"\"[^\"]*\"", "", unquoted)):
+        raise NotUnderstoodError(number)
+    if words[:1] == ["echo"] and not (len(words) > 1 and words[1].startswith("-")):
+        return [" ".join(words[1:])]
+    if words[:2] == ["printf", "%s\\n"]:
+        return words[2:]
+    raise NotUnderstoodError(number)
+
+
+def _until(word: str, start: int, rest: Iterator[tuple[int, str]], *, plain: bool) -> Iterator[str]:
+    for number, line in rest:
+        if line == word:
+            return
+        if not plain and re.search(r"[$`\\]", line):
+            raise NotUnderstoodError(number)
+        yield line
+    raise NotUnderstoodError(start)
+
+
+# Python
+
+
+class _Reader:
+    """Follows the few statements that are understood, with a limit on how many."""
+
+    def __init__(self) -> None:
+        self.printed: list[str] = []
+        self.names: dict[str, object] = {"__name__": _MAIN}
+        self.functions: dict[str, list[ast.stmt]] = {}
+        self.steps = 0
+
+    def run(self, body: list[ast.stmt]) -> None:
+        for statement in body:
+            self.steps += 1
+            if self.steps > MOST_STEPS:
+                raise NotUnderstoodError(statement.lineno)
+            self._statement(statement)
+
+    def _statement(self, statement: ast.stmt) -> None:
+        match statement:
+            case ast.Import() | ast.ImportFrom() | ast.Pass():
+                pass
+            case ast.Expr(ast.Constant()):
+                pass
+            case ast.FunctionDef(name, args) if not (
+                args.args or args.vararg or args.kwonlyargs or args.kwarg
+            ):
+                self.functions[name] = statement.body
+            case ast.Assign([ast.Name(name)], value):
+                self.names[name] = self._value(value)
+            case ast.For(target, over, body, []):
+                self._loop(target, self._value(over), body)
+            case ast.If(ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")]), body):
+                self.run(body)
+            case ast.Expr(ast.Call(ast.Name(name), arguments, keywords)):
+                self._call(name, arguments, keywords, statement)
+            case _:
+                raise NotUnderstoodError(statement.lineno)
+
+    def _loop(self, target: ast.expr, over: object, body: list[ast.stmt]) -> None:
+        if not isinstance(over, list | tuple | range | dict):
+            raise NotUnderstoodError(target.lineno)
+        for value in cast("list[object]", over):
+            self._assign(target, value)
+            self.run(body)
+
+    def _assign(self, target: ast.expr, value: object) -> None:
+        match target:
+            case ast.Name(name):
+                self.names[name] = value
+            case ast.Tuple(parts) if isinstance(value, list | tuple):
+                values = cast("list[object]", value)
+                if len(values) != len(parts):
+                    raise NotUnderstoodError(target.lineno)
+                for part, inner in zip(parts, values, strict=True):
+                    self._assign(part, inner)
+            case _:
+                raise NotUnderstoodError(target.lineno)
+
+    def _call(
+        self, name: str, arguments: list[ast.expr], keywords: list[ast.keyword], statement: ast.stmt
+    ) -> None:
+        if name == "print" and not keywords:
+            self.printed.append(" ".join(str(self._value(argument)) for argument in arguments) + "\n")
+        elif name in self.functions and not arguments and not keywords:
+            body = self.functions.pop(name)  # no function runs inside itself
+            self.run(body)
+            self.functions[name] = body
+        else:
+            raise NotUnderstoodError(statement.lineno)
+
+    def _value(self, node: ast.expr) -> object:
+        match node:
+            case ast.Constant(value):
+                return value
+            case ast.Name(name) if name in self.names:
+                return self.names[name]
+            case ast.List(items) | ast.Tuple(items):
+                return [self._value(item) for item in items]
+            case ast.Dict(keys, values) if None not in keys:
+                pairs = zip(cast("list[ast.expr]", keys), values, strict=True)
+                return {str(self._value(key)): self._value(value) for key, value in pairs}
+            case ast.JoinedStr() | ast.BinOp():
+                return self._text(node)
+            case ast.Call(function, arguments, []):
+                return self._result(function, [self._value(argument) for argument in arguments], node)
+            case _:
+                raise NotUnderstoodError(node.lineno)
+
+    def _text(self, node: ast.JoinedStr | ast.BinOp) -> str:
+        match node:
+            case ast.JoinedStr(parts):
+                return self._short("".join(self._part(part) for part in parts), node)
+            case ast.BinOp(left, ast.Add(), right):
+                return self._sum(self._value(left), self._value(right), node)
+            case _:
+                raise NotUnderstoodError(node.lineno)
+
+    def _part(self, part: ast.expr) -> str:
+        match part:
+            case ast.Constant(str(text)):
+                return text
+            case ast.FormattedValue(value, -1, None):
+                return str(self._value(value))
+            case ast.FormattedValue(value, -1, ast.JoinedStr([ast.Constant(str(form))])) if _FORMAT.fullmatch(
+                form
+            ):
+                found = self._value(value)
+                if isinstance(found, str | int | float):
+                    return _formatted(found, form, part)
+            case _:
+                pass
+        raise NotUnderstoodError(part.lineno)
+
+    def _sum(self, left: object, right: object, node: ast.expr) -> str:
+        if not (isinstance(left, str) and isinstance(right, str)):
+            raise NotUnderstoodError(node.lineno)
+        return self._short(left + right, node)
+
+    def _short(self, text: str, node: ast.expr) -> str:
+        if len(text) > LONGEST:
+            raise NotUnderstoodError(node.lineno)
+        return text
+
+    def _result(self, function: ast.expr, arguments: list[object], node: ast.expr) -> object:
+        match function:
+            case ast.Name("range") if 1 <= len(arguments) <= 3 and all(
+                isinstance(each, int) for each in arguments
+            ):
+                return range(*cast("list[int]", arguments))
+            case ast.Name("str") if len(arguments) == 1:
+                return str(arguments[0])
+            case ast.Attribute(owner, "items") if not arguments and isinstance(
+                table := self._value(owner), Mapping
+            ):
+                return [[key, value] for key, value in cast("Mapping[str, object]", table).items()]
+            case ast.Attribute(owner, "join") if len(arguments) == 1 and isinstance(arguments[0], list):
+                between, texts = self._value(owner), cast("list[object]", arguments[0])
+                if isinstance(between, str) and all(isinstance(text, str) for text in texts):
+                    return self._short(between.join(cast("list[str]", texts)), node)
+            case _:
+                pass
+        raise NotUnderstoodError(node.lineno)
+
+
+def _formatted(value: str | float, form: str, node: ast.expr) -> str:
+    try:
+        return format(value, form)
+    except ValueError as error:
+        raise NotUnderstoodError(node.lineno) from error
+
+
+READERS: Mapping[str, Callable[[str], list[str]]] = {
+    "python": printed_by_python,
+    "python3": printed_by_python,
+    "bash": printed_by_shell,
+    "sh": printed_by_shell,
+    "cat": str.splitlines,
+}
+"""How what a program prints is found out from the file that it is given."""

@@ -1,0 +1,161 @@
+"""Recording beside the metrics what the kernel, the processor and the machine counted while the program ran."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from trialwise._core import run_command
+from trialwise.errors import PlanError
+from trialwise.experiment.instruments import RESOURCES, counter_unit
+from trialwise.experiment.model import Experiment, Instrumentation, InstrumentSource
+from trialwise.measurement.interrupts import MachineCounts
+from trialwise.measurement.samples import Samples
+
+BLOCK = 512
+"""Bytes of a block, as getrusage(2) counts them."""
+
+
+class Counted(Protocol):
+    """What the kernel counted of a program; `counted` holds (name, value, share of the time, error) of each counter."""
+
+    @property
+    def user_ns(self) -> int:
+        """CPU time in user mode, nanoseconds."""
+        ...
+
+    @property
+    def system_ns(self) -> int:
+        """CPU time in the kernel, nanoseconds."""
+        ...
+
+    @property
+    def max_rss_bytes(self) -> int:
+        """Largest resident set, bytes."""
+        ...
+
+    @property
+    def minor_faults(self) -> int:
+        """Page faults without reading."""
+        ...
+
+    @property
+    def major_faults(self) -> int:
+        """Page faults that had to read."""
+        ...
+
+    @property
+    def voluntary_switches(self) -> int:
+        """How often it gave the CPU up."""
+        ...
+
+    @property
+    def involuntary_switches(self) -> int:
+        """How often it was taken off the CPU."""
+        ...
+
+    @property
+    def blocks_in(self) -> int:
+        """Blocks read."""
+        ...
+
+    @property
+    def blocks_out(self) -> int:
+        """Blocks written."""
+        ...
+
+    @property
+    def counted(self) -> Sequence[tuple[str, float | None, float, int | None]]:
+        """What the kernel's counters say."""
+        ...
+
+
+_READ: Mapping[str, Callable[[Counted], float]] = {
+    "user": lambda run: run.user_ns / 1e9,
+    "system": lambda run: run.system_ns / 1e9,
+    "max_rss": lambda run: run.max_rss_bytes,
+    "minor_faults": lambda run: run.minor_faults,
+    "major_faults": lambda run: run.major_faults,
+    "voluntary_switches": lambda run: run.voluntary_switches,
+    "involuntary_switches": lambda run: run.involuntary_switches,
+    "bytes_in": lambda run: run.blocks_in * BLOCK,
+    "bytes_out": lambda run: run.blocks_out * BLOCK,
+}
+
+
+def recorded(
+    instrumentation: Instrumentation,
+    run: Counted,
+    before: MachineCounts | None,
+    after: MachineCounts | None,
+) -> dict[str, Samples]:
+    """What was recorded of a run, by source key; `before` and `after` are what the machine had counted around it."""
+    found = {
+        name: value / 1e9 if counter_unit(name) == "s" else value
+        for name, value, _, _ in run.counted
+        if value is not None
+    }
+    if instrumentation.resources:
+        found |= {name: _READ[name](run) for name in RESOURCES}
+    if before is not None and after is not None:
+        found |= after.since(before, instrumentation.cpus)
+    return {
+        InstrumentSource(name).key: Samples(np.array([value], dtype=np.float64))
+        for name, value in found.items()
+    }
+
+
+def remarks(run: Counted) -> Iterator[str]:
+    """What is to be known about the counters of a run: those that are not there, and those that took turns."""
+    for name, value, share, number in run.counted:
+        if value is None:
+            yield f"{name} is not counted and left out: {_why(number)}"
+        elif share < 1:
+            yield f"{name} and others took turns on the processor's counters, so they are estimates: ask for fewer"
+
+
+def check_instruments(experiment: Experiment) -> None:
+    """Look before anything runs whether the CPUs are there, and whether what metrics are made of is counted.
+
+    Raises
+    ------
+    PlanError
+        A CPU that may not be used, or a counter that a metric needs and the machine does not have.
+    """
+    instrumentation = experiment.instrumentation
+    if absent := sorted(set(instrumentation.cpus) - os.sched_getaffinity(0)):
+        usable = ", ".join(map(str, sorted(os.sched_getaffinity(0))))
+        raise PlanError(
+            f"instrumentation.cpus: there is no CPU {absent[0]} to be used", hint=f"known: {usable}"
+        )
+    missing = _missing(instrumentation)
+    for metric in experiment.metrics:
+        source = metric.source
+        if isinstance(source, InstrumentSource) and source.name in missing:
+            raise PlanError(
+                f"metrics.{metric.name}.instrument: {source.name} is not counted: {missing[source.name]}",
+                hint="software counters such as task-clock are there on most machines",
+            )
+
+
+def _missing(instrumentation: Instrumentation) -> dict[str, str]:
+    """The counters that this machine does not have, and why, found out by counting nothing."""
+    if not instrumentation.perf:
+        return {}
+    run = run_command(["true"], environment=os.environ, working_directory="/", counters=instrumentation.perf)
+    return {name: _why(number) for name, value, _, number in run.counted if value is None}
+
+
+def _why(number: int | None) -> str:
+    if number in {errno.EACCES, errno.EPERM}:
+        level = Path("/proc/sys/kernel/perf_event_paranoid")
+        text = level.read_text().strip() if level.exists() else "not there"
+        return f"kernel.perf_event_paranoid is {text}; lower it, run as root, or write NAME:u for the program's part"
+    if number == errno.EBUSY:
+        return "the processor's counters are in use, or there are too few for so many"
+    return f"this machine does not have it ({os.strerror(number or 0)})"
