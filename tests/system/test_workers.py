@@ -15,6 +15,7 @@ from tests.system.conftest import Bench
 from tests.system.test_resuming import Listener, StopAfter
 from tests.system.worker_machines import Machines, machines
 
+from trialwise import study
 from trialwise.errors import PlanError
 from trialwise.execution.events import WorkerNotice
 
@@ -170,7 +171,7 @@ def test_a_reset_runs_there_and_one_that_fails_stops_that_worker_only(bench: Ben
     bench.write("cat state", "stdout = '([0-9]+)'", rest=rest, rounds=2)
     result = bench.run(workers=two.names)
     assert result.ending.word == "reset failed"
-    assert f"reset 'sh' on {two.names[0]} ended with exit code 3" in result.ending.text
+    assert f"{two.names[0]}: reset.command: 'sh' ended with exit code 3" in result.ending.text
     assert {row.worker for row in bench.rows("finished")} == {two.names[1]}
     assert bench.values() == [2.0, 2.0]
 
@@ -340,3 +341,49 @@ def test_names_that_are_no_workers(bench: Bench, names: list[str], message: str)
     bench.write("true")
     with pytest.raises(PlanError, match=message):
         bench.run(workers=names)
+
+
+def test_a_reset_by_reboot_is_believed_when_the_boot_id_has_changed(bench: Bench, two: Machines):
+    """No machine is booted: a program of the name reboot changes what /proc says there and ends the connections."""
+    boot = two[0].folder / "boot_id"
+    boot.write_text("11111111-1111-1111-1111-111111111111\n")
+    two[0].run("mount", "--bind", boot, "/proc/sys/kernel/random/boot_id")
+    programs = two[0].folder / "bin"
+    programs.mkdir(exist_ok=True)
+    (programs / "reboot").write_text(
+        f"#!/bin/sh\nread -r new < /proc/sys/kernel/random/uuid\necho $new > {boot}\nkill -9 $PPID\n"
+    )
+    (programs / "reboot").chmod(0o755)
+    two[0].environment = f"PATH={programs}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    two[0].stop()
+    two[0].start()
+    rest = '[reset]\nreboot = true\ntimeout = "20s"\n' + workers(two)
+    bench.write("echo 1", "stdout = '([0-9]+)'", rest=rest, rounds=2)
+    try:
+        assert bench.run(workers=two.names[:1]).counts == {"finished": 2}
+        assert len({row.boot for row in bench.rows()}) == 2
+        assert len({row.epoch for row in bench.rows()}) == 1
+        (programs / "reboot").write_text("#!/bin/sh\nexit 0\n")
+        bench.directory.rename(bench.folder / "before")
+        bench.file.write_text(bench.file.read_text().replace("20s", "2s"))
+        result = bench.run(workers=two.names[:1])
+    finally:
+        two[0].run("umount", "/proc/sys/kernel/random/boot_id")
+    assert result.ending.word == "reset failed"
+    assert "has not rebooted within" in result.ending.text
+
+
+def test_resources_and_pinning_are_there_and_counters_are_refused(bench: Bench, two: Machines):
+    rest = "[instrumentation]\nresources = true\ncpus = [0]\n" + workers(two)
+    bench.write(
+        "python3 -c 'import os; print(len(os.sched_getaffinity(0)))'",
+        "stdout = '([0-9]+)'",
+        rest=rest,
+        rounds=1,
+    )
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 1}
+    assert 1.0 in bench.values()
+    assert len(bench.values()) == 1 + 9
+    bench.file.write_text(bench.file.read_text().replace("resources = true", 'perf = ["task-clock"]'))
+    with pytest.raises(PlanError, match=r"instrumentation\.perf: is not there yet on workers"):
+        study.run(bench.file, bench.folder / "other", workers=two.names[:1])

@@ -53,6 +53,7 @@ class Machine:
         self.make_host_key()
         (folder / "authorized").write_text(key.with_suffix(".pub").read_text())
         self.sshd: subprocess.Popen[bytes] | None = None
+        self.environment = ""
         self.start()
 
     @property
@@ -80,6 +81,8 @@ class Machine:
             "PasswordAuthentication": "no",
             "PermitRootLogin": "yes",
         }
+        if self.environment:
+            settings["SetEnv"] = self.environment
         (self.folder / "sshd_config").write_text(
             "".join(f"{name} {value}\n" for name, value in settings.items())
         )
