@@ -387,3 +387,12 @@ def test_resources_and_pinning_are_there_and_counters_are_refused(bench: Bench, 
     bench.file.write_text(bench.file.read_text().replace("resources = true", 'perf = ["task-clock"]'))
     with pytest.raises(PlanError, match=r"instrumentation\.perf: is not there yet on workers"):
         study.run(bench.file, bench.folder / "other", workers=two.names[:1])
+
+
+def test_a_worker_with_nothing_left_need_not_be_there(bench: Bench, two: Machines):
+    simple(bench, two).run(workers=two.names)
+    two[0].stop()
+    try:
+        assert bench.run(workers=two.names).ending.word == "complete"
+    finally:
+        two[0].start()

@@ -26,7 +26,7 @@ LARGEST_OFFSET = 1.0
 _CLONE = """set -e
 test -d .git || git init -q .
 have() { git cat-file -e "$2^{commit}" 2>/dev/null; }
-have "$@" || git fetch -q "$1" "$2" 2>/dev/null || git fetch -q --tags "$1" "+refs/heads/*:refs/remotes/origin/*"
+have "$@" || git fetch -q -- "$1" "$2" 2>/dev/null || git fetch -q --tags -- "$1" "+refs/heads/*:refs/remotes/origin/*"
 git checkout -q -f "$2"
 """
 """Checks out a commit of a repository; a server may not give a commit by its name, then all branches are fetched."""

@@ -110,7 +110,10 @@ class Member:
         self._marker = marker_of(common.directory, common.ledger)
 
     def run(self) -> None:
-        """Run the lane; what goes wrong with the worker ends this thread only."""
+        """Run the lane, where it has anything left; what goes wrong with the worker ends this thread only."""
+        if not self._common.ledger.count(["planned", "running"], blocks=self._lane.blocks):
+            self.ending = Ending("complete", "every planned trial has come to an end")
+            return
         try:
             self.ending = self._run_here() if self.address.is_local else self._run_there()
         except WorkerError as error:

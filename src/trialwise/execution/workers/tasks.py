@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from trialwise.errors import TrialError, WorkerError
+from trialwise.errors import TrialError
 from trialwise.execution.workers.connection import Reply
 from trialwise.execution.workers.remote import Remote
 from trialwise.trials.base import MARKER
@@ -148,9 +148,7 @@ def _report(reply: Reply, offset: float) -> Report:
     if head.get("skipped"):
         return Report({}, {}, skipped=True)
     if "unkept" in head:
-        raise WorkerError(
-            f"the result could not be kept on the worker: {head['unkept']}", hint="free some space there"
-        )
+        return Report({}, {}, f"its result could not be kept there: {head['unkept']}")
     outputs, files = _contents(head, reply.body)
     runs = {
         what: _run(run, offset, outputs if what == "command" else (b"", b""))
