@@ -19,6 +19,7 @@ from trialwise.experiment.model import (
 )
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome
+from trialwise.trials.instrumenting import Counted
 from trialwise.trials.starting import Ended, ending
 
 SIDE_COMMAND_SECONDS = 600.0
@@ -28,7 +29,7 @@ Problem = tuple[Literal["failed", "abandoned"], str]
 """The status that a trial gets, and why."""
 
 
-class Run(Ended, Protocol):
+class Run(Ended, Counted, Protocol):
     """What was measured of a program."""
 
     @property
@@ -39,21 +40,6 @@ class Run(Ended, Protocol):
     @property
     def wall_ns(self) -> int:
         """How long it ran, nanoseconds."""
-        ...
-
-    @property
-    def user_ns(self) -> int:
-        """CPU time in user mode, nanoseconds."""
-        ...
-
-    @property
-    def system_ns(self) -> int:
-        """CPU time in the kernel, nanoseconds."""
-        ...
-
-    @property
-    def max_rss_bytes(self) -> int:
-        """Largest resident set, bytes."""
         ...
 
     @property
