@@ -197,6 +197,11 @@ class Runner:
             self._ledger.add_event(Event(self._now(), "remark", text))
             self._tell(Remarked(text))
 
+    def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:
+        """Write down, and tell, what came of a trial that an earlier run had begun."""
+        self.record(row, outcome)
+        self._tell(TrialEnded(row, outcome))
+
     def request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
         """What the kind of trial is asked for."""
         return TrialRequest(

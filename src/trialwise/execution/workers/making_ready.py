@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 
 from trialwise.errors import WorkerError
@@ -132,13 +133,13 @@ def _collect_one(
     if outcome is None:
         ledger.abandon_running("the worker never heard of this trial", [row])
         return False
-    runner.record(row, outcome)
+    runner.record_late(row, outcome)
     return outcome.status != "abandoned"
 
 
 def _drop(remote: Remote, key: str) -> None:
     """End what the ledger waits for no longer, and forget it."""
     while not remote.ask("cancel", {"key": key}).head.get("cancelled"):
-        pass
+        time.sleep(0.05)
     remote.run(key, None, marker="\0", cancel=None)
     remote.forget(key)

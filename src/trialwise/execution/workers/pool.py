@@ -81,20 +81,15 @@ def run_pool(common: Common, lanes: Mapping[Address, Lane]) -> Ending:
     for member in members:
         if member.failure is not None:
             raise member.failure
-    return _common_ending({member.address.name: member.ending for member in members})
+    return _common_ending([member.ending for member in members])
 
 
-def _common_ending(endings: Mapping[str, Ending]) -> Ending:
-    """The ending that matters most, with what each worker that has it says."""
+def _common_ending(endings: Sequence[Ending]) -> Ending:
+    """The ending that matters most, with what the workers that have it say."""
     for word in ("interrupted", "worker lost", "reset failed", "stopped"):
-        found = {name: ending.text for name, ending in endings.items() if ending.word == word}
-        if found:
-            texts = (
-                dict.fromkeys(found.values())
-                if word != "stopped"
-                else [f"{n}: {t}" for n, t in found.items()]
-            )
-            return Ending(word, "; ".join(texts))
+        texts = [ending.text for ending in endings if ending.word == word]
+        if texts:
+            return Ending(word, "; ".join(dict.fromkeys(texts)))
     return Ending("complete", "every planned trial of every worker has come to an end")
 
 
