@@ -41,6 +41,8 @@ SECTIONS = {
     "variability": document.VariabilitySection,
     "design": document.DesignSection,
     "reset": document.ResetSection,
+    "workers": document.WorkersSection,
+    "git": document.GitSection,
     "instrumentation": document.InstrumentationSection,
     "fresh": document.FreshDirectory,
 }

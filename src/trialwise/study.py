@@ -19,7 +19,7 @@ from trialwise.analysis.results import Analysis
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
 from trialwise.errors import PlanError, StoreError
-from trialwise.execution.beginning import begin, factors_of, planned_row, refuse_foreign, resume
+from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
     Observer,
@@ -29,13 +29,18 @@ from trialwise.execution.events import (
     StopRequested,
 )
 from trialwise.execution.interruption import Interruption
+from trialwise.execution.lanes import abandon_local, assign_lanes, has_lanes, planned_row
 from trialwise.execution.leftovers import end_leftovers
 from trialwise.execution.recalling import recalled
 from trialwise.execution.reset import check_reset
 from trialwise.execution.runner import Ending, Runner
-from trialwise.execution.session import SessionKeeper
+from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
 from trialwise.execution.state import State, state
 from trialwise.execution.stopping import RunThePlan, StoppingRule
+from trialwise.execution.workers.address import addresses, is_alone, runs_here
+from trialwise.execution.workers.allocation import allocated
+from trialwise.execution.workers.kind import refuse_kinds
+from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
 from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
@@ -143,6 +148,7 @@ def run(
     extend: bool = False,
     again: bool = False,
     only: Sequence[str] = (),
+    workers: Sequence[str] = (),
     stopping: StoppingRule | None = None,
     observers: Sequence[Observer] = (),
 ) -> RunResult:
@@ -160,6 +166,8 @@ def run(
         Whether trials that failed or are invalid get a further attempt.
     only
         Run the trials with these levels and leave the others planned, as ``scheme=cubic,bbr``.
+    workers
+        Names of workers, instead of those of the file: ``local``, ``ssh://user@host:port``.
     stopping, observers
         The rule that may end the run before the plan is used up, and who is told what happens.
 
@@ -169,8 +177,13 @@ def run(
         The file is wrong, or differs from the one that the directory began with.
     StoreError
         The directory cannot be used: another runner is at work, the disk is full.
+    WorkerError
+        Workers cannot be allocated.
     """
     text, experiment, directory = _sources(source, path)
+    if workers:
+        named = dataclasses.replace(experiment.workers, use=tuple(workers), allocate=None, release=None)
+        experiment = dataclasses.replace(experiment, workers=named)
     try:
         return _run(
             text, experiment, directory, stopping or RunThePlan(), observers, only, extend=extend, again=again
@@ -193,13 +206,15 @@ def _run(
     extend: bool,
     again: bool,
 ) -> RunResult:
+    addresses(experiment.workers.use)
     kind = kind_of(experiment)
     plan: Plan | None = None
     if not directory.is_begun:
         refuse_foreign(directory)
         plan = make_plan(experiment)
         _check(kind, experiment, factors_of(plan), only)
-    check_reset(experiment, directory.path)
+    if runs_here(experiment.workers):
+        check_reset(experiment, directory.path)
     directory.make()
     interruption = Interruption(lambda at_once: _tell(observers, StopRequested(at_once)))
     with DirectoryLock(directory), interruption:
@@ -208,8 +223,10 @@ def _run(
             wanted = subset(only, ledger.factors())
             if again:
                 ledger.plan_again()
+            if not is_alone(experiment.workers) or has_lanes(ledger):
+                return _pool(experiment, directory, ledger, kind, stopping, observers, interruption, wanted)
             programs = list(kind.programs(experiment, ledger.factors()))
-            keeper = SessionKeeper(directory, ledger, programs, experiment.folder)
+            keeper = SessionKeeper(directory, ledger, LocalWatch(programs, experiment.folder))
             runner = Runner(
                 experiment,
                 directory,
@@ -251,9 +268,12 @@ def _open_ledger(
 def _check(
     kind: TrialKind, experiment: Experiment, factors: Sequence[Mapping[str, Level]], only: Sequence[str]
 ) -> None:
-    """Look whether what is asked for can run; raise PlanError where it cannot."""
+    """Look whether what is asked for can run; raise PlanError where it cannot. Workers are looked at when they are reached."""
     wanted = subset(only, factors)
-    kind.check(experiment, [values for values in factors if matches(values, wanted)])
+    if not is_alone(experiment.workers):
+        refuse_kinds(experiment)
+    if runs_here(experiment.workers):
+        kind.check(experiment, [values for values in factors if matches(values, wanted)])
 
 
 def _sources(source: Path, path: Path | None) -> tuple[str, Experiment, ExperimentDirectory]:
@@ -291,10 +311,35 @@ def _session(
     return RunResult(directory.path, ending, ledger.counts(), len(ledger.unsuccessful()))
 
 
+def _pool(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    kind: TrialKind,
+    stopping: StoppingRule,
+    observers: Sequence[Observer],
+    interruption: Interruption,
+    only: Subset,
+) -> RunResult:
+    """Run on several workers, or on one that ssh reaches."""
+    end_leftovers(marker_of(directory, ledger))
+    shutil.rmtree(directory.scratch, ignore_errors=True)
+    with allocated(experiment, directory, ledger) as names:
+        named = {address.name: address for address in addresses(names)}
+        lanes = assign_lanes(ledger, experiment, list(named))
+        reclaimed = abandon_local(ledger)
+        _tell_beginning(directory, ledger, None, reclaimed, observers, only)
+        hub = OneAtATime(observers, stopping)
+        common = Common(experiment, directory, ledger, kind, ledger.factors(), hub, only, interruption)
+        ending = run_pool(common, {named[name]: lane for name, lane in lanes.items()})
+    _tell(observers, SessionEnded(ending.word))
+    return RunResult(directory.path, ending, ledger.counts(), len(ledger.unsuccessful()))
+
+
 def _tell_beginning(
     directory: ExperimentDirectory,
     ledger: Ledger,
-    keeper: SessionKeeper,
+    keeper: SessionKeeper | None,
     reclaimed: int,
     observers: Sequence[Observer],
     only: Subset,
@@ -307,7 +352,9 @@ def _tell_beginning(
     last_start = None if last is None else float(ledger.fact("created")) + last
     _tell(
         observers,
-        SessionStarted(keeper.session, done, done + ledger.count(["planned"], only), reclaimed, last_start),
+        SessionStarted(
+            keeper and keeper.session, done, done + ledger.count(["planned"], only), reclaimed, last_start
+        ),
     )
 
 

@@ -32,7 +32,9 @@ from trialwise.execution.events import (
     TrialRecalled,
     TrialStarted,
     Waiting,
+    WorkerNotice,
 )
+from trialwise.execution.workers.address import LOCAL
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import duration_text
 from trialwise.store.records import TrialRow
@@ -122,7 +124,7 @@ class Bar:
         self._done = 0
         self._total = 0
         self._failed = 0
-        self._hand = ""
+        self._hands: dict[str | None, str] = {}
         self._drawn = self._computed = float("-inf")
         self._live = Live(console=console, auto_refresh=False, transient=False)
 
@@ -135,18 +137,21 @@ class Bar:
                 self._begin(event)
             case Waiting():
                 self._pace.wait(event.until - time.time())
-                self._hand = f"waiting until {_time(event.until)} for the next round"
+                self._hands = {None: f"waiting until {_time(event.until)} for the next round"}
                 self._draw(at_once=True)
             case Resetting():
-                self._hand = "reset"
+                self._hands[event.row.worker] = "reset"
                 self._draw()
             case TrialStarted():
-                self._hand = self._trial_text(event.row)
+                self._hands.pop(None, None)
+                self._hands[event.row.worker] = self._trial_text(event.row)
                 self._draw(at_once=self._expected(event.row) > REDRAW_SECONDS)
             case TrialEnded():
                 self._ended(event)
+            case WorkerNotice():
+                self._hands.pop(event.worker, None)
             case SessionEnded():
-                self._hand = ""
+                self._hands = {}
                 self._draw(at_once=True, final=True)
                 self._live.stop()
             case _:
@@ -194,7 +199,8 @@ class Bar:
         expected = self._expected(row)
         now = time.time()
         until = f", ends about {_time(now + expected)}" if expected != float("inf") else ""
-        return f"trial {row.number} since {_time(now)}{until}: {row.treatment}"
+        where = "" if row.worker in (None, LOCAL) else f"{row.worker}: "
+        return f"{where}trial {row.number} since {_time(now)}{until}: {row.treatment}"
 
     def _draw(self, *, at_once: bool = False, final: bool = False) -> None:
         now = time.monotonic()
@@ -213,12 +219,12 @@ class Bar:
         parts += [f"{duration_text(left)} left"] if left else []
         bar = ProgressBar(total=max(self._total, 1), completed=self._done, width=24)
         line.add_row(bar, Text(" · ".join(parts), no_wrap=True, overflow="ellipsis"))
-        texts = [self._hand] if self._hand else []
+        texts = list(self._hands.values())
         texts += [width_text(width) for width in self._shown[:MOST_WIDTHS]]
         return Group(line, *(Text(text, no_wrap=True, overflow="ellipsis") for text in texts))
 
 
-def describe(event: RunEvent) -> str | None:  # noqa: PLR0911 one sentence for each event
+def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence for each event
     """Say in a line what happened, or None where that is not worth a line."""
     match event:
         case SessionStarted() if event.done or event.reclaimed:
@@ -232,6 +238,8 @@ def describe(event: RunEvent) -> str | None:  # noqa: PLR0911 one sentence for e
             return f"the environment has changed ({event.text}); what follows is a series of its own"
         case ClockDisturbed():
             return f"{event.text}, before or during trial {event.row.number}; look at its values"
+        case WorkerNotice():
+            return f"worker {event.worker}: {event.text}"
         case Remarked():
             return event.text
         case StopRequested(at_once=False):
@@ -250,7 +258,8 @@ def _trial_ended(event: TrialEnded) -> str:
     outcome = event.outcome
     took = "" if outcome.started is None else f" in {duration_text(outcome.finished - outcome.started)}"
     reason = f": {outcome.reason}" if outcome.reason else ""
-    return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{reason}"
+    where = "" if event.row.worker in (None, LOCAL) else f" on {event.row.worker}"
+    return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{where}{reason}"
 
 
 def width_text(width: Width) -> str:

@@ -13,6 +13,7 @@ from trialwise import study
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.progress import observer
 from trialwise.execution.documents import RunDocument
+from trialwise.execution.workers.address import split_names
 from trialwise.study import RunResult
 
 
@@ -24,6 +25,7 @@ def run(
     extend: bool = False,
     again: bool = False,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    workers: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
@@ -40,9 +42,10 @@ def run(
     trialwise run results/monday          # go on
     trialwise run results/monday --again  # and give failed trials another attempt
     trialwise run experiment.toml --only scheme=cubic,bbr
+    trialwise run experiment.toml --workers ssh://me@node1,ssh://me@node2:2222
     ```
 
-    Exit codes: 0 all trials finished, 4 some failed, 130 interrupted, 2 and 5 errors.
+    Exit codes: 0 all trials finished, 4 some failed, 6 a worker was lost and trials remain, 130 interrupted, 2 and 5 errors.
 
     Parameters
     ----------
@@ -57,6 +60,9 @@ def run(
     only
         FACTOR=LEVEL[,LEVEL…]: run the planned trials with one of these levels; the others stay planned, and a later run
         without it goes on with them. Repeatable.
+    workers
+        WORKER[,WORKER…]: run on these machines instead of those of the file: local, ssh://host, ssh://user@host:port. Each runs the
+        whole plan, in orders of its own. Repeatable.
     json
         Print the outcome as JSON.
     quiet
@@ -64,7 +70,15 @@ def run(
     """
     console = messages()
     observers = [] if quiet else [observer(console, study.load(experiment), terminal=sys.stderr.isatty())]
-    result = study.run(experiment, dir, extend=extend, again=again, only=only, observers=observers)
+    result = study.run(
+        experiment,
+        dir,
+        extend=extend,
+        again=again,
+        only=only,
+        workers=split_names(workers),
+        observers=observers,
+    )
     if json:
         ending = result.ending
         document = RunDocument(str(result.directory), ending.word, ending.text, result.counts)
@@ -77,6 +91,8 @@ def run(
 def _exit_code(result: RunResult) -> int:
     if result.ending.word == "interrupted":
         return 130
+    if result.ending.word == "worker lost":
+        return 6
     return 4 if result.failed or result.ending.word == "reset failed" else 0
 
 

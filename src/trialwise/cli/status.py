@@ -53,6 +53,11 @@ def _show(state: study.State) -> None:
             name, *(str(counts.get(key, 0)) for key in ("finished", "failed", "abandoned", "planned"))
         )
     console.print(table)
+    for worker in state.workers:
+        hand = f", trial {worker.running[0]} in hand" if worker.running else ""
+        console.print(
+            f"worker {worker.name}: {worker.done} trials done, {worker.left} left{hand}", markup=False
+        )
     for failure in state.failures:
         console.print(
             f"trial {failure.number}.{failure.attempt} {failure.treatment} {failure.status}: {failure.reason}",

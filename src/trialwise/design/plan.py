@@ -100,9 +100,9 @@ def first_rounds(experiment: Experiment, sizing: Sizing, number: int) -> tuple[P
 
 
 def plan_digest(experiment: Experiment) -> str:
-    """Hash what the experiment file says, without the folder it stands in and without the number of rounds and series."""
+    """Hash what the experiment file says, without the folder it stands in, the workers, and the number of rounds and series."""
     record = dataclasses.asdict(experiment)
-    del record["folder"]
+    del record["folder"], record["workers"]
     del record["design"]["rounds"], record["design"]["series"]
     return hashlib.sha256(json.dumps(record, sort_keys=True, default=str).encode()).hexdigest()
 

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from trialwise import __version__
-from trialwise.design.plan import Plan, PlannedTrial, make_plan, plan_digest
+from trialwise.design.plan import Plan, make_plan, plan_digest
 from trialwise.design.sizing import size
 from trialwise.errors import PlanError, StoreError
+from trialwise.execution.lanes import Lane, has_lanes, lanes, lanes_meta, planned_row
 from trialwise.execution.session import new_identity
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
 from trialwise.experiment.reading import parse_experiment
@@ -89,24 +90,6 @@ def factors_of(plan: Plan) -> list[dict[str, Level]]:
     return [dict(factors) for factors in distinct.values()]
 
 
-def planned_row(trial: PlannedTrial) -> TrialRow:
-    """The ledger's row of a planned trial."""
-    return TrialRow(
-        number=trial.number,
-        attempt=1,
-        status="planned",
-        treatment=trial.treatment.name,
-        factors=trial.factors,
-        series=trial.series,
-        round=trial.round,
-        position=trial.position,
-        order=trial.order,
-        seed=trial.seed,
-        warmup=trial.warmup,
-        planned_start=trial.start,
-    )
-
-
 def _holds_something(path: Path) -> bool:
     return path.is_dir() and next(path.iterdir(), None) is not None
 
@@ -170,7 +153,7 @@ def _check_sizes(
     elif not extend:
         hint = "add --extend to go on with the same sequence and more trials"
     else:
-        _extend(text, make_plan(experiment), directory, ledger)
+        _extend(text, experiment, directory, ledger)
         return
     raise PlanError(
         f"{directory.path}: the number of trials differs from the plan that began here\n{_difference(before_text, text)}",
@@ -178,17 +161,23 @@ def _check_sizes(
     )
 
 
-def _extend(text: str, plan: Plan, directory: ExperimentDirectory, ledger: Ledger) -> None:
-    """Plan the further trials: rounds and series that the ledger has not seen, numbered after those it has."""
-    known, last = ledger.rounds_planned(), ledger.last_number()
-    further = [
-        trial
-        for trial in plan.trials
-        if (trial.treatment.name, trial.series, trial.round, trial.warmup) not in known
-    ]
-    rows = [planned_row(dataclasses.replace(trial, number=last + n)) for n, trial in enumerate(further, 1)]
+def _extend(text: str, experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> None:
+    """Plan the further trials of every lane: rounds and series that the ledger has not seen, numbered after those it has."""
+    known, last = lanes(ledger), ledger.last_number()
+    rows: list[TrialRow] = []
+    longer: list[Lane] = []
+    for lane in known:
+        seen = ledger.rounds_planned(lane.blocks)
+        further = (
+            trial
+            for trial in make_plan(lane.experiment(experiment)).trials
+            if (trial.treatment.name, trial.series, trial.round, trial.warmup) not in seen
+        )
+        first = last + len(rows) + 1
+        rows += [planned_row(dataclasses.replace(trial, number=n)) for n, trial in enumerate(further, first)]
+        longer.append(lane.with_block(first, last + len(rows)))
     directory.write_durably(EXPERIMENT, text.encode())
-    ledger.extend(rows, {_FROZEN: text})
+    ledger.extend(rows, {_FROZEN: text} | (lanes_meta(longer) if has_lanes(ledger) else {}))
 
 
 def _drawn_difference(experiment: Experiment, directory: ExperimentDirectory) -> str:

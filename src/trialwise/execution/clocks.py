@@ -16,11 +16,15 @@ FASTEST_SLEW = 0.001
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """The clocks of the machine at one moment, in seconds: of the day, since boot without sleep, since boot with it."""
+    """The clocks of the machine at one moment, in seconds: of the day, since boot without sleep, since boot with it.
+
+    `boot` names the boot where the machine may have another the next time.
+    """
 
     realtime: float
     monotonic: float
     boottime: float
+    boot: str = ""
 
 
 def read_clocks() -> Clocks:
@@ -30,6 +34,8 @@ def read_clocks() -> Clocks:
 
 def disturbance(before: Clocks, after: Clocks) -> str | None:
     """Say what happened to the clocks between two moments, or None where nothing did."""
+    if before.boot != after.boot:
+        return None
     lasted = after.boottime - before.boottime
     slept = lasted - (after.monotonic - before.monotonic)
     step = after.realtime - before.realtime - lasted

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from trialwise.store.records import Event, Status
@@ -13,7 +13,7 @@ class RunDocument:
     """How a run ended; `counts` holds the attempts at trials by status."""
 
     directory: str
-    ending: Literal["complete", "interrupted", "stopped", "reset failed"]
+    ending: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
     text: str
     counts: dict[str, int]
     format: Literal["trialwise.run/1"] = "trialwise.run/1"
@@ -31,8 +31,19 @@ class FailureDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerDocument:
+    """How far a worker is: trials that came to an end, those of them that finished, those left, and what it has in hand."""
+
+    name: str
+    done: int
+    finished: int
+    left: int
+    running: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class StatusDocument:
-    """How far an experiment is.
+    """How far an experiment is; `workers` is empty where only this machine works.
 
     `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null where nothing says it.
     Times of events are Unix seconds.
@@ -48,4 +59,5 @@ class StatusDocument:
     treatments: dict[str, dict[str, int]]
     failures: list[FailureDocument]
     events: list[Event]
+    workers: list[WorkerDocument] = field(default_factory=list[WorkerDocument])
     format: Literal["trialwise.status/1"] = "trialwise.status/1"

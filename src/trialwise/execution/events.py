@@ -16,10 +16,11 @@ class SessionStarted:
     """The runner begins or goes on.
 
     `done` of `total` trials have come to an end before; `reclaimed` were cut off by a kill and run again; `last_start` is when the
-    last round is planned to start (Unix seconds), None where rounds run back to back.
+    last round is planned to start (Unix seconds), None where rounds run back to back. `session` is None where there are workers
+    beside this machine, which have sessions of their own.
     """
 
-    session: Session
+    session: Session | None
     done: int
     total: int
     reclaimed: int
@@ -100,6 +101,14 @@ class Interrupted:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkerNotice:
+    """Something happened to a worker: it was reached, lost its connection, or is given up."""
+
+    worker: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SessionEnded:
     """The runner stops: `ending` says why in a word."""
 
@@ -118,6 +127,7 @@ RunEvent = (
     | Remarked
     | StopRequested
     | Interrupted
+    | WorkerNotice
     | SessionEnded
 )
 

@@ -73,6 +73,11 @@ class Interruption:
         ):
             os.close(descriptor)
 
+    def request(self) -> None:
+        """Ask to stop after the trials in hand, as one Ctrl-C does, without telling anybody."""
+        self.requested = True
+        _make_readable(self._wake)
+
     def sleep_until(self, moment: float) -> None:
         """Sleep until `moment` (Unix seconds) or until somebody asks to stop."""
         while not self.requested and (left := moment - time.time()) > 0:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
 
 from trialwise.design.subset import Subset
 from trialwise.errors import TrialwiseError
@@ -33,7 +33,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Event, TrialRow
+from trialwise.store.records import Blocks, Event, TrialRow
 from trialwise.store.samples import file_name, packets_name, write_samples
 from trialwise.trials.base import TrialKind, TrialOutcome, TrialRequest
 
@@ -45,12 +45,39 @@ LOG_PART = 128 * 1024
 class Ending:
     """Why the runner stopped; "stopped" is by the rule, or because a subset was asked for: `text` says."""
 
-    word: Literal["complete", "interrupted", "stopped", "reset failed"]
+    word: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
     text: str
 
 
+class Place(Protocol):
+    """The machine of a runner, as far as it is not the trial's."""
+
+    def clocks(self) -> Clocks:
+        """Its clocks now."""
+        ...
+
+    def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
+        """Reset it before `row`; return what went wrong, or None."""
+        ...
+
+
+class Here:
+    """The machine that we run on."""
+
+    def clocks(self) -> Clocks:
+        """Its clocks now."""
+        return read_clocks()
+
+    def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
+        """Reset it before `row`; return what went wrong, or None."""
+        return run_reset(experiment, row, marker=marker, cancel=cancel)
+
+
 class Runner:
-    """Executes what is planned, or a subset of it, one trial at a time, on this machine."""
+    """Executes what is planned, or a subset of it, one trial at a time, on one machine.
+
+    `blocks` are the numbers of the trials that are for it (default all), `place` what a reset and the clocks are asked of.
+    """
 
     def __init__(
         self,
@@ -63,6 +90,8 @@ class Runner:
         stopping: StoppingRule,
         observers: Sequence[Observer],
         only: Subset | None = None,
+        blocks: Blocks | None = None,
+        place: Place | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         self._experiment = experiment
@@ -73,6 +102,8 @@ class Runner:
         self._stopping = stopping
         self._observers = observers
         self._only = only
+        self._blocks = blocks
+        self._place = place or Here()
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
@@ -87,17 +118,17 @@ class Runner:
             When the directory cannot be written, or is there no more.
         """
         place: tuple[int, int, bool] | None = None
-        clocks = read_clocks()
-        while (row := self._ledger.next_planned(self._only)) is not None:
+        clocks = self._place.clocks()
+        while (row := self._ledger.next_planned(self._only, self._blocks)) is not None:
             is_new_round = (row.series, row.round, row.warmup) != place
             if ending := self._before(row, interruption, is_new_round=is_new_round):
                 return ending
             place = (row.series, row.round, row.warmup)
             outcome = self._trial(row, interruption)
             clocks = self._look_at_clocks(row, clocks)
-            if outcome.status == "abandoned":
+            if outcome.status == "abandoned" and interruption.requested:
                 return self._interrupted(interruption)
-        if left := self._ledger.count(["planned"]):
+        if left := self._ledger.count(["planned"], blocks=self._blocks):
             return Ending("stopped", f"every trial asked for has come to an end; {left} stay planned")
         return Ending("complete", "every planned trial has come to an end")
 
@@ -132,7 +163,7 @@ class Runner:
             return None
         self._tell(Resetting(row))
         began = self._now()
-        problem = run_reset(self._experiment, row, marker=self._marker(row), cancel=interruption.descriptor)
+        problem = self._place.reset(self._experiment, row, self._marker(row), interruption.descriptor)
         if interruption.at_once:
             return self._interrupted(interruption)
         if problem is None:
@@ -152,9 +183,10 @@ class Runner:
     def _trial(self, row: TrialRow, interruption: Interruption) -> TrialOutcome:
         self._last = row
         self._ledger.claim(row, self._keeper.session, self._now())
+        row = replace(row, worker=self._keeper.session.worker)
         self._tell(TrialStarted(row))
-        outcome = self._kind.execute(self._request(row, interruption))
-        self._record(row, outcome)
+        outcome = self._kind.execute(self.request(row, interruption))
+        self.record(row, outcome)
         self._remark(outcome.remarks)
         self._tell(TrialEnded(row, outcome))
         return outcome
@@ -165,7 +197,13 @@ class Runner:
             self._ledger.add_event(Event(self._now(), "remark", text))
             self._tell(Remarked(text))
 
-    def _request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
+    def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:
+        """Write down, and tell, what came of a trial that an earlier run had begun."""
+        self.record(row, outcome)
+        self._tell(TrialEnded(row, outcome))
+
+    def request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
+        """What the kind of trial is asked for."""
         return TrialRequest(
             experiment=self._experiment,
             factors=row.factors,
@@ -183,7 +221,14 @@ class Runner:
     def _marker(self, row: TrialRow) -> str:
         return f"{self._keeper.marker}:{row.number}:{row.attempt}"
 
-    def _record(self, row: TrialRow, outcome: TrialOutcome) -> None:
+    def record(self, row: TrialRow, outcome: TrialOutcome) -> None:
+        """Write down what came of a trial that was claimed.
+
+        Raises
+        ------
+        StoreError
+            When the directory cannot be written.
+        """
         try:
             values = [self._store(row, source, samples) for source, samples in outcome.samples.items()]
             if outcome.packets is not None:
@@ -204,7 +249,7 @@ class Runner:
             raise
 
     def _look_at_clocks(self, row: TrialRow, before: Clocks) -> Clocks:
-        now = read_clocks()
+        now = self._place.clocks()
         if text := disturbance(before, now):
             self._ledger.add_event(
                 Event(now.realtime, "clock", f"{text}, before or during trial {row.number}")

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import cast
+from typing import Protocol, cast
 
 from trialwise import __version__
 from trialwise.measurement.environment import Environment, capture
@@ -18,39 +18,78 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, Session
 
 
+class Watch(Protocol):
+    """What is to be known of the machine that trials run on."""
+
+    worker: str
+    marker: str
+    """What is added to the marker of this directory's processes, so that they are told from those of other workers."""
+
+    def stats(self) -> object:
+        """What differs when a measured program was changed, or the machine was booted again; cheap."""
+        ...
+
+    def environment(self) -> Environment:
+        """The machine with its programs."""
+        ...
+
+
+class LocalWatch:
+    """Watches this machine, the files of the measured programs, and the checkout around the experiment's folder."""
+
+    worker = "local"
+    marker = ""
+
+    def __init__(self, programs: Sequence[Path], folder: Path) -> None:
+        self._programs = tuple(programs)
+        self._folder = folder
+
+    def stats(self) -> tuple[tuple[str, int, int, int], ...]:
+        """Size, time of change and inode of each program that is there."""
+        return tuple(
+            (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
+            for path in self._programs
+            if (status := _stat_or_none(path)) is not None
+        )
+
+    def environment(self) -> Environment:
+        """Describe the machine that we run on."""
+        return capture(self._programs, checkout=self._folder)
+
+
 class SessionKeeper:
     """Opens a session in the ledger and watches whether the measured programs stay what they are.
 
-    An epoch is a span of sessions in which nothing that makes rounds incomparable has changed; a change begins the
-    next one, and analysis takes each epoch's rounds as series of their own.
+    An epoch is a span of sessions of a worker in which nothing that makes rounds incomparable has changed; a change, or another
+    worker, begins the next one, and analysis takes each epoch's rounds as series of their own.
     """
 
-    def __init__(
-        self, directory: ExperimentDirectory, ledger: Ledger, programs: Sequence[Path], folder: Path
-    ) -> None:
+    def __init__(self, directory: ExperimentDirectory, ledger: Ledger, watch: Watch) -> None:
         self._directory = directory
-        self._programs = tuple(programs)
-        self._folder = folder
-        self._stats = self._stat()
+        self._watch = watch
+        self._stats = watch.stats()
         self.session: Session
-        self.marker = f"{ledger.fact('identity')}.{directory.token}"
+        self.marker = marker_of(directory, ledger) + watch.marker
 
     def open(self, ledger: Ledger) -> str | None:
-        """Record a new session; return what has changed since the one before, or None."""
-        sessions = ledger.sessions()
-        environment = capture(self._programs, checkout=self._folder)
-        return self._begin(ledger, sessions[-1] if sessions else None, environment)
+        """Record a new session; return what has changed since the one before on this worker, or None."""
+        own = [session for session in ledger.sessions() if session.worker == self._watch.worker]
+        return self._begin(ledger, own[-1] if own else None, self._watch.environment())
 
     def look_again(self, ledger: Ledger) -> str | None:
-        """Begin a new session and epoch where a measured program has changed; return the change, or None."""
-        stats = self._stat()
+        """Begin a new session where a measured program has changed or the machine was booted again.
+
+        Returns the change that makes it a new epoch, or None.
+        """
+        stats = self._watch.stats()
         if stats == self._stats:
             return None
         self._stats = stats
-        environment = capture(self._programs, checkout=self._folder)
-        if _change(self._directory, self.session, environment) is None:
+        environment = self._watch.environment()
+        booted = self.session.boot != _boot(environment)
+        if not booted and _change(self._directory, self.session, environment) is None:
             return None  # touched, or built again to the same bytes
-        ledger.end_session(self.session.number, time.time(), "program changed")
+        ledger.end_session(self.session.number, time.time(), "rebooted" if booted else "program changed")
         return self._begin(ledger, self.session, environment)
 
     def close(self, ledger: Ledger, ending: str) -> None:
@@ -59,32 +98,42 @@ class SessionKeeper:
 
     def _begin(self, ledger: Ledger, previous: Session | None, environment: Environment) -> str | None:
         change = None if previous is None else _change(self._directory, previous, environment)
-        number = 1 if previous is None else previous.number + 1
-        boot = environment.machine.boot_id or "unknown"
-        name = f"environments/{number:03d}-{boot[:8]}.json"
-        self._directory.write_durably(name, json.dumps(environment.to_json(), indent=1).encode())
-        self.session = Session(
-            number=number,
-            started=time.time(),
-            ended=None,
-            ending=None,
-            epoch=1 if previous is None else previous.epoch + (change is not None),
-            worker="local",
-            boot=boot,
-            version=__version__,
-            environment=name,
-        )
-        ledger.start_session(self.session)
+        boot = _boot(environment)
+        with ledger.alone():
+            sessions = ledger.sessions()
+            number = len(sessions) + 1
+            name = f"environments/{number:03d}-{boot[:8]}.json"
+            self._directory.write_durably(name, json.dumps(environment.to_json(), indent=1).encode())
+            self.session = Session(
+                number=number,
+                started=time.time(),
+                ended=None,
+                ending=None,
+                epoch=_epoch(sessions, previous, changed=change is not None),
+                worker=self._watch.worker,
+                boot=boot,
+                version=__version__,
+                environment=name,
+            )
+            ledger.start_session(self.session)
         if change:
             ledger.add_event(Event(time.time(), "environment changed", change))
         return change
 
-    def _stat(self) -> tuple[tuple[str, int, int, int], ...]:
-        return tuple(
-            (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
-            for path in self._programs
-            if (status := _stat_or_none(path)) is not None
-        )
+
+def marker_of(directory: ExperimentDirectory, ledger: Ledger) -> str:
+    """What the processes of this directory's trials carry; nobody else's do, not even those of a copy of it."""
+    return f"{ledger.fact('identity')}.{directory.token}"
+
+
+def _epoch(sessions: Sequence[Session], previous: Session | None, *, changed: bool) -> int:
+    if previous is not None and not changed:
+        return previous.epoch
+    return max((session.epoch for session in sessions), default=0) + 1
+
+
+def _boot(environment: Environment) -> str:
+    return environment.machine.boot_id or "unknown"
 
 
 def new_identity() -> str:

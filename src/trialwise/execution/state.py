@@ -5,14 +5,28 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from trialwise.execution.documents import FailureDocument, StatusDocument
+from trialwise.execution.documents import FailureDocument, StatusDocument, WorkerDocument
+from trialwise.execution.lanes import has_lanes, in_blocks, lanes
+from trialwise.execution.workers.address import LOCAL
 from trialwise.store.directory import ExperimentDirectory, is_locked
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerState:
+    """How far a worker is with its lane: trials that came to an end, of which `finished`, and those `left`; what it has in hand."""
+
+    name: str
+    done: int
+    finished: int
+    left: int
+    running: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +42,7 @@ class State:
     running: tuple[TrialRow, ...]
     is_active: bool
     left: float | None
+    workers: tuple[WorkerState, ...] = ()
 
     @property
     def done(self) -> int:
@@ -43,11 +58,8 @@ class State:
     def activity(self) -> str:
         """What the runner does at present, in words."""
         if self.is_active:
-            return (
-                f"running trial {self.running[0].number} ({self.running[0].treatment})"
-                if self.running
-                else "between trials"
-            )
+            texts = [f"trial {row.number} ({row.treatment})" for row in self.running]
+            return f"running {', '.join(texts)}" if texts else "between trials"
         return (
             "complete"
             if self.done == self.planned
@@ -71,6 +83,7 @@ class State:
             treatments=self.treatments,
             failures=failures,
             events=list(self.events),
+            workers=[WorkerDocument(**dataclasses.asdict(each)) for each in self.workers],
         )
         return dataclasses.asdict(document)
 
@@ -91,9 +104,20 @@ def state(path: Path) -> State:
             running=tuple(ledger.trials("running")),
             is_active=is_locked(directory),
             left=_time_left(ledger, counts.get("planned", 0), time.time()),
+            workers=tuple(_workers(ledger)) if has_lanes(ledger) else (),
         )
     finally:
         ledger.close()
+
+
+def _workers(ledger: Ledger) -> Iterator[WorkerState]:
+    running = ledger.trials("running")
+    for lane in lanes(ledger):
+        done = ledger.count(["finished", "failed", "invalid"], blocks=lane.blocks)
+        finished = ledger.count(["finished"], blocks=lane.blocks)
+        in_hand = tuple(row.number for row in running if in_blocks(row.number, lane.blocks))
+        left = ledger.count(["planned"], blocks=lane.blocks) + len(in_hand)
+        yield WorkerState(lane.worker or LOCAL, done, finished, left, in_hand)
 
 
 def _time_left(ledger: Ledger, planned: int, now: float) -> float | None:

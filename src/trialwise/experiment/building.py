@@ -65,6 +65,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
             warmup_trials=design.warmup_trials,
         ),
         reset=_reset(document.reset, problems),
+        workers=_workers(document.workers, problems),
         instrumentation=_instrumentation(document, problems),
         runtime=trial.runtime,
         warmup=trial.warmup,
@@ -370,6 +371,32 @@ def _switch_on(name: str, known: Sequence[str]) -> str:
         return f'write perf = ["{name}"] into [instrumentation]'
     return (
         f"known here: {', '.join(known)}" if known else "[instrumentation] switches on what can be recorded"
+    )
+
+
+def _workers(section: doc.WorkersSection, problems: Problems) -> model.Workers:
+    given = section.model_fields_set
+    if section.git is not None:
+        for name in ("files", "exclude"):
+            if name in given:
+                problems.add(("workers", name), "does not go with git", "leave one of them out")
+    if section.allocate is not None and "use" in given:
+        problems.add(("workers", "use"), "does not go with allocate, which names the workers")
+    if section.release is not None and section.allocate is None:
+        problems.add(("workers", "release"), "goes with allocate")
+    return model.Workers(
+        use=tuple(section.use),
+        files=tuple(section.files),
+        exclude=tuple(section.exclude),
+        git=section.git and (section.git.url, section.git.commit),
+        setup=_words(("workers", "setup"), section.setup, problems),
+        setup_timeout=section.setup_timeout,
+        allocate=_words(("workers", "allocate"), section.allocate, problems),
+        release=_words(("workers", "release"), section.release, problems),
+        python=section.python,
+        folder=section.folder,
+        reconnect=section.reconnect,
+        heartbeat=section.heartbeat,
     )
 
 

@@ -20,7 +20,14 @@ from pydantic import (
 )
 
 from trialwise.experiment.quantity import seconds
-from trialwise.experiment.words import CALL_PATTERN, NAME_PATTERN, POINTER_PATTERN, SERVICE_PATTERN
+from trialwise.experiment.words import (
+    CALL_PATTERN,
+    COMMIT_PATTERN,
+    NAME_PATTERN,
+    POINTER_PATTERN,
+    SERVICE_PATTERN,
+    WORKER_FOLDER_PATTERN,
+)
 
 # What a key needs beyond its type
 
@@ -584,6 +591,82 @@ class ResetSection(Section):
     settle: Duration = Field(0.0, description="Time to wait afterwards.", examples=["5s"])
 
 
+class GitSection(Section):
+    """A repository that is cloned on workers, instead of sending files."""
+
+    url: Text = Field(description="What git clones.", examples=["https://example.org/benchmark.git"])
+    commit: Annotated[str, Field(pattern=COMMIT_PATTERN)] = Field(
+        description="The commit that is checked out, in hexadecimal digits.",
+        examples=["4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3"],
+    )
+
+
+class WorkersSection(Section):
+    """The machines that trials run on; those beside "local" are reached by ssh."""
+
+    use: Annotated[list[Text], Field(min_length=1)] = Field(
+        default_factory=lambda: ["local"],
+        description="The workers: local, ssh://host, ssh://user@host:port; each runs the whole plan, in orders of its own.",
+        examples=[["ssh://me@node1", "ssh://me@node2:2222"]],
+    )
+    files: list[Text] = Field(
+        default_factory=list,
+        description="Patterns of the files that are sent, below the experiment's folder; default all of them.",
+        examples=[["bench/**", "input.txt"]],
+    )
+    exclude: list[Text] = Field(
+        default_factory=list,
+        description="Patterns of files that are not sent; results, .git and caches never are.",
+        examples=[["*.log"]],
+    )
+    git: GitSection | None = Field(
+        None,
+        description="Clone a repository on the workers instead of sending files.",
+        examples=[
+            {
+                "url": "https://example.org/benchmark.git",
+                "commit": "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3",
+            }
+        ],
+    )
+    setup: Words | None = Field(
+        None,
+        description="Command run once on each worker, in the folder of what was sent, before its first trial.",
+        examples=["make -C bench"],
+    )
+    setup_timeout: PositiveDuration = Field(
+        3600.0, description="A setup that takes longer has failed.", examples=["10min"]
+    )
+    allocate: Words | None = Field(
+        None,
+        description="Command run here that prints the names of the workers; used instead of use.",
+        examples=["./testbed.sh get 4"],
+    )
+    release: Words | None = Field(
+        None,
+        description="Command run here after the run, also after a crash; $TRIALWISE_WORKERS names the workers.",
+        examples=["./testbed.sh put"],
+    )
+    python: Text = Field(
+        "python3", description="Python 3.8 or newer on the workers.", examples=["/opt/python/bin/python3"]
+    )
+    folder: Annotated[str, Field(pattern=WORKER_FOLDER_PATTERN)] = Field(
+        "~/.trialwise",
+        description="Folder on the workers under which everything of ours stands.",
+        examples=["/scratch/me/trialwise"],
+    )
+    reconnect: Duration = Field(
+        600.0,
+        description="How long a worker that was reached before is tried again until it counts as lost.",
+        examples=["1h"],
+    )
+    heartbeat: PositiveDuration = Field(
+        30.0,
+        description="After so much silence a worker is asked whether it is there; shorter trials see no traffic.",
+        examples=["5min"],
+    )
+
+
 FactorSection = Annotated[
     Annotated[Annotated[list[Level], Field(min_length=1)], Tag("<list>")] | Annotated[Draw, Tag("<table>")],
     _BY_SHAPE,
@@ -605,6 +688,7 @@ class Document(Section):
     ]
     design: DesignSection = Field(default_factory=lambda: DesignSection.model_validate({}))
     reset: ResetSection | None = None
+    workers: WorkersSection = Field(default_factory=lambda: WorkersSection.model_validate({}))
     instrumentation: InstrumentationSection = Field(
         default_factory=lambda: InstrumentationSection.model_validate({})
     )

@@ -308,6 +308,28 @@ class Instrumentation:
 
 
 @dataclass(frozen=True, slots=True)
+class Workers:
+    """The machines that trials run on, and how those that ssh reaches are made ready. Times are in seconds.
+
+    `use` names them, unless the command `allocate` does. `files` and `exclude` are patterns of what is sent, below the
+    experiment's folder; `git` (a repository and a commit) is cloned instead. `setup` runs once for what was sent.
+    """
+
+    use: tuple[str, ...] = ("local",)
+    files: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    git: tuple[str, str] | None = None
+    setup: tuple[str, ...] | None = None
+    setup_timeout: float = 3600.0
+    allocate: tuple[str, ...] | None = None
+    release: tuple[str, ...] | None = None
+    python: str = "python3"
+    folder: str = "~/.trialwise"
+    reconnect: float = 600.0
+    heartbeat: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class Design:
     """How many trials, in what order, and when (the four parameters of the experiment in TriScale's Table 2).
 
@@ -336,6 +358,7 @@ class Experiment:
     factors: tuple[Factor, ...] = ()
     design: Design = field(default_factory=Design)
     reset: Reset | None = None
+    workers: Workers = field(default_factory=Workers)
     instrumentation: Instrumentation = field(default_factory=Instrumentation)
     runtime: float | None = None
     warmup: float = 0.0

@@ -29,8 +29,13 @@ def program_files(words: Sequence[str], directory: Path, environment: Mapping[st
     if program is None:
         return
     yield program
-    if _INTERPRETER.fullmatch(Path(words[0]).name):
+    if runs_script(words[0]):
         yield from _script(words[1:], directory)
+
+
+def runs_script(program: str) -> bool:
+    """Whether a program is an interpreter, whose first argument that is no option is what it runs."""
+    return _INTERPRETER.fullmatch(Path(program).name) is not None
 
 
 def _resolved(name: str, directory: Path, path: str | None) -> Path | None:

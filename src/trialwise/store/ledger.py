@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import threading
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,7 @@ from trialwise.store.connection import (
     set_log_aside,
 )
 from trialwise.store.files import sync_folder
-from trialwise.store.records import Event, Session, Status, TrialRow
+from trialwise.store.records import Blocks, Event, Session, Status, TrialRow
 
 FORMAT = 1
 
@@ -95,6 +96,7 @@ class Ledger:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self._durable: bool | None = None
+        self._lock = threading.RLock()
         self._file = file_identity(path)
         self.path = path
 
@@ -246,9 +248,9 @@ class Ledger:
             if status == "abandoned":
                 self._insert([again(row)])
 
-    def abandon_running(self, reason: str) -> int:
-        """Mark every running trial as abandoned and plan it again as a further attempt; return how many."""
-        rows = self.trials("running")
+    def abandon_running(self, reason: str, rows: Sequence[TrialRow] | None = None) -> int:
+        """Mark running trials (default all) as abandoned and plan each again as a further attempt; return how many."""
+        rows = self.trials("running") if rows is None else rows
         with self._transaction():
             self._connection.executemany(
                 "UPDATE trial SET status = 'abandoned', reason = ? WHERE number = ? AND attempt = ?",
@@ -310,15 +312,25 @@ class Ledger:
         query = f"SELECT {_TRIAL_COLUMNS} FROM trial{where} ORDER BY number, attempt"  # noqa: S608 only our own words
         return [_trial_row(row) for row in self._select(query, statuses)]
 
-    def next_planned(self, wanted: Mapping[str, Sequence[Level]] | None = None) -> TrialRow | None:
-        """The planned trial that comes next, or None; of those only that have the levels that are wanted of some factors."""
-        where, parameters = _having(wanted or {})
+    def next_planned(
+        self, wanted: Mapping[str, Sequence[Level]] | None = None, blocks: Blocks | None = None
+    ) -> TrialRow | None:
+        """The planned trial that comes next, or None; of those only that have the levels that are wanted of some factors.
+
+        `blocks` are ranges of numbers, ends included, that are looked at; default all.
+        """
+        where, parameters = _having(wanted or {}, blocks)
         query = f"SELECT {_TRIAL_COLUMNS} FROM trial WHERE status = 'planned'{where} ORDER BY number, attempt LIMIT 1"  # noqa: S608
         return next((_trial_row(row) for row in self._select(query, parameters)), None)
 
-    def count(self, statuses: Sequence[Status], wanted: Mapping[str, Sequence[Level]] | None = None) -> int:
-        """How many attempts have one of the statuses; of those only that have the levels wanted."""
-        where, parameters = _having(wanted or {})
+    def count(
+        self,
+        statuses: Sequence[Status],
+        wanted: Mapping[str, Sequence[Level]] | None = None,
+        blocks: Blocks | None = None,
+    ) -> int:
+        """How many attempts have one of the statuses; of those only that have the levels wanted, and numbers in `blocks`."""
+        where, parameters = _having(wanted or {}, blocks)
         query = f"SELECT count(*) FROM trial WHERE status IN ({_marks(statuses)}){where}"  # noqa: S608
         return int(self._select(query, [*statuses, *parameters])[0][0])
 
@@ -348,9 +360,11 @@ class Ledger:
         rows = self._select("SELECT factors FROM trial GROUP BY factors ORDER BY min(number)")
         return [_factors(text) for (text,) in rows]
 
-    def rounds_planned(self) -> set[tuple[str, int, int, bool]]:
-        """Which (treatment, series, round, warm-up) the ledger holds."""
-        rows = self._select("SELECT DISTINCT treatment, series, round, warmup FROM trial")
+    def rounds_planned(self, blocks: Blocks | None = None) -> set[tuple[str, int, int, bool]]:
+        """Which (treatment, series, round, warm-up) the ledger holds; of trials with numbers in `blocks` only."""
+        where, numbers = _having({}, blocks)
+        query = f"SELECT DISTINCT treatment, series, round, warmup FROM trial WHERE true{where}"  # noqa: S608 only our own words
+        rows = self._select(query, numbers)
         return {(str(treatment), series, round_, bool(warmup)) for treatment, series, round_, warmup in rows}
 
     def last_number(self) -> int:
@@ -424,12 +438,23 @@ class Ledger:
 
     def _select(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         try:
-            return self._connection.execute(query, parameters).fetchall()
+            with self._lock:
+                return self._connection.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: cannot be read: {error}", hint=hint_for(error)) from error
 
     @contextmanager
+    def alone(self) -> Generator[None]:
+        """Keep the other threads of this process out for several calls that belong together."""
+        with self._lock:
+            yield
+
+    @contextmanager
     def _transaction(self, *, durable: bool = True) -> Generator[None]:
+        with self._lock:
+            yield from self._locked_transaction(durable=durable)
+
+    def _locked_transaction(self, *, durable: bool) -> Generator[None]:
         try:
             if durable != self._durable:
                 self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
@@ -464,10 +489,13 @@ def again(row: TrialRow) -> TrialRow:
     )
 
 
-def _having(wanted: Mapping[str, Sequence[Level]]) -> tuple[str, list[Level]]:
-    """The condition that the factors of a trial have one of the levels wanted of each, and its parameters."""
+def _having(wanted: Mapping[str, Sequence[Level]], blocks: Blocks | None) -> tuple[str, list[Level]]:
+    """The condition that a trial has one of the levels wanted of each factor, and its number in a block; its parameters."""
     clauses = [f" AND json_extract(factors, ?) IN ({_marks(levels)})" for levels in wanted.values()]
-    places = ([f'$."{name}"', *levels] for name, levels in wanted.items())
+    places = [[f'$."{name}"', *levels] for name, levels in wanted.items()]
+    if blocks is not None:
+        clauses.append(f" AND ({' OR '.join(['number BETWEEN ? AND ?'] * len(blocks)) or 'false'})")
+        places += [list(block) for block in blocks]
     return "".join(clauses), [value for each in places for value in each]
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.experiment.model import Level
 
 Status = Literal["planned", "running", "finished", "failed", "abandoned", "invalid"]
+Blocks = Sequence[tuple[int, int]]
+"""Ranges of trial numbers, first and last."""
 
 
 @dataclass(frozen=True, slots=True)

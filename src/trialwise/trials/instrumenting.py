@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
-from trialwise._core import CommandResult, run_command
+from trialwise._core import run_command
 from trialwise.errors import PlanError
 from trialwise.experiment.instruments import RESOURCES, counter_unit
 from trialwise.experiment.model import Experiment, Instrumentation, InstrumentSource
@@ -18,7 +19,63 @@ from trialwise.measurement.samples import Samples
 
 BLOCK = 512
 """Bytes of a block, as getrusage(2) counts them."""
-_READ: Mapping[str, Callable[[CommandResult], float]] = {
+
+
+class Counted(Protocol):
+    """What the kernel counted of a program; `counted` holds (name, value, share of the time, error) of each counter."""
+
+    @property
+    def user_ns(self) -> int:
+        """CPU time in user mode, nanoseconds."""
+        ...
+
+    @property
+    def system_ns(self) -> int:
+        """CPU time in the kernel, nanoseconds."""
+        ...
+
+    @property
+    def max_rss_bytes(self) -> int:
+        """Largest resident set, bytes."""
+        ...
+
+    @property
+    def minor_faults(self) -> int:
+        """Page faults without reading."""
+        ...
+
+    @property
+    def major_faults(self) -> int:
+        """Page faults that had to read."""
+        ...
+
+    @property
+    def voluntary_switches(self) -> int:
+        """How often it gave the CPU up."""
+        ...
+
+    @property
+    def involuntary_switches(self) -> int:
+        """How often it was taken off the CPU."""
+        ...
+
+    @property
+    def blocks_in(self) -> int:
+        """Blocks read."""
+        ...
+
+    @property
+    def blocks_out(self) -> int:
+        """Blocks written."""
+        ...
+
+    @property
+    def counted(self) -> Sequence[tuple[str, float | None, float, int | None]]:
+        """What the kernel's counters say."""
+        ...
+
+
+_READ: Mapping[str, Callable[[Counted], float]] = {
     "user": lambda run: run.user_ns / 1e9,
     "system": lambda run: run.system_ns / 1e9,
     "max_rss": lambda run: run.max_rss_bytes,
@@ -33,7 +90,7 @@ _READ: Mapping[str, Callable[[CommandResult], float]] = {
 
 def recorded(
     instrumentation: Instrumentation,
-    run: CommandResult,
+    run: Counted,
     before: MachineCounts | None,
     after: MachineCounts | None,
 ) -> dict[str, Samples]:
@@ -53,7 +110,7 @@ def recorded(
     }
 
 
-def remarks(run: CommandResult) -> Iterator[str]:
+def remarks(run: Counted) -> Iterator[str]:
     """What is to be known about the counters of a run: those that are not there, and those that took turns."""
     for name, value, share, number in run.counted:
         if value is None:

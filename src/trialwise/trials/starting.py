@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Protocol
 
 from trialwise._core import CommandResult, run_command
 from trialwise.errors import TrialError
@@ -14,6 +15,25 @@ ERROR_LIMIT = 1024 * 1024
 """Bytes of standard error kept."""
 GRACE_SECONDS = 2.0
 """Between SIGTERM and SIGKILL."""
+
+
+class Ended(Protocol):
+    """How a program ended, whoever ran it: `CommandResult`, or what a worker tells."""
+
+    @property
+    def exit_code(self) -> int | None:
+        """The exit code, or None."""
+        ...
+
+    @property
+    def signal(self) -> int | None:
+        """The signal that ended it, or None."""
+        ...
+
+    @property
+    def stderr(self) -> bytes:
+        """What it wrote to standard error, as far as kept."""
+        ...
 
 
 def start(
@@ -72,13 +92,13 @@ def start(
         raise TrialError(f"{words[0]!r} cannot be started: {error}") from error
 
 
-def ending(run: CommandResult) -> str:
+def ending(run: Ended) -> str:
     """Say how a program ended, with the last line that it wrote to standard error."""
     lines = run.stderr.decode(errors="replace").strip().splitlines()
     return _end(run) + (f": {lines[-1][:300]}" if lines else "")
 
 
-def _end(run: CommandResult) -> str:
+def _end(run: Ended) -> str:
     if run.signal is not None:
         return f"was ended by signal {run.signal} ({_signal_name(run.signal)})"
     if run.exit_code is None:

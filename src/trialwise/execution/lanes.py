@@ -1,0 +1,130 @@
+"""Lanes: each is the plan's rule with a seed of its own, worked through by one worker.
+
+Lane 1 is the plan itself. Lane k has the seed that derives from the experiment's and from k, and so other orders, other
+draws and other seeds of trials. Which numbers belong to which lane stands in the ledger's `meta` as soon as there are
+workers beside this machine.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trialwise.design.plan import PlannedTrial, make_plan
+from trialwise.design.seeds import seed_of
+from trialwise.experiment.model import Experiment
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
+
+_KEY = "lanes"
+_UNFINISHED = ("planned", "running")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The trials for one worker: `number` counts from 1; `worker` is None until the first one runs them."""
+
+    number: int
+    worker: str | None
+    blocks: tuple[tuple[int, int], ...]
+
+    def experiment(self, experiment: Experiment) -> Experiment:
+        """The experiment with the lane's seed."""
+        if self.number == 1:
+            return experiment
+        return dataclasses.replace(experiment, seed=seed_of(experiment.seed, "worker", self.number))
+
+    def with_block(self, first: int, last: int) -> Lane:
+        """The lane with further trials."""
+        if last < first:
+            return self
+        return dataclasses.replace(self, blocks=(*self.blocks, (first, last)))
+
+
+def planned_row(trial: PlannedTrial) -> TrialRow:
+    """The ledger's row of a planned trial."""
+    return TrialRow(
+        number=trial.number,
+        attempt=1,
+        status="planned",
+        treatment=trial.treatment.name,
+        factors=trial.factors,
+        series=trial.series,
+        round=trial.round,
+        position=trial.position,
+        order=trial.order,
+        seed=trial.seed,
+        warmup=trial.warmup,
+        planned_start=trial.start,
+    )
+
+
+def has_lanes(ledger: Ledger) -> bool:
+    """Whether the trials were divided between workers."""
+    return _KEY in ledger.meta()
+
+
+def lanes(ledger: Ledger) -> list[Lane]:
+    """The lanes of a ledger; where nothing says otherwise, one with all trials."""
+    text = ledger.meta().get(_KEY)
+    if text is None:
+        sessions = ledger.sessions()
+        return [Lane(1, sessions[-1].worker if sessions else None, ((1, ledger.last_number()),))]
+    return [
+        Lane(number, entry["worker"], tuple((first, last) for first, last in entry["blocks"]))
+        for number, entry in enumerate(json.loads(text), 1)
+    ]
+
+
+def lanes_meta(known: Sequence[Lane]) -> dict[str, str]:
+    """What the ledger keeps of lanes."""
+    return {_KEY: json.dumps([{"worker": lane.worker, "blocks": lane.blocks} for lane in known])}
+
+
+def assign_lanes(ledger: Ledger, experiment: Experiment, names: Sequence[str]) -> dict[str, Lane]:
+    """Give each worker its lane, and write it down.
+
+    A worker has the lane that was its before; else an unfinished one whose worker is not among `names`, whose trial in
+    flight is abandoned; else a new one at the end.
+    """
+    known = {lane.number: lane for lane in lanes(ledger)}
+    given = {lane.worker: lane for lane in known.values() if lane.worker in names}
+    for name in names:
+        if name not in given:
+            lane, rows = _orphan(ledger, list(known.values()), names), list[TrialRow]()
+            if lane is None:
+                lane, rows = _new_lane(ledger, experiment, len(known) + 1)
+            known[lane.number] = given[name] = dataclasses.replace(lane, worker=name)
+            ledger.extend(rows, lanes_meta(list(known.values())))
+    return {name: given[name] for name in names}
+
+
+def _orphan(ledger: Ledger, known: Sequence[Lane], names: Sequence[str]) -> Lane | None:
+    """An unfinished lane that nobody works on; what its worker had in hand is planned again."""
+    for lane in known:
+        if lane.worker not in names and ledger.count(_UNFINISHED, blocks=lane.blocks):
+            running = [row for row in ledger.trials("running") if in_blocks(row.number, lane.blocks)]
+            ledger.abandon_running("another worker took over", running)
+            return lane
+    return None
+
+
+def in_blocks(number: int, blocks: Sequence[tuple[int, int]]) -> bool:
+    """Whether a trial belongs to a lane with these blocks."""
+    return any(first <= number <= last for first, last in blocks)
+
+
+def _new_lane(ledger: Ledger, experiment: Experiment, number: int) -> tuple[Lane, list[TrialRow]]:
+    lane = Lane(number, None, ())
+    last = ledger.last_number()
+    trials = make_plan(lane.experiment(experiment)).trials
+    rows = [planned_row(dataclasses.replace(trial, number=last + n)) for n, trial in enumerate(trials, 1)]
+    return lane.with_block(last + 1, last + len(rows)), rows
+
+
+def abandon_local(ledger: Ledger) -> int:
+    """Plan again what this machine had in hand when the runner was killed; return how many trials that were."""
+    rows = [row for row in ledger.trials("running") if row.worker == "local"]
+    return ledger.abandon_running("the runner was killed during this trial", rows)

@@ -1,0 +1,256 @@
+"""Trial kind `command` on a worker."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import PlanError, TrialError, WorkerError
+from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.tasks import Report, Tasks, WorkerFile, run_of
+from trialwise.experiment.model import CommandTrial, Experiment, Level, TextSource
+from trialwise.experiment.placeholders import fill, names_in
+from trialwise.measurement.programs import runs_script
+from trialwise.measurement.reported import Reported, from_output
+from trialwise.measurement.samples import Samples
+from trialwise.measurement.sources import read_source
+from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.command import asks_for_directory, commands, nowhere, trial_of
+from trialwise.trials.instrumenting import recorded
+from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
+
+MOST_LOSSES = 5
+"""A trial that was lost so often in one session has failed: it may be what takes the worker down."""
+
+
+def refuse_kinds(experiment: Experiment) -> None:
+    """Raise PlanError for kinds of trials, and for what is recorded of them, that are for this machine only."""
+    kind = experiment.trial.kind
+    if kind == "command":
+        _refuse_parts(experiment)
+        return
+    reason = {
+        "python": "the callable would need Trialwise there",
+        "path": "an emulated path would need Trialwise and its privileges there",
+    }.get(kind, "it runs on this machine only")
+    raise PlanError(
+        f'workers: trials of kind "{kind}" do not run on workers that ssh reaches: {reason}',
+        hint='install Trialwise there and start it as a command (kind = "command"), or run with --workers local',
+    )
+
+
+def _refuse_parts(experiment: Experiment) -> None:
+    instrumentation = experiment.instrumentation
+    parts = {
+        "instrumentation.perf": instrumentation.perf,
+        "instrumentation.interrupts": instrumentation.interrupts,
+        "trial.isolate": trial_of(experiment).isolate,
+    }
+    for key, given in parts.items():
+        if given:
+            raise PlanError(
+                f"{key}: is not there yet on workers that ssh reaches",
+                hint="leave it out there, or run with --workers local",
+            )
+
+
+def task_key(number: int, attempt: int) -> str:
+    """What a trial is known by on a worker."""
+    return f"{number}.{attempt}"
+
+
+class RemoteKind:
+    """Has commands executed on a worker, and judges what they report as if they had run here."""
+
+    def __init__(self, remote: Remote, tasks: Tasks) -> None:
+        self._remote = remote
+        self._tasks = tasks
+        self._losses = Counter[int]()
+
+    def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+        """Raise PlanError where a program, or the working directory, is not on the worker."""
+        queries = list(self.queries(experiment, factors))
+        for query, found in zip(queries, self._resolved(queries), strict=True):
+            if found["problem"] is not None and "directory" not in query["names"]:
+                raise self._missing(query, found["problem"])
+
+    def programs(
+        self,
+        experiment: Experiment,  # noqa: ARG002 the protocol's
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+    ) -> Iterator[Path]:
+        """None on this machine."""
+        yield from ()
+
+    def attachments(
+        self,
+        experiment: Experiment,  # noqa: ARG002 the protocol's
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+    ) -> Iterator[tuple[str, Path]]:
+        """None: the experiment file says it all."""
+        yield from ()
+
+    def execute(self, request: TrialRequest) -> TrialOutcome:
+        """Have one trial executed.
+
+        Raises
+        ------
+        WorkerError
+            The worker is lost; what became of the trial is asked when it is there again.
+        """
+        key = task_key(request.number, request.attempt)
+        report = self._tasks.execute(key, self._task(request), marker=request.marker, cancel=request.cancel)
+        if report is None:
+            raise WorkerError(f"{self._remote.address.name}: knows nothing of trial {key}")
+        return self._outcome(request, report)
+
+    def recall(self, request: TrialRequest) -> TrialOutcome | None:
+        """What came of a trial that was begun before, waiting for its end; None where the worker knows nothing of it."""
+        key = task_key(request.number, request.attempt)
+        report = self._tasks.execute(key, None, marker=request.marker, cancel=request.cancel)
+        return None if report is None else self._outcome(request, report)
+
+    def queries(
+        self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+    ) -> Iterator[dict[str, Any]]:
+        """The programs of the trials, as the agent is asked for them."""
+        trial = trial_of(experiment)
+        seen: set[tuple[object, ...]] = set()
+        for values in factors:
+            filled = nowhere() | dict(values)
+            environment = {name: fill(text, filled) for name, text in trial.environment}
+            directory = self._directory(trial, filled)
+            for key, command in commands(trial):
+                words = [fill(word, filled) for word in command]
+                look = (key, *words, directory, environment.get("PATH"))
+                if look not in seen:
+                    seen.add(look)
+                    yield {
+                        "key": key,
+                        "words": words,
+                        "directory": directory,
+                        "path": environment.get("PATH"),
+                        "script": runs_script(words[0]),
+                        "names": sorted(names_in(command[0]) | names_in(trial.directory)),
+                    }
+
+    def _resolved(self, queries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        return self._remote.ask("resolve", {"queries": list(queries)}).head["found"]
+
+    def _missing(self, query: Mapping[str, Any], problem: str) -> WorkerError:
+        program, where = query["words"][0], self._remote.address.name
+        if problem == "no directory":
+            return WorkerError(
+                f"{where}: trial.directory: {query['directory']} is not a directory there",
+                hint="send it (workers.files), or make it with workers.setup",
+            )
+        if problem == "not executable":
+            return WorkerError(
+                f"{where}: trial.{query['key']}: {program} is not executable there", hint="chmod +x"
+            )
+        return WorkerError(
+            f"{where}: trial.{query['key']}: no program {program!r} there",
+            hint="install it there, send it (workers.files), or make it with workers.setup",
+        )
+
+    def _directory(self, trial: CommandTrial, values: Mapping[str, Level]) -> str:
+        return str(Path(self._remote.files) / fill(trial.directory, values))
+
+    def _task(self, request: TrialRequest) -> dict[str, Any]:
+        trial = trial_of(request.experiment)
+        values = self._values(request)
+        own = {name: fill(text, values) for name, text in trial.environment}
+        filled = {what: [fill(word, values) for word in command] for what, command in commands(trial)}
+        fresh = self._fresh(request) if asks_for_directory(trial, request.experiment) else None
+        return {
+            **filled,
+            "directory": self._directory(trial, values),
+            "fresh": fresh,
+            "environment": {**own, MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)},
+            "timeout": trial.timeout,
+            "side_timeout": SIDE_COMMAND_SECONDS,
+            "limit": trial.output_limit,
+            "cpus": request.experiment.instrumentation.cpus,
+            "files": sorted({self._path(request, source) for source in _files(request.experiment)}),
+        }
+
+    def _values(self, request: TrialRequest) -> dict[str, Level]:
+        fresh = asks_for_directory(trial_of(request.experiment), request.experiment)
+        return request.places | {"directory": self._fresh(request) if fresh else self._remote.files}
+
+    def _fresh(self, request: TrialRequest) -> str:
+        return f"{self._remote.folder}/scratch/{task_key(request.number, request.attempt)}"
+
+    def _path(self, request: TrialRequest, source: TextSource) -> str:
+        values = self._values(request)
+        folder = self._directory(trial_of(request.experiment), values)
+        return str(Path(folder) / fill(source.path or "", values))
+
+    # What came of it
+
+    def _outcome(self, request: TrialRequest, report: Report) -> TrialOutcome:
+        if report.lost is not None:
+            return self._lost(request, report.lost)
+        try:
+            return self._judged(request, report)
+        except TrialError as error:
+            return TrialOutcome("failed", None, time.time(), reason=error.message)
+
+    def _lost(self, request: TrialRequest, reason: str) -> TrialOutcome:
+        self._losses[request.number] += 1
+        if self._losses[request.number] < MOST_LOSSES:
+            return TrialOutcome("abandoned", None, time.time(), reason=reason)
+        text = f"was lost {MOST_LOSSES} times ({reason}); it may be what takes the worker down"
+        return TrialOutcome("failed", None, time.time(), reason=text)
+
+    def _judged(self, request: TrialRequest, report: Report) -> TrialOutcome:
+        trial = trial_of(request.experiment)
+        if (problem := _beside("prepare", report)) is not None:
+            return TrialOutcome(problem[0], None, time.time(), reason=problem[1])
+        words = fill(trial.command[0], self._values(request))
+        try:
+            run = run_of(report, "command")
+        except TrialError as error:
+            raise TrialError(f"{words!r} cannot be started: {error.message}") from error
+
+        def text(source: TextSource) -> Samples:
+            if source.path is None:
+                return read_source(source, from_output(run.stdout, total=run.stdout_total))
+            return read_source(source, _reported(report.files[self._path(request, source)]))
+
+        instruments = recorded(request.experiment.instrumentation, run, None, None)
+        outcome = judge(trial, request.experiment, run, text, instruments, ())
+        return concluded(outcome, _beside("conclude", report))
+
+
+def _beside(what: str, report: Report) -> Problem | None:
+    if what not in report.runs:
+        return None
+    run = report.runs[what]
+    return (
+        ("failed", f"{what}: cannot be started: {run}") if isinstance(run, str) else problem_beside(what, run)
+    )
+
+
+def _files(experiment: Experiment) -> Iterator[TextSource]:
+    for metric in experiment.metrics:
+        if isinstance(metric.source, TextSource) and metric.source.path is not None:
+            yield metric.source
+
+
+def _reported(file: WorkerFile) -> Reported:
+    """What stands in a file on the worker, or the error that says why it cannot be taken."""
+    if file.problem is None:
+        return Reported(file.content, file.path)
+    if file.problem == "missing":
+        raise TrialError(f"the program did not write {file.path}", hint="check where the program writes")
+    if file.problem == "stale":
+        moment = datetime.fromtimestamp(file.modified, tz=UTC).isoformat(sep=" ", timespec="milliseconds")
+        raise TrialError(
+            f"{file.path} was not written by this trial: it is from {moment}", hint="remove it first"
+        )
+    raise TrialError(f"cannot read {file.path}: {file.problem}")

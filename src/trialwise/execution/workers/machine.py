@@ -1,0 +1,122 @@
+"""A worker as a machine: its environment and clocks, its resets, and its session in the ledger."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from trialwise.execution.clocks import Clocks
+from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.resetting import RemoteReset
+from trialwise.execution.workers.tasks import Tasks
+from trialwise.experiment.model import Experiment
+from trialwise.measurement.environment import Environment, Executable, GitState, capture
+from trialwise.store.records import TrialRow
+
+FACTS = (
+    "etc/machine-id",
+    "proc/cpuinfo",
+    "proc/meminfo",
+    "proc/loadavg",
+    "proc/cmdline",
+    "proc/1/environ",
+    "proc/sys/kernel/*",
+    "proc/sys/kernel/random/boot_id",
+    "proc/sys/vm/*",
+    "proc/sys/net/core/*",
+    "proc/sys/net/ipv4/tcp_*",
+    "proc/sys/net/ipv4/ip_local_port_range",
+    "sys/class/dmi/id/sys_vendor",
+    "sys/class/dmi/id/product_name",
+    "sys/hypervisor/type",
+    "sys/kernel/mm/transparent_hugepage/enabled",
+    "sys/devices/system/clocksource/clocksource0/current_clocksource",
+    "sys/devices/system/cpu/online",
+    "sys/devices/system/cpu/isolated",
+    "sys/devices/system/cpu/smt/active",
+    "sys/devices/system/cpu/cpufreq/boost",
+    "sys/devices/system/cpu/intel_pstate/no_turbo",
+    "sys/devices/system/cpu/cpu*/topology/core_id",
+    "sys/devices/system/cpu/cpu*/topology/physical_package_id",
+    "sys/devices/system/cpu/cpu0/cpufreq/scaling_*",
+)
+"""What is asked of a worker's /proc, /sys and /etc, as patterns."""
+
+
+class RemoteMachine:
+    """Watches a worker for its session, and stands for it before the runner.
+
+    Parameters
+    ----------
+    remote, tasks
+        The connection, and what executes tasks over it.
+    queries
+        The measured programs, as the agent's `resolve` takes them.
+    tell
+        Called with what is remarkable about its clock, in words.
+    """
+
+    def __init__(
+        self, remote: Remote, tasks: Tasks, queries: Sequence[Mapping[str, Any]], tell: Callable[[str], None]
+    ) -> None:
+        self.worker = remote.address.name
+        self.marker = remote.marker
+        self._remote = remote
+        self._tasks = tasks
+        self._queries = list(queries)
+        self._tell = tell
+        self._programs: list[str] = []
+        self._looked: Any = None
+
+    def stats(self) -> object:
+        """What differs when a measured program was changed, or the machine was booted again."""
+        self._looked = self._remote.look(self._programs)
+        return self._looked.clocks.boot, self._looked.stats
+
+    def clocks(self) -> Clocks:
+        """The clocks of the worker now."""
+        return self._remote.look([]).clocks
+
+    def environment(self) -> Environment:
+        """The worker, described as this machine is: from the texts of its /proc and /sys."""
+        facts = self._remote.ask("facts", {"patterns": FACTS}).head
+        programs = self._executables()
+        with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
+            _lay_out(Path(folder), facts["files"])
+            found = capture(root=Path(folder))
+        return dataclasses.replace(
+            found,
+            machine=dataclasses.replace(found.machine, architecture=facts["architecture"]),
+            python=facts["python"],
+            executables=programs,
+            git=self._git(),
+        )
+
+    def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
+        """Reset the worker; return what went wrong, or None."""
+        if experiment.reset is None:
+            return None
+        problem = RemoteReset(self._remote, self._tasks, experiment.reset, row, marker, cancel).run()
+        return None if problem is None else f"{self.worker}: {problem}"
+
+    def _executables(self) -> tuple[Executable, ...]:
+        answers = self._remote.ask("resolve", {"queries": self._queries}).head["found"]
+        found = {each["path"]: Executable(**each) for answer in answers for each in answer["files"]}
+        self._programs = sorted(found)
+        return tuple(found.values())
+
+    def _git(self) -> GitState | None:
+        repository = self._remote.settings.git
+        return None if repository is None else GitState(repository[1], dirty=False)
+
+
+def _lay_out(folder: Path, files: object) -> None:
+    """Write the texts of a worker's files under `folder`."""
+    for name, text in cast("dict[str, str]", files).items():
+        path = folder / name
+        if ".." not in path.parts:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)

@@ -1,0 +1,214 @@
+"""Several workers at once: a thread and a runner for each, one ledger, and observers that hear one event at a time."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trialwise.design.subset import Subset
+from trialwise.errors import TrialwiseError, WorkerError
+from trialwise.execution.events import EnvironmentChanged, Observer, RunEvent, WorkerNotice
+from trialwise.execution.interruption import Interruption
+from trialwise.execution.lanes import Lane
+from trialwise.execution.runner import Ending, Runner
+from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
+from trialwise.execution.stopping import StoppingRule
+from trialwise.execution.workers.address import Address
+from trialwise.execution.workers.kind import RemoteKind
+from trialwise.execution.workers.machine import RemoteMachine
+from trialwise.execution.workers.making_ready import Preparation, collect
+from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.ssh import folder_name
+from trialwise.execution.workers.tasks import Tasks
+from trialwise.experiment.model import Experiment, Level
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import Event, TrialRow
+from trialwise.trials.base import TrialKind
+
+
+class OneAtATime:
+    """Hands events, and questions whether to stop, from several threads to observers and a rule that know of none."""
+
+    def __init__(self, observers: Sequence[Observer], stopping: StoppingRule) -> None:
+        self._observers = observers
+        self._stopping = stopping
+        self._lock = threading.Lock()
+
+    def notice(self, event: RunEvent) -> None:
+        """Tell every observer."""
+        with self._lock:
+            for observer in self._observers:
+                observer.notice(event)
+
+    def reason_to_stop(self, upcoming: TrialRow) -> str | None:
+        """Ask the rule."""
+        with self._lock:
+            return self._stopping.reason_to_stop(upcoming)
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """What all workers of a run share. `factors` are those of all trials; `kind` is for the trials of this machine."""
+
+    experiment: Experiment
+    directory: ExperimentDirectory
+    ledger: Ledger
+    kind: TrialKind
+    factors: Sequence[Mapping[str, Level]]
+    hub: OneAtATime
+    only: Subset
+    interruption: Interruption
+
+
+def run_pool(common: Common, lanes: Mapping[Address, Lane]) -> Ending:
+    """Have every worker run what is planned in its lane, and say how it ended for all of them.
+
+    Raises
+    ------
+    StoreError
+        The directory cannot be written; the workers have been stopped after the trials in hand.
+    """
+    members = [Member(common, address, lane) for address, lane in lanes.items()]
+    threads = [threading.Thread(target=member.run, name=member.address.name) for member in members]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for member in members:
+        if member.failure is not None:
+            raise member.failure
+    return _common_ending([member.ending for member in members])
+
+
+def _common_ending(endings: Sequence[Ending]) -> Ending:
+    """The ending that matters most, with what the workers that have it say."""
+    for word in ("interrupted", "worker lost", "reset failed", "stopped"):
+        texts = [ending.text for ending in endings if ending.word == word]
+        if texts:
+            return Ending(word, "; ".join(dict.fromkeys(texts)))
+    return Ending("complete", "every planned trial of every worker has come to an end")
+
+
+class Member:
+    """One worker while the pool runs, in a thread of its own."""
+
+    def __init__(self, common: Common, address: Address, lane: Lane) -> None:
+        self.address = address
+        self.ending = Ending("worker lost", f"{address.name}: was not reached")
+        self.failure: BaseException | None = None
+        self._common = common
+        self._lane = lane
+        self._marker = marker_of(common.directory, common.ledger)
+
+    def run(self) -> None:
+        """Run the lane, where it has anything left; what goes wrong with the worker ends this thread only."""
+        if not self._common.ledger.count(["planned", "running"], blocks=self._lane.blocks):
+            self.ending = Ending("complete", "every planned trial has come to an end")
+            return
+        try:
+            self.ending = self._run_here() if self.address.is_local else self._run_there()
+        except WorkerError as error:
+            self._give_up(error)
+        except BaseException as error:  # told by run_pool
+            self._fail(error)
+
+    def _give_up(self, error: WorkerError) -> None:
+        try:
+            text = (
+                str(error) if error.message.startswith(self.address.name) else f"{self.address.name}: {error}"
+            )
+            self._tell(f"lost: {text}")
+            self.ending = Ending("worker lost", text)
+        except TrialwiseError as failure:
+            self._fail(failure)
+
+    def _fail(self, error: BaseException) -> None:
+        """Keep an error that concerns everybody, and stop the others after the trials in hand."""
+        self.failure = error
+        self._common.interruption.request()
+
+    # On this machine
+
+    def _run_here(self) -> Ending:
+        common = self._common
+        programs = list(common.kind.programs(common.experiment, common.factors))
+        keeper = SessionKeeper(
+            common.directory, common.ledger, LocalWatch(programs, common.experiment.folder)
+        )
+        return self._session(self._runner(common.kind, keeper, None), keeper)
+
+    # Over ssh
+
+    def _run_there(self) -> Ending:
+        common = self._common
+        cancel = common.interruption.descriptor
+        settings = common.experiment.workers
+        folder = folder_name(settings.folder, self._marker, self.address)
+        remote = Remote(self.address, settings, folder, cancel, self._tell)
+        tasks = Tasks(remote, uuid.uuid4().hex[:12])
+        try:
+            self._marker += remote.marker
+            ready = Preparation(common.experiment, remote, tasks, self._marker, self._tell)
+            ready.connect()
+            return self._made_ready(remote, tasks, ready)
+        finally:
+            remote.close()
+
+    def _made_ready(self, remote: Remote, tasks: Tasks, ready: Preparation) -> Ending:
+        common = self._common
+        kind = RemoteKind(remote, tasks)
+        queries = [
+            query for query in kind.queries(common.experiment, common.factors) if query["key"] == "command"
+        ]
+        machine = RemoteMachine(remote, tasks, queries, self._tell)
+        collector = SessionKeeper(common.directory, common.ledger, machine)
+        self._collect(remote, tasks, kind, self._runner(kind, collector, machine))
+        ready.provide(common.interruption.descriptor)
+        ready.check(kind, common.factors)
+        keeper = SessionKeeper(common.directory, common.ledger, machine)
+        ending = self._session(self._runner(kind, keeper, machine), keeper)
+        tasks.acknowledge()
+        return ending
+
+    def _collect(self, remote: Remote, tasks: Tasks, kind: RemoteKind, runner: Runner) -> None:
+        common = self._common
+        back, again = collect(remote, tasks, kind, runner, common.ledger, self._lane, common.interruption)
+        remote.ask("end", {"marker": f"{self._marker}:"})
+        if back or again:
+            self._tell(f"{back} trials of an earlier run collected, {again} to run again")
+
+    def _session(self, runner: Runner, keeper: SessionKeeper) -> Ending:
+        common = self._common
+        if change := keeper.open(common.ledger):
+            common.hub.notice(EnvironmentChanged(f"{self.address.name}: {change}"))
+        word = "worker lost"
+        try:
+            ending = runner.run(common.interruption)
+            word = ending.word
+        finally:
+            keeper.close(common.ledger, word)
+        return ending
+
+    def _runner(self, kind: TrialKind, keeper: SessionKeeper, place: RemoteMachine | None) -> Runner:
+        common = self._common
+        return Runner(
+            common.experiment,
+            common.directory,
+            common.ledger,
+            kind,
+            keeper,
+            stopping=common.hub,
+            observers=[common.hub],
+            only=common.only,
+            blocks=self._lane.blocks,
+            place=place,
+        )
+
+    def _tell(self, text: str) -> None:
+        """Say what happens to the worker: to observers, and in the ledger."""
+        self._common.ledger.add_event(Event(time.time(), "worker", f"{self.address.name}: {text}"))
+        self._common.hub.notice(WorkerNotice(self.address.name, text))

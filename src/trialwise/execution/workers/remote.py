@@ -1,0 +1,238 @@
+"""A worker that ssh reaches: requests that survive the loss of a connection."""
+
+from __future__ import annotations
+
+import json
+import select
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from trialwise.errors import WorkerError
+from trialwise.execution.clocks import Clocks
+from trialwise.execution.workers.address import Address
+from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
+from trialwise.execution.workers.ssh import Explanation, agent_source, bootstrap, explain, ssh_words
+from trialwise.experiment.model import Workers
+from trialwise.experiment.quantity import duration_text
+
+GREETING_SECONDS = 20.0
+"""How long a connection may take until the agent answers for the first time."""
+ANSWER_SECONDS = (5.0, 20.0)
+"""How long a worker that is there may take for an answer: as long as the heartbeat, between these."""
+FIRST_SECONDS = 30.0
+"""How long a worker that was never reached is tried."""
+LONGEST_PAUSE = 15.0
+PROTOCOL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The clocks of a worker, how far its clock of the day is ahead of ours (s), and the state of files there."""
+
+    clocks: Clocks
+    offset: float
+    stats: tuple[tuple[Any, ...], ...]
+    free: int
+
+
+class Remote:
+    """The agent on one worker, through as many connections as it takes; used by one thread.
+
+    Parameters
+    ----------
+    address, settings, folder
+        The worker, how it is to be treated, and the folder of the experiment there.
+    cancel
+        A descriptor that becomes readable when waiting for the worker is to end.
+    tell
+        Called with what happens to the connection, in words.
+    """
+
+    def __init__(
+        self, address: Address, settings: Workers, folder: str, cancel: int, tell: Callable[[str], None]
+    ) -> None:
+        self.address = address
+        self.settings = settings
+        self.offset = 0.0
+        self.hello: dict[str, Any] = {}
+        self._folder = folder
+        self._cancel = cancel
+        self._tell = tell
+        self._connection: Connection | None = None
+        self._patience = min(max(settings.heartbeat, ANSWER_SECONDS[0]), ANSWER_SECONDS[1])
+
+    @property
+    def marker(self) -> str:
+        """What tells processes of this worker from others of the experiment, where two workers are one machine."""
+        return "@" + self._folder.rpartition("/")[2]
+
+    @property
+    def folder(self) -> str:
+        """The absolute path of the experiment's folder on the worker."""
+        return str(self.hello["folder"])
+
+    @property
+    def files(self) -> str:
+        """Where the experiment's own files stand on the worker."""
+        return f"{self.folder}/files"
+
+    # Requests
+
+    def connect(self) -> None:
+        """Reach the worker for the first time.
+
+        Raises
+        ------
+        WorkerError
+            It cannot be reached, or cannot be used.
+        """
+        self._reconnect(min(FIRST_SECONDS, self.settings.reconnect))
+
+    def ask(self, op: str, head: dict[str, Any] | None = None, body: bytes = b"") -> Reply:
+        """Ask until there is an answer; every request but `put` may be asked twice.
+
+        Raises
+        ------
+        WorkerError
+            The worker is lost, or refuses.
+        """
+        while True:
+            try:
+                return self._checked(self._connected().ask(op, head, body, patience=self._patience))
+            except DisconnectedError as problem:
+                self._lost(problem)
+
+    def look(self, programs: list[str]) -> Look:
+        """Look at the worker's clocks and at the files of the measured programs."""
+        before = time.time()
+        head = self.ask("look", {"programs": programs}).head
+        self.offset = _offset(head["clocks"], before, time.time())
+        stats = tuple(tuple(each) for each in head["stats"])
+        return Look(Clocks(**head["clocks"]), self.offset, stats, int(head["free"]))
+
+    def boot_now(self) -> str | None:
+        """The boot id of the worker; None while it cannot be reached, which is tried once."""
+        try:
+            if self._connection is None:
+                self._reconnect(0.0)
+            answer = self._connected().ask("look", {"programs": []}, patience=self._patience)
+            return str(answer.head["clocks"]["boot"])
+        except DisconnectedError as problem:
+            self._lost(problem)
+        except WorkerError:
+            return None
+        return None
+
+    def run(self, key: str, task: dict[str, Any] | None, *, marker: str, cancel: int | None) -> Reply:
+        """Have a task executed at most once, and wait for what comes of it, however often the connection is lost.
+
+        The head of the answer has "state": "result", "lost" (started, and nothing came of it) or, where `task` is None
+        and the worker knows nothing of the key, "unknown".
+        """
+        body = b"" if task is None else json.dumps(task).encode()
+        op = "result" if task is None else "run"
+        while True:
+            try:
+                return self._checked(self._run_once(op, key, marker, body, cancel))
+            except DisconnectedError as problem:
+                self._lost(problem)
+
+    def forget(self, key: str) -> None:
+        """Tell the worker that the result of a task is safe here."""
+        self.ask("ack", {"key": key})
+
+    def close(self) -> None:
+        """End the connection; what runs on the worker goes on."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _run_once(self, op: str, key: str, marker: str, body: bytes, cancel: int | None) -> Reply:
+        connection = self._connected()
+        number = connection.request(op, {"key": key, "marker": marker}, body, patience=self._patience)
+        while True:
+            reply = connection.reply(number, patience=self.settings.heartbeat, cancel=cancel)
+            if reply is not None:
+                return reply
+            if cancel is not None and _readable(cancel):
+                if connection.ask("cancel", {"key": key}, patience=self._patience).head.get("cancelled"):
+                    cancel = None
+                time.sleep(0.05)
+            else:
+                connection.ask("ping", patience=self._patience)
+
+    def _checked(self, reply: Reply) -> Reply:
+        error = reply.head.get("error")
+        if error is None:
+            return reply
+        full = reply.head.get("errno") == 28  # ENOSPC
+        hint = (
+            f"free some space in {self.folder} there and run again; what is finished is kept"
+            if full
+            else None
+        )
+        raise WorkerError(f"{self.address.name}: {error}", hint=hint)
+
+    # The connection
+
+    def _connected(self) -> Connection:
+        if self._connection is None:
+            self._reconnect(self.settings.reconnect)
+        if self._connection is None:
+            raise DisconnectedError("there is no connection")
+        return self._connection
+
+    def _lost(self, problem: DisconnectedError) -> None:
+        """Say why the connection was lost; the next request makes another."""
+        if self._connection is not None:
+            self._connection.close()
+            why = explain(self.address, self._connection.errors, self._connection.exit_code)
+            self._connection = None
+            self._tell(f"{problem}; connecting again ({why.message})")
+
+    def _reconnect(self, limit: float) -> None:
+        deadline, pause = time.monotonic() + limit, 0.25
+        while True:
+            why = self._attempt()
+            if why is None:
+                return
+            if why.lasting or time.monotonic() + pause > deadline:
+                tried = "" if why.lasting else f", tried for {duration_text(limit)}"
+                raise WorkerError(f"{why.message}{tried}", hint=why.hint)
+            if select.select([self._cancel], [], [], pause)[0]:
+                raise WorkerError(f"{why.message}; not waited for on request", hint="run again to go on")
+            pause = min(pause * 2, LONGEST_PAUSE)
+
+    def _attempt(self) -> Explanation | None:
+        """Connect once; what went wrong, or None."""
+        source = agent_source()
+        command = bootstrap(self.settings.python, source, self._folder)
+        connection = Connection(ssh_words(self.address, command), source)
+        try:
+            before = time.time()
+            reply = self._checked(connection.ask("hello", patience=GREETING_SECONDS))
+            self._greeted(reply.head, before)
+        except DisconnectedError as problem:
+            connection.close()
+            errors = connection.errors or f"{problem}"
+            return explain(self.address, errors, connection.exit_code)
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return None
+
+    def _greeted(self, head: dict[str, Any], before: float) -> None:
+        self.hello = head
+        self.offset = _offset(head["clocks"], before, time.time())
+
+
+def _offset(clocks: dict[str, Any], before: float, after: float) -> float:
+    """How far the worker's clock of the day is ahead of ours, seconds, to within half of the round trip."""
+    return float(clocks["realtime"]) - (before + after) / 2
+
+
+def _readable(descriptor: int) -> bool:
+    return bool(select.select([descriptor], [], [], 0)[0])

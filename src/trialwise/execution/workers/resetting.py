@@ -1,0 +1,98 @@
+"""The reset of a worker: the same steps as here, and a reboot, which is believed when the boot id has changed."""
+
+from __future__ import annotations
+
+import select
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from trialwise.errors import TrialError
+from trialwise.execution.reset import CHECK_PAUSE, reset_steps, wait_for_another_boot
+from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.tasks import RemoteRun, Tasks
+from trialwise.experiment.model import Level, Reset
+from trialwise.experiment.placeholders import fill
+from trialwise.store.records import TrialRow
+from trialwise.trials.starting import ending
+
+REBOOT = ("sh", "-c", "reboot || sudo -n reboot")
+
+
+class RemoteReset:
+    """One reset before one trial."""
+
+    def __init__(
+        self, remote: Remote, tasks: Tasks, reset: Reset, row: TrialRow, marker: str, cancel: int
+    ) -> None:
+        self._remote = remote
+        self._tasks = tasks
+        self._reset = reset
+        self._marker = marker
+        self._cancel = cancel
+        self._key = f"reset-{row.number}.{row.attempt}"
+        self._number = 0
+        self._deadline = time.monotonic() + reset.timeout
+        self._values: dict[str, Level] = {
+            **row.factors,
+            "series": row.series,
+            "round": row.round,
+            "position": row.position,
+            "trial": row.number,
+            "seed": row.seed,
+            "directory": remote.files,
+        }
+
+    def run(self) -> str | None:
+        """Carry out the steps, the reboot and the check; return what went wrong, or None."""
+        for step in reset_steps(self._reset, Path(self._remote.files), self._values):
+            if problem := self._problem(step.words):
+                return f"{step.key}: {problem}; try: {step.hint}"
+        if self._reset.reboot and (problem := self._reboot()):
+            return problem
+        return None if self._reset.check is None else self._await(self._reset.check)
+
+    @property
+    def _left(self) -> float:
+        return max(self._deadline - time.monotonic(), 0.0)
+
+    def _command(self, words: Sequence[str]) -> RemoteRun | str:
+        self._number += 1
+        what = f"{self._key}-{self._number}"
+        return self._tasks.command(
+            what, words, marker=self._marker, timeout=max(self._left, 0.001), cancel=self._cancel
+        )
+
+    def _problem(self, words: Sequence[str]) -> str | None:
+        """Run a command there; what went wrong, or None."""
+        name = repr(" ".join(words[:1] if words[0] == "sh" else words))
+        run = self._command(words)
+        if isinstance(run, str):
+            return f"{name}: {run}"
+        if run.timed_out:
+            return f"{name} took longer than the {self._reset.timeout:g} s of reset.timeout and was ended"
+        return None if run.exit_code == 0 else f"{name} {ending(run)}"
+
+    def _reboot(self) -> str | None:
+        before = self._remote.look([]).clocks.boot
+        run = self._command(REBOOT)
+        # That nothing came of it is as it should be: the machine went down.
+        if not isinstance(run, str) and run.exit_code:
+            return f"reset.reboot: {ending(run)}; try: let the user reboot it (sudo -n reboot)"
+        try:
+            wait_for_another_boot(before, self._remote.boot_now, timeout=self._left)
+        except TrialError as error:
+            return f"{error.message}; try: {error.hint}"
+        return None
+
+    def _await(self, check: Sequence[str]) -> str | None:
+        words = [fill(word, self._values) for word in check]
+        while (problem := self._problem(words)) is not None:
+            if self._left <= CHECK_PAUSE:
+                return (
+                    f"reset.check: has not succeeded within the {self._reset.timeout:g} s of reset.timeout: {problem}; "
+                    "try: run the reset and the check by hand, or raise reset.timeout"
+                )
+            if select.select([self._cancel], [], [], CHECK_PAUSE)[0]:
+                return problem
+        return None

@@ -1,0 +1,122 @@
+"""How ssh is started for a worker, and what its failures mean."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import os
+import shlex
+from dataclasses import dataclass
+
+from trialwise.execution.workers.address import Address
+
+CONFIGURATION = "TRIALWISE_SSH_CONFIG"
+"""Environment variable that names another configuration file for ssh, as its option -F does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What went wrong with ssh, what to try, and whether trying again cannot help."""
+
+    message: str
+    hint: str
+    lasting: bool
+
+
+_MEANINGS = (
+    (
+        "REMOTE HOST IDENTIFICATION HAS CHANGED",
+        "its host key is not the one that is known",
+        "find out why it changed; if that is right, remove the old key: ssh-keygen -R {host}",
+        True,
+    ),
+    (
+        "Host key verification failed",
+        "its host key is not known, or not the one that is known",
+        "connect by hand once and compare the key: {command}",
+        True,
+    ),
+    (
+        "Permission denied",
+        "it lets nobody in with the keys that were offered",
+        "see that this works without a question: {command}",
+        True,
+    ),
+    ("Could not resolve hostname", "its name cannot be resolved", "check the name: {command}", True),
+    (
+        "Bad configuration option",
+        "the configuration of ssh is wrong",
+        "look at what ssh says: {command}",
+        True,
+    ),
+    ("Can't open user config file", "the configuration of ssh is not there", f"see ${CONFIGURATION}", True),
+    (
+        "Connection refused",
+        "nothing listens there",
+        "start sshd there, or give the right port: {command}",
+        False,
+    ),
+    ("No route to host", "there is no route to it", "see whether it is up: {command}", False),
+    (
+        "timed out",
+        "it does not answer",
+        "see whether it is up, and whether a firewall lets ssh through: {command}",
+        False,
+    ),
+)
+
+
+def ssh_words(address: Address, remote: str) -> list[str]:
+    """The command line that runs `remote` on a worker; everything but BatchMode is for the user's configuration to say."""
+    options = ["-T", "-o", "BatchMode=yes"]
+    if configuration := os.environ.get(CONFIGURATION):
+        options += ["-F", configuration]
+    if address.port is not None:
+        options += ["-p", str(address.port)]
+    if address.user is not None:
+        options += ["-l", address.user]
+    return ["ssh", *options, "--", str(address.host), remote]
+
+
+def explain(address: Address, errors: str, exit_code: int | None) -> Explanation:
+    """Say what ended a connection, from what ssh wrote to standard error."""
+    command = shlex.join([*ssh_words(address, "true")[:-3], str(address.host), "true"])
+    told = errors.strip().splitlines()
+    last = f" ({told[-1].strip()[:300]})" if told else ""
+    for text, message, hint, lasting in _MEANINGS:
+        if text in errors:
+            detail = "" if text.startswith("REMOTE") else last
+            filled = hint.format(host=address.host, command=command)
+            return Explanation(f"{address.name}: {message}{detail}", filled, lasting)
+    if exit_code == 127:
+        return Explanation(
+            f"{address.name}: there is no python3{last}",
+            "install Python 3.8 or newer there, or say where it is: workers.python",
+            True,
+        )
+    if "Python 3.8 or newer" in errors or "SyntaxError" in errors:
+        return Explanation(
+            f"{address.name}: its Python is too old{last}", "say where a newer one is: workers.python", True
+        )
+    ended = "the connection was lost" if exit_code is None else f"ssh ended with exit code {exit_code}"
+    return Explanation(f"{address.name}: {ended}{last}", f"see what ssh says: {command}", False)
+
+
+def agent_source() -> bytes:
+    """The program that is sent to workers."""
+    return importlib.resources.files("trialwise.execution.workers").joinpath("agent.py").read_bytes()
+
+
+def bootstrap(python: str, source: bytes, folder: str) -> str:
+    """The remote command: Python reads the agent from standard input and attaches it to `folder`."""
+    code = (
+        f"import sys;s=sys.stdin.buffer.read({len(source)}).decode();g=dict(__name__='agent');"
+        f"exec(compile(s,'agent.py','exec'),g);g['attach']({folder!r},s)"
+    )
+    return shlex.join([python, "-IS", "-c", code])
+
+
+def folder_name(base: str, marker: str, address: Address) -> str:
+    """The folder of an experiment directory on a worker: no other worker's, even where home is shared by machines."""
+    digest = hashlib.sha256(f"{marker} {address.name}".encode()).hexdigest()[:16]
+    return f"{base.rstrip('/')}/{digest}"

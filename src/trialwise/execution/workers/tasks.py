@@ -1,0 +1,183 @@
+"""Tasks on a worker: what is executed at most once under a key, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from trialwise.errors import TrialError
+from trialwise.execution.workers.connection import Reply
+from trialwise.execution.workers.remote import Remote
+from trialwise.trials.base import MARKER
+from trialwise.trials.starting import ERROR_LIMIT
+
+
+@dataclass(frozen=True, slots=True)
+class RemoteRun:
+    """What was measured of a program on a worker; the moment of its start is on our clock."""
+
+    started_realtime_ns: int
+    wall_ns: int
+    user_ns: int
+    system_ns: int
+    max_rss_bytes: int
+    exit_code: int | None
+    signal: int | None
+    timed_out: bool
+    cancelled: bool
+    leftover_processes: int
+    stdout_total: int
+    minor_faults: int = 0
+    major_faults: int = 0
+    blocks_in: int = 0
+    blocks_out: int = 0
+    voluntary_switches: int = 0
+    involuntary_switches: int = 0
+    stdout: bytes = b""
+    stderr: bytes = b""
+
+    @property
+    def counted(self) -> tuple[tuple[str, float | None, float, int | None], ...]:
+        """None of the kernel's counters: the standard library cannot ask for them."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFile:
+    """A file that a trial wrote on a worker; or why it could not be taken, and when it was changed last."""
+
+    path: str
+    content: bytes
+    problem: str | None = None
+    modified: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What came of a task: how its commands ran, and the files that it wrote. `lost` says why there is nothing."""
+
+    runs: Mapping[str, RemoteRun | str]
+    files: Mapping[str, WorkerFile]
+    lost: str | None = None
+    skipped: bool = False
+
+
+class Tasks:
+    """Executes tasks on a worker; `session` tells the resets and setups of one run of ours from those of another."""
+
+    def __init__(self, remote: Remote, session: str) -> None:
+        self._remote = remote
+        self._session = session
+        self._unacknowledged: list[str] = []
+
+    def execute(
+        self, key: str, task: dict[str, Any] | None, *, marker: str, cancel: int | None
+    ) -> Report | None:
+        """Have a task executed, or only ask what came of it where `task` is None; None where nothing is known of it.
+
+        Raises
+        ------
+        WorkerError
+            The worker is lost.
+        """
+        self.acknowledge()
+        reply = self._remote.run(key, task, marker=marker, cancel=cancel)
+        if reply.head["state"] == "unknown":
+            return None
+        self._unacknowledged.append(key)
+        return _report(reply, self._remote.offset)
+
+    def acknowledge(self) -> None:
+        """Say of everything told so far that it is safe here; called when what came of it is in the ledger."""
+        while self._unacknowledged:
+            self._remote.forget(self._unacknowledged[-1])
+            self._unacknowledged.pop()
+
+    def command(
+        self,
+        what: str,
+        words: Sequence[str],
+        *,
+        marker: str,
+        timeout: float | None,
+        cancel: int | None,
+        directory: str | None = None,
+        once: str | None = None,
+    ) -> RemoteRun | str:
+        """Run a command that is no trial; its run, or what went wrong before there was one."""
+        task = {
+            "command": list(words),
+            "directory": directory or self._remote.files,
+            "environment": {MARKER: marker},
+            "timeout": timeout,
+            "side_timeout": None,
+            "limit": ERROR_LIMIT,
+            "files": [],
+            "once": once,
+        }
+        report = self.execute(f"{what}-{self._session}", task, marker=marker, cancel=cancel)
+        if report is None or report.lost is not None:
+            return (report and report.lost) or "the worker knows nothing of it"
+        return _NOTHING if report.skipped else report.runs["command"]
+
+
+_NOTHING = RemoteRun(
+    0, 0, 0, 0, 0, 0, None, timed_out=False, cancelled=False, leftover_processes=0, stdout_total=0
+)
+
+
+def run_of(report: Report, what: str) -> RemoteRun:
+    """The run of one of the commands of a trial.
+
+    Raises
+    ------
+    TrialError
+        It could not be started.
+    """
+    run = report.runs[what]
+    if isinstance(run, str):
+        raise TrialError(run)
+    return run
+
+
+def _report(reply: Reply, offset: float) -> Report:
+    head = reply.head
+    if head["state"] == "lost":
+        return Report({}, {}, "the worker was restarted, or the process that executed it was killed")
+    if head.get("skipped"):
+        return Report({}, {}, skipped=True)
+    if "unkept" in head:
+        return Report({}, {}, f"its result could not be kept there: {head['unkept']}")
+    outputs, files = _contents(head, reply.body)
+    runs = {
+        what: _run(run, offset, outputs if what == "command" else (b"", b""))
+        for what, run in cast("dict[str, dict[str, Any]]", head["runs"]).items()
+    }
+    return Report(runs, files)
+
+
+def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], dict[str, WorkerFile]]:
+    """Cut what came behind the frame's line into the outputs and the files."""
+    sizes: list[int] = head.get("sizes") or [0, 0]
+    place = sizes[0] + sizes[1]
+    found: dict[str, WorkerFile] = {}
+    for entry in head["files"]:
+        size = int(entry.get("size", 0))
+        content = body[place : place + size]
+        place += size
+        problem, modified = entry.get("problem"), entry.get("modified", 0.0)
+        found[entry["path"]] = WorkerFile(entry["path"], content, problem, modified)
+    return (body[: sizes[0]], body[sizes[0] : sizes[0] + sizes[1]]), found
+
+
+def _run(run: dict[str, Any], offset: float, outputs: tuple[bytes, bytes]) -> RemoteRun | str:
+    if (problem := run.get("problem")) is not None:
+        return str(problem)
+    names = [name for name in RemoteRun.__slots__ if name in run]
+    return RemoteRun(
+        started_realtime_ns=round((run["started_realtime"] - offset) * 1e9),
+        stdout=outputs[0],
+        stderr=outputs[1] or str(run["errors"]).encode(),
+        **{name: run[name] for name in names},
+    )

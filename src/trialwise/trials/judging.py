@@ -1,0 +1,169 @@
+"""What came of a command: its outcome as a trial, whether it ran here or on a worker."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Literal, Protocol
+
+import numpy as np
+
+from trialwise.errors import TrialError
+from trialwise.experiment.model import (
+    CommandTrial,
+    Experiment,
+    InstrumentSource,
+    Resource,
+    ResourceSource,
+    TextSource,
+)
+from trialwise.measurement.samples import Samples
+from trialwise.trials.base import TrialOutcome
+from trialwise.trials.instrumenting import Counted
+from trialwise.trials.starting import Ended, ending
+
+SIDE_COMMAND_SECONDS = 600.0
+"""How long prepare and conclude may take."""
+
+Problem = tuple[Literal["failed", "abandoned"], str]
+"""The status that a trial gets, and why."""
+
+
+class Run(Ended, Counted, Protocol):
+    """What was measured of a program."""
+
+    @property
+    def started_realtime_ns(self) -> int:
+        """When it started, nanoseconds since 1970."""
+        ...
+
+    @property
+    def wall_ns(self) -> int:
+        """How long it ran, nanoseconds."""
+        ...
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it was ended because of the time-out."""
+        ...
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was abandoned on request."""
+        ...
+
+    @property
+    def leftover_processes(self) -> int:
+        """How many processes it left running."""
+        ...
+
+    @property
+    def stdout(self) -> bytes:
+        """What it printed, as far as kept."""
+        ...
+
+    @property
+    def stdout_total(self) -> int:
+        """How many bytes it printed."""
+        ...
+
+
+_RESOURCES: Mapping[Resource, Callable[[Run], float]] = {
+    "wall": lambda run: run.wall_ns / 1e9,
+    "user": lambda run: run.user_ns / 1e9,
+    "system": lambda run: run.system_ns / 1e9,
+    "max_rss": lambda run: float(run.max_rss_bytes),
+}
+
+
+def judge(
+    trial: CommandTrial,
+    experiment: Experiment,
+    run: Run,
+    text: Callable[[TextSource], Samples],
+    instruments: Mapping[str, Samples],
+    remarks: tuple[str, ...],
+) -> TrialOutcome:
+    """The outcome of a trial whose program has ended.
+
+    `text` reads what it wrote, or raises TrialError; `instruments` is what was recorded beside it, by source key.
+    """
+    started = run.started_realtime_ns / 1e9
+    problem = _problem(trial, run)
+    samples: dict[str, Samples] = {}
+    if problem is None:
+        try:
+            samples = {**instruments, **_read(experiment, run, text, instruments)}
+        except TrialError as error:
+            problem = error.message
+    return TrialOutcome(
+        status="abandoned" if run.cancelled else "finished" if problem is None else "failed",
+        started=started,
+        finished=started + run.wall_ns / 1e9,
+        exit_code=run.exit_code,
+        reason=problem,
+        samples=samples,
+        remarks=remarks,
+        output=run.stdout,
+        errors=run.stderr,
+    )
+
+
+def concluded(outcome: TrialOutcome, problem: Problem | None) -> TrialOutcome:
+    """The outcome after the command that concludes the trial, which may have had a problem."""
+    if problem is None:
+        return outcome
+    reason = problem[1] if outcome.reason is None else f"{outcome.reason}; {problem[1]}"
+    return dataclasses.replace(outcome, status=problem[0], reason=reason, samples={})
+
+
+def problem_beside(what: str, run: Run) -> Problem | None:
+    """What went wrong with a command beside the measured one."""
+    if run.cancelled:
+        return "abandoned", f"abandoned on request during {what}"
+    if run.timed_out:
+        return "failed", f"{what} took longer than {SIDE_COMMAND_SECONDS:g} s and was ended"
+    return None if run.exit_code == 0 else ("failed", f"{what} {ending(run)}")
+
+
+def _problem(trial: CommandTrial, run: Run) -> str | None:
+    if run.cancelled:
+        return "abandoned on request"
+    if run.timed_out:
+        return f"took longer than the timeout of {trial.timeout:g} s and was ended"
+    if run.signal is not None or run.exit_code not in trial.exit_codes:
+        return ending(run)
+    if run.stdout_total > trial.output_limit:
+        return f"printed {run.stdout_total} bytes, more than trial.output_limit = {trial.output_limit}"
+    if run.leftover_processes and trial.leftovers == "fail":
+        return f"left {run.leftover_processes} process(es) running, which were ended; wait for them in the command"
+    return None
+
+
+def _read(
+    experiment: Experiment,
+    run: Run,
+    text: Callable[[TextSource], Samples],
+    instruments: Mapping[str, Samples],
+) -> dict[str, Samples]:
+    samples: dict[str, Samples] = {}
+    for metric in experiment.metrics:
+        source = metric.source
+        if source.key in samples:
+            continue
+        try:
+            if isinstance(source, ResourceSource):
+                samples[source.key] = Samples(np.array([_RESOURCES[source.resource](run)]))
+            elif isinstance(source, InstrumentSource):
+                samples[source.key] = _counted(source, instruments)
+            elif isinstance(source, TextSource):
+                samples[source.key] = text(source)
+        except TrialError as error:
+            raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
+    return samples
+
+
+def _counted(source: InstrumentSource, instruments: Mapping[str, Samples]) -> Samples:
+    if source.key not in instruments:
+        raise TrialError(f"{source.name} was not counted")
+    return instruments[source.key]

@@ -1,0 +1,398 @@
+"""Experiments on workers that ssh reaches: real sshd, each in its own network namespace."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.system.conftest import Bench
+from tests.system.test_resuming import Listener, StopAfter
+from tests.system.worker_machines import Machines, machines
+
+from trialwise import study
+from trialwise.errors import PlanError
+from trialwise.execution.events import WorkerNotice
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machines]:
+    with machines(tmp_path_factory.mktemp("machines"), 2) as made:
+        yield made
+
+
+@pytest.fixture(autouse=True)
+def configuration(two: Machines, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIALWISE_SSH_CONFIG", str(two.configuration))
+
+
+def workers(two: Machines, rest: str = "", index: int = 0) -> str:
+    return f'[workers]\nfolder = "{two[index].home}"\nheartbeat = "1s"\nreconnect = "5s"\n{rest}'
+
+
+def test_two_workers_each_run_the_plan_in_orders_of_their_own(bench: Bench, two: Machines):
+    bench.write(
+        "sh -c 'echo 4{x}; pwd >&2'",
+        "stdout = '([0-9]+)'",
+        factors="x = [1, 2, 3, 4]",
+        rest=workers(two),
+        rounds=3,
+    )
+    result = bench.run(workers=two.names)
+    assert (result.ending.word, result.counts) == ("complete", {"finished": 24}), result.ending
+    assert sorted(set(bench.values())) == [41.0, 42.0, 43.0, 44.0]
+    rows = bench.rows()
+    assert {row.worker for row in rows} == set(two.names)
+    orders = {name: [row.treatment for row in rows if row.worker == name] for name in two.names}
+    assert orders[two.names[0]] != orders[two.names[1]]
+    assert len({row.epoch for row in rows}) == 2
+
+
+def test_a_worker_that_joins_later_gets_a_lane_of_its_own(bench: Bench, two: Machines):
+    bench.write("echo {x}", "stdout = '([0-9]+)'", factors="x = [1, 2]", rest=workers(two), rounds=2)
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 4}
+    assert bench.run(workers=two.names).counts == {"finished": 8}
+    rows = bench.rows()
+    assert [row.worker for row in rows] == [two.names[0]] * 4 + [two.names[1]] * 4
+    alone = [row.seed for row in rows[:4]]
+    assert not set(alone) & {row.seed for row in rows[4:]}
+    bench.write("echo {x}", "stdout = '([0-9]+)'", factors="x = [1, 2]", rest=workers(two), rounds=3)
+    assert bench.run(workers=two.names, extend=True).counts == {"finished": 12}
+    rounds = Counter((row.worker, row.round) for row in bench.rows())
+    assert rounds == {(name, number): 2 for name in two.names for number in (1, 2, 3)}
+
+
+def test_the_local_machine_works_beside_another_and_as_before_alone(bench: Bench, two: Machines):
+    bench.write("echo {x}", "stdout = '([0-9]+)'", factors="x = [1, 2]", rest=workers(two), rounds=2)
+    alone = Bench(bench.folder / "alone")
+    alone.folder.mkdir()
+    alone.write("echo {x}", "stdout = '([0-9]+)'", factors="x = [1, 2]", rounds=2).run()
+    assert bench.run(workers=["local", two.names[0]]).counts == {"finished": 8}
+    mine = [(row.number, row.treatment, row.seed) for row in bench.rows() if row.worker == "local"]
+    assert mine == [(row.number, row.treatment, row.seed) for row in alone.rows()]
+
+
+def test_a_new_worker_takes_over_what_a_missing_one_has_left(bench: Bench, two: Machines):
+    bench.write("echo {x}", "stdout = '([0-9]+)'", factors="x = [1, 2]", rest=workers(two), rounds=3)
+    rule = StopAfter(1)
+    assert bench.run(workers=two.names[:1], stopping=rule, observers=[rule]).counts == {
+        "finished": 2,
+        "planned": 4,
+    }
+    result = bench.run(workers=two.names[1:])
+    assert (result.ending.word, result.counts) == ("complete", {"finished": 6})
+    assert [row.worker for row in bench.rows()] == [two.names[0]] * 2 + [two.names[1]] * 4
+    assert [row.epoch for row in bench.rows()] == [1] * 2 + [2] * 4
+
+
+# What a worker is given
+
+
+def test_files_are_sent_and_set_up_once_for_each_content(bench: Bench, two: Machines):
+    (bench.folder / "data").mkdir()
+    (bench.folder / "data" / "number").write_text("5\n")
+    (bench.folder / "not.log").write_text("")
+    extra = "setup = \"sh -c 'echo x >> setups; ls > names'\"\nexclude = ['*.log']"
+    command = "sh -c 'cat data/number; wc -l < setups > out.txt'"
+    bench.write(command, "file = 'out.txt'\npattern = '([0-9]+)'", rest=workers(two, extra), rounds=2)
+    bench.run(workers=two.names[:1])
+    assert bench.values() == [1.0, 1.0]
+    files = max(two[0].home.glob("*/files"), key=lambda path: path.stat().st_mtime)
+    assert "not.log" not in (files / "names").read_text()
+    assert not (files / "results").exists()
+    longer = bench.file.read_text().replace("rounds = 2", "rounds = 3")
+    bench.file.write_text(longer)
+    bench.run(workers=two.names[:1], extend=True)  # the experiment file is part of what was sent
+    assert bench.values() == [1.0, 1.0, 2.0]
+
+
+def test_a_repository_is_cloned_at_a_commit(bench: Bench, two: Machines, tmp_path: Path):
+    repository = tmp_path / "repository"
+    git = ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    for number in (7, 8):
+        (repository / "number").write_text(f"{number}\n")
+        subprocess.run([*git, "add", "."], check=True)
+        subprocess.run([*git, "commit", "-qm", str(number)], check=True)
+    commit = subprocess.run(
+        [*git, "rev-parse", "HEAD~1"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    extra = f"git = {{ url = '{repository}', commit = '{commit}' }}"
+    inner = Bench(tmp_path / "inner")
+    inner.folder.mkdir()
+    inner.write("cat number", "stdout = '([0-9]+)'", rest=workers(two, extra))
+    inner.run(workers=two.names[:1])
+    assert inner.values() == [7.0, 7.0]
+
+
+def test_trials_are_measured_and_judged_there_as_here(bench: Bench, two: Machines):
+    command = "sh -c 'echo $TRIALWISE_SEED > {directory}/seed; sleep 0.2; exit {x}'"
+    metric = 'resource = "wall"\n[metrics.seed]\nfile = "{directory}/seed"\npattern = "([0-9]+)"'
+    bench.write(
+        command, metric, factors="x = [0, 3]", rest=workers(two), rounds=1, trial='prepare = "true"\n'
+    )
+    before = time.time()
+    bench.run(workers=two.names[:1])
+    good, bad = sorted(bench.rows(), key=lambda row: row.treatment)
+    assert (good.status, bad.status, bad.reason) == ("finished", "failed", "ended with exit code 3")
+    wall, seed = sorted(value for value in bench.values() if value is not None)
+    assert 0.2 <= wall < 1.0
+    assert seed == float(good.seed)
+    assert before < good.started < good.finished < time.time()
+
+
+def test_time_outs_leftovers_and_limits_hold_there(bench: Bench, two: Machines):
+    programs = {"slow": "sleep 60", "leaves": "sleep 61 & echo 1", "loud": "seq 100000"}
+    for name, program in programs.items():
+        (bench.folder / name).write_text(program)
+    trial = 'timeout = "1s"\noutput_limit = 1000\n'
+    factors = f"x = {list(programs)}"
+    bench.write("sh ./{x}", "stdout = '([0-9]+)'", factors=factors, trial=trial, rest=workers(two), rounds=1)
+    bench.run(workers=two.names[:1])
+    reasons = {row.treatment.removeprefix("x="): row.reason or "" for row in bench.rows("failed")}
+    assert "timeout of 1 s" in reasons["slow"]
+    assert "left 1 process(es) running" in reasons["leaves"]
+    assert "more than trial.output_limit" in reasons["loud"]
+    assert not two[0].processes("sleep 6")
+
+
+# Resets
+
+
+def test_a_reset_runs_there_and_one_that_fails_stops_that_worker_only(bench: Bench, two: Machines):
+    check = f"ip -o address show dev eth0 | grep -q {two[1].address}/ || exit 3"
+    (bench.folder / "reset.sh").write_text(f"{check}\necho {two[1].number} > state\n")
+    rest = '[reset]\ncommand = "sh reset.sh"\n' + workers(two)
+    bench.write("cat state", "stdout = '([0-9]+)'", rest=rest, rounds=2)
+    result = bench.run(workers=two.names)
+    assert result.ending.word == "reset failed"
+    assert f"{two.names[0]}: reset.command: 'sh' ended with exit code 3" in result.ending.text
+    assert {row.worker for row in bench.rows("finished")} == {two.names[1]}
+    assert bench.values() == [2.0, 2.0]
+
+
+# Allocation
+
+
+def test_workers_are_allocated_and_always_released(bench: Bench, two: Machines):
+    script = bench.folder / "testbed.sh"
+    script.write_text(
+        f"echo $1 $TRIALWISE_WORKERS >> {bench.folder}/calls\n[ $1 = put ] || echo {two.names[0]}\n"
+    )
+    extra = 'allocate = "sh testbed.sh get"\nrelease = "sh testbed.sh put"'
+    bench.write("true", rest=workers(two, extra), rounds=1)
+    assert bench.run().counts == {"finished": 1}
+    assert (bench.folder / "calls").read_text() == f"get\nput {two.names[0]}\n"
+    # A run that was killed after it had allocated: the next one releases first.
+    (bench.directory / "allocation.json").write_text('{"workers": ["ssh://gone"]}')
+    bench.run()
+    assert (bench.folder / "calls").read_text().splitlines()[2:] == [
+        "put ssh://gone",
+        "get",
+        f"put {two.names[0]}",
+    ]
+    assert not (bench.directory / "allocation.json").exists()
+
+
+# Bad input
+
+
+def lost(bench: Bench, names: list[str]) -> str:
+    """Run on workers of which one cannot be used, and give what was told."""
+    listener = Listener()
+    result = bench.run(workers=names, observers=[listener])
+    assert result.ending.word == "worker lost"
+    return "\n".join([result.ending.text, *(event.text for event in listener.of(WorkerNotice))])
+
+
+def simple(bench: Bench, two: Machines, rest: str = "") -> Bench:
+    text = workers(two, rest).replace('reconnect = "5s"', 'reconnect = "1s"')
+    return bench.write("echo 1", "stdout = '([0-9]+)'", rest=text, rounds=1)
+
+
+def test_an_unreachable_worker_is_named_and_the_others_go_on(bench: Bench, two: Machines):
+    names = f"{two.names[0]},ssh://{two[0].address}:2222"
+    done = simple(bench, two).command_line("run", bench.file, "--dir", bench.directory, "--workers", names)
+    assert done.returncode == 6
+    assert f"{two[0].address}:2222: nothing listens there" in done.stderr
+    assert "try: start sshd there" in done.stderr
+    assert Counter(row.status for row in bench.rows()) == {"finished": 1, "planned": 1}
+
+
+def test_a_name_that_cannot_be_resolved(bench: Bench, two: Machines):
+    assert "its name cannot be resolved" in lost(simple(bench, two), ["ssh://no-such-host.invalid"])
+
+
+def test_a_wrong_key(bench: Bench, two: Machines):
+    authorized = two[0].folder / "authorized"
+    before = authorized.read_text()
+    authorized.write_text("")
+    try:
+        text = lost(simple(bench, two), two.names[:1])
+    finally:
+        authorized.write_text(before)
+    assert "lets nobody in with the keys that were offered" in text
+    assert "Permission denied" in text
+
+
+def test_unknown_and_changed_host_keys_are_refused(bench: Bench, two: Machines):
+    known = two.folder / "known_hosts"
+    before = known.read_text()
+    try:
+        known.write_text("")
+        assert "its host key is not known" in lost(simple(bench, two), two.names[:1])
+        swapped = before.replace(two[0].address, "x").replace(two[1].address, two[0].address)
+        known.write_text(swapped)
+        text = lost(simple(bench, two), two.names[:1])
+    finally:
+        known.write_text(before)
+    assert "its host key is not the one that is known" in text
+    assert f"ssh-keygen -R {two[0].address}" in text or "ssh-keygen -R machine1" in text
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 1}
+
+
+def test_no_python_there(bench: Bench, two: Machines):
+    text = lost(simple(bench, two, 'python = "python3.99"'), two.names[:1])
+    assert "there is no python3" in text
+    assert "workers.python" in text
+
+
+def test_no_program_there(bench: Bench, two: Machines):
+    bench.write("no-such-program 1", rest=workers(two), rounds=1)
+    assert "no program 'no-such-program' there" in lost(bench, two.names[:1])
+
+
+def test_a_setup_that_fails(bench: Bench, two: Machines):
+    text = lost(simple(bench, two, "setup = \"sh -c 'echo broken >&2; exit 4'\""), two.names[:1])
+    assert "setup ended with exit code 4: broken" in text
+
+
+def test_a_full_disk_there(bench: Bench, two: Machines):
+    small = two.folder / "small"
+    small.mkdir(exist_ok=True)
+    two[0].run("mount", "-t", "tmpfs", "-o", "size=1m", "none", small)
+    rest = f'[workers]\nfolder = "{small}"\nreconnect = "1s"'
+    assert "the disk is full there" in lost(bench.write("true", rest=rest, rounds=1), two.names[:1])
+    two[0].run("mount", "-o", "remount,size=80m", small)
+    greedy = f"timeout 30 sh -c 'while test -d {small}; do head -c 100000 /dev/zero >> {small}/fill; done'"
+    (bench.folder / "program").write_text(
+        f'env -i PATH="$PATH" setsid {greedy} >/dev/null 2>&1 &\nsleep 0.5; echo 1\n'
+    )
+    full = Bench(bench.folder)
+    full.directory.rename(bench.folder / "before")
+    full.write("sh program", "stdout = '([0-9]+)'", rest=rest, rounds=3)
+    try:
+        text = lost(full, two.names[:1])
+    finally:
+        two[0].signal("/dev/zero", signal.SIGKILL)
+        two[0].run("rm", "-f", small / "fill")
+    assert "No space left on device" in text
+    assert "free some space" in text
+    (bench.folder / "program").write_text("echo 2\n")
+    assert full.run(workers=two.names[:1]).counts["finished"] == 3
+    assert set(full.values()) == {1.0, 2.0}, "what had finished on the full disk was kept"
+
+
+def test_a_clock_that_is_off_is_told_and_does_not_matter(bench: Bench, two: Machines):
+    python = bench.folder / "python"
+    python.write_text(
+        f"#!{sys.executable} -S\nimport sys, time, runpy\nsys.executable = {str(python)!r}\nreal = time.time\n"
+        "time.time = lambda: real() + 3600\nif sys.argv[2] == '-c':\n    exec(sys.argv[3])\n"
+        "else:\n    sys.argv = sys.argv[2:]\n    runpy.run_path(sys.argv[0], run_name='__main__')\n"
+    )
+    python.chmod(0o755)
+    simple(bench, two, f'python = "{python}"')
+    before = time.time()
+    listener = Listener()
+    assert bench.run(workers=two.names[:1], observers=[listener]).counts == {"finished": 1}
+    assert any("its clock is 1h ahead of ours" in event.text for event in listener.of(WorkerNotice))
+    (row,) = bench.rows()
+    assert before < row.started < row.finished < time.time()
+
+
+@pytest.mark.parametrize("kind", ["python", "path"])
+def test_kinds_that_only_run_here_are_refused(bench: Bench, two: Machines, kind: str):
+    trial = (
+        'call = "m:f"'
+        if kind == "python"
+        else 'scheme = "cubic"\nruntime = "1s"\npath = { rate = "1Mbit/s" }'
+    )
+    metric = "" if kind == "python" else 'quantity = "throughput"'
+    bench.write("", metric, trial=f'kind = "{kind}"\n{trial}', rest=workers(two))
+    done = bench.command_line("run", bench.file, "--workers", two.names[0])
+    assert done.returncode == 2
+    assert f'trials of kind "{kind}" do not run on workers' in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["remote"], "is no worker"),
+        (["ssh://-oProxyCommand=x"], "is no worker"),
+        (["local", "local"], "stands there twice"),
+    ],
+)
+def test_names_that_are_no_workers(bench: Bench, names: list[str], message: str):
+    bench.write("true")
+    with pytest.raises(PlanError, match=message):
+        bench.run(workers=names)
+
+
+def test_a_reset_by_reboot_is_believed_when_the_boot_id_has_changed(bench: Bench, two: Machines):
+    """No machine is booted: a program of the name reboot changes what /proc says there and ends the connections."""
+    boot = two[0].folder / "boot_id"
+    boot.write_text("11111111-1111-1111-1111-111111111111\n")
+    two[0].run("mount", "--bind", boot, "/proc/sys/kernel/random/boot_id")
+    programs = two[0].folder / "bin"
+    programs.mkdir(exist_ok=True)
+    (programs / "reboot").write_text(
+        f"#!/bin/sh\nread -r new < /proc/sys/kernel/random/uuid\necho $new > {boot}\nkill -9 $PPID\n"
+    )
+    (programs / "reboot").chmod(0o755)
+    two[0].environment = f"PATH={programs}:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
+    two[0].stop()
+    two[0].start()
+    rest = '[reset]\nreboot = true\ntimeout = "20s"\n' + workers(two)
+    bench.write("echo 1", "stdout = '([0-9]+)'", rest=rest, rounds=2)
+    try:
+        assert bench.run(workers=two.names[:1]).counts == {"finished": 2}
+        assert len({row.boot for row in bench.rows()}) == 2
+        assert len({row.epoch for row in bench.rows()}) == 1
+        (programs / "reboot").write_text("#!/bin/sh\nexit 0\n")
+        bench.directory.rename(bench.folder / "before")
+        bench.file.write_text(bench.file.read_text().replace("20s", "2s"))
+        result = bench.run(workers=two.names[:1])
+    finally:
+        two[0].run("umount", "/proc/sys/kernel/random/boot_id")
+    assert result.ending.word == "reset failed"
+    assert "has not rebooted within" in result.ending.text
+
+
+def test_resources_and_pinning_are_there_and_counters_are_refused(bench: Bench, two: Machines):
+    rest = "[instrumentation]\nresources = true\ncpus = [0]\n" + workers(two)
+    bench.write(
+        "python3 -c 'import os; print(len(os.sched_getaffinity(0)))'",
+        "stdout = '([0-9]+)'",
+        rest=rest,
+        rounds=1,
+    )
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 1}
+    assert 1.0 in bench.values()
+    assert len(bench.values()) == 1 + 9
+    bench.file.write_text(bench.file.read_text().replace("resources = true", 'perf = ["task-clock"]'))
+    with pytest.raises(PlanError, match=r"instrumentation\.perf: is not there yet on workers"):
+        study.run(bench.file, bench.folder / "other", workers=two.names[:1])
+
+
+def test_a_worker_with_nothing_left_need_not_be_there(bench: Bench, two: Machines):
+    simple(bench, two).run(workers=two.names)
+    two[0].stop()
+    try:
+        assert bench.run(workers=two.names).ending.word == "complete"
+    finally:
+        two[0].start()

@@ -1,0 +1,203 @@
+"""The agent on a worker, talked to without ssh; and connections to peers that answer badly."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
+from trialwise.execution.workers.ssh import agent_source, bootstrap
+
+MARKER = "unit-test-of-the-agent:"
+
+
+class Worker:
+    """A folder that agents attach to, as many as are asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.connections: list[Connection] = []
+
+    def attach(self) -> Connection:
+        source = agent_source()
+        connection = Connection(["sh", "-c", bootstrap("python3", source, str(self.folder))], source)
+        self.connections.append(connection)
+        self.hello = connection.ask("hello", patience=30).head
+        return connection
+
+    def task(self, script: str, **more) -> bytes:
+        task = {
+            "command": ["sh", "-c", script],
+            "directory": str(self.folder),
+            "environment": {},
+            "files": [],
+        }
+        task |= {"timeout": None, "side_timeout": None, "limit": 1000, **more}
+        task["environment"] |= {"TRIALWISE_TRIAL": f"{MARKER}{os.getpid()}"}
+        return json.dumps(task).encode()
+
+    def begin(self, connection: Connection, key: str, script: str, op: str = "run", **more) -> int:
+        body = self.task(script, **more) if op == "run" else b""
+        return connection.request(op, {"key": key, "marker": f"{MARKER}{os.getpid()}"}, body, patience=5)
+
+    def run(self, connection: Connection, key: str, script: str, op: str = "run", **more) -> Reply:
+        reply = connection.reply(self.begin(connection, key, script, op, **more), patience=30)
+        assert reply is not None
+        return reply
+
+    def wait_for(self, name: str) -> None:
+        deadline = time.monotonic() + 20
+        while not (self.folder / name).exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+    def executor(self) -> int:
+        return int(json.loads((self.folder / "hand.lock").read_text())["pid"])
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator[Worker]:
+    made = Worker(tmp_path / "worker")
+    yield made
+    for connection in made.connections:
+        connection.close()
+
+
+def test_it_can_be_read_by_the_oldest_python_that_is_asked_for():
+    ast.parse(agent_source(), feature_version=(3, 8))
+
+
+def test_the_same_key_runs_once_and_is_answered_until_it_is_acknowledged(worker: Worker):
+    first = worker.attach()
+    assert worker.run(first, "1.1", "echo x >> runs; echo 5").body == b"5\n"
+    assert worker.run(first, "1.1", "echo x >> runs; echo 6").body == b"5\n"
+    second = worker.attach()
+    assert worker.hello["keys"] == {"1.1": "result"}
+    assert worker.run(second, "1.1", "", op="result").body == b"5\n"
+    assert (worker.folder / "runs").read_text() == "x\n"
+    second.ask("ack", {"key": "1.1"}, patience=5)
+    assert worker.run(second, "1.1", "", op="result").head["state"] == "unknown"
+
+
+def test_a_trial_outlives_its_connection(worker: Worker):
+    first = worker.attach()
+    worker.begin(first, "1.1", "touch begun; sleep 0.5; echo 7; touch ended")
+    worker.wait_for("begun")
+    first.close()
+    second = worker.attach()
+    assert worker.hello["hand"] == "1.1"
+    assert worker.run(second, "1.1", "echo 8").body == b"7\n"
+
+
+def test_a_killed_executor_leaves_no_process_and_is_told_as_lost(worker: Worker):
+    connection = worker.attach()
+    number = worker.begin(connection, "1.1", "echo $$ > begun; exec sleep 60")
+    worker.wait_for("begun")
+    os.kill(worker.executor(), signal.SIGKILL)
+    reply = connection.reply(number, patience=20)
+    assert reply is not None
+    assert reply.head["state"] == "lost"
+    assert not runs(int((worker.folder / "begun").read_text()))
+    assert worker.run(connection, "1.2", "echo 9").body == b"9\n"
+
+
+def test_frames_that_an_older_connection_delivers_late_start_nothing(worker: Worker):
+    old, new = worker.attach(), worker.attach()
+    assert worker.run(old, "1.1", "touch ran").head["error"] == "a newer connection is at work"
+    assert not (worker.folder / "ran").exists()
+    assert worker.run(new, "1.2", "echo 1").body == b"1\n"
+
+
+def test_one_trial_at_a_time(worker: Worker):
+    connection = worker.attach()
+    number = worker.begin(connection, "1.1", "touch begun; sleep 2")
+    worker.wait_for("begun")
+    assert worker.run(connection, "2.1", "true").head["error"] == "trial 1.1 is running here"
+    assert connection.ask("cancel", {"key": "1.1"}, patience=5).head["cancelled"]
+    reply = connection.reply(number, patience=20)
+    assert reply is not None
+    assert reply.head["runs"]["command"]["cancelled"]
+
+
+def test_what_a_program_writes_comes_back_raw(worker: Worker):
+    connection = worker.attach()
+    (worker.folder / "old").write_text("from before")
+    names = [str(worker.folder / name) for name in ("new", "old", "none")]
+    reply = worker.run(connection, "1.1", "printf '\\0\\377' > new; echo out; echo err >&2", files=names)
+    assert reply.body == b"out\nerr\n\0\xff"
+    assert [entry.get("problem") for entry in reply.head["files"]] == [None, "stale", "missing"]
+
+
+def test_time_out_kill_and_output_limit(worker: Worker):
+    connection = worker.attach()
+    stubborn = worker.run(connection, "1.1", "trap '' TERM; while :; do sleep 1; done", timeout=0.3)
+    run = stubborn.head["runs"]["command"]
+    assert (run["timed_out"], run["signal"]) == (True, signal.SIGKILL)
+    assert 2.0 < run["wall_ns"] / 1e9 < 5.0
+    loud = worker.run(connection, "2.1", "seq 1000")
+    assert (len(loud.body), loud.head["runs"]["command"]["stdout_total"]) == (1000, 3893)
+    nothing = worker.run(connection, "3.1", "", command=["/no/such"])
+    assert "No such file" in nothing.head["runs"]["command"]["problem"]
+
+
+def test_what_is_set_up_once_is_not_set_up_again(worker: Worker):
+    connection = worker.attach()
+    assert worker.run(connection, "a", "false", once="x").head["runs"]["command"]["exit_code"] == 1
+    assert not worker.run(connection, "b", "true", once="x").head.get("skipped")
+    assert worker.run(connection, "c", "true", once="x").head["skipped"]
+
+
+def runs(process: int) -> bool:
+    """Whether a process is more than a zombie that nobody has waited for."""
+    try:
+        return bool(Path(f"/proc/{process}/cmdline").read_bytes())
+    except OSError:
+        return False
+
+
+# Peers that answer badly
+
+
+def peer(script: str) -> Connection:
+    return Connection(["sh", "-c", script], b"")
+
+
+@contextlib.contextmanager
+def closed(connection: Connection) -> Iterator[Connection]:
+    try:
+        yield connection
+    finally:
+        connection.close()
+
+
+def test_answers_out_of_order_and_twice():
+    answers = r'{"id":2,"n":2}\n{"id":1,"n":1}\n{"id":2,"n":2}\n{"id":3,"bytes":3}\nabc'
+    with closed(peer(f"printf '{answers}'; sleep 9")) as connection:
+        numbers = [connection.request("ping", {}, patience=5) for _ in range(3)]
+        replies = [connection.reply(number, patience=5) for number in numbers]
+        assert [reply and reply.head.get("n") for reply in replies] == [1, 2, None]
+        assert replies[2] is not None
+        assert replies[2].body == b"abc"
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [
+        ("echo Welcome to this machine; sleep 9", "answers with something else"),
+        ("echo '[1]'; sleep 9", "answers with something else"),
+        ("read x; exit 3", "the connection was lost"),
+        ("sleep 9", "no answer for 0.3 s"),
+        ('printf \'{"id":1,"bytes":9}\\nabc\'; sleep 9', "no answer for 0.3 s"),
+    ],
+)
+def test_peers_that_answer_something_else_or_not_at_all(script: str, message: str):
+    with closed(peer(script)) as connection, pytest.raises(DisconnectedError, match=message):
+        connection.ask("hello", patience=0.3)
