@@ -12,6 +12,8 @@ from pathlib import Path
 
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
+from trialwise.analysis.order_directory import read_order_directory
+from trialwise.analysis.order_trials import OrderTrials
 from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import Plan, make_plan
@@ -54,6 +56,7 @@ __all__ = [
     "default_directory",
     "load",
     "open_directory",
+    "order_trials",
     "planned_row",
     "run",
     "state",
@@ -96,6 +99,15 @@ def analyse(path: Path, method: Method = "default", *, all_trials: bool = False)
     try:
         facts = path_facts(experiment, ledger)
         return analyse_directory(experiment, directory, ledger, method, facts=facts, all_trials=all_trials)
+    finally:
+        ledger.close()
+
+
+def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
+    """The trials of an experiment directory with their order, for `trialwise order`."""
+    experiment, directory, ledger = open_directory(path)
+    try:
+        return read_order_directory(experiment, directory, ledger, metrics)
     finally:
         ledger.close()
 

@@ -111,6 +111,11 @@ def numbers(path: Path, table: pl.DataFrame, name: str) -> pl.Series:
     return parsed
 
 
+def missing_text(text: pl.Expr) -> pl.Expr:
+    """Whether a text says that a value is missing: empty, NA, NaN, null, none, -."""
+    return text.is_null() | text.str.to_lowercase().is_in(_MISSING)
+
+
 def _not_a_number(path: Path, name: str, value: str, line: int, count: int) -> AnalysisError:
     others = f" (and {count - 1} more like it)" if count > 1 else ""
     comma = "," in value and value.replace(",", "", 1).lstrip("+-").isdigit()

@@ -37,6 +37,7 @@ for _name, _summary in {
     "analyze": "Analyse an experiment directory or a table of measurements.",
     "report": "Write the report of an experiment as one HTML file.",
     "schemes": "List congestion-control schemes; show, set up and check one.",
+    "order": "Say whether the order of trials changes the results, and which predecessor does it.",
     "profile": "Find the daily, weekly and other cycles in condition data.",
     "runtime": "Say how long a trial must be for its metrics to be steady.",
     "path": "Run a command inside an emulated path.",

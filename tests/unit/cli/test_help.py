@@ -14,6 +14,7 @@ COMMANDS = [
     "status",
     "analyze",
     "report",
+    "order",
     "profile",
     "runtime",
     "schemes",

@@ -1,0 +1,309 @@
+"""Whether the order of trials changes results, which predecessor does it, and what to do: OrderSage's question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from trialwise import statistics as st
+from trialwise.analysis import order_sentences as say
+from trialwise.analysis.order_carry_over import carry_overs, interleaved
+from trialwise.analysis.order_results import (
+    Change,
+    Correction,
+    OrderAnalysis,
+    Outcome,
+    PairConclusion,
+    TreatmentOrder,
+    Verdict,
+)
+from trialwise.analysis.order_trials import FIXED, RANDOM, OrderTrials
+from trialwise.analysis.order_workers import worker_differences, worker_spread
+from trialwise.experiment.model import Better, Method
+from trialwise.statistics.harmonics import holm
+
+_ALL_PAIRS = 8
+"""Up to so many treatments all pairs are compared unasked."""
+_FEWEST = 3
+
+
+@dataclass(frozen=True, slots=True)
+class OrderOptions:
+    """How to judge: `alpha` of each family (a share), `confidence` and `margin` (percent of the fixed median).
+
+    `correction` None: Holm, in the paper's method Bonferroni. `compare` are pairs of treatments; empty: all pairs where
+    there are few treatments.
+    """
+
+    method: Method = "default"
+    correction: Correction | None = None
+    alpha: float = 0.05
+    confidence: float = 95
+    margin: float = 1.0
+    compare: tuple[tuple[str, str], ...] = ()
+    better: Better = "higher"
+    permutations: int | None = None
+
+
+def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -> OrderAnalysis:
+    """Compare fixed with random order, look for carry-over, position and drift, and compare workers."""
+    table = trials.table
+    correction = options.correction or ("bonferroni" if options.method == "paper" else "holm")
+    treatments = tuple(_judged(table, options, correction))
+    carried = (
+        () if options.method == "paper" else carry_overs(table, options.confidence, options.permutations)
+    )
+    changed = {(one.metric, one.group or "", one.treatment) for one in treatments if one.significant}
+    blocked = not interleaved(table)
+    verdict = _verdict(
+        treatments, any(say.matters(pair, options.margin) for found in carried for pair in found.pairs)
+    )
+    counts = _rounds(table)
+    return OrderAnalysis(
+        format="trialwise.order/1",
+        source=trials.source,
+        method=options.method,
+        correction=correction,
+        alpha=options.alpha,
+        confidence=options.confidence,
+        margin=options.margin,
+        n_trials=table["value"].drop_nulls().len(),
+        rounds_fixed=counts.get(FIXED, 0),
+        rounds_random=counts.get(RANDOM, 0),
+        workers=tuple(worker for worker in table["worker"].unique(maintain_order=True) if worker),
+        verdict=verdict,
+        sentence=say.verdict(verdict, treatments, carried),
+        treatments=treatments,
+        conclusions=tuple(_conclusions(treatments, options)),
+        carry_over=carried,
+        worker_spread=tuple(worker_spread(table, changed)),
+        worker_differences=tuple(worker_differences(table, options.alpha)),
+        next_steps=tuple(say.next_steps(treatments, carried, options.margin, blocked=blocked)),
+        problems=trials.problems,
+        n_problems=trials.n_problems,
+        notes=(*trials.notes, *([say.BLOCKED] if blocked else [])),
+    )
+
+
+def _rounds(table: pl.DataFrame) -> dict[str, int]:
+    rounds = table.select("metric", "group", "worker", "order", "round").unique()
+    most = rounds.group_by("metric", "group", "order").len().group_by("order").agg(pl.col("len").max())
+    return {str(order): int(count) for order, count in most.iter_rows()}
+
+
+# Fixed against random
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    metric: str
+    group: str
+    treatment: str
+    family: str
+    n_fixed: int
+    n_random: int
+    effect: st.OrderEffect | None
+
+
+def _judged(table: pl.DataFrame, options: OrderOptions, correction: Correction) -> Iterator[TreatmentOrder]:
+    if table["order"].n_unique() < 2:
+        return
+    compared = list(_compared(table, options))
+    corrected = {name: _corrected(compared, correction, name) for name in ("p_value", "p_distribution")}
+    sizes = _sizes(compared)
+    for place, one in enumerate(compared):
+        p_values = corrected["p_value"][place], corrected["p_distribution"][place]
+        yield _treatment(one, *p_values, sizes[one.family], options)
+
+
+def _compared(table: pl.DataFrame, options: OrderOptions) -> Iterator[_Compared]:
+    keys = ["metric", "group", "treatment"]
+    of = {
+        order: pl.col("value").filter((pl.col("order") == order) & pl.col("value").is_not_null())
+        for order in (FIXED, RANDOM)
+    }
+    parts = table.group_by(keys, maintain_order=True).agg(
+        pl.col("family").first(), of[FIXED].alias("fixed"), of[RANDOM].alias("random")
+    )
+    for row in range(parts.height):
+        fixed, random = (parts[order][row].to_numpy() for order in ("fixed", "random"))
+        enough = min(fixed.size, random.size) >= _FEWEST
+        effect = (
+            st.order_effect(fixed, random, alpha=options.alpha, ci_confidence=options.confidence)
+            if enough
+            else None
+        )
+        metric, group, treatment, family = (str(parts[key][row]) for key in (*keys, "family"))
+        yield _Compared(metric, group, treatment, family, fixed.size, random.size, effect)
+
+
+def _sizes(compared: Sequence[_Compared]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for one in compared:
+        sizes[one.family] = sizes.get(one.family, 0) + (one.effect is not None)
+    return sizes
+
+
+def _corrected(compared: Sequence[_Compared], correction: Correction, name: str) -> list[float | None]:
+    """p-values corrected within each family, in the order of `compared`."""
+    found: list[float | None] = [None] * len(compared)
+    families: dict[str, list[int]] = {}
+    for place, one in enumerate(compared):
+        if one.effect is not None:
+            families.setdefault(one.family, []).append(place)
+    for places in families.values():
+        p_values = [float(getattr(compared[place].effect, name)) for place in places]
+        for place, p_value in zip(places, adjusted(p_values, correction), strict=True):
+            found[place] = p_value
+    return found
+
+
+def adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
+    """p-values of one family, corrected for their number."""
+    if correction == "holm":
+        return holm(p_values)
+    times = len(p_values) if correction == "bonferroni" else 1
+    return [min(1.0, times * p_value) for p_value in p_values]
+
+
+def _treatment(
+    one: _Compared, p_corrected: float | None, p_shape: float | None, size: int, options: OrderOptions
+) -> TreatmentOrder:
+    effect = one.effect
+    significant = p_corrected is not None and p_corrected < options.alpha
+    shape = options.method == "default" and p_shape is not None and p_shape < options.alpha
+    low, high = _relative(effect)
+    change = _change(effect, low, high, options, significant=significant, shape=shape)
+    further = _further(one, low, high, options.margin) if change == "open" else None
+    return TreatmentOrder(
+        metric=one.metric,
+        group=one.group or None,
+        treatment=one.treatment,
+        family=one.family,
+        n_fixed=one.n_fixed,
+        n_random=one.n_random,
+        change=change,
+        h=effect and effect.h,
+        p_value=effect and effect.p_value,
+        p_corrected=p_corrected,
+        alpha_corrected=options.alpha / max(size, 1),
+        significant=significant,
+        eta_squared=effect and effect.eta_squared,
+        epsilon_squared=effect and effect.epsilon_squared,
+        percent_difference=effect and effect.percent_difference,
+        shift=effect and effect.shift,
+        shift_percent=effect and effect.shift_percent,
+        shift_percent_low=low,
+        shift_percent_high=high,
+        p_distribution=effect and effect.p_distribution,
+        p_distribution_corrected=p_shape,
+        spread_ratio=effect and effect.spread_ratio,
+        fixed=effect and effect.fixed_interval,
+        random=effect and effect.random_interval,
+        case=effect and effect.case,
+        case_strict=effect and effect.case_strict,
+        shapiro_fixed=effect and effect.shapiro_fixed,
+        shapiro_random=effect and effect.shapiro_random,
+        further_rounds=further,
+        sentence=say.treatment(
+            one.treatment, one.group, effect, change, (low, high), p_corrected, p_shape, further
+        ),
+    )
+
+
+def _relative(effect: st.OrderEffect | None) -> tuple[float | None, float | None]:
+    """The interval of the shift in percent of the fixed median."""
+    if (
+        effect is None
+        or effect.shift.low is None
+        or effect.shift.high is None
+        or not effect.fixed_interval.median
+    ):
+        return None, None
+    ends = sorted(100 * end / effect.fixed_interval.median for end in (effect.shift.low, effect.shift.high))
+    return ends[0], ends[1]
+
+
+def _change(
+    effect: st.OrderEffect | None,
+    low: float | None,
+    high: float | None,
+    options: OrderOptions,
+    *,
+    significant: bool,
+    shape: bool,
+) -> Change:
+    if effect is None:
+        return "untested"
+    within = low is not None and high is not None and -options.margin <= low and high <= options.margin
+    if significant:
+        return "small" if within and options.method == "default" else "location"
+    if shape:
+        return "distribution"
+    return "same" if within or options.method == "paper" else "open"
+
+
+def _further(one: _Compared, low: float | None, high: float | None, margin: float) -> int | None:
+    """Further rounds of each order after which the interval of the shift leaves 0 out, or lies within the margin.
+
+    Its half-width shrinks with the root of the number of rounds; what comes first counts, were the estimate the truth.
+    """
+    if low is None or high is None or one.effect is None:
+        return None
+    half, centre = (high - low) / 2, abs((high + low) / 2)
+    distance = max(centre, margin - centre)
+    now = min(one.n_fixed, one.n_random)
+    return max(1, int(np.ceil(now * (half / distance) ** 2)) - now) if distance > 0 else None
+
+
+def _verdict(treatments: Sequence[TreatmentOrder], pairs: bool) -> Verdict:
+    changes = {one.change for one in treatments}
+    if pairs or changes & {"location", "distribution"}:
+        return "order matters"
+    return "order does not matter" if changes and changes <= {"same", "small"} else "undecided"
+
+
+# Conclusions
+
+
+def _conclusions(treatments: Sequence[TreatmentOrder], options: OrderOptions) -> Iterator[PairConclusion]:
+    parts: dict[tuple[str, str | None], dict[str, TreatmentOrder]] = {}
+    for one in treatments:
+        parts.setdefault((one.metric, one.group), {})[one.treatment] = one
+    for (metric, group), known in parts.items():
+        for first, second in options.compare or _all_pairs(list(known)):
+            if first in known and second in known:
+                yield _conclusion(metric, group, known[first], known[second], options.better)
+
+
+def _all_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
+    if len(names) > _ALL_PAIRS:
+        return []
+    return [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
+
+
+def _conclusion(
+    metric: str, group: str | None, first: TreatmentOrder, second: TreatmentOrder, better: Better
+) -> PairConclusion:
+    fixed = _winner(first.treatment, first.fixed, second.treatment, second.fixed, better)
+    random = _winner(first.treatment, first.random, second.treatment, second.random, better)
+    outcome: Outcome
+    if first.fixed is None or second.fixed is None:
+        outcome = "untested"
+    elif fixed == random:
+        outcome = "no winner" if fixed is None else "same winner"
+    else:
+        outcome = "winner in one order only" if None in (fixed, random) else "another winner"
+    sentence = say.conclusion(first.treatment, second.treatment, fixed, random, outcome)
+    return PairConclusion(metric, group, first.treatment, second.treatment, fixed, random, outcome, sentence)
+
+
+def _winner(
+    first: str, one: st.MedianInterval | None, second: str, other: st.MedianInterval | None, better: Better
+) -> str | None:
+    if one is None or other is None or (one.low <= other.high and other.low <= one.high):
+        return None
+    return first if (one.low > other.high) == (better == "higher") else second

@@ -1,0 +1,123 @@
+"""Carry-over of every metric and group, from the rounds of all workers together."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import polars as pl
+
+from trialwise import statistics as st
+from trialwise.analysis import order_sentences as say
+from trialwise.analysis.order_results import GroupCarryOver, Matrix, PairEffect
+from trialwise.analysis.order_trials import FIXED, RANDOM
+
+_MOST_IN_MATRIX = 40
+_SWITCHES = 8
+"""Orders are interleaved where they change at least once in so many rounds (on average every second one)."""
+
+
+def interleaved(table: pl.DataFrame) -> bool:
+    """Whether fixed and random rounds take turns; true where there is one order only."""
+    if table["order"].n_unique() < 2:
+        return True
+    keys = ["metric", "group", "worker"]
+    rounds = table.group_by(*keys, "turn").agg(pl.col("order").first()).sort(*keys, "turn")
+    changed = (pl.col("order") != pl.col("order").shift(1)).over(keys).fill_null(value=False)
+    counts = rounds.group_by(keys).agg(
+        changed.sum().alias("switches"), pl.len().alias("rounds"), pl.col("order").n_unique().alias("orders")
+    )
+    both = counts.filter(pl.col("orders") > 1)
+    return both.is_empty() or 2 * int((both["switches"] * _SWITCHES >= both["rounds"]).sum()) >= both.height
+
+
+def carry_overs(
+    table: pl.DataFrame, confidence: float, permutations: int | None = None
+) -> tuple[GroupCarryOver, ...]:
+    """Carry-over in each metric and group; of fixed rounds that do not take turns with random ones nothing is used."""
+    if not interleaved(table):
+        table = table.filter(pl.col("order") == RANDOM)
+    elif table["order"].unique().to_list() == [FIXED]:
+        return ()
+    parts = table.partition_by("metric", "group", maintain_order=True)
+    return tuple(_group(part, confidence, permutations) for part in parts)
+
+
+def _group(part: pl.DataFrame, confidence: float, permutations: int | None) -> GroupCarryOver:
+    workers = part["worker"].n_unique()
+    if workers > 1:
+        part = part.with_columns(_on_one_level())
+    rounds = part["turn"] * workers + part["worker"].rank("dense").cast(pl.Int64) - 1
+    found = st.carry_over(
+        part["value"].to_numpy(),
+        part["treatment"].to_list(),
+        rounds.to_numpy(),
+        part["position"].to_numpy(),
+        confidence=confidence,
+        permutations=permutations,
+    )
+    effects = tuple(_pair(pair) for pair in found.pairs if pair.named)
+    return GroupCarryOver(
+        metric=part["metric"][0],
+        group=part["group"][0] or None,
+        n=found.n,
+        n_pairs=found.n_pairs,
+        tested=sum(not np.isnan(pair.p_value) for pair in found.pairs),
+        pairs=tuple(sorted(effects, key=lambda pair: -abs(pair.percent or 0.0))),
+        matrix=_matrix(part["treatment"].unique(maintain_order=True).to_list(), found),
+        position=found.position,
+        drift=_times(found.drift, workers),
+        first=found.first,
+        confidence=confidence,
+        method=found.method,
+        note=found.note,
+    )
+
+
+def _on_one_level() -> pl.Expr:
+    """Values with the difference between the treatment's median on this worker and on all taken off."""
+    value = pl.col("value")
+    return value - value.median().over("worker", "treatment") + value.median().over("treatment")
+
+
+def _times(trend: st.Trend, factor: int) -> st.Trend:
+    """From the step between rounds of all workers to that between rounds of one."""
+    return dataclasses.replace(
+        trend, estimate=factor * trend.estimate, low=factor * trend.low, high=factor * trend.high
+    )
+
+
+def _pair(pair: st.CarryOverPair) -> PairEffect:
+    scale = pair.percent / pair.effect if pair.effect else float("nan")
+    ends = sorted((scale * pair.low, scale * pair.high))
+    known = bool(np.isfinite(scale))
+    return PairEffect(
+        treatment=str(pair.treatment),
+        predecessor=str(pair.predecessor),
+        effect=pair.effect,
+        low=pair.low,
+        high=pair.high,
+        percent=pair.percent if known else None,
+        percent_low=ends[0] if known else None,
+        percent_high=ends[1] if known else None,
+        p_value=pair.p_value,
+        n=pair.n,
+        sentence=say.pair(pair, ends if known else None),
+    )
+
+
+def _matrix(names: list[str], found: st.CarryOver) -> Matrix | None:
+    if len(names) > _MOST_IN_MATRIX:
+        return None
+    known = {(pair.treatment, pair.predecessor): pair for pair in found.pairs}
+
+    def cell(treatment: str, predecessor: str, what: str) -> float | None:
+        pair = known.get((treatment, predecessor))
+        value = float("nan") if pair is None else float(getattr(pair, what))
+        return None if np.isnan(value) else value
+
+    percent, p_values = (
+        tuple(tuple(cell(one, other, what) for other in names) for one in names)
+        for what in ("percent", "p_value")
+    )
+    return Matrix(tuple(names), percent, p_values)

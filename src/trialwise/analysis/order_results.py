@@ -1,0 +1,183 @@
+"""What an analysis of order says: frozen records, which the terminal, JSON, figures and tests read alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise import statistics as st
+from trialwise.experiment.model import Method
+
+Correction = Literal["holm", "bonferroni", "none"]
+Change = Literal["location", "distribution", "small", "same", "open", "untested"]
+Outcome = Literal["same winner", "no winner", "another winner", "winner in one order only", "untested"]
+Verdict = Literal["order matters", "order does not matter", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class TreatmentOrder:
+    """What the order did to one treatment.
+
+    `change`: "location" and "distribution" (spread or shape) passed the corrected test; "small" passed it, but its
+    shift lies within the margin; "same" lies within the margin; "open" is neither; "untested" has too few values.
+    p-values are None where there is no test; differences in percent are of the fixed mean or median. `alpha_corrected`
+    is the level over the number of comparisons of the family (Bonferroni); `further_rounds` of each order would settle
+    an open treatment. Cases: by the paper's text, and strictly by its Algorithm 2.
+    """
+
+    metric: str
+    group: str | None
+    treatment: str
+    family: str
+    n_fixed: int
+    n_random: int
+    change: Change
+    h: float | None
+    p_value: float | None
+    p_corrected: float | None
+    alpha_corrected: float
+    significant: bool
+    eta_squared: float | None
+    epsilon_squared: float | None
+    percent_difference: float | None
+    shift: st.Shift | None
+    shift_percent: float | None
+    shift_percent_low: float | None
+    shift_percent_high: float | None
+    p_distribution: float | None
+    p_distribution_corrected: float | None
+    spread_ratio: float | None
+    fixed: st.MedianInterval | None
+    random: st.MedianInterval | None
+    case: int | None
+    case_strict: int | None
+    shapiro_fixed: float | None
+    shapiro_random: float | None
+    further_rounds: int | None
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairConclusion:
+    """Whether two treatments compare alike under both orders: the winner (larger median) by intervals that do not overlap."""
+
+    metric: str
+    group: str | None
+    first: str
+    second: str
+    fixed_winner: str | None
+    random_winner: str | None
+    outcome: Outcome
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class PairEffect:
+    """A treatment that runs differently right after a predecessor; bounds and p-value hold for all pairs together."""
+
+    treatment: str
+    predecessor: str
+    effect: float
+    low: float
+    high: float
+    percent: float | None
+    percent_low: float | None
+    percent_high: float | None
+    p_value: float
+    n: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Effects of all pairs: a row for each treatment, a column for each predecessor; None where a pair has none."""
+
+    treatments: tuple[str, ...]
+    percent: tuple[tuple[float | None, ...], ...]
+    p_values: tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCarryOver:
+    """Carry-over, position and drift of one metric in one group; `matrix` is None for more than 40 treatments."""
+
+    metric: str
+    group: str | None
+    n: int
+    n_pairs: int
+    tested: int
+    pairs: tuple[PairEffect, ...]
+    matrix: Matrix | None
+    position: st.Trend
+    drift: st.Trend
+    first: st.Trend
+    confidence: float
+    method: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDifference:
+    """A worker that differs from the others: in its `level`, or in what the `order` does there (percent; corrected p)."""
+
+    metric: str
+    group: str | None
+    worker: str
+    treatment: str
+    what: Literal["level", "order"]
+    percent: float | None
+    p_corrected: float
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerSpread:
+    """On how many workers a treatment that order changes is changed in the same direction."""
+
+    metric: str
+    group: str | None
+    treatment: str
+    workers: int
+    alike: int
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something wrong in the data; `line` is that of the file, None where a row is missing."""
+
+    line: int | None
+    kind: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OrderAnalysis:
+    """Whether the order of trials changes results, as `trialwise order --json` prints it.
+
+    `alpha` is the level of each family as a share, `confidence` and `margin` are in percent. `problems` are at most a
+    hundred of `n_problems`.
+    """
+
+    format: Literal["trialwise.order/1"]
+    source: str
+    method: Method
+    correction: Correction
+    alpha: float
+    confidence: float
+    margin: float
+    n_trials: int
+    rounds_fixed: int
+    rounds_random: int
+    workers: tuple[str, ...]
+    verdict: Verdict
+    sentence: str
+    treatments: tuple[TreatmentOrder, ...]
+    conclusions: tuple[PairConclusion, ...]
+    carry_over: tuple[GroupCarryOver, ...]
+    worker_spread: tuple[WorkerSpread, ...]
+    worker_differences: tuple[WorkerDifference, ...]
+    next_steps: tuple[str, ...]
+    problems: tuple[Problem, ...]
+    n_problems: int
+    notes: tuple[str, ...]

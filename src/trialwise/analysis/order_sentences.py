@@ -1,0 +1,199 @@
+"""What an analysis of order says in words: one sentence for each treatment, pair and worker, and what to do next."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from trialwise import statistics as st
+
+if TYPE_CHECKING:
+    from trialwise.analysis.order_results import (
+        Change,
+        GroupCarryOver,
+        Outcome,
+        PairEffect,
+        TreatmentOrder,
+        Verdict,
+        WorkerDifference,
+    )
+
+BLOCKED = (
+    "fixed and random rounds did not take turns, so that slow drift of the machine would look like an effect of order; "
+    "carry-over is judged from the random rounds alone"
+)
+_MOST = 5
+_FAR = 100_000
+
+
+def number(value: float) -> str:
+    """A percentage or a p-value with as many digits as are of use."""
+    return f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"
+
+
+def _among(names: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(names))
+    return ", ".join(unique[:_MOST]) + (f" and {len(unique) - _MOST} more" if len(unique) > _MOST else "")
+
+
+def named(name: str, group: str | None) -> str:
+    """A treatment with its group."""
+    return f"{name} ({group})" if group else name
+
+
+def treatment(
+    name: str,
+    group: str | None,
+    effect: st.OrderEffect | None,
+    change: Change,
+    interval: tuple[float | None, float | None],
+    p_value: float | None,
+    p_shape: float | None,
+    further: int | None,
+) -> str:
+    """The sentence of one treatment."""
+    begin = named(name, group)
+    if effect is None:
+        return f"{begin}: too few values to compare the orders; at least 3 of each are needed"
+    shift = _shift(effect, interval)
+    p_text = number(p_value or 0.0)
+    if change in ("location", "small"):
+        size = ", within the margin" if change == "small" else ""
+        return f"{begin}: {shift}{size} (p = {p_text}, case {effect.case})"
+    if change == "distribution":
+        ratio = number(effect.spread_ratio)
+        return (
+            f"{begin}: spread or shape differ, the location hardly: interquartile range in random order {ratio} times that "
+            f"in fixed order (Anderson-Darling p = {number(p_shape or 0.0)})"
+        )
+    if change == "same":
+        return f"{begin}: no difference found: {shift} (p = {p_text}, case {effect.case})"
+    rest = (
+        f"; about {further} further rounds of each order would settle it"
+        if further and further < _FAR
+        else ""
+    )
+    return f"{begin}: open: {shift} (p = {p_text}, case {effect.case}){rest}"
+
+
+def _shift(effect: st.OrderEffect, interval: tuple[float | None, float | None]) -> str:
+    direction = "higher" if effect.shift_percent >= 0 else "lower"
+    low, high = interval
+    if low is None or high is None:
+        return f"{number(abs(effect.shift_percent))} % {direction} in fixed order"
+    ends = (low, high) if effect.shift_percent >= 0 else (-high, -low)
+    return f"{number(abs(effect.shift_percent))} % ({number(ends[0])} to {number(ends[1])}) {direction} in fixed order"
+
+
+def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
+    """The sentence of a pair: "softmax is 6 % (4 to 8) higher right after spmv"."""
+    direction = "higher" if found.effect >= 0 else "lower"
+    if ends is None:
+        size = f"{number(abs(found.effect))}"
+    else:
+        low, high = (ends[0], ends[1]) if found.percent >= 0 else (-ends[1], -ends[0])
+        size = f"{number(abs(found.percent))} % ({number(low)} to {number(high)})"
+    return (
+        f"{found.treatment} is {size} {direction} right after {found.predecessor} "
+        f"(p = {number(found.p_value)}, n = {found.n})"
+    )
+
+
+def matters(found: PairEffect, margin: float) -> bool:
+    """Whether the interval of a pair's effect reaches beyond the margin."""
+    low, high = found.percent_low, found.percent_high
+    return low is None or high is None or max(-low, high) > margin
+
+
+def conclusion(first: str, second: str, fixed: str | None, random: str | None, outcome: Outcome) -> str:
+    """The sentence of two treatments under both orders."""
+    words = {
+        "same winner": f"{fixed} wins under both orders",
+        "no winner": "no winner under either order",
+        "another winner": f"{fixed} wins in fixed order, {random} in random order: the conclusion changes",
+        "winner in one order only": (
+            f"{fixed or random} wins in {'fixed' if fixed else 'random'} order only: the conclusion changes"
+        ),
+        "untested": "too few values",
+    }
+    return f"{first} against {second}: {words[outcome]}"
+
+
+def spread(name: str, alike: int, workers: int) -> str:
+    """Whether an effect of order is the machine's or the test's."""
+    if alike == workers:
+        return f"{name}: the same direction on all {workers} workers: a property of the test"
+    if alike * 2 > workers:
+        return f"{name}: the same direction on {alike} of {workers} workers"
+    return f"{name}: this direction on {alike} of {workers} workers only: a property of machines"
+
+
+def worker(found: WorkerDifference) -> WorkerDifference:
+    """A worker that differs, with its sentence."""
+    size = "" if found.percent is None else f" by {number(abs(found.percent))} %"
+    what = "is lower" if (found.percent or 0) < 0 else "is higher"
+    text = (
+        f"{found.treatment} {what}{size} on {found.worker} than on the other workers (p = {number(found.p_corrected)})"
+        if found.what == "level"
+        else f"the effect of order on {found.treatment} differs{size} on {found.worker} (p = {number(found.p_corrected)})"
+    )
+    return dataclasses.replace(found, sentence=text)
+
+
+def verdict(found: Verdict, treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver]) -> str:
+    """The verdict in a sentence."""
+    changed = [one for one in treatments if one.change in ("location", "distribution")]
+    pairs = [pair for group in carried for pair in group.pairs]
+    if found == "order matters":
+        parts = [f"{len(changed)} of {len(treatments)} treatments change with the order"] if changed else []
+        parts += (
+            [f"{len(pairs)} {'pair shows' if len(pairs) == 1 else 'pairs show'} carry-over"] if pairs else []
+        )
+        return "Order matters: " + " and ".join(parts) + "."
+    if found == "order does not matter":
+        return "Order does not matter: no treatment changes by more than the margin."
+    left = sum(one.change in ("open", "untested") for one in treatments)
+    if not treatments:
+        return (
+            "Undecided: without fixed and random rounds only carry-over could be judged, and none was found."
+        )
+    return f"Undecided: no effect of order was found, and for {left} of {len(treatments)} treatments none is excluded."
+
+
+def next_steps(
+    treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver], margin: float, *, blocked: bool
+) -> Iterator[str]:
+    """What to do, the most telling first."""
+    pairs = [pair for group in carried for pair in group.pairs]
+    for one in pairs[:_MOST]:
+        yield f"Look at {one.predecessor} before {one.treatment}: what does {one.predecessor} leave behind?"
+    if pairs:
+        yield f"Reset between trials, at least after {_among([one.predecessor for one in pairs])}."
+    changed = [one for one in treatments if one.change in ("location", "distribution")]
+    if changed:
+        yield f"Randomise the order{_rounds_for(changed, margin)}."
+    if blocked:
+        yield "Interleave fixed and random rounds: as they ran, drift cannot be told from order."
+    counts = [one.further_rounds for one in treatments if one.change == "open" and one.further_rounds]
+    if counts:
+        needed = max(counts)
+        text = f"{needed}" if needed < _FAR else f"more than {_FAR}"
+        yield f"Run {text} further rounds of each order to settle all {len(counts)} open treatments, or widen --margin."
+    safe = [one.treatment for one in treatments if one.change in ("same", "small")]
+    if safe and not pairs:
+        yield f"Safe in any order: {_among(safe)}."
+    if not treatments and not pairs:
+        yield "Safe as far as carry-over goes; add rounds in fixed order to see what a fixed order would have done."
+
+
+def _rounds_for(changed: Sequence[TreatmentOrder], margin: float) -> str:
+    """The rounds after which the interval of each median under random order is within the margin."""
+    needed = 0.0
+    for one in changed:
+        if one.random is not None and one.random.median:
+            half = 50 * (one.random.high - one.random.low) / abs(one.random.median)
+            needed = max(needed, one.n_random * (half / margin) ** 2)
+    if not 0 < needed < _FAR:
+        return ""
+    return f" and use {max(int(needed) + 1, 6)} rounds, for medians to within {margin:g} %"

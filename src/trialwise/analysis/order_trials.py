@@ -1,0 +1,270 @@
+"""Trials with their order: from a long CSV or Parquet table, with a word on every row that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+from trialwise.analysis.order_results import Problem
+from trialwise.analysis.table_reading import LINE, check_columns, missing_text, whole_table
+from trialwise.errors import AnalysisError
+
+FIXED, RANDOM = "fixed", "random"
+_NAMES = {
+    "treatment": ("treatment", "test"),
+    "order": ("order",),
+    "round": ("round", "run"),
+    "position": ("position",),
+    "value": ("value",),
+    "worker": ("worker",),
+    "metric": ("metric",),
+}
+_ORDERS = {FIXED: (FIXED,), RANDOM: (RANDOM, "balanced")}
+_MOST_PROBLEMS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class OrderColumns:
+    """Which column is what; None: found by its name.
+
+    Names are treatment or test, order, round or run, position, value, worker, metric.
+
+    `metrics` are those that are analysed, empty: all; `groups` keep apart what is not compared (hardware types);
+    `families` name the families of the correction; `fixed` and `random` are labels in the column of orders, None: fixed,
+    and random or balanced.
+    """
+
+    treatment: str | None = None
+    order: str | None = None
+    round: str | None = None
+    position: str | None = None
+    value: str | None = None
+    worker: str | None = None
+    metric: str | None = None
+    metrics: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    families: tuple[str, ...] = ()
+    fixed: str | None = None
+    random: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTrials:
+    """Trials as columns: line, metric, group, family, treatment, order, worker, round, turn, position, value.
+
+    `order` is fixed or random; `value` null where a trial gave none; `round` tells rounds of all workers and orders
+    apart, `turn` counts them from 0 in the order in which they stand in the data, for each metric, group and worker.
+    """
+
+    source: str
+    table: pl.DataFrame
+    problems: tuple[Problem, ...]
+    n_problems: int
+    notes: tuple[str, ...]
+
+
+def read_order_table(path: Path, columns: OrderColumns) -> OrderTrials:
+    """Read trials from a CSV or Parquet file; rows that cannot be used are named, and the rest goes on.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, lacks a column, or has no row that can be used.
+    """
+    raw = whole_table(path)
+    names = _found_columns(path, raw.columns[1:], columns)
+    table = raw.select(
+        pl.col(LINE).cast(pl.Int64).alias("line"),
+        *(pl.col(name).cast(pl.String).str.strip_chars().alias(role) for role, name in names.items()),
+        _joined(columns.groups, "group"),
+        _joined([name for name in columns.families if name != names.get("metric")], "family"),
+    )
+    if columns.metrics:
+        table = _of_metrics(path, table, columns.metrics)
+    return order_trials(
+        str(path), table, columns, by_metric=not columns.families or names.get("metric") in columns.families
+    )
+
+
+def _of_metrics(path: Path, table: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
+    known: list[str] = table["metric"].unique().sort().to_list() if "metric" in table.columns else []
+    for name in wanted:
+        if name not in known:
+            raise AnalysisError(
+                f"{path}: no metric {name!r}", hint=f"there are: {', '.join(known) or 'no such column'}"
+            )
+    return table.filter(pl.col("metric").is_in(wanted))
+
+
+def _found_columns(path: Path, there: Sequence[str], columns: OrderColumns) -> dict[str, str]:
+    lower = {name.strip().lower(): name for name in there}
+    found: dict[str, str] = {}
+    for role, usual in _NAMES.items():
+        named: str | None = getattr(columns, role)
+        if named is not None:
+            check_columns(path, there, [named])
+        name = named or next((lower[name] for name in usual if name in lower), None)
+        if name is not None:
+            found[role] = name
+    check_columns(path, there, [*columns.groups, *columns.families])
+    for role in ("treatment", "round", "position", "value"):
+        if role not in found:
+            usual = " or ".join(_NAMES[role])
+            raise AnalysisError(
+                f"{path}: no column called {usual}",
+                hint=f"name it with --{role}; columns: {', '.join(there)}",
+            )
+    return found
+
+
+def _joined(names: Sequence[str], alias: str) -> pl.Expr:
+    if not names:
+        return pl.lit(None, dtype=pl.String).alias(alias)
+    parts = [pl.col(name).cast(pl.String).fill_null("missing") for name in names]
+    return pl.concat_str(parts, separator=", ").alias(alias)
+
+
+def order_trials(
+    source: str, table: pl.DataFrame, columns: OrderColumns, *, by_metric: bool = False, lines: bool = True
+) -> OrderTrials:
+    """Check trials given as columns of text, and number their rounds.
+
+    Raises
+    ------
+    AnalysisError
+        No row can be used.
+    """
+    table = _filled(table, by_metric=by_metric)
+    parsed = table.with_columns(
+        _order(columns).alias("known_order"),
+        pl.col("position").cast(pl.Float64, strict=False).alias("place"),
+        pl.col("value").cast(pl.Float64, strict=False).fill_nan(None).alias("number"),
+    )
+    wrong = list(_wrong(parsed))
+    # A trial without a number ran all the same, and may have left something to the next.
+    usable = parsed.filter(~_placeless()).with_columns(
+        pl.when(pl.col("number").is_finite()).then(pl.col("number")).alias("number")
+    )
+    repeated = usable.filter(~pl.struct(*_TRIAL, "place").is_first_distinct())
+    usable = usable.filter(pl.struct(*_TRIAL, "place").is_first_distinct())
+    if usable["number"].drop_nulls().is_empty():
+        first = f": {wrong[0].text}" if wrong else ""
+        raise AnalysisError(f"{source}: no row can be used{first}", hint="see the columns that --help names")
+    wrong += [*_duplicates(repeated), *_disorder(usable), *_gaps(usable)]
+    wrong.sort(key=lambda problem: (problem.line is None, problem.line or 0))
+    kept = wrong if lines else [Problem(None, problem.kind, problem.text) for problem in wrong]
+    return OrderTrials(source, _numbered(usable), tuple(kept[:_MOST_PROBLEMS]), len(wrong), ())
+
+
+_TRIAL = ("metric", "group", "worker", "known_order", "round")
+"""What tells rounds apart."""
+
+
+def _filled(table: pl.DataFrame, *, by_metric: bool) -> pl.DataFrame:
+    """Columns that are absent: one metric, one worker, random order."""
+    absent = {"metric": "value", "worker": "", "order": RANDOM}
+    added = [pl.lit(text).alias(name) for name, text in absent.items() if name not in table.columns]
+    table = table.with_columns(*added).with_columns(
+        pl.col("worker").fill_null(""), pl.col("group").fill_null("")
+    )
+    family = pl.col("family").fill_null("")
+    return table.with_columns(
+        pl.concat_str([pl.col("metric"), family], separator=" ") if by_metric else family
+    )
+
+
+def _order(columns: OrderColumns) -> pl.Expr:
+    label = pl.col("order")
+    fixed = label == columns.fixed if columns.fixed else label.str.to_lowercase().is_in(_ORDERS[FIXED])
+    random = label == columns.random if columns.random else label.str.to_lowercase().is_in(_ORDERS[RANDOM])
+    return pl.when(fixed).then(pl.lit(FIXED)).when(random).then(pl.lit(RANDOM))
+
+
+def _empty(name: str) -> pl.Expr:
+    return pl.col(name).is_null() | (pl.col(name) == "")
+
+
+def _not_a_number() -> pl.Expr:
+    return ~missing_text(pl.col("value")) & (
+        pl.col("number").is_null() | pl.col("number").is_infinite().fill_null(value=False)
+    )
+
+
+def _placeless() -> pl.Expr:
+    """Rows whose place in the experiment is not known."""
+    return _empty("treatment") | _empty("round") | pl.col("place").is_null() | pl.col("known_order").is_null()
+
+
+def _wrong(table: pl.DataFrame) -> Iterator[Problem]:
+    checks = (
+        ("treatment", _empty("treatment"), "no treatment"),
+        ("round", _empty("round"), "no round"),
+        ("position", pl.col("place").is_null(), "{position!r} is no position"),
+        (
+            "order",
+            pl.col("known_order").is_null(),
+            "order {order!r} is neither fixed nor random; see --fixed and --random",
+        ),
+        ("not a number", _not_a_number(), "{value!r} is not a finite number"),
+        ("missing", missing_text(pl.col("value")), "the value is missing"),
+    )
+    for kind, condition, words in checks:
+        for row in table.filter(condition).iter_rows(named=True):
+            yield Problem(row["line"], kind, f"line {row['line']}: {words.format(**row)}")
+
+
+def _where(row: dict[str, object]) -> str:
+    worker = f" on {row['worker']}" if row["worker"] else ""
+    return f"{row['known_order']} round {row['round']}{worker}, position {row['place']:g}"
+
+
+def _duplicates(table: pl.DataFrame) -> Iterator[Problem]:
+    for row in table.iter_rows(named=True):
+        yield Problem(
+            row["line"], "duplicate", f"line {row['line']}: {_where(row)} is there already; left out"
+        )
+
+
+def _disorder(table: pl.DataFrame) -> Iterator[Problem]:
+    before = pl.col("place").shift(1).over(_TRIAL)
+    for row in table.filter(pl.col("place") < before).iter_rows(named=True):
+        yield Problem(
+            row["line"],
+            "out of order",
+            f"line {row['line']}: {_where(row)} comes after a later one; used in its place",
+        )
+
+
+def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
+    """Positions that a round lacks up to the longest round's last, from the first one that occurs."""
+    extremes = [pl.col("place").min().alias("low"), pl.col("place").max().alias("high")]
+    ends = table.group_by("metric", "group", maintain_order=True).agg(*extremes)
+    rounds = table.group_by(_TRIAL, maintain_order=True).agg(
+        pl.len().alias("there"), pl.col("place").alias("places")
+    )
+    # One wild position must not make all rounds short.
+    ends = ends.join(rounds.group_by("metric", "group").agg(pl.col("there").max()), on=["metric", "group"])
+    ends = ends.with_columns(pl.min_horizontal("high", pl.col("low") + 2 * pl.col("there"))).drop("there")
+    short = rounds.join(ends, on=["metric", "group"]).filter(
+        pl.col("there") < pl.col("high") - pl.col("low") + 1
+    )
+    for row in short.iter_rows(named=True):
+        lacking = sorted({*range(int(row["low"]), int(row["high"]) + 1)} - {*row["places"]})
+        worker = f" on {row['worker']}" if row["worker"] else ""
+        places = ", ".join(str(place) for place in lacking[:5]) + (" …" if len(lacking) > 5 else "")
+        yield Problem(
+            None, "no row", f"{row['known_order']} round {row['round']}{worker}: no row for position {places}"
+        )
+
+
+def _numbered(table: pl.DataFrame) -> pl.DataFrame:
+    """Number rounds by their first appearance, for each metric, group and worker."""
+    table = table.with_row_index("at").with_columns(pl.col("at").min().over(_TRIAL))
+    turn = pl.col("at").rank("dense").over("metric", "group", "worker").cast(pl.Int64) - 1
+    return table.with_columns(turn.alias("turn")).select(
+        "line", "metric", "group", "family", "treatment", pl.col("known_order").alias("order"), "worker", "round", "turn",
+        pl.col("place").alias("position"), pl.col("number").alias("value"),
+    )  # fmt: skip

@@ -1,0 +1,259 @@
+"""`trialwise order`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.patience import Patience
+from trialwise.cli.plots import check_percentage
+from trialwise.cli.text import say
+from trialwise.errors import AnalysisError, StoreError, TrialwiseError
+from trialwise.experiment.model import Better, Method
+
+if TYPE_CHECKING:
+    from trialwise.analysis.order import OrderOptions
+    from trialwise.analysis.order_results import OrderAnalysis
+    from trialwise.analysis.order_trials import OrderTrials
+
+_CODES = {"order does not matter": 0, "order matters": 1, "undecided": 3}
+_DATA_PROBLEMS = AnalysisError.exit_code
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ColumnOptions:
+    """Which column of a table is what; by default those that are called so."""
+
+    treatment: Annotated[str | None, Parameter(help="Column of treatments; default treatment or test.")] = (
+        None
+    )
+    order: Annotated[
+        str | None,
+        Parameter(help="Column that says fixed or random; default order, without it all is random."),
+    ] = None
+    round: Annotated[str | None, Parameter(help="Column of rounds; default round or run.")] = None
+    position: Annotated[str | None, Parameter(help="Column of positions in the round.")] = None
+    value: Annotated[str | None, Parameter(help="Column of values.")] = None
+    worker: Annotated[str | None, Parameter(help="Column of workers.")] = None
+    metric: Annotated[
+        tuple[str, ...],
+        Parameter(help="Metric to analyse, repeatable; default all.", negative=""),
+    ] = ()
+    group: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Column that keeps apart what is not pooled, as a hardware type; repeatable.", negative=""
+        ),
+    ] = ()
+    family: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Column whose values are families of the correction; repeatable; default the metric.",
+            negative="",
+        ),
+    ] = ()
+    fixed: Annotated[str | None, Parameter(help="What the column of orders calls fixed order.")] = None
+    random: Annotated[str | None, Parameter(help="What it calls random order.")] = None
+
+    def given(self) -> bool:
+        """Whether any but the metric was given."""
+        return self != ColumnOptions(metric=self.metric)
+
+
+def order(
+    data: Path,
+    /,
+    *,
+    correction: Literal["holm", "bonferroni", "none"] | None = None,
+    alpha: float = 0.05,
+    confidence: float = 95,
+    margin: float = 1.0,
+    compare: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    better: Better = "higher",
+    method: Method = "default",
+    json: Annotated[bool, Parameter(negative="")] = False,
+    csv: Path | None = None,
+    latex: Path | None = None,
+    svg: Path | None = None,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
+    columns: ColumnOptions | None = None,
+) -> int:
+    """Say whether the order in which treatments ran changes the results, and which predecessor does it.
+
+    The data are an experiment directory, or a CSV or Parquet file with a row for each trial: treatment (or test), order,
+    round (or run), position, value, and if there are such also worker and metric. Fixed order is compared with random
+    order; from random or balanced order alone, the effects of position, drift and predecessors are found.
+
+    For example:
+
+    ```text
+    trialwise order memcached.results
+    trialwise order trials.csv --group hardware --family benchmark --correction bonferroni
+    trialwise order trials.csv --compare ufs,ext4 --svg figures
+    ```
+
+    Exit codes: 0 order does not matter; 1 it changes a result beyond the margin; 2 wrong options; 3 undecided; 5 a place
+    that cannot be written; 7 data that cannot be read, also where only some rows are wrong (they are named, the rest is
+    analysed).
+
+    Parameters
+    ----------
+    data
+        The experiment directory, or the CSV or Parquet file.
+    correction
+        For the number of comparisons in a family; default holm, in the paper's method bonferroni.
+    alpha
+        Level of each family, as a share.
+    confidence
+        Of intervals, in percent; of all pairs of carry-over together.
+    margin
+        The difference that would matter, in percent of the median under fixed order.
+    compare
+        Two treatments A,B whose comparison might change; repeatable. Default: all pairs of up to eight treatments.
+    better
+        Which direction wins a comparison: higher or lower.
+    method
+        "default", or "paper" for Kruskal-Wallis and the CI cases alone, as in the OrderSage paper.
+    json
+        Print the analysis as JSON (format trialwise.order/1, docs/reference/order-json.md).
+    csv
+        Write a row for each treatment to this file.
+    latex
+        Write a table in the form of the paper's to this file.
+    svg
+        Folder for figures for print.
+    out
+        Write a page with the figures, the carry-over matrix and the text to this HTML file.
+    """
+    check_percentage(confidence, "--confidence")
+    options = _options(correction, alpha, confidence, margin, compare, better, method)
+    _check_places([csv, latex, out])
+    with Patience(messages(), f"reading {data}") as patience:
+        trials = _read(data, columns or ColumnOptions())
+        from trialwise.analysis.order import analyse_order
+
+        patience.say(f"comparing orders over {trials.table.height} trials")
+        found = analyse_order(trials, options)
+    _show(found, json=json)
+    _write(found, trials, csv, latex, svg, out)
+    if found.n_problems and json:
+        messages().print(f"{found.n_problems} rows are wrong, first: {found.problems[0].text}", markup=False)
+    return _DATA_PROBLEMS if found.n_problems else _CODES[found.verdict]
+
+
+def _options(
+    correction: Literal["holm", "bonferroni", "none"] | None,
+    alpha: float,
+    confidence: float,
+    margin: float,
+    compare: tuple[str, ...],
+    better: Better,
+    method: Method,
+) -> OrderOptions:
+    from trialwise.analysis.order import OrderOptions
+
+    if not 0 < alpha < 1:
+        raise TrialwiseError(f"--alpha {alpha:g}: a share between 0 and 1 is wanted", hint="0.05 is usual")
+    if not margin > 0:
+        raise TrialwiseError(f"--margin {margin:g}: a percentage above 0 is wanted")
+    pairs: list[tuple[str, str]] = []
+    for text in compare:
+        first, comma, second = (part.strip() for part in text.partition(","))
+        if not comma or not first or not second:
+            raise TrialwiseError(f"--compare {text}: two treatments are wanted", hint="write --compare A,B")
+        pairs.append((first, second))
+    return OrderOptions(method, correction, alpha, confidence, margin, tuple(pairs), better)
+
+
+def _read(data: Path, columns: ColumnOptions) -> OrderTrials:
+    if data.is_dir():
+        if columns.given():
+            raise AnalysisError(f"{data}: is an experiment directory; --value and the like are for tables")
+        from trialwise import study
+
+        return study.order_trials(data, columns.metric)
+    from trialwise.analysis.order_trials import OrderColumns, read_order_table
+
+    return read_order_table(
+        data,
+        OrderColumns(
+            treatment=columns.treatment,
+            order=columns.order,
+            round=columns.round,
+            position=columns.position,
+            value=columns.value,
+            worker=columns.worker,
+            metrics=columns.metric,
+            groups=columns.group,
+            families=columns.family,
+            fixed=columns.fixed,
+            random=columns.random,
+        ),
+    )
+
+
+def _check_places(places: list[Path | None]) -> None:
+    for path in places:
+        if path is not None and not path.parent.is_dir():
+            raise TrialwiseError(
+                f"{path}: there is no folder {path.parent}", hint="make it, or choose another place"
+            )
+
+
+def _show(found: OrderAnalysis, *, json: bool) -> None:
+    if json:
+        from trialwise.exchange.order_json import order_document
+
+        print_json(order_document(found))
+    else:
+        from trialwise.report.order_text import order_lines
+
+        say(order_lines(found))
+
+
+def _write(
+    found: OrderAnalysis,
+    trials: OrderTrials,
+    csv: Path | None,
+    latex: Path | None,
+    svg: Path | None,
+    out: Path | None,
+) -> None:
+    written: list[Path] = []
+    try:
+        if csv is not None:
+            from trialwise.exchange.order_json import order_csv
+
+            csv.write_text(order_csv(found), encoding="utf-8")
+            written.append(csv)
+        if latex is not None:
+            from trialwise.report.order_text import order_latex
+
+            latex.write_text(order_latex(found), encoding="utf-8")
+            written.append(latex)
+        if svg is not None:
+            from trialwise.report.order_print import write_order_figures
+
+            written += write_order_figures(found, trials.table, svg)
+        if out is not None:
+            from trialwise.report.order_page import order_page
+
+            out.write_text(order_page(found, trials.table), encoding="utf-8")
+            written.append(out)
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or data_name(found)}: cannot be written: {error.strerror}",
+            hint="choose another place",
+        ) from error
+    for path in written:
+        messages().print(f"wrote {path}", markup=False)
+
+
+def data_name(found: OrderAnalysis) -> str:
+    """What was analysed, for messages."""
+    return found.source

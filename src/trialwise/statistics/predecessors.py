@@ -1,0 +1,84 @@
+"""What ran before each trial: the table that an analysis of carry-over works on."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from trialwise.statistics.checks import Array, Indices, as_values, as_values_with_gaps
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+FIRST, UNKNOWN = -1, -2
+"""In the place of a predecessor: none, since the trial is the first of its round; one that is not in the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Trials in the order in which they ran; treatments and rounds are numbered from 0, in order."""
+
+    values: Array
+    """NaN where a trial ran and gave none."""
+    treatment: Indices
+    round: Indices
+    position: Array
+    predecessor: Indices
+    """The treatment that ran right before in the same round, `FIRST` or `UNKNOWN`."""
+    labels: tuple[Hashable, ...]
+    """The treatments, as they were given."""
+
+    @property
+    def measured(self) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which trials have a value."""
+        return ~np.isnan(self.values)
+
+
+def read_trials(
+    values: ArrayLike, treatments: Sequence[Hashable], rounds: ArrayLike, positions: ArrayLike
+) -> Trials:
+    """Put trials in order and find the predecessor of each.
+
+    Raises
+    ------
+    ValueError
+        Lengths differ, a value is infinite, a position is no number, or two trials have one round and position.
+    """
+    numbers = as_values_with_gaps(values)
+    places = as_values(positions, "positions")
+    labels, codes = _coded(treatments)
+    turns = _numbered(rounds)
+    for name, length in (("treatments", codes.size), ("rounds", turns.size), ("positions", places.size)):
+        if length != numbers.size:
+            raise ValueError(f"there are {length} {name} for {numbers.size} values")
+    order = np.lexsort((places, turns))
+    codes, turns, places = codes[order], turns[order], places[order]
+    same = turns[1:] == turns[:-1]
+    twice = np.flatnonzero(same & (places[1:] == places[:-1]))
+    if twice.size:
+        at = int(twice[0])
+        raise ValueError(
+            f"values[{order[at]}] and values[{order[at + 1]}] have the same round and position; "
+            "rounds of different workers need different names"
+        )
+    before = np.full(codes.size, UNKNOWN)
+    before[1:][same & (places[1:] - places[:-1] == 1)] = codes[:-1][same & (places[1:] - places[:-1] == 1)]
+    before[places == places.min()] = FIRST
+    return Trials(numbers[order], codes, turns, places, before, labels)
+
+
+def _coded(treatments: Sequence[Hashable]) -> tuple[tuple[Hashable, ...], Indices]:
+    given = cast("list[Hashable]", np.asarray(treatments).tolist())
+    codes = {label: code for code, label in enumerate(dict.fromkeys(given))}
+    return tuple(codes), np.fromiter((codes[label] for label in given), np.int64, len(given))
+
+
+def _numbered(rounds: ArrayLike) -> Indices:
+    """Rounds as 0, 1, 2 …: in the order of numbers, or of first appearance where they are names."""
+    given = np.asarray(rounds)
+    if given.dtype.kind in "biuf":
+        return np.unique(as_values(given, "rounds"), return_inverse=True)[1].astype(np.int64)
+    return _coded(given.tolist())[1]

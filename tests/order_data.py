@@ -1,0 +1,89 @@
+"""Made-up experiments whose carry-over is known: rounds balanced for carry-over, each treatment with a scale of its own."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Made:
+    """Arguments of `carry_over`, and the pairs (treatment, predecessor) that were planted."""
+
+    values: np.ndarray
+    treatments: list[str]
+    rounds: np.ndarray
+    positions: np.ndarray
+    planted: set[tuple[str, str]]
+
+    @property
+    def arguments(self):
+        return self.values, self.treatments, self.rounds, self.positions
+
+
+def williams(treatments):
+    """Rows in which every treatment follows every other once (even numbers; Williams 1949)."""
+    zigzag = [
+        place // 2 + 1 if place % 2 else (treatments - place // 2) % treatments for place in range(treatments)
+    ]
+    return (np.array(zigzag) + np.arange(treatments)[:, None]) % treatments
+
+
+def made(
+    seed,
+    *,
+    treatments=6,
+    rounds=24,
+    culprits=1,
+    effect=5.0,
+    drift=0.0,
+    slope=0.0,
+    shared=0.0,
+    lost=0,
+    balanced=True,
+    noise="normal",
+):
+    """An experiment; effect, drift (first to last round), slope (for a position) and shared are in standard deviations."""
+    rng = np.random.default_rng(seed)
+    rows = _orders(rng, treatments, rounds, balanced=balanced)
+    names = [f"t{place}" for place in range(treatments)]
+    while (
+        len(planted := {tuple(rng.choice(treatments, 2, replace=False)) for _ in range(culprits)}) < culprits
+    ):
+        pass
+    errors = _noise(rng, rows.shape, noise) + shared * rng.normal(size=(rounds, 1))
+    errors += drift * np.linspace(0, 1, rounds)[:, None] + slope * np.arange(treatments)
+    for treatment, predecessor in planted:
+        errors[:, 1:][(rows[:, 1:] == treatment) & (rows[:, :-1] == predecessor)] += effect
+    scales = 10 ** rng.uniform(-1, 2, treatments)
+    values = (scales * rng.uniform(10, 30, treatments))[rows] + scales[rows] * errors
+    positions, turns = np.meshgrid(np.arange(treatments), np.arange(rounds))
+    values, keep = values.ravel(), np.ones(rows.size, dtype=bool)
+    gone = rng.choice(rows.size, lost, replace=False)
+    values[gone[::2]] = np.nan
+    keep[gone[1::2]] = False
+    return Made(
+        values[keep],
+        [names[place] for place in rows.ravel()[keep]],
+        turns.ravel()[keep],
+        positions.ravel()[keep],
+        {(names[treatment], names[predecessor]) for treatment, predecessor in planted},
+    )
+
+
+def _orders(rng, treatments, rounds, *, balanced):
+    if not balanced:
+        return rng.permuted(np.tile(np.arange(treatments), (rounds, 1)), axis=1)
+    rows = np.vstack([williams(treatments)] * (rounds // treatments))
+    rng.shuffle(rows)
+    return rng.permutation(treatments)[rows]
+
+
+def _noise(rng, shape, kind):
+    if kind == "exponential":
+        return rng.exponential(size=shape) - 1
+    return rng.standard_t(3, size=shape) / np.sqrt(3) if kind == "heavy" else rng.normal(size=shape)
+
+
+def named(result, level=0.05):
+    """The pairs whose corrected p-value is at most the level."""
+    return {(pair.treatment, pair.predecessor) for pair in result.pairs if pair.p_value <= level}

@@ -1,0 +1,182 @@
+"""The analysis of order on tables: verdicts, families, workers, what is wrong in the data."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from trialwise.analysis.order import OrderOptions, adjusted, analyse_order
+from trialwise.analysis.order_trials import OrderColumns, read_order_table
+from trialwise.errors import AnalysisError
+from trialwise.exchange.order_json import order_csv, order_document
+
+HEADER = "treatment,order,round,position,value,worker"
+
+
+def rows(seed=1, *, rounds=30, shift=0.0, culprit=0.0, workers=1, slow=0.0, spread=1.0, blocked=False):
+    rng = np.random.default_rng(seed)
+    orders = ["fixed", "random"] * (rounds // 2)
+    for turn, order in enumerate(sorted(orders) if blocked else orders):
+        names = list("abcd") if order == "fixed" else list(rng.permutation(list("abcd")))
+        worker = f"w{turn // 2 % workers}"
+        for position, name in enumerate(names):
+            value = 100 + (spread if order == "random" and name == "c" else 1) * rng.normal()
+            value += shift * (order == "fixed" and name == "b") + slow * (worker == "w1")
+            value += culprit * (position > 0 and names[position - 1] == "a" and name == "d")
+            yield [name, order, str(turn), str(position), repr(float(value)), worker]
+
+
+@pytest.fixture
+def table(tmp_path):
+    def write(lines, header=HEADER):
+        path = tmp_path / "trials.csv"
+        path.write_text("\n".join([header, *(",".join(line) for line in lines)]) + "\n")
+        return path
+
+    return write
+
+
+def analysed(path, columns=OrderColumns(), **options):  # noqa: B008 frozen
+    return analyse_order(read_order_table(path, columns), OrderOptions(**options))
+
+
+def changes(found):
+    return {one.treatment: one.change for one in found.treatments}
+
+
+def test_nothing_happens(table):
+    found = analysed(table(rows(rounds=200)), margin=1.0)
+    assert found.verdict == "order does not matter"
+    assert set(changes(found).values()) == {"same"}
+    assert (found.rounds_fixed, found.rounds_random, found.n_trials) == (100, 100, 800)
+    assert any(step.startswith("Safe in any order") for step in found.next_steps)
+
+
+def test_a_shift_a_spread_and_a_pair_are_found(table):
+    found = analysed(table(rows(rounds=120, shift=3.0, culprit=5.0, spread=8.0)))
+    assert found.verdict == "order matters"
+    assert changes(found)["b"] == "location"
+    assert changes(found)["c"] == "distribution"
+    # In fixed order b always runs right after a, so that its shift may be due to a.
+    named = [(pair.treatment, pair.predecessor) for pair in found.carry_over[0].pairs]
+    assert named[0] == ("d", "a")
+    assert set(named) <= {("d", "a"), ("b", "a")}
+    assert "d is 5" in found.carry_over[0].pairs[0].sentence
+    assert found.carry_over[0].matrix.treatments == ("a", "b", "c", "d")
+
+
+def test_a_small_difference_is_no_reason(table):
+    found = analysed(table(rows(rounds=400, shift=0.6)), margin=2.0)
+    assert changes(found)["b"] == "small"
+    assert next(one for one in found.treatments if one.treatment == "b").significant
+    assert found.verdict == "order does not matter"
+
+
+def test_few_rounds_leave_it_open_and_say_how_many_more(table):
+    found = analysed(table(rows(rounds=12)), margin=0.3)
+    assert found.verdict == "undecided"
+    left = [one for one in found.treatments if one.change == "open"]
+    assert left
+    assert all(one.further_rounds > 0 for one in left)
+
+
+def test_blocked_orders_are_said_to_be(table):
+    found = analysed(table(rows(blocked=True)))
+    assert "did not take turns" in found.notes[0]
+    assert any(step.startswith("Interleave") for step in found.next_steps)
+    assert not analysed(table(rows())).notes
+
+
+def test_a_worker_that_differs_is_named(table):
+    found = analysed(table(rows(rounds=120, workers=4, slow=-4.0, shift=3.0)))
+    assert found.workers == ("w0", "w1", "w2", "w3")
+    assert {(one.worker, one.what) for one in found.worker_differences} == {("w1", "level")}
+    spread = next(one for one in found.worker_spread if one.treatment == "b")
+    assert (spread.alike, spread.workers) == (4, 4)
+    assert "property of the test" in spread.sentence
+
+
+def test_conclusions(table):
+    found = analysed(table(rows(rounds=120, shift=5.0)), compare=(("a", "b"), ("a", "c")))
+    assert [one.outcome for one in found.conclusions] == ["winner in one order only", "no winner"]
+    assert found.conclusions[0].fixed_winner == "b"
+    assert len(analysed(table(rows())).conclusions) == 6
+
+
+def test_families_and_groups(table):
+    lines = [[*row, kind] for kind in ("cpu", "memory") for row in rows(seed=len(kind), shift=2.0)]
+    path = table(lines, HEADER + ",kind")
+    whole = analysed(path, OrderColumns(groups=("kind",)), correction="bonferroni")
+    parts = analysed(path, OrderColumns(groups=("kind",), families=("kind",)), correction="bonferroni")
+    assert len(whole.treatments) == len(parts.treatments) == 8
+    assert {one.alpha_corrected for one in whole.treatments} == {0.05 / 8}
+    assert {one.alpha_corrected for one in parts.treatments} == {0.05 / 4}
+    assert {one.family for one in parts.treatments} == {"cpu", "memory"}
+    assert len(parts.carry_over) == 2
+
+
+def test_corrections():
+    assert adjusted([0.01, 0.04, 0.03], "none") == [0.01, 0.04, 0.03]
+    assert adjusted([0.01, 0.04, 0.03], "bonferroni") == pytest.approx([0.03, 0.12, 0.09])
+    assert adjusted([0.01, 0.04, 0.03], "holm") == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_the_papers_method_looks_at_location_alone(table):
+    found = analysed(table(rows(rounds=120, spread=8.0)), method="paper")
+    assert found.correction == "bonferroni"
+    assert changes(found)["c"] == "same"
+    assert found.carry_over == ()
+
+
+def test_bad_rows_are_named_and_the_rest_goes_on(table):
+    lines = list(rows())
+    lines[1][4] = "quick"
+    lines[2][4] = ""
+    lines[4][3] = "first"
+    lines[5][1] = "shuffled"
+    lines[8][0] = ""
+    lines[10], lines[11] = lines[11], lines[10]
+    lines.append(lines[20])
+    lines[13][4] = "inf"
+    del lines[17]
+    found = analysed(table(lines))
+    kinds = {problem.kind: problem for problem in found.problems}
+    assert set(kinds) == {
+        "not a number", "missing", "position", "order", "treatment", "out of order", "duplicate", "no row",
+    }  # fmt: skip
+    assert "'quick' is not a finite number" in next(p.text for p in found.problems if p.line == 3)
+    assert kinds["missing"].line == 4
+    assert kinds["duplicate"].line == 121
+    assert found.n_trials == 113
+    assert found.treatments
+
+
+def test_one_wild_position_is_no_flood(table):
+    lines = list(rows())
+    lines[5][3] = "1000000000"
+    assert analysed(table(lines)).n_problems < 40
+
+
+def test_nothing_usable_is_refused(table):
+    with pytest.raises(AnalysisError, match="no row can be used"):
+        analysed(table([["a", "fixed", "0", "0", "x", "w"]]))
+    with pytest.raises(AnalysisError, match="no column called round or run"):
+        analysed(table([["a", "1"]], "test,value"))
+
+
+def test_random_order_alone_tells_of_carry_over(table):
+    found = analysed(table(row for row in rows(rounds=120, culprit=5.0) if row[1] == "random"))
+    assert found.treatments == ()
+    assert found.verdict == "order matters"
+    nothing = analysed(table(row for row in rows(rounds=60) if row[1] == "random"))
+    assert nothing.verdict == "undecided"
+
+
+def test_documents_hold_the_same_numbers(table):
+    found = analysed(table(rows()))
+    document = order_document(found)
+    lines = order_csv(found).splitlines()
+    assert len(lines) == 1 + len(document["treatments"])
+    header = lines[0].split(",")
+    for line, one in zip(itertools.islice(lines, 1, None), document["treatments"], strict=True):
+        assert line.split(",")[header.index("p_value")] == repr(one["p_value"])

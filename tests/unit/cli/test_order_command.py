@@ -1,0 +1,107 @@
+"""`trialwise order`: exit codes, documents, figures."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+START = "from trialwise.cli.main import main; main()"
+
+
+def run(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-c", START, "order", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("order")
+    made = subprocess.run(
+        [sys.executable, ROOT / "docs/how-to/order_trials.py"], capture_output=True, text=True, check=True
+    )
+    (path / "trials.csv").write_text(made.stdout)
+    return path
+
+
+def test_json_follows_its_schema_and_figures_are_written(folder):
+    done = run(
+        "trials.csv",
+        "--json",
+        "--svg",
+        "figures",
+        "--out",
+        "page.html",
+        "--csv",
+        "o.csv",
+        "--latex",
+        "o.tex",
+        cwd=folder,
+    )
+    assert done.returncode == 1, done.stderr
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads((ROOT / "schemas/order.json").read_text()))
+    assert document["carry_over"][0]["pairs"][0]["predecessor"] == "sort"
+    names = {path.stem for path in (folder / "figures").iterdir()}
+    assert names == {"p-values", "differences", "cases", "intervals", "carry-over-0", "trials-0"}
+    page = (folder / "page.html").read_text()
+    assert page.count("<svg") == page.count("</svg>") == 6
+    assert "http://" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
+        "http://creativecommons.org", ""
+    )
+    assert (folder / "o.tex").read_text().count(r"\\") == 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["nothing.csv"], 7, "cannot be read"),
+        (["trials.csv", "--compare", "copy"], 2, "--compare A,B"),
+        (["trials.csv", "--alpha", "2"], 2, "share between 0 and 1"),
+        (["trials.csv", "--csv", "nowhere/o.csv"], 2, "no folder"),
+        (["trials.csv", "--treatment", "tests"], 7, "'test' is there"),
+        (["trials.csv", "--metric", "speed"], 7, "no metric 'speed'"),
+    ],
+)
+def test_refusals(folder, arguments, code, words):
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == code, done.stderr
+    assert words in done.stderr
+
+
+EXPERIMENT = """
+[experiment]
+name = "tiny"
+seed = 7
+[factors]
+program = ["a", "b", "c"]
+[trial]
+kind = "command"
+command = "bash -c 'echo {program} $((1000 + RANDOM % 10))'"
+[metrics.speed]
+stdout = "[a-c] ([0-9]+)"
+[design]
+order = "fixed+random"
+series = 1
+rounds = 20
+"""
+
+
+def test_an_experiment_directory(tmp_path):
+    (tmp_path / "tiny.toml").write_text(EXPERIMENT)
+    start = [sys.executable, "-c", START, "run", "tiny.toml"]
+    subprocess.run(start, capture_output=True, cwd=tmp_path, check=True)
+    done = run("tiny.results", "--json", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert (document["n_trials"], document["rounds_fixed"], document["rounds_random"]) == (60, 10, 10)
+    assert [one["treatment"] for one in document["treatments"]] == ["program=a", "program=b", "program=c"]
+    assert document["n_problems"] == 0
+    assert document["carry_over"][0]["n_pairs"] == 40
