@@ -17,7 +17,9 @@ from pathlib import Path
 
 import pytest
 
-PROGRAMS = ("unshare", "nsenter", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd")
+WITH_US = ("setpriv", "--pdeathsig", "KILL")
+"""What begins the command line of a process that ends when the tests end, however they end."""
+PROGRAMS = ("setpriv", "unshare", "nsenter", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd")
 
 
 def missing() -> str | None:
@@ -45,7 +47,9 @@ class Machine:
         self.link = f"tw{os.getpid() % 1000000}-{count}"
         network = f"10.{200 + os.getpid() % 50}.{os.getpid() // 50 % 250}"
         self.ours, self.address = f"{network}.{4 * count + 1}", f"{network}.{4 * count + 2}"
-        self.holder = subprocess.Popen(["unshare", "-nm", "sleep", "infinity"], start_new_session=True)
+        self.holder = subprocess.Popen(
+            [*WITH_US, "unshare", "-nm", "sleep", "infinity"], start_new_session=True
+        )
         self.home = folder / "home"
         self.home.mkdir()
         self._wait_for_namespace()
@@ -88,7 +92,7 @@ class Machine:
         )
         log = (self.folder / "sshd.log").open("ab")
         self.sshd = subprocess.Popen(
-            [*self._inside(), "/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"],
+            [*WITH_US, *self._inside(), "/usr/sbin/sshd", "-D", "-e", "-f", self.folder / "sshd_config"],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
