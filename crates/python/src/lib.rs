@@ -8,6 +8,7 @@ mod kernel_congestion;
 mod kernels;
 mod link;
 mod process;
+mod streams;
 mod transport;
 mod utp;
 
@@ -23,6 +24,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kernels::register(module)?;
     link::register(module)?;
     process::register(module)?;
+    streams::register(module)?;
     transport::register(module)?;
     utp::register(module)
 }

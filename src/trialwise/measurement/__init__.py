@@ -1,1 +1,8 @@
-"""Collection beside a trial: what programs report, where they ran, and what disturbed them."""
+"""Collection beside a trial: what programs report, where they ran, and what disturbed them.
+
+`Point` and `Client` are for Python programs that want to be measured.
+"""
+
+from trialwise.measurement.points import Client, CloseReport, Counters, Point
+
+__all__ = ["Client", "CloseReport", "Counters", "Point"]

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use super::clock::unix_nanoseconds;
 use super::ring::{Producer, ring};
@@ -98,6 +98,30 @@ impl Point {
     /// The sample is lost, and counted.
     pub fn inject_at(&self, time: SystemTime, values: &[Value<'_>]) -> Result<(), InjectError> {
         self.count(self.try_inject(values, |_| Stamp::Unix(unix_nanoseconds(time))))
+    }
+
+    /// Like [`Self::inject`] (or [`Self::inject_at`], where a time is given), but waits for room until `deadline`; for
+    /// batches, which fill any buffer. Blocks its thread.
+    ///
+    /// # Errors
+    /// As [`Self::inject`]; [`InjectError::Full`] when there was no room until then.
+    pub fn inject_until(
+        &self,
+        deadline: Instant,
+        time: Option<SystemTime>,
+        values: &[Value<'_>],
+    ) -> Result<(), InjectError> {
+        const NAP: Duration = Duration::from_micros(200);
+        loop {
+            let outcome = self.try_inject(values, |shared| match time {
+                Some(time) => Stamp::Unix(unix_nanoseconds(time)),
+                None => Stamp::Ticks(shared.ticks.now()),
+            });
+            if outcome != Err(InjectError::Full) || Instant::now() >= deadline {
+                return self.count(outcome);
+            }
+            std::thread::sleep(NAP);
+        }
     }
 
     fn count(&self, outcome: Result<(), InjectError>) -> Result<(), InjectError> {
