@@ -43,6 +43,7 @@ SECTIONS = {
     "reset": document.ResetSection,
     "workers": document.WorkersSection,
     "git": document.GitSection,
+    "measurement": document.MeasurementSection,
     "instrumentation": document.InstrumentationSection,
     "fresh": document.FreshDirectory,
 }

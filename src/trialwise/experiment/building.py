@@ -22,7 +22,7 @@ from trialwise.experiment.instruments import (
     is_counter,
 )
 from trialwise.experiment.path_building import PATH_KEYS, path_source, path_texts, path_trial
-from trialwise.experiment.placeholders import BUILT_IN, level_text, names_in
+from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, level_text, names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest, shown
 from trialwise.experiment.quantities import QUANTITIES
@@ -46,7 +46,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
     """
     factors = tuple(_factor(name, section, path, problems) for name, section in document.factors.items())
     _check_treatments(factors, problems)
-    _check_placeholders(document, problems)
+    _check_placeholders(document, path, problems)
     trial, design = document.trial, document.design
     return model.Experiment(
         name=document.experiment.name,
@@ -66,6 +66,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
         ),
         reset=_reset(document.reset, problems),
         workers=_workers(document.workers, problems),
+        measurement=_measurement(document, problems),
         instrumentation=_instrumentation(document, problems),
         runtime=trial.runtime,
         warmup=trial.warmup,
@@ -161,13 +162,17 @@ def _drawn_from_range(name: str, draw: doc.Range, problems: Problems) -> model.D
 # Placeholders
 
 
-def _check_placeholders(document: doc.Document, problems: Problems) -> None:
+def _check_placeholders(document: doc.Document, path: Path, problems: Problems) -> None:
     factors = list(document.factors)
     used: set[str] = set()
-    for key, text in _texts(document):
+    known = [*factors, *BUILT_IN]
+    for key, text, more in (
+        *((key, text, ()) for key, text in _texts(document)),
+        *_stream_texts(document, path, problems),
+    ):
         names = names_in(text)
-        for unknown in sorted(names - set(factors) - set(BUILT_IN)):
-            _note_unknown(key, unknown, [*factors, *BUILT_IN], problems)
+        for unknown in sorted(names - set(known) - set(more)):
+            _note_unknown(key, unknown, [*known, *more], problems)
         used |= names
     if document.trial.kind != "python":
         for unused in (name for name in factors if name not in used and name not in BUILT_IN):
@@ -205,6 +210,19 @@ def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
         for name in ("service", "command", "check"):
             for text in _each(getattr(document.reset, name)):
                 yield ("reset", name), text
+
+
+def _stream_texts(
+    document: doc.Document, path: Path, problems: Problems
+) -> Iterator[tuple[Key, str, Sequence[str]]]:
+    """The file of streams, in which the collector's address is filled too."""
+    if document.measurement is None or document.measurement.config is None:
+        return
+    key = ("measurement", "config")
+    try:
+        yield key, read_text(path.parent / document.measurement.config), (COLLECTOR,)
+    except PlanError as error:
+        problems.add(key, f"the file of streams: {error.message}")
 
 
 def _each(value: object) -> list[str]:
@@ -327,6 +345,23 @@ def check_directory(key: Key, path: str, problems: Problems) -> None:
         problems.add(key, "~ is not replaced by your home", hint)
     elif parts[0] == "/" and (len(parts) < 4 or parts[1] in _SYSTEM):
         problems.add(key, f"{path} is not emptied: too much may stand in it", hint)
+
+
+# Measurement
+
+
+def _measurement(document: doc.Document, problems: Problems) -> model.Measurement | None:
+    """The collector beside each trial, which a metric's source asks for too."""
+    sources = [name for name, metric in document.metrics.items() if metric.source is not None]
+    section = document.measurement
+    if document.trial.kind == "path":
+        given: list[Key] = [("metrics", name, "source") for name in sources]
+        given += [("measurement",)] if section is not None else []
+        for key in given:
+            problems.add(key, 'goes with kind = "command" or "python"; a path has its own metrics')
+    if section is None:
+        return model.Measurement() if sources else None
+    return model.Measurement(section.config, section.listen, section.patience, section.losses)
 
 
 # Instrumentation
@@ -496,20 +531,31 @@ def _source(key: Key, section: doc.MetricSection, kind: str, problems: Problems)
         )
         if given is not None
     ]
-    if section.resource and section.instrument:
-        problems.add((*key, "instrument"), f"does not go with resource; give one source for {key[-1]}")
-    if section.resource or section.instrument:
-        for other in (*readers, *(name for name in ("file", "time", "value") if getattr(section, name))):
-            given = "resource" if section.resource else "instrument"
-            problems.add((*key, other), f"does not go with {given}; give one source for {key[-1]}")
-        if section.resource:
-            return model.ResourceSource(section.resource)
-        return model.InstrumentSource(section.instrument or "")
+    alone = [name for name in ("resource", "instrument", "source") if getattr(section, name)]
+    if alone:
+        others = (
+            *alone[1:],
+            *readers,
+            *(name for name in ("file", "time", "value") if getattr(section, name)),
+        )
+        for other in others:
+            problems.add((*key, other), f"does not go with {alone[0]}; give one source for {key[-1]}")
+        return _source_alone(section)
     if not readers and not section.file and kind == "python":
         return model.ReturnSource(section.value or str(key[-1]))
     if section.value:
         problems.add((*key, "value"), 'goes with kind = "python" and no other source')
     return _text_source(key, section, readers, problems)
+
+
+def _source_alone(section: doc.MetricSection) -> model.Source:
+    """What nothing else is needed for."""
+    if section.resource:
+        return model.ResourceSource(section.resource)
+    if section.instrument:
+        return model.InstrumentSource(section.instrument)
+    stream, _, field = (section.source or "").partition(".")
+    return model.StreamSource(stream, field)
 
 
 def _text_source(
@@ -520,7 +566,7 @@ def _text_source(
         problems.add(
             key,
             have,
-            "give one of resource, instrument, stdout, json, csv; or file with json, csv or pattern",
+            "give one of resource, instrument, source, stdout, json, csv; or file with json, csv or pattern",
         )
     for reader in readers:
         if reader == "stdout" and section.file:

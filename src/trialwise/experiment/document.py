@@ -26,6 +26,7 @@ from trialwise.experiment.words import (
     NAME_PATTERN,
     POINTER_PATTERN,
     SERVICE_PATTERN,
+    STREAM_FIELD_PATTERN,
     WORKER_FOLDER_PATTERN,
 )
 
@@ -246,6 +247,11 @@ class MetricSection(Section):
         None,
         description="What [instrumentation] recorded under this name.",
         examples=["instructions", "machine_steal"],
+    )
+    source: Annotated[str, Field(pattern=STREAM_FIELD_PATTERN)] | None = Field(
+        None,
+        description="Field of a measurement stream that the programs of the trial send, as stream.field.",
+        examples=["iperf_transfer.size"],
     )
     value: Text | None = Field(
         None,
@@ -667,6 +673,29 @@ class WorkersSection(Section):
     )
 
 
+class MeasurementSection(Section):
+    """The collector that runs beside each trial, for programs with measurement points."""
+
+    config: Text | None = Field(
+        None,
+        description="OML's XML or a TOML file that says which points become which streams; {collector} and {factor} are filled.",
+        examples=["streams.toml"],
+    )
+    listen: Text = Field(
+        "127.0.0.1",
+        description="Address at which the collector listens, with a free port.",
+        examples=["10.0.0.1"],
+    )
+    patience: Duration = Field(
+        5.0, description="How long after the program the last rows are waited for.", examples=["30s"]
+    )
+    losses: Literal["fail", "allow"] = Field(
+        "fail",
+        description="Whether a trial fails whose programs dropped samples or sent damaged rows.",
+        examples=["allow"],
+    )
+
+
 FactorSection = Annotated[
     Annotated[Annotated[list[Level], Field(min_length=1)], Tag("<list>")] | Annotated[Draw, Tag("<table>")],
     _BY_SHAPE,
@@ -689,6 +718,7 @@ class Document(Section):
     design: DesignSection = Field(default_factory=lambda: DesignSection.model_validate({}))
     reset: ResetSection | None = None
     workers: WorkersSection = Field(default_factory=lambda: WorkersSection.model_validate({}))
+    measurement: MeasurementSection | None = None
     instrumentation: InstrumentationSection = Field(
         default_factory=lambda: InstrumentationSection.model_validate({})
     )

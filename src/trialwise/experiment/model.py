@@ -156,7 +156,20 @@ class InstrumentSource:
         return f"instrument:{self.name}"
 
 
-Source = ResourceSource | TextSource | ReturnSource | PathSource | InstrumentSource
+@dataclass(frozen=True, slots=True)
+class StreamSource:
+    """A field of a measurement stream that the trial's programs sent to the collector beside them."""
+
+    stream: str
+    field: str
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger keeps what was read."""
+        return f"stream:{self.stream}.{self.field}"
+
+
+Source = ResourceSource | TextSource | ReturnSource | PathSource | InstrumentSource | StreamSource
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +321,19 @@ class Instrumentation:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """The collector beside each trial: its address, and the file that says which points become which streams.
+
+    After the program it waits `patience` seconds for the last rows. With `losses` a trial fails where anything was lost.
+    """
+
+    config: str | None = None
+    listen: str = "127.0.0.1"
+    patience: float = 5.0
+    losses: Literal["fail", "allow"] = "fail"
+
+
+@dataclass(frozen=True, slots=True)
 class Workers:
     """The machines that trials run on, and how those that ssh reaches are made ready. Times are in seconds.
 
@@ -359,6 +385,7 @@ class Experiment:
     design: Design = field(default_factory=Design)
     reset: Reset | None = None
     workers: Workers = field(default_factory=Workers)
+    measurement: Measurement | None = None
     instrumentation: Instrumentation = field(default_factory=Instrumentation)
     runtime: float | None = None
     warmup: float = 0.0

@@ -12,6 +12,9 @@ _PLACEHOLDER = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")
 BUILT_IN = ("seed", "series", "round", "position", "trial", "directory")
 """Placeholders beside the factors: the trial's seed and place, and a fresh directory of its own."""
 
+COLLECTOR = "collector"
+"""In a file of streams: where the trial's collector is."""
+
 
 def names_in(text: str) -> set[str]:
     """The placeholder names that stand in `text`; `{{name}}` is the literal text `{name}`."""

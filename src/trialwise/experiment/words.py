@@ -14,12 +14,14 @@ CALL_PATTERN = r"^[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*$"
 COMMIT_PATTERN = r"^[0-9a-fA-F]{7,64}$"
 WORKER_FOLDER_PATTERN = r"^(~/|/).*[^/]$"
 SERVICE_PATTERN = r"^[A-Za-z0-9_{][A-Za-z0-9:_.@{}\\\-]*$"
+STREAM_FIELD_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$"
 _PATTERNS = {
     NAME_PATTERN: "a name of ASCII letters, digits, _ . and -, beginning with a letter or _",
     POINTER_PATTERN: 'a JSON pointer: "" for the whole, or "/key/0"',
     CALL_PATTERN: 'a text "module:function"',
     COMMIT_PATTERN: "a commit in 7 to 64 hexadecimal digits",
     WORKER_FOLDER_PATTERN: "an absolute folder, or one that begins with ~/",
+    STREAM_FIELD_PATTERN: 'a text "stream.field"',
     SERVICE_PATTERN: "a name of a unit of systemd",
 }
 _LARGEST_SHOWN = 10**9

@@ -43,6 +43,9 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables["design"] = _design(experiment.design)
     if experiment.reset:
         tables["reset"] = _reset(experiment.reset)
+    if experiment.measurement:
+        # A section with nothing but defaults says that there is a collector; a metric's source says it too.
+        tables["measurement"] = _measurement(experiment.measurement)
     tables["instrumentation"] = _instrumentation(experiment.instrumentation)
     if isinstance(experiment.trial, model.PathTrial):
         tables |= _path_tables(experiment.trial)
@@ -175,6 +178,8 @@ def _source(metric: model.Metric) -> dict[str, Value | None]:
             return {"resource": resource}
         case model.InstrumentSource(name):
             return {"instrument": name}
+        case model.StreamSource(stream, name):
+            return {"source": f"{stream}.{name}"}
         case model.ReturnSource(name):
             return {"value": None if name == metric.name else name}
         case model.TextSource(path, pattern, json, csv, time):
@@ -201,6 +206,16 @@ def _design(design: model.Design) -> Table:
         "warmup_trials": design.warmup_trials,
     }
     return _changed(table, {"order": "random", "robustness": 0, "warmup_trials": 0})
+
+
+def _measurement(measurement: model.Measurement) -> Table:
+    table: dict[str, Value | None] = {
+        "config": measurement.config,
+        "listen": measurement.listen,
+        "patience": measurement.patience,
+        "losses": measurement.losses,
+    }
+    return _changed(table, {"listen": "127.0.0.1", "patience": 5.0, "losses": "fail"})
 
 
 def _instrumentation(instrumentation: model.Instrumentation) -> Table:

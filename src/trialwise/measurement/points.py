@@ -48,7 +48,7 @@ _ARRAYS = {
     "bool": "bool",
     "boolean": "bool",
 }
-_WHERE = ("OML_COLLECT", "OML_SERVER", "OML_CONFIG")
+_WHERE = ("TRIALWISE_COLLECT", "OML_COLLECT", "OML_SERVER", "OML_CONFIG")
 _LOG = logging.getLogger("trialwise.measurement")
 
 FieldTypes: TypeAlias = Mapping[str, str | type]

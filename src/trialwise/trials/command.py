@@ -19,6 +19,7 @@ from trialwise.measurement.reported import FileMark, from_file, from_output, mar
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.collecting import check_measurement, collecting
 from trialwise.trials.instrumenting import check_instruments, recorded, remarks
 from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
 from trialwise.trials.starting import start
@@ -35,6 +36,7 @@ class CommandKind:
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where a program, the working directory, or what is to be recorded is not there."""
         check_instruments(experiment)
+        check_measurement(experiment)
         trial = trial_of(experiment)
         looked_at: set[tuple[str, str, Path]] = set()
         for values in factors:
@@ -52,6 +54,8 @@ class CommandKind:
         """Name the program's files: what the command starts, and the script that it hands to an interpreter."""
         trial = trial_of(experiment)
         seen: set[Path] = set()
+        if experiment.measurement is not None and experiment.measurement.config is not None:
+            yield experiment.folder / experiment.measurement.config
         for values in factors:
             filled = nowhere() | dict(values)
             words = [fill(word, filled) for word in trial.command]
@@ -76,7 +80,10 @@ class CommandKind:
         fresh = _fresh_directory(trial, request)
         try:
             values = request.places | {"directory": str(fresh or request.experiment.folder)}
-            return _Execution(trial, request, values, self._environment).run()
+            with collecting(request, values) as collector:
+                around = self._environment | ({} if collector is None else collector.environment)
+                outcome = _Execution(trial, request, values, around).run()
+                return outcome if collector is None else collector.added(outcome)
         except TrialError as error:
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         finally:

@@ -137,7 +137,7 @@ impl Given {
         };
         let id = either(self.id, &["OML_NAME"]).or(file.id);
         let domain = either(self.domain, &["OML_DOMAIN", "OML_EXP_ID"]).or(file.domain);
-        let collect = either(self.collect, &["OML_COLLECT", "OML_SERVER"]);
+        let collect = either(self.collect, &["TRIALWISE_COLLECT", "OML_COLLECT", "OML_SERVER"]);
         let mut collects =
             file.collect.into_iter().map(file::FileCollect::resolve).collect::<Result<Vec<_>, _>>()?;
         if collects.is_empty() {
@@ -182,7 +182,8 @@ pub const fn usage() -> &'static str {
     "OML measurement options, also for this program:\n\
      \x20 --oml-id ID              name of this sender [OML_NAME]\n\
      \x20 --oml-domain DOMAIN      domain, one database each [OML_DOMAIN]\n\
-     \x20 --oml-collect URI        tcp:HOST[:PORT], native:HOST[:PORT], file:PATH, file:- [OML_COLLECT]\n\
+     \x20 --oml-collect URI        tcp:HOST[:PORT], native:HOST[:PORT], file:PATH, file:- [OML_COLLECT];\n\
+     \x20                          TRIALWISE_COLLECT goes before it, for what only Trialwise understands\n\
      \x20 --oml-config FILE        OML's XML, or TOML if the name ends in .toml [OML_CONFIG]\n\
      \x20 --oml-samples N          a row for every N samples (default 1)\n\
      \x20 --oml-interval SECONDS   a row for every so many seconds\n\

@@ -49,6 +49,7 @@ def _refuse_parts(experiment: Experiment) -> None:
         "instrumentation.perf": instrumentation.perf,
         "instrumentation.interrupts": instrumentation.interrupts,
         "trial.isolate": trial_of(experiment).isolate,
+        "measurement": experiment.measurement,
     }
     for key, given in parts.items():
         if given:
