@@ -10,11 +10,14 @@ use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
-use crate::config::Config;
+use crate::clock::now_micros;
+use crate::config::{Config, Store};
 use crate::counters::{Counters, Counting};
+use crate::forward::{Forwarder, Forwarding};
 use crate::loader::{Loader, Stop};
 use crate::server::{self, Context};
 use crate::spool::{Spool, SpoolError};
+use crate::status::{Status, Watch};
 
 /// Why a collector does not start.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +48,7 @@ pub struct StopReport {
 pub struct Collector {
     spool: Arc<Spool>,
     counting: Arc<Counting>,
+    watch: Watch,
     address: SocketAddr,
     stop_server: watch::Sender<bool>,
     stop_loader: Arc<Mutex<Stop>>,
@@ -67,17 +71,30 @@ impl Collector {
         listener.set_nonblocking(true)?;
         lengthen_queue(&listener)?;
         let address = listener.local_addr()?;
-        let loader = Loader::new(&config, Arc::clone(&spool), Arc::clone(&counting))?;
-        let context =
-            Arc::new(Context { config, spool: Arc::clone(&spool), counting: Arc::clone(&counting) });
+        let behind = Behind::new(&config, &spool, &counting)?;
+        let watch = Watch {
+            spool: Arc::clone(&spool),
+            counting: Arc::clone(&counting),
+            spool_capacity: config.spool_capacity,
+            started: now_micros(),
+            forwarding: behind.forwarding(),
+        };
+        let context = Arc::new(Context {
+            identity: config.identity.clone(),
+            config,
+            spool: Arc::clone(&spool),
+            counting: Arc::clone(&counting),
+            watch: watch.clone(),
+        });
         let stop_server = watch::Sender::new(false);
         let stop_loader = Arc::new(Mutex::new(Stop::Never));
         Ok(Self {
             address,
             server: Some(start_server(runtime, listener, context, stop_server.subscribe())?),
-            loader: Some(start_loader(loader, Arc::clone(&stop_loader))?),
+            loader: Some(start_behind(behind, Arc::clone(&stop_loader))?),
             spool,
             counting,
+            watch,
             stop_server,
             stop_loader,
         })
@@ -91,6 +108,11 @@ impl Collector {
     /// What was counted so far.
     pub fn counters(&self) -> Counters {
         self.counting.read(self.spool.backlog())
+    }
+
+    /// What it says of itself, senders and all; the same as over HTTP.
+    pub fn status(&self) -> Status {
+        self.watch.status()
     }
 
     /// Why nothing is taken any more: the disk of the spool failed. Stop, and start when it is well.
@@ -170,7 +192,36 @@ fn start_server(
     builder.spawn(move || runtime.block_on(server::serve(listener, context, stop)))
 }
 
-fn start_loader(loader: Loader, stop: Arc<Mutex<Stop>>) -> io::Result<JoinHandle<()>> {
-    let builder = std::thread::Builder::new().name("collect-load".to_owned());
-    builder.spawn(move || loader.run(|| *stop.lock().unwrap_or_else(PoisonError::into_inner)))
+/// What empties the spool.
+enum Behind {
+    Loader(Box<Loader>),
+    Forwarder(Box<Forwarder>),
+}
+
+impl Behind {
+    fn new(config: &Config, spool: &Arc<Spool>, counting: &Arc<Counting>) -> io::Result<Self> {
+        let (spool, counting) = (Arc::clone(spool), Arc::clone(counting));
+        Ok(match &config.store {
+            Store::Collector(upstream) => {
+                Self::Forwarder(Box::new(Forwarder::new(upstream, config.limits, spool, counting)?))
+            }
+            _ => Self::Loader(Box::new(Loader::new(config, spool, counting)?)),
+        })
+    }
+
+    fn forwarding(&self) -> Option<Arc<Forwarding>> {
+        match self {
+            Self::Forwarder(forwarder) => Some(forwarder.forwarding()),
+            Self::Loader(_) => None,
+        }
+    }
+}
+
+fn start_behind(behind: Behind, stop: Arc<Mutex<Stop>>) -> io::Result<JoinHandle<()>> {
+    let stop = move || *stop.lock().unwrap_or_else(PoisonError::into_inner);
+    let work = move || match behind {
+        Behind::Loader(loader) => loader.run(stop),
+        Behind::Forwarder(forwarder) => forwarder.run(stop),
+    };
+    std::thread::Builder::new().name("collect-load".to_owned()).spawn(work)
 }

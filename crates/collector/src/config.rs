@@ -7,6 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use trialwise_streams::protocol::Limits;
+use trialwise_streams::tls::Identity;
 
 /// OML's port.
 pub const DEFAULT_PORT: u16 = 3003;
@@ -30,6 +31,8 @@ pub struct Config {
     pub connections: usize,
     /// Rows are visible to readers after so long.
     pub commit: Duration,
+    /// What the native protocol's TLS shows; absent: no TLS.
+    pub identity: Option<Identity>,
 }
 
 impl Config {
@@ -46,6 +49,7 @@ impl Config {
             limits: Limits::default(),
             connections: 10_000,
             commit: Duration::from_millis(200),
+            identity: None,
         }
     }
 }
@@ -56,6 +60,21 @@ impl Config {
 pub enum Store {
     /// One SQLite file `<domain>.sq3` for each domain in a folder.
     Sqlite(PathBuf),
+    /// Another collector, which stores them.
+    Collector(Upstream),
+}
+
+/// Another collector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Upstream {
+    /// Name or address.
+    pub host: String,
+    /// Its port.
+    pub port: u16,
+    /// The certificates trusted there, in PEM; absent: no TLS.
+    pub certificate: Option<PathBuf>,
+    /// What it wants to see.
+    pub access: Access,
 }
 
 /// A store's name that cannot be read.
@@ -67,6 +86,7 @@ impl Store {
     fn folder(&self) -> &Path {
         match self {
             Self::Sqlite(folder) => folder,
+            Self::Collector(_) => Path::new("."),
         }
     }
 }
@@ -82,7 +102,7 @@ impl FromStr for Store {
 }
 
 /// Who may send where. OML's protocol proves nothing, so a domain with a token of its own takes native clients only.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// What native clients must show for domains without a token of their own; absent: nothing.
     pub token: Option<String>,
@@ -98,6 +118,18 @@ impl Access {
             (None, Some(token)) => self.token.as_ref().is_none_or(|wanted| same(wanted.as_bytes(), token)),
             (None, None) => true,
         }
+    }
+}
+
+impl Access {
+    /// What to show for a domain; empty where there is nothing.
+    pub fn token_of(&self, domain: &str) -> &str {
+        self.domains.get(domain).or(self.token.as_ref()).map_or("", String::as_str)
+    }
+
+    /// Whether this is the token of all domains; false where there is none.
+    pub fn is_token(&self, token: &[u8]) -> bool {
+        self.token.as_ref().is_some_and(|wanted| same(wanted.as_bytes(), token))
     }
 }
 

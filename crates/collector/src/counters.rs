@@ -1,15 +1,41 @@
 //! What a collector counts.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Serialize, Serializer};
 use trialwise_streams::protocol::DamageKind;
+
+use crate::clock::now_micros;
+use crate::status::{Senders, Trouble};
+
+/// Why a connection was closed for what it sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// A header that cannot be.
+    Header,
+    /// A token, a session or a protocol that may not write to the domain.
+    Access,
+    /// Frames of the native protocol that make no sense.
+    Frame,
+    /// A handshake of TLS that failed.
+    Tls,
+    /// A request over HTTP that is not served, or not to this peer.
+    Http,
+}
+
+impl Refusal {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Header, Self::Access, Self::Frame, Self::Tls, Self::Http];
+}
 
 /// Counters of a running collector.
 #[derive(Debug, Default)]
 pub(crate) struct Counting {
     pub(crate) connections: AtomicU64,
     pub(crate) open: AtomicU64,
-    pub(crate) refused: AtomicU64,
+    pub(crate) refused: [AtomicU64; Refusal::ALL.len()],
     pub(crate) bytes: AtomicU64,
     pub(crate) rows: AtomicU64,
     pub(crate) repeated: AtomicU64,
@@ -17,10 +43,12 @@ pub(crate) struct Counting {
     pub(crate) suspensions: AtomicU64,
     pub(crate) spool_damage: AtomicU64,
     pub(crate) damaged: [AtomicU64; DamageKind::ALL.len()],
+    pub(crate) senders: Arc<Senders>,
+    store_error: Mutex<Option<Trouble>>,
 }
 
 /// What was counted since the collector started.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counters {
     /// Connections accepted.
     pub connections: u64,
@@ -42,7 +70,10 @@ pub struct Counters {
     pub spool_damage: u64,
     /// Bytes that wait in the spool for the loader.
     pub backlog: u64,
+    #[serde(serialize_with = "damaged_by_name")]
     damaged: [u64; DamageKind::ALL.len()],
+    #[serde(serialize_with = "refused_by_name")]
+    refused_for: [u64; Refusal::ALL.len()],
 }
 
 impl Counters {
@@ -55,6 +86,40 @@ impl Counters {
     pub fn all_damaged(&self) -> u64 {
         self.damaged.iter().sum()
     }
+
+    /// Connections refused for this.
+    pub const fn refused_for(&self, reason: Refusal) -> u64 {
+        self.refused_for[reason as usize]
+    }
+
+    /// Damaged rows by the name of the reason; without reasons that did not occur.
+    pub fn damaged_by_reason(&self) -> BTreeMap<String, u64> {
+        named(&DamageKind::ALL, &self.damaged)
+    }
+
+    /// Refused connections by the name of the reason; without reasons that did not occur.
+    pub fn refused_by_reason(&self) -> BTreeMap<String, u64> {
+        named(&Refusal::ALL, &self.refused_for)
+    }
+}
+
+fn named<T: std::fmt::Debug>(names: &[T], counts: &[u64]) -> BTreeMap<String, u64> {
+    let both = names.iter().zip(counts).filter(|(_, count)| **count > 0);
+    both.map(|(name, &count)| (format!("{name:?}").to_lowercase(), count)).collect()
+}
+
+fn damaged_by_name<S: Serializer>(
+    counts: &[u64; DamageKind::ALL.len()],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    named(&DamageKind::ALL, counts).serialize(serializer)
+}
+
+fn refused_by_name<S: Serializer>(
+    counts: &[u64; Refusal::ALL.len()],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    named(&Refusal::ALL, counts).serialize(serializer)
 }
 
 pub(crate) fn count(counter: &AtomicU64, by: u64) {
@@ -62,12 +127,30 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
 }
 
 impl Counting {
+    pub(crate) fn refuse(&self, reason: Refusal) {
+        count(&self.refused[reason as usize], 1);
+    }
+
+    /// Notes that a domain's database could not be written.
+    pub(crate) fn suspend(&self, domain: &str, error: &impl ToString) {
+        count(&self.suspensions, 1);
+        let trouble =
+            Trouble { time: now_micros() as f64 / 1e6, text: format!("{domain}: {}", error.to_string()) };
+        *self.store_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
+    }
+
+    /// What [`Self::suspend`] noted last.
+    pub(crate) fn store_error(&self) -> Option<Trouble> {
+        self.store_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn read(&self, backlog: u64) -> Counters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let refused_for = self.refused.each_ref().map(get);
         Counters {
             connections: get(&self.connections),
             open: get(&self.open),
-            refused: get(&self.refused),
+            refused: refused_for.iter().sum(),
             bytes: get(&self.bytes),
             rows: get(&self.rows),
             repeated: get(&self.repeated),
@@ -76,6 +159,7 @@ impl Counting {
             spool_damage: get(&self.spool_damage),
             backlog,
             damaged: self.damaged.each_ref().map(get),
+            refused_for,
         }
     }
 }

@@ -23,12 +23,16 @@ mod clock;
 mod collector;
 mod config;
 mod counters;
+mod forward;
 mod loader;
 mod server;
 mod spool;
 mod sqlite;
+mod status;
+mod wire;
 
 pub use collector::{Collector, CollectorError, StopReport};
-pub use config::{Access, Config, DEFAULT_PORT, Store, UnknownStore};
-pub use counters::Counters;
+pub use config::{Access, Config, DEFAULT_PORT, Store, UnknownStore, Upstream};
+pub use counters::{Counters, Refusal};
 pub use spool::SpoolError;
+pub use status::{Clock, ForwardStatus, SenderStatus, Status, Trouble};

@@ -8,3 +8,4 @@ pub mod config;
 pub mod filter;
 pub mod native;
 pub mod protocol;
+pub mod tls;

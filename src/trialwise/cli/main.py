@@ -43,6 +43,7 @@ for _name, _summary in {
     "path": "Run a command inside an emulated path.",
     "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
     "packets": "Say what a log of packets says, and write it in another format.",
+    "collect": "Collect measurement streams into a database.",
     "doctor": "Name what will disturb a measurement on this machine.",
     "schema": "Print the JSON Schema of a public format.",
 }.items():

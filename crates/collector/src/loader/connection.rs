@@ -6,6 +6,7 @@ use trialwise_streams::native::RowDecoder;
 use trialwise_streams::protocol::{Advance, Content, Damage, Decoder, Event, Header, Limits, Row, Schema};
 
 use crate::sqlite::TableId;
+use crate::status::Watched;
 
 /// Reads rows and says what they are.
 enum Rows {
@@ -33,6 +34,8 @@ pub(super) struct Place {
     pub(super) offset: f64,
     /// Tables by stream; nothing where SQLite cannot have the table.
     pub(super) tables: BTreeMap<u32, Option<TableId>>,
+    /// What is seen of it besides.
+    pub(super) watched: Watched,
 }
 
 /// Takes what a connection says.
@@ -40,7 +43,7 @@ pub(super) trait Sink {
     type Error;
 
     fn row(&mut self, place: &mut Place, row: &Row<'_>) -> Result<(), Self::Error>;
-    fn damage(&mut self, place: &Place, damage: Damage);
+    fn damage(&mut self, place: &mut Place, damage: Damage);
 }
 
 /// What a state in the database begins with.
@@ -69,7 +72,8 @@ impl Connection {
     }
 
     fn new(rows: Rows, header: Header) -> Self {
-        let place = Place { sender: 0, offset: 0.0, tables: BTreeMap::new() };
+        let watched = Watched::new(&header);
+        let place = Place { sender: 0, offset: 0.0, tables: BTreeMap::new(), watched };
         Self { rows, header, place, changed: true, inside_line: false }
     }
 

@@ -11,6 +11,7 @@ use super::connection::{Connection, Place, Sink};
 use crate::counters::{Counting, count};
 use crate::spool::record::{Body, Record};
 use crate::sqlite::{Database, Origin, Stored};
+use crate::status::Watched;
 
 /// Keys of metadata about the experiment that only a header may say (OML.md section 6).
 const HEADER_KEYS: [&[u8]; 7] =
@@ -48,6 +49,7 @@ struct Counts {
     repeated: u64,
     unstorable: u64,
     damaged: BTreeMap<(i64, i64, DamageKind), (u64, Option<i64>)>,
+    watched: Vec<Watched>,
 }
 
 impl Domain {
@@ -157,6 +159,7 @@ impl Domain {
     fn end(&mut self, id: u64) -> Result<(), Error> {
         if let Some(mut connection) = self.connections.remove(&id) {
             connection.finish(&mut self.rows)?;
+            self.rows.counts.watched.push(connection.place.watched.take());
             self.ended.push(id);
             self.dirty = true;
         }
@@ -192,6 +195,7 @@ impl Domain {
         for (&id, connection) in self.connections.iter_mut().filter(|(_, connection)| connection.changed) {
             database.keep_connection(id, Some(&connection.state()))?;
             connection.changed = false;
+            self.rows.counts.watched.push(connection.place.watched.take());
         }
         for (&(sender, stream, kind), &(rows, seq)) in &self.rows.counts.damaged {
             database.add_damaged(sender, stream, &format!("{kind:?}"), rows, seq)?;
@@ -205,6 +209,7 @@ impl Domain {
 
 impl Counts {
     fn add_to(self, counting: &Counting) {
+        self.watched.iter().for_each(|watched| counting.senders.add(watched));
         count(&counting.rows, self.rows);
         count(&counting.repeated, self.repeated);
         count(&counting.unstorable, self.unstorable);
@@ -218,6 +223,7 @@ impl Sink for Rows {
     type Error = Error;
 
     fn row(&mut self, place: &mut Place, row: &Row<'_>) -> Result<(), Error> {
+        place.watched.row(row, self.now);
         if let Some(schema) = row.defines {
             let table = self.database.table(schema)?;
             place.tables.insert(schema.index, table);
@@ -241,7 +247,8 @@ impl Sink for Rows {
         Ok(())
     }
 
-    fn damage(&mut self, place: &Place, damage: Damage) {
+    fn damage(&mut self, place: &mut Place, damage: Damage) {
+        place.watched.damage();
         let stream = damage.stream.map_or(-1, i64::from);
         let entry = self.counts.damaged.entry((place.sender, stream, damage.kind)).or_default();
         *entry = (entry.0 + 1, damage.seq.or(entry.1));

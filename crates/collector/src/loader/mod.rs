@@ -6,7 +6,7 @@
 
 mod connection;
 mod domain;
-mod scan;
+pub(crate) mod scan;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,7 +17,7 @@ use rusqlite::Error;
 use trialwise_streams::protocol::Limits;
 
 use crate::config::{Config, Store};
-use crate::counters::{Counting, count};
+use crate::counters::Counting;
 use crate::spool::Spool;
 use crate::spool::record::{Body, Record};
 use crate::spool::segment::Next;
@@ -75,7 +75,9 @@ struct Domains {
 
 impl Loader {
     pub(crate) fn new(config: &Config, spool: Arc<Spool>, counting: Arc<Counting>) -> std::io::Result<Self> {
-        let Store::Sqlite(folder) = &config.store;
+        let Store::Sqlite(folder) = &config.store else {
+            return Err(std::io::Error::other("rows that are forwarded are not loaded"));
+        };
         std::fs::create_dir_all(folder)?;
         let domains = Domains {
             slots: HashMap::new(),
@@ -168,14 +170,18 @@ impl Domains {
             return;
         }
         if !self.slots.contains_key(record.domain) {
-            let slot = self.open(record.domain, begin).map_or_else(|_| self.put_off(begin), Slot::Ready);
+            let slot = self
+                .open(record.domain, begin)
+                .map_or_else(|error| self.put_off(record.domain, &error, begin), Slot::Ready);
             self.slots.insert(record.domain.to_owned(), slot);
         }
         let Some(Slot::Ready(domain)) = self.slots.get_mut(record.domain) else { return };
-        if domain.position < end && domain.load(record, begin, end).is_err() {
+        if domain.position < end
+            && let Err(error) = domain.load(record, begin, end)
+        {
             let slot = Slot::PutOff { position: domain.committed, until: Instant::now() + PUT_OFF };
             self.slots.insert(record.domain.to_owned(), slot);
-            count(&self.counting.suspensions, 1);
+            self.counting.suspend(record.domain, &error);
         }
     }
 
@@ -186,8 +192,8 @@ impl Domains {
         Domain::open(path, &self.spool, begin, epoch, self.limits).map(Box::new)
     }
 
-    fn put_off(&self, position: u64) -> Slot {
-        count(&self.counting.suspensions, 1);
+    fn put_off(&self, domain: &str, error: &Error, position: u64) -> Slot {
+        self.counting.suspend(domain, error);
         Slot::PutOff { position, until: Instant::now() + PUT_OFF }
     }
 
@@ -210,11 +216,11 @@ impl Domains {
 
     /// Does something with every domain; puts off those where it fails.
     fn each(&mut self, mut act: impl FnMut(&mut Domain) -> Result<(), Error>) {
-        for slot in self.slots.values_mut() {
+        for (name, slot) in &mut self.slots {
             if let Slot::Ready(domain) = slot
-                && act(domain).is_err()
+                && let Err(error) = act(domain)
             {
-                count(&self.counting.suspensions, 1);
+                self.counting.suspend(name, &error);
                 *slot = Slot::PutOff { position: domain.committed, until: Instant::now() + PUT_OFF };
             }
         }

@@ -8,7 +8,7 @@ use crate::counters::{Counting, count};
 use crate::spool::segment::{self, Next, SegmentReader};
 
 /// Where the loader is in the spool.
-pub(super) struct Scan {
+pub(crate) struct Scan {
     folder: PathBuf,
     position: u64,
     reader: Option<SegmentReader>,
@@ -17,32 +17,32 @@ pub(super) struct Scan {
 
 impl Scan {
     /// Begins where the last note says, or at the start.
-    pub(super) fn open(folder: &Path, counting: Arc<Counting>) -> io::Result<Self> {
+    pub(crate) fn open(folder: &Path, counting: Arc<Counting>) -> io::Result<Self> {
         let first = segment::list(folder)?.first().copied().unwrap_or(0);
         let position = read_note(folder).unwrap_or(0).max(first);
         Ok(Self { folder: folder.to_owned(), position, reader: None, counting })
     }
 
-    pub(super) const fn position(&self) -> u64 {
+    pub(crate) const fn position(&self) -> u64 {
         self.position
     }
 
     /// Goes back to a record.
-    pub(super) fn go_to(&mut self, position: u64) {
+    pub(crate) fn go_to(&mut self, position: u64) {
         if position < self.position {
             (self.position, self.reader) = (position, None);
         }
     }
 
     /// Notes where to begin another time. The note may be lost or old: the databases know better.
-    pub(super) fn note(&self, position: u64) -> io::Result<()> {
+    pub(crate) fn note(&self, position: u64) -> io::Result<()> {
         let new = self.folder.join("loaded.new");
         std::fs::write(&new, position.to_string())?;
         std::fs::rename(new, self.folder.join("loaded"))
     }
 
     /// The next record that ends at or before `limit`. Where there is none, though more is on disk, [`Self::leave`] follows.
-    pub(super) fn next(&mut self, limit: u64) -> io::Result<Next<'_>> {
+    pub(crate) fn next(&mut self, limit: u64) -> io::Result<Next<'_>> {
         let reader = match &mut self.reader {
             Some(reader) => reader,
             none => {
@@ -60,7 +60,7 @@ impl Scan {
     }
 
     /// Leaves a segment at its end, or where it is damaged: what is damaged is counted and passed over.
-    pub(super) fn leave(&mut self, limit: u64) -> io::Result<()> {
+    pub(crate) fn leave(&mut self, limit: u64) -> io::Result<()> {
         let left = self.reader.take().map(|reader| reader.start());
         let starts = segment::list(&self.folder)?;
         // A segment is followed by the one that begins at its end.

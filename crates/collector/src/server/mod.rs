@@ -1,20 +1,27 @@
 //! The server: both protocols on one port, one task for each connection, one thread for all.
 
+mod http;
 mod native;
 mod oml;
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+use trialwise_streams::native::PREFACE;
+use trialwise_streams::tls::{self, Channel, Identity};
 
 use crate::config::Config;
-use crate::counters::{Counting, count};
+use crate::counters::{Counting, Refusal, count};
 use crate::spool::Spool;
+use crate::status::Watch;
+use crate::wire::{Wire, is_lasting};
 
 /// Bytes read at a time; one buffer serves all connections of the thread.
 const PIECE: usize = 128 << 10;
@@ -35,6 +42,9 @@ pub(crate) struct Context {
     pub(crate) config: Config,
     pub(crate) spool: Arc<Spool>,
     pub(crate) counting: Arc<Counting>,
+    pub(crate) watch: Watch,
+    /// What native clients may hear before they say anything.
+    pub(crate) identity: Option<Identity>,
 }
 
 /// Serves until `stop` is true, then lets the connections end.
@@ -54,10 +64,10 @@ pub(crate) async fn serve(
         };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, place)) => {
+            Ok((stream, peer, place)) => {
                 let (context, stop) = (Arc::clone(&context), stop.clone());
                 connections.spawn(async move {
-                    connection(stream, &context, stop).await;
+                    connection(stream, peer, &context, stop).await;
                     drop(place);
                 });
             }
@@ -72,65 +82,130 @@ pub(crate) async fn serve(
 async fn accept(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, tokio::sync::OwnedSemaphorePermit)> {
+) -> io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
     let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, _) = listener.accept().await?;
+    let (stream, peer) = listener.accept().await?;
     stream.set_nodelay(true)?;
-    Ok((stream, place))
+    Ok((stream, peer, place))
 }
 
-async fn connection(stream: TcpStream, context: &Context, stop: watch::Receiver<bool>) {
+async fn connection(stream: TcpStream, peer: SocketAddr, context: &Context, stop: watch::Receiver<bool>) {
     count(&context.counting.connections, 1);
     count(&context.counting.open, 1);
-    let mut source = Source { stream, stop, failure: context.spool.progress() };
-    let mut first = Vec::new();
-    while first.is_empty() && source.read(context, |bytes| first.extend_from_slice(bytes)).await {}
-    let good = match first.first() {
-        None => true,
-        Some(&byte) if byte == trialwise_streams::native::PREFACE[0] => {
-            native::serve(source, context, &first).await
-        }
-        Some(_) => oml::serve(source, context, first).await,
-    };
-    count(&context.counting.refused, u64::from(!good));
-    context.counting.open.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+    let source =
+        Source { wire: Wire::new(stream), peer, broken: false, stop, failure: context.spool.progress() };
+    if let Err(reason) = serve_any(source, context).await {
+        context.counting.refuse(reason);
+    }
+    context.counting.open.fetch_sub(1, Ordering::Relaxed);
 }
 
-/// A connection's incoming half.
+/// Serves whatever a connection turns out to speak.
+async fn serve_any(mut source: Source, context: &Context) -> Result<(), Refusal> {
+    if source.peek().await == Some(tls::FIRST_BYTE) {
+        let identity = context.identity.as_ref().ok_or(Refusal::Tls)?;
+        source.wire.channel = Some(Box::new(Channel::server(identity).map_err(|_| Refusal::Tls)?));
+    }
+    let mut first = Vec::new();
+    // A status is told also when there is no room for rows.
+    while http::is_request(&first).is_none() {
+        if !source.read_anyway(context, |bytes| first.extend_from_slice(bytes)).await {
+            break;
+        }
+    }
+    match first.first() {
+        None if source.broken => Err(Refusal::Tls),
+        None => Ok(()),
+        Some(&byte) if byte == PREFACE[0] => native::serve(source, context, &first).await,
+        Some(_) if http::is_request(&first) == Some(true) => {
+            // Who asks how it goes is no client.
+            let (connections, open) = (&context.counting.connections, &context.counting.open);
+            connections.fetch_sub(1, Ordering::Relaxed);
+            open.fetch_sub(1, Ordering::Relaxed);
+            let served = http::serve(source, context, first).await;
+            count(open, 1);
+            served
+        }
+        Some(_) => oml::serve(source, context, first).await,
+    }
+}
+
+/// A connection, perhaps inside TLS.
 struct Source {
-    stream: TcpStream,
+    wire: Wire,
+    peer: SocketAddr,
+    /// Its TLS failed.
+    broken: bool,
     stop: watch::Receiver<bool>,
     failure: watch::Receiver<crate::spool::Progress>,
 }
 
 impl Source {
+    /// The first byte, which is left where it is.
+    async fn peek(&mut self) -> Option<u8> {
+        let mut byte = [0];
+        tokio::select! {
+            read = self.wire.stream.peek(&mut byte) => read.ok().filter(|&read| read > 0).map(|_| byte[0]),
+            _ = self.stop.wait_for(|&stop| stop) => None,
+        }
+    }
+
+    /// Whether the peer is on this machine.
+    fn is_local(&self) -> bool {
+        self.peer.ip().to_canonical().is_loopback()
+    }
+
     /// Reads a piece when there is room in the spool; false at the end, also when the collector stops and nothing is left.
     async fn read(&mut self, context: &Context, take: impl FnOnce(&[u8])) -> bool {
-        let ready = async {
-            context.spool.room().await;
-            self.stream.readable().await
+        let room = tokio::select! {
+            biased;
+            _ = self.failure.wait_for(|progress| progress.failure.is_some()) => return false,
+            () = context.spool.room() => true,
+            _ = self.stop.wait_for(|&stop| stop) => context.spool.has_room(),
         };
+        room && self.read_anyway(context, take).await
+    }
+
+    /// Reads a piece, whether or not there is room for it.
+    async fn read_anyway(&mut self, context: &Context, take: impl FnOnce(&[u8])) -> bool {
         let stopping = tokio::select! {
             biased;
             _ = self.failure.wait_for(|progress| progress.failure.is_some()) => return false,
-            ready = ready => { if ready.is_err() { return false } false }
+            ready = self.wire.stream.readable() => { if ready.is_err() { return false } false }
             _ = self.stop.wait_for(|&stop| stop) => true,
         };
-        if stopping && !context.spool.has_room() {
-            return false;
-        }
-        match try_read(&self.stream, context, take) {
+        match self.try_read(context, take) {
             Ok(read) => read > 0,
             Err(error) => error.kind() == ErrorKind::WouldBlock && !stopping,
         }
     }
-}
 
-fn try_read(stream: &TcpStream, context: &Context, take: impl FnOnce(&[u8])) -> io::Result<usize> {
-    BUFFER.with_borrow_mut(|buffer| {
-        let read = stream.try_read(buffer)?;
-        count(&context.counting.bytes, read as u64);
-        take(&buffer[..read]);
-        Ok(read)
-    })
+    fn try_read(&mut self, context: &Context, take: impl FnOnce(&[u8])) -> io::Result<usize> {
+        BUFFER.with_borrow_mut(|buffer| {
+            let read = self.wire.try_read(buffer);
+            self.broken |= self.wire.channel.is_some() && read.as_ref().is_err_and(is_lasting);
+            let read = read?;
+            count(&context.counting.bytes, read as u64);
+            take(&buffer[..read]);
+            Ok(read)
+        })
+    }
+
+    /// Writes what the connection takes at once.
+    fn try_write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.wire.try_write(bytes)
+    }
+
+    /// Writes everything, or as much as comes before an error.
+    async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.wire.stream.writable().await?;
+            match self.try_write(bytes) {
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if is_lasting(&error) => return Err(error),
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
 }

@@ -3,10 +3,11 @@
 use trialwise_streams::protocol::{Advance, Decoder, Header, Limits};
 
 use super::{Context, LAST_READ, LONGEST_HEADER, LONGEST_SENDER, Source};
+use crate::counters::Refusal;
 use crate::spool::record::Body;
 
-/// Serves a connection whose first bytes are `first`; false when it had to be refused.
-pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>) -> bool {
+/// Serves a connection whose first bytes are `first`.
+pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>) -> Result<(), Refusal> {
     let limits = context.config.limits;
     let limits = Limits { header: limits.header.min(LONGEST_HEADER), ..limits };
     let mut reading = Reading { decoder: Decoder::new(limits), bytes: first, taken: 0 };
@@ -14,16 +15,20 @@ pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>)
         match reading.header() {
             Ok(Some(header)) => break header,
             Ok(None) => {}
-            Err(()) => return false,
+            Err(()) => return Err(Refusal::Header),
         }
         let bytes = &mut reading.bytes;
         if !source.read(context, |piece| bytes.extend_from_slice(piece)).await {
-            return false;
+            return Err(Refusal::Header);
         }
     };
-    if !context.config.access.allows(&header.domain, None) || header.sender_id.len() > LONGEST_SENDER {
-        return false;
+    if !context.config.access.allows(&header.domain, None) {
+        return Err(Refusal::Access);
     }
+    if header.sender_id.len() > LONGEST_SENDER {
+        return Err(Refusal::Header);
+    }
+    let _guard = context.counting.senders.connected(&header.domain, &header.sender_id, "oml");
     let (head, rows) = reading.bytes.split_at(reading.taken);
     let connection = context.spool.begin(&header.domain, Body::BeginOml(head));
     if !rows.is_empty() {
@@ -32,7 +37,7 @@ pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>)
     drop(reading);
     forward(&mut source, context, connection, &header.domain).await;
     context.spool.append(connection, &header.domain, Body::End);
-    true
+    Ok(())
 }
 
 struct Reading {

@@ -3,8 +3,9 @@
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use super::clock::unix_nanoseconds;
 use super::connection::Connection;
 use super::counters::Route;
 use super::outbox::Kind;
@@ -66,6 +67,9 @@ impl NativeOutlet {
             let count = |rows: Vec<usize>| rows.into_iter().for_each(|route| routes[route].count_sent());
             if let Err(error) = self.sender.receive(&buffer[..read], |sent| count(sent.note)) {
                 self.connection.lose(now, &error);
+            }
+            if self.sender.asks_time() {
+                self.sender.tell_time(unix_nanoseconds(SystemTime::now()) / 1000);
             }
         }
     }

@@ -25,6 +25,19 @@ pub enum Frame<'a> {
         /// OML's header with its blank line.
         header: &'a [u8],
     },
+    /// A collector begins or goes on to pass on what it received on one connection.
+    Relay {
+        /// The same at every start, for this connection.
+        session: SessionId,
+        /// The least number that it may yet send.
+        base: u64,
+        /// What proves its right to send; may be empty.
+        token: &'a [u8],
+        /// The header of the connection, with the streams defined since.
+        header: &'a [u8],
+        /// What the connection spoke, and so what the data frames hold.
+        rows: Relayed,
+    },
     /// Rows.
     Data {
         /// Counts up from 1.
@@ -37,6 +50,13 @@ pub enum Frame<'a> {
         /// The last number.
         last: u64,
     },
+    /// The client's answer to a question about the time.
+    ClockAnswer {
+        /// As it was asked.
+        asked: u64,
+        /// Then, by the client's clock: microseconds of UNIX time.
+        answered: u64,
+    },
     /// The collector has everything up to a number: go on behind it.
     Welcome {
         /// That number.
@@ -47,11 +67,25 @@ pub enum Frame<'a> {
         /// That number.
         through: u64,
     },
+    /// What time is it? Asked at once after the welcome, and from time to time.
+    ClockQuestion {
+        /// Now, by the collector's clock: microseconds of UNIX time.
+        asked: u64,
+    },
     /// The collector will not have this client.
     Refusal {
         /// Why.
         reason: &'a str,
     },
+}
+
+/// What the data frames of a relay hold. Their numbers grow, but not by one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relayed {
+    /// Rows of the native protocol.
+    Native,
+    /// Bytes of OML's protocol behind its header, cut between rows.
+    Oml,
 }
 
 /// Why a connection's bytes make no sense: close it and connect anew.
@@ -77,9 +111,13 @@ impl Frame<'_> {
             Self::Hello { .. } => 1,
             Self::Data { .. } => 2,
             Self::Bye { .. } => 3,
+            Self::ClockAnswer { .. } => 4,
+            Self::Relay { rows: Relayed::Native, .. } => 5,
+            Self::Relay { rows: Relayed::Oml, .. } => 6,
             Self::Welcome { .. } => 16,
             Self::Acknowledgement { .. } => 17,
             Self::Refusal { .. } => 18,
+            Self::ClockQuestion { .. } => 19,
         }
     }
 
@@ -89,7 +127,8 @@ impl Frame<'_> {
         out.push(self.code());
         out.extend_from_slice(&[0; 8]);
         match *self {
-            Self::Hello { session, base, token, header } => {
+            Self::Hello { session, base, token, header }
+            | Self::Relay { session, base, token, header, .. } => {
                 let token = &token[..token.len().min(LONGEST_TOKEN)];
                 out.extend_from_slice(&session);
                 out.extend_from_slice(&base.to_be_bytes());
@@ -101,7 +140,12 @@ impl Frame<'_> {
                 out.extend_from_slice(&number.to_be_bytes());
                 out.extend_from_slice(rows);
             }
+            Self::ClockAnswer { asked, answered } => {
+                out.extend_from_slice(&asked.to_be_bytes());
+                out.extend_from_slice(&answered.to_be_bytes());
+            }
             Self::Bye { last: number }
+            | Self::ClockQuestion { asked: number }
             | Self::Welcome { through: number }
             | Self::Acknowledgement { through: number } => out.extend_from_slice(&number.to_be_bytes()),
             Self::Refusal { reason } => out.extend_from_slice(reason.as_bytes()),
@@ -112,14 +156,22 @@ impl Frame<'_> {
     fn parse(code: u8, payload: &[u8]) -> Option<Frame<'_>> {
         let number = || payload.try_into().ok().map(u64::from_be_bytes);
         Some(match code {
-            1 => parse_hello(payload)?,
+            1 => parse_hello(payload, None)?,
             2 => {
                 let (number, rows) = payload.split_first_chunk()?;
                 Frame::Data { number: u64::from_be_bytes(*number), rows }
             }
             3 => Frame::Bye { last: number()? },
+            4 => {
+                let (asked, answered) = payload.split_first_chunk()?;
+                let answered = u64::from_be_bytes(answered.try_into().ok()?);
+                Frame::ClockAnswer { asked: u64::from_be_bytes(*asked), answered }
+            }
+            5 => parse_hello(payload, Some(Relayed::Native))?,
+            6 => parse_hello(payload, Some(Relayed::Oml))?,
             16 => Frame::Welcome { through: number()? },
             17 => Frame::Acknowledgement { through: number()? },
+            19 => Frame::ClockQuestion { asked: number()? },
             18 => Frame::Refusal { reason: std::str::from_utf8(payload).ok()? },
             _ => return None,
         })
@@ -141,12 +193,16 @@ fn checksum(frame: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-fn parse_hello(payload: &[u8]) -> Option<Frame<'_>> {
-    let (session, rest) = payload.split_first_chunk()?;
+fn parse_hello(payload: &[u8], relayed: Option<Relayed>) -> Option<Frame<'_>> {
+    let (&session, rest) = payload.split_first_chunk()?;
     let (base, rest) = rest.split_first_chunk()?;
     let (length, rest) = rest.split_first_chunk()?;
     let (token, header) = rest.split_at_checked(usize::from(u16::from_be_bytes(*length)))?;
-    Some(Frame::Hello { session: *session, base: u64::from_be_bytes(*base), token, header })
+    let base = u64::from_be_bytes(*base);
+    Some(match relayed {
+        None => Frame::Hello { session, base, token, header },
+        Some(rows) => Frame::Relay { session, base, token, header, rows },
+    })
 }
 
 /// Finds frames in bytes that come in pieces; holds one frame at most, and the piece.

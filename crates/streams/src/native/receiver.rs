@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::frame::{Frame, FrameDecoder, FrameError};
+use super::frame::{Frame, FrameDecoder, FrameError, Relayed};
 use super::{PREFACE, SessionId};
 use crate::protocol::{Decoder, Header, HeaderError, Limits};
 
@@ -19,6 +19,8 @@ pub enum Request<'a> {
         token: &'a [u8],
         /// Who it is, and its streams.
         header: Header,
+        /// What the frames hold when a collector passes them on.
+        relayed: Option<Relayed>,
     },
     /// Rows that were not received before; acknowledge the number once they are safe.
     Data {
@@ -26,6 +28,13 @@ pub enum Request<'a> {
         number: u64,
         /// For a [`super::RowDecoder`].
         rows: &'a [u8],
+    },
+    /// An answer to [`Receiver::ask`].
+    Clock {
+        /// As it was asked.
+        asked: u64,
+        /// Then, by the client's clock: microseconds of UNIX time.
+        answered: u64,
     },
     /// The client has ended; nothing follows on any connection of the session.
     Bye {
@@ -75,6 +84,8 @@ pub struct Receiver {
     state: State,
     /// The last number received, on this or an earlier connection.
     through: u64,
+    /// Numbers may be left out.
+    sparse: bool,
     acknowledged: u64,
     duplicates: u64,
     output: Vec<u8>,
@@ -93,6 +104,7 @@ impl Receiver {
             incoming: FrameDecoder::after(PREFACE),
             state: State::Hello,
             through: 0,
+            sparse: false,
             acknowledged: 0,
             duplicates: 0,
             output: Vec::new(),
@@ -117,14 +129,23 @@ impl Receiver {
         match (self.state, frame) {
             (State::Hello, Frame::Hello { session, base, token, header }) => {
                 self.state = State::Asked;
-                Ok(Some(Request::Hello { session, base, token, header: parse_header(header)? }))
+                let header = parse_header(header)?;
+                Ok(Some(Request::Hello { session, base, token, header, relayed: None }))
             }
-            (State::Open, Frame::Data { number, rows }) if number == self.through + 1 => {
+            (State::Hello, Frame::Relay { session, base, token, header, rows }) => {
+                (self.state, self.sparse) = (State::Asked, true);
+                let header = parse_header(header)?;
+                Ok(Some(Request::Hello { session, base, token, header, relayed: Some(rows) }))
+            }
+            (State::Open, Frame::Data { number, rows }) if self.sparse || number == self.through + 1 => {
                 self.through = number;
                 Ok(Some(Request::Data { number, rows }))
             }
             (State::Open, Frame::Data { number, .. }) => {
                 Err(ReceiverError::Gap { expected: self.through + 1, found: number })
+            }
+            (State::Open, Frame::ClockAnswer { asked, answered }) => {
+                Ok(Some(Request::Clock { asked, answered }))
             }
             (State::Open, Frame::Bye { last }) => {
                 self.state = State::Ended;
@@ -167,6 +188,13 @@ impl Receiver {
         if through > self.acknowledged && matches!(self.state, State::Open | State::Ended) {
             self.acknowledged = through;
             Frame::Acknowledgement { through }.write(&mut self.output);
+        }
+    }
+
+    /// Asks the client for the time; `now` is ours, in microseconds of UNIX time.
+    pub fn ask(&mut self, now: u64) {
+        if self.state == State::Open {
+            Frame::ClockQuestion { asked: now }.write(&mut self.output);
         }
     }
 

@@ -39,6 +39,11 @@ pub struct Sender<T> {
     partial: usize,
     greeting: Vec<u8>,
     incoming: FrameDecoder,
+    /// The collector's question about the time that is not answered yet.
+    question: Option<u64>,
+    /// An answer that goes between two frames, and how much of it the connection has taken.
+    answer: Vec<u8>,
+    answer_taken: usize,
 }
 
 /// Why a connection must be given up.
@@ -82,6 +87,9 @@ impl<T> Sender<T> {
             partial: 0,
             greeting: Vec::new(),
             incoming: FrameDecoder::new(),
+            question: None,
+            answer: Vec::new(),
+            answer_taken: 0,
         }
     }
 
@@ -125,6 +133,21 @@ impl<T> Sender<T> {
         self.state = State::Apart;
         (self.taken, self.partial) = (0, 0);
         self.incoming = FrameDecoder::new();
+        self.question = None;
+        self.answer.clear();
+        self.answer_taken = 0;
+    }
+
+    /// Whether the collector asked for the time: answer with [`Self::tell_time`] at once.
+    pub const fn asks_time(&self) -> bool {
+        self.question.is_some()
+    }
+
+    /// Answers the collector's question; `now` is in microseconds of UNIX time.
+    pub fn tell_time(&mut self, now: u64) {
+        if let Some(asked) = self.question.take().filter(|_| self.answer.is_empty()) {
+            Frame::ClockAnswer { asked, answered: now }.write(&mut self.answer);
+        }
     }
 
     /// Says on this connection that nothing follows; everything should be acknowledged before.
@@ -139,6 +162,9 @@ impl<T> Sender<T> {
         let bytes = match self.state {
             State::Apart => return &[],
             State::Greeting => &self.greeting,
+            State::Streaming if self.partial == 0 && !self.answer.is_empty() => {
+                return &self.answer[self.answer_taken..];
+            }
             State::Streaming => match self.kept.get(self.taken) {
                 Some(kept) => &kept.bytes,
                 None => return &[],
@@ -149,6 +175,14 @@ impl<T> Sender<T> {
 
     /// The connection took so many bytes of [`Self::unsent`].
     pub fn advance(&mut self, bytes: usize) {
+        if self.state == State::Streaming && self.partial == 0 && !self.answer.is_empty() {
+            self.answer_taken += bytes;
+            if self.answer_taken == self.answer.len() {
+                self.answer.clear();
+                self.answer_taken = 0;
+            }
+            return;
+        }
         self.partial += bytes;
         if self.state == State::Streaming
             && self.kept.get(self.taken).is_some_and(|kept| kept.bytes.len() == self.partial)
@@ -174,6 +208,10 @@ impl<T> Sender<T> {
                 None => return Ok(()),
                 Some(Frame::Welcome { through }) => (through, State::Greeting),
                 Some(Frame::Acknowledgement { through }) => (through, State::Streaming),
+                Some(Frame::ClockQuestion { asked }) if self.state == State::Streaming => {
+                    self.question = Some(asked);
+                    continue;
+                }
                 Some(Frame::Refusal { reason }) => return Err(SenderError::Refused(reason.to_owned())),
                 Some(_) => return Err(SenderError::Turn),
             };

@@ -1,0 +1,253 @@
+//! `Collector`: a collection server inside this process.
+
+use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+use trialwise_collector::{self as collector, Config, Store};
+
+pyo3::create_exception!(
+    trialwise._core,
+    CollectorError,
+    PyOSError,
+    "A collector that cannot start: one word of why in `reason` (address, spool_in_use, spool, store)."
+);
+
+/// What a collector counted since it started.
+#[pyclass(frozen, get_all, module = "trialwise._core")]
+struct CollectorCounters {
+    /// Connections accepted.
+    connections: u64,
+    /// Of them open now.
+    open: u64,
+    /// Connections closed for what they sent.
+    refused: u64,
+    /// Bytes received.
+    bytes: u64,
+    /// Rows stored.
+    rows: u64,
+    /// Rows of stream 0 that were stored before.
+    repeated: u64,
+    /// Rows that no table of the store can hold.
+    unstorable: u64,
+    /// How often a database could not be written and was put off.
+    suspensions: u64,
+    /// Bytes of the spool that were damaged on disk and passed over.
+    spool_damage: u64,
+    /// Bytes that wait in the spool for the loader.
+    backlog: u64,
+    /// Connections closed for what they sent, by reason; reasons that did not occur are left out.
+    refused_for: BTreeMap<String, u64>,
+    /// Damaged rows by reason; reasons that did not occur are left out.
+    damaged: BTreeMap<String, u64>,
+}
+
+impl From<collector::Counters> for CollectorCounters {
+    fn from(counters: collector::Counters) -> Self {
+        Self {
+            connections: counters.connections,
+            open: counters.open,
+            refused: counters.refused,
+            bytes: counters.bytes,
+            rows: counters.rows,
+            repeated: counters.repeated,
+            unstorable: counters.unstorable,
+            suspensions: counters.suspensions,
+            spool_damage: counters.spool_damage,
+            backlog: counters.backlog,
+            refused_for: counters.refused_by_reason(),
+            damaged: counters.damaged_by_reason(),
+        }
+    }
+}
+
+/// A running collector, or what is left of one.
+enum State {
+    Running(Box<collector::Collector>),
+    Stopped(collector::StopReport),
+}
+
+impl State {
+    /// Whether everything that arrived is stored.
+    fn is_done(&self) -> bool {
+        match self {
+            Self::Running(running) => running.wait_loaded(Duration::ZERO),
+            Self::Stopped(report) => report.counters.backlog == 0,
+        }
+    }
+}
+
+/// A collection server: takes measurement streams in OML's protocol and the native one on one port, and stores them.
+///
+/// It runs on threads of its own from here until `stop`.
+///
+/// Parameters
+/// ----------
+/// listen
+///     ``HOST:PORT``; port 0 chooses a free one (see `address`).
+/// store
+///     Where the rows go, such as ``sqlite:DIR``.
+/// spool
+///     The folder in which what arrives is made durable first; None for ``.spool`` beside the databases.
+/// spool_capacity
+///     Bytes of it that may wait for the store; then clients wait. None for 64 GiB.
+/// token
+///     What native clients must show for domains without a token of their own; None for nothing.
+/// domain_tokens
+///     Tokens of single domains; those take native clients alone.
+/// connections
+///     Connections at a time; more wait. None for 10,000.
+/// longest_row
+///     Bytes of the longest row that is taken; None for the usual bound.
+///
+/// Raises
+/// ------
+/// ValueError
+///     An address or a store that cannot be read.
+/// CollectorError
+///     What this machine does not permit; the message says what would lift it.
+#[pyclass(frozen, module = "trialwise._core")]
+struct Collector {
+    state: Mutex<Option<State>>,
+    /// Where it listens, ``HOST:PORT``.
+    #[pyo3(get)]
+    address: String,
+}
+
+#[pymethods]
+impl Collector {
+    #[new]
+    #[pyo3(signature = (listen, store, *, spool=None, spool_capacity=None, token=None, domain_tokens=None,
+        connections=None, longest_row=None))]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one keyword for each thing that can be said about a collector"
+    )]
+    fn new(
+        python: Python<'_>,
+        listen: &str,
+        store: &str,
+        spool: Option<PathBuf>,
+        spool_capacity: Option<u64>,
+        token: Option<String>,
+        domain_tokens: Option<BTreeMap<String, String>>,
+        connections: Option<usize>,
+        longest_row: Option<usize>,
+    ) -> PyResult<Self> {
+        let store: Store = store.parse().map_err(refused)?;
+        let mut config = Config::new(store);
+        config.listen = python.detach(|| address_of(listen))?;
+        config.spool = spool.unwrap_or(config.spool);
+        config.spool_capacity = spool_capacity.unwrap_or(config.spool_capacity);
+        config.access.token = token;
+        config.access.domains = domain_tokens.unwrap_or_default();
+        config.connections = connections.unwrap_or(config.connections);
+        config.limits.row = longest_row.unwrap_or(config.limits.row);
+        let started = python.detach(|| collector::Collector::start(config));
+        let running = started.map_err(|error| exception(python, &error))?;
+        let address = running.address().to_string();
+        Ok(Self { state: Mutex::new(Some(State::Running(Box::new(running)))), address })
+    }
+
+    /// What was counted so far.
+    fn counters(&self) -> CollectorCounters {
+        let counters = match &*self.lock() {
+            Some(State::Running(running)) => running.counters(),
+            Some(State::Stopped(report)) => report.counters.clone(),
+            None => collector::Counters::default(),
+        };
+        counters.into()
+    }
+
+    /// What the collector says of itself, senders and all, as JSON (format trialwise.collector/1); None when it has stopped.
+    fn status(&self) -> Option<String> {
+        match &*self.lock() {
+            Some(State::Running(running)) => Some(running.status().to_json()),
+            _ => None,
+        }
+    }
+
+    /// Why nothing is taken any more, or None: the disk of the spool failed. Stop, and start when it is well.
+    #[getter]
+    fn failure(&self) -> Option<String> {
+        match &*self.lock() {
+            Some(State::Running(running)) => running.failure(),
+            Some(State::Stopped(report)) => report.failure.clone(),
+            None => None,
+        }
+    }
+
+    /// Wait until everything that arrived is stored; False after `timeout` seconds.
+    fn wait_stored(&self, python: Python<'_>, timeout: f64) -> PyResult<bool> {
+        let deadline = Instant::now() + span(timeout)?;
+        Ok(python.detach(|| {
+            while !self.lock().as_ref().is_some_and(State::is_done) {
+                if Instant::now() >= deadline {
+                    return false;
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            true
+        }))
+    }
+
+    /// Take what clients have sent, and end: everything is stored (as far as that goes within `timeout` seconds) or in the
+    /// spool, from where the next start goes on. Returns what was counted.
+    #[pyo3(signature = (timeout=2.0))]
+    fn stop(&self, python: Python<'_>, timeout: f64) -> PyResult<CollectorCounters> {
+        let patience = span(timeout)?;
+        python.detach(|| {
+            let mut state = self.lock();
+            *state = match state.take() {
+                Some(State::Running(running)) => Some(State::Stopped(running.stop(patience))),
+                stopped => stopped,
+            };
+        });
+        Ok(self.counters())
+    }
+}
+
+impl Collector {
+    fn lock(&self) -> MutexGuard<'_, Option<State>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn refused(error: impl ToString) -> PyErr {
+    PyValueError::new_err(error.to_string())
+}
+
+fn span(seconds: f64) -> PyResult<Duration> {
+    Duration::try_from_secs_f64(seconds).map_err(|_| refused(format!("{seconds} s is no time to wait")))
+}
+
+fn address_of(text: &str) -> PyResult<SocketAddr> {
+    let found = text.to_socket_addrs().map_err(|error| {
+        refused(format!("address {text:?}: {error}; write HOST:PORT, such as 127.0.0.1:3003"))
+    });
+    found?.next().ok_or_else(|| refused(format!("address {text:?} is of no machine")))
+}
+
+fn exception(python: Python<'_>, error: &collector::CollectorError) -> PyErr {
+    let reason = match error {
+        collector::CollectorError::Listen(..) => "address",
+        collector::CollectorError::Spool(collector::SpoolError::InUse(_)) => "spool_in_use",
+        collector::CollectorError::Spool(_) => "spool",
+        collector::CollectorError::Io(_) => "store",
+    };
+    let raised = CollectorError::new_err(error.to_string());
+    match raised.value(python).setattr("reason", reason) {
+        Ok(()) => raised,
+        Err(other) => other,
+    }
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("CollectorError", module.py().get_type::<CollectorError>())?;
+    module.add_class::<CollectorCounters>()?;
+    module.add_class::<Collector>()
+}

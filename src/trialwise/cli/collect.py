@@ -1,0 +1,281 @@
+"""`trialwise collect`."""
+
+from __future__ import annotations
+
+import ipaddress
+import json as json_format
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trialwise import _core
+from trialwise.errors import StoreError, TrialwiseError
+
+_STOP = 2.0
+"""Seconds in which a stop still loads; with what the spool may take, a TERM is answered within five."""
+
+
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+def collect(
+    address: str = "127.0.0.1:3003",
+    /,
+    *,
+    listen: str = "127.0.0.1:3003",
+    store: str | None = None,
+    spool: Path | None = None,
+    spool_capacity: str = "64GiB",
+    token_file: Path | None = None,
+    connections: int = 10_000,
+    json: Flag = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
+    status: Flag = False,
+    watch: Flag = False,
+) -> int:
+    """Collect measurement streams from OML and Trialwise programs into a database, until INT or TERM.
+
+    OML's protocol (text and binary, versions 1 to 5) and the native one are served on one port. What arrives is on disk, in
+    the spool, before it is acknowledged, and comes from there to the store exactly once, also over crashes: start again
+    with the same options, and it goes on where it was.
+
+    For example:
+
+    ```text
+    trialwise collect --store sqlite:measurements
+    trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements --token-file tokens
+    trialwise collect --listen 127.0.0.1:0 --store sqlite:measurements --json
+    trialwise collect --status
+    trialwise collect --status 127.0.0.1:4000 --watch
+    ```
+
+    Exit codes: 0 ended by INT or TERM, with everything that arrived in the store or in the spool; 2 wrong options, or an address
+    that cannot be listened at; 5 the spool or the store cannot be used, or failed; 6 no collector answers (--status).
+
+    Parameters
+    ----------
+    address
+        HOST:PORT of a running collector, for --status.
+    listen
+        HOST:PORT; port 0 takes a free one. Other machines reach it only when told so: 0.0.0.0:3003 is every address.
+    store
+        Where rows go: sqlite:DIR has a file DIR/DOMAIN.sq3 for each domain.
+    spool
+        The folder in which what arrives is made durable first; default .spool beside the databases.
+    spool_capacity
+        How much of it may wait for the store, such as 500MiB; then clients wait.
+    token_file
+        Who may send: a line TOKEN for every native client, lines DOMAIN TOKEN for domains that take nobody else. Without it,
+        the environment variable TRIALWISE_TOKEN is the token.
+    connections
+        Clients at a time; more wait.
+    json
+        Print events as lines of JSON: listening, progress, warning, stopped (docs/reference/collector.md).
+    quiet
+        No progress.
+    status
+        Ask a running collector on this machine how it goes, instead of starting one: what it stored, refused and found
+        damaged, and each sender's rate, gaps, losses and clock. Over HTTP, GET /metrics is the same for OpenMetrics.
+    watch
+        With --status: again every second.
+    """
+    if status:
+        from trialwise.cli.collector_status import show
+
+        show(address, as_json=json, watch=watch)
+        return 0
+    if store is None:
+        raise TrialwiseError("there is no store for the rows", hint="write --store sqlite:DIR")
+    voice = _Voice(json=json, quiet=quiet)
+    token, domain_tokens = _tokens(token_file)
+    try:
+        collector = _core.Collector(
+            listen,
+            store,
+            spool=spool,
+            spool_capacity=_bytes(spool_capacity),
+            token=token,
+            domain_tokens=domain_tokens,
+            connections=connections,
+        )
+    except ValueError as error:
+        raise TrialwiseError(str(error)) from error
+    except _core.CollectorError as error:
+        raise (TrialwiseError if error.reason == "address" else StoreError)(str(error)) from error
+    with _ending() as end:
+        voice.listening(collector.address, store)
+        if token is None and not _is_loopback(collector.address):
+            voice.warn(
+                "other machines reach this collector, and anybody who does can write: give --token-file for native clients "
+                "(OML's protocol proves nothing, so a domain with a token takes none of it)"
+            )
+        _watch(collector, voice, end)
+        counters = collector.stop(_STOP)
+    voice.stopped(counters, collector.failure)
+    return 5 if collector.failure else 0
+
+
+def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> None:
+    """Tell how it goes until it is to end, or has failed."""
+    while not end.wait(1.0):
+        if collector.failure:
+            return
+        voice.progress(collector.counters())
+
+
+@contextmanager
+def _ending() -> Iterator[threading.Event]:
+    """An event that INT and TERM set."""
+    end = threading.Event()
+
+    def set_end(_number: int, _frame: object) -> None:
+        end.set()
+
+    before = {number: signal.signal(number, set_end) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield end
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Voice:
+    """Tells people on standard error, or programs on standard output."""
+
+    def __init__(self, *, json: bool, quiet: bool) -> None:
+        self._json = json
+        self._quiet = quiet
+        self._terminal = sys.stderr.isatty()
+        self._last = (time.monotonic(), 0)
+        self._said = (0.0, "")
+
+    def listening(self, address: str, store: str) -> None:
+        self._event("listening", address=address, store=store, process=os.getpid())
+        self._line(f"listening at {address}, storing in {store}; Ctrl-C ends it")
+
+    def warn(self, text: str) -> None:
+        self._event("warning", text=text)
+        self._line(f"warning: {text}", always=True)
+
+    def progress(self, counters: _core.CollectorCounters) -> None:
+        now = time.monotonic()
+        rate = (counters.rows - self._last[1]) / (now - self._last[0])
+        self._last = (now, counters.rows)
+        self._event("progress", rows_per_second=round(rate, 1), **_document(counters))
+        text = f"{counters.rows} rows, {rate:.0f} rows/s, {counters.open} connections{_troubles(counters)}"
+        if self._terminal and not self._json and not self._quiet:
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+        elif text != self._said[1] and now - self._said[0] >= 10:
+            self._said = (now, text)
+            self._line(text)
+
+    def stopped(self, counters: _core.CollectorCounters, failure: str | None) -> None:
+        self._event("stopped", failure=failure, **_document(counters))
+        if self._terminal and not self._json:
+            print(file=sys.stderr)
+        self._line(f"stopped: {counters.rows} rows stored{_troubles(counters)}")
+        if counters.backlog:
+            self._line("what waits is in the spool: the next start with the same options stores it")
+        if failure:
+            self._line(f"error: {failure}; free or mend the disk, and start again", always=True)
+
+    def _event(self, name: str, **facts: object) -> None:
+        if self._json:
+            print(json_format.dumps({"event": name, "time": time.time(), **facts}), flush=True)
+
+    def _line(self, text: str, *, always: bool = False) -> None:
+        if always or not (self._json or self._quiet):
+            print(text, file=sys.stderr, flush=True)
+
+
+_COUNTS = [
+    "connections",
+    "open",
+    "refused",
+    "bytes",
+    "rows",
+    "repeated",
+    "unstorable",
+    "suspensions",
+    "spool_damage",
+    "backlog",
+]
+
+
+def _document(counters: _core.CollectorCounters) -> dict[str, object]:
+    return {name: getattr(counters, name) for name in _COUNTS} | {
+        "refused_for": counters.refused_for,
+        "damaged": counters.damaged,
+    }
+
+
+def _troubles(counters: _core.CollectorCounters) -> str:
+    """What is not as it should be, each with its number."""
+    troubles = {
+        "damaged": sum(counters.damaged.values()),
+        "connections refused": counters.refused,
+        "rows without a table": counters.unstorable,
+        "attempts on a database that failed": counters.suspensions,
+        "bytes of the spool damaged": counters.spool_damage,
+        "bytes wait in the spool": counters.backlog,
+    }
+    return "".join(f", {number} {what}" for what, number in troubles.items() if number)
+
+
+def _is_loopback(address: str) -> bool:
+    return ipaddress.ip_address(address.rpartition(":")[0].strip("[]")).is_loopback
+
+
+def _tokens(file: Path | None) -> tuple[str | None, dict[str, str]]:
+    """The token of all domains, and those of single ones."""
+    if file is None:
+        return os.environ.get("TRIALWISE_TOKEN") or None, {}
+    try:
+        lines = file.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrialwiseError(f"--token-file {file}: {error}") from error
+    if file.stat().st_mode & 0o077:
+        print(f"warning: others can read {file}; chmod 600 {file}", file=sys.stderr)
+    token, domains = None, dict[str, str]()
+    for number, line in enumerate(lines, start=1):
+        words = line.split()
+        if not words or words[0].startswith("#"):
+            continue
+        if len(words) > 2:
+            raise TrialwiseError(f"{file}, line {number}: write TOKEN, or DOMAIN TOKEN")
+        if len(words) == 2:
+            domains[words[0]] = words[1]
+        elif token is None:
+            token = words[0]
+        else:
+            raise TrialwiseError(f"{file}, line {number}: one line holds the token of all domains")
+    return token, domains
+
+
+_UNITS = {
+    "": 1,
+    "B": 1,
+    "KiB": 2**10,
+    "MiB": 2**20,
+    "GiB": 2**30,
+    "TiB": 2**40,
+    "kB": 10**3,
+    "MB": 10**6,
+    "GB": 10**9,
+}
+
+
+def _bytes(text: str) -> int:
+    digits = text.rstrip("BKMGTik")
+    unit = text[len(digits) :]
+    if not digits.strip().isdecimal() or unit not in _UNITS:
+        raise TrialwiseError(f"{text!r} is no number of bytes", hint="write one such as 500MiB or 64GiB")
+    return int(digits) * _UNITS[unit]

@@ -1,0 +1,136 @@
+"""A running collector asked from outside: its status as text, and commands to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+from trialwise.cli.text import columns, say
+from trialwise.errors import WorkerError
+
+_PATIENCE = 5.0
+_PERIOD = 1.0
+
+
+def ask(address: str, method: str, path: str) -> str:
+    """What the collector at `address` answers to one request.
+
+    Raises
+    ------
+    WorkerError
+        Nobody answers there, or no collector, or it refuses.
+    """
+    host, _, port = address.rpartition(":") if ":" in address else (address, "", "3003")
+    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=_PATIENCE)
+    token = os.environ.get("TRIALWISE_TOKEN")
+    try:
+        connection.request(method, path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        answer = connection.getresponse()
+        text = answer.read().decode()
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        raise WorkerError(
+            f"no collector answers at {address}: {error}", hint="trialwise collect says where it listens"
+        ) from error
+    finally:
+        connection.close()
+    if answer.status != 200:
+        raise WorkerError(f"the collector at {address} says {answer.status} {answer.reason}: {text.strip()}")
+    return text
+
+
+def show(address: str, *, as_json: bool, watch: bool) -> None:
+    """Print the status of the collector at `address`, every second where it is watched."""
+    while True:
+        text = ask(address, "GET", "/status")
+        if as_json:
+            print(text, flush=True)
+        else:
+            if watch and sys.stdout.isatty():
+                print("\x1b[H\x1b[2J", end="")
+            say(lines(json.loads(text)))
+            sys.stdout.flush()
+        if not watch:
+            return
+        time.sleep(_PERIOD)
+
+
+def lines(status: dict[str, Any]) -> Iterator[str]:
+    """The status for people."""
+    counters = status["counters"]
+    since = datetime.fromtimestamp(status["started"], UTC).astimezone()
+    yield (
+        f"since {since:%Y-%m-%d %H:%M:%S}: {counters['rows']} rows stored, {counters['bytes']} bytes received, "
+        f"{counters['open']} of {counters['connections']} connections open"
+    )
+    yield f"spool: {counters['backlog']} of {status['spool_capacity']} bytes wait"
+    yield from _troubles(status)
+    if forward := status["forward"]:
+        yield from _forward(forward)
+    yield from _senders(status["senders"])
+
+
+def _troubles(status: dict[str, Any]) -> Iterator[str]:
+    counters = status["counters"]
+    for what, reasons in (("damaged rows", "damaged"), ("refused connections", "refused_for")):
+        if counters[reasons]:
+            yield f"{what}: " + ", ".join(f"{number} {name}" for name, number in counters[reasons].items())
+    if counters["unstorable"]:
+        yield f"rows that no table can hold: {counters['unstorable']}"
+    if counters["spool_damage"]:
+        yield f"bytes of the spool that were damaged on disk: {counters['spool_damage']}"
+    if error := status["store_error"]:
+        yield f"the store could not be written {counters['suspensions']} times, last {_ago(status, error)}"
+    if status["failure"]:
+        yield f"failed: {status['failure']}; nothing is taken any more"
+
+
+def _ago(status: dict[str, Any], trouble: dict[str, Any]) -> str:
+    return f"{status['time'] - trouble['time']:.0f} s ago: {trouble['text']}"
+
+
+def _forward(forward: dict[str, Any]) -> Iterator[str]:
+    state = "paused" if forward["paused"] else f"{forward['connected']} connections there"
+    yield f"forwards to {forward['to']}: {state}, {forward['acknowledged']} bytes acknowledged"
+    for domain, reason in forward["refused"].items():
+        yield f"  domain {domain} is refused there: {reason}"
+    if forward["last_error"]:
+        yield f"  last error: {forward['last_error']['text']}"
+
+
+def _senders(senders: list[dict[str, Any]]) -> Iterator[str]:
+    if not senders:
+        return
+    rows = [
+        ["domain", "sender", "protocol", "open", "rows", "rows/s", "damaged", "missing", "dropped", "clock"]
+    ]
+    rows.extend(
+        [
+            sender["domain"],
+            sender["sender"],
+            sender["protocol"],
+            *(str(sender[key]) for key in ("open", "rows")),
+            f"{sender['rows_per_second']:.0f}",
+            *(str(sender[key]) for key in ("damaged", "missing", "dropped")),
+            _clock(sender["clock"]),
+        ]
+        for sender in senders
+    )
+    yield from columns(rows)
+
+
+def _clock(clock: dict[str, Any] | None) -> str:
+    match clock:
+        case {"method": "exchange", "offset": float(offset), "error": float(error)}:
+            return f"{offset * 1000:+.3f} ± {error * 1000:.3f} ms"
+        case {"method": "upper_bound", "behind_at_most": float(behind)}:
+            return (
+                f"behind by at most {behind:.3f} s" if behind >= 0 else f"ahead by at least {-behind:.3f} s"
+            )
+        case _:
+            return "not known"

@@ -1,0 +1,284 @@
+"""`trialwise collect` as a process: what it stores, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.system.conftest import TRIALWISE
+
+RECORDED = Path(__file__).parents[3] / "shared" / "data" / "oml"
+PATIENCE = 30.0
+
+
+class Running:
+    """A collector, and what it printed."""
+
+    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+        self.process = process
+        self.address = address
+
+    @property
+    def port(self) -> int:
+        return int(self.address.rpartition(":")[2])
+
+    def send(self, data: bytes) -> None:
+        with socket.create_connection(("127.0.0.1", self.port)) as peer:
+            peer.sendall(data)
+            peer.shutdown(socket.SHUT_WR)
+            while peer.recv(65536):
+                pass
+
+    def status(self) -> dict:
+        return json.loads(told("collect", "--status", self.address, "--json").stdout)
+
+    def wait(self, done, what: str = "") -> dict:
+        deadline = time.monotonic() + PATIENCE
+        while not done(status := self.status()):
+            assert time.monotonic() < deadline, f"{what} {status}"
+            time.sleep(0.05)
+        return status
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, list[dict]]:
+        began = time.monotonic()
+        self.process.send_signal(number)
+        out, _ = self.process.communicate(timeout=PATIENCE)
+        assert time.monotonic() - began < 5
+        return self.process.returncode, [json.loads(line) for line in out.splitlines()]
+
+
+def told(*words: str, **settings) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*TRIALWISE, *words], capture_output=True, text=True, timeout=PATIENCE, check=False, **settings
+    )
+
+
+@contextmanager
+def collector(*words: str | Path, listen: str = "127.0.0.1:0", **settings) -> Iterator[Running]:
+    process = subprocess.Popen(
+        [*TRIALWISE, "collect", "--listen", listen, "--json", *map(str, words)],
+        stdout=subprocess.PIPE, text=True, **settings,
+    )  # fmt: skip
+    try:
+        first = json.loads(process.stdout.readline())
+        assert first["event"] == "listening"
+        yield Running(process, first["address"])
+    finally:
+        process.kill()
+        process.stdout.close()
+        process.wait()
+
+
+def header(domain: str = "d", sender: str = "s", schema: str = "1 app_m n:int32", content: str = "text") -> str:
+    return (
+        f"protocol: 5\ndomain: {domain}\nstart-time: 1000\nsender-id: {sender}\napp-name: app\n"
+        f"schema: {schema}\ncontent: {content}\n\n"
+    )
+
+
+def query(file: Path, sql: str) -> list[tuple]:
+    database = sqlite3.connect(file)
+    try:
+        return database.execute(sql).fetchall()
+    finally:
+        database.close()
+
+
+def test_rows_come_out_and_a_term_is_answered(tmp_path: Path):
+    with collector("--store", f"sqlite:{tmp_path}") as running:
+        running.send((header() + "1\t1\t1\t5\n1\t1\t2\tx\n1\t1\t9\t7\n").encode())
+        status = running.wait(lambda status: status["counters"]["rows"] == 2)
+        code, events = running.stop()
+    assert code == 0
+    assert query(tmp_path / "d.sq3", "SELECT oml_seq, n FROM app_m") == [(1, 5), (9, 7)]
+    assert status["counters"]["damaged"] == {"value": 1}
+    (sender,) = status["senders"]
+    assert (sender["domain"], sender["sender"], sender["damaged"], sender["rows"]) == ("d", "s", 1, 2)
+    assert sender["missing"] == 7, "the damaged one is none of the stored"
+    assert sender["clock"]["method"] == "upper_bound"
+    assert events[-1]["event"] == "stopped"
+    assert (events[-1]["rows"], events[-1]["backlog"], events[-1]["failure"]) == (2, 0, None)
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason="no ../shared/data/oml beside the repository")
+def test_recorded_streams_of_oml_come_out(tmp_path: Path):
+    manifest = json.loads((RECORDED / "MANIFEST.json").read_text())
+    streams = [name for name in ("types_v5.txt", "types_v5.bin") if (RECORDED / name).exists()]
+    streams = streams or sorted(path.name for path in RECORDED.iterdir() if path.suffix in {".bin", ".txt"})[:6]
+    assert manifest
+    assert streams
+    with collector("--store", f"sqlite:{tmp_path}") as running:
+        for name in streams:
+            running.send((RECORDED / name).read_bytes())
+        status = running.wait(lambda status: status["counters"]["connections"] == len(streams))
+        running.wait(lambda status: status["counters"]["backlog"] == 0)
+        assert running.stop()[0] == 0
+    assert status["counters"]["refused"] == 0
+    assert list(tmp_path.glob("*.sq3"))
+
+
+OML4PY = """
+import oml4py, sys
+client = oml4py.OMLBase("app", "python", "node", "tcp:" + sys.argv[1])
+client.addmp("m", "number:int32 value:double text:string")
+client.start()
+for n in range(200):
+    client.inject("m", [n, n / 8, "tab\\there"])
+client.close()
+"""
+
+
+@pytest.mark.skipif(importlib.util.find_spec("oml4py") is None, reason="pip install oml4py")
+def test_oml4py_streams_to_it(tmp_path: Path):
+    with collector("--store", f"sqlite:{tmp_path}") as running:
+        subprocess.run([sys.executable, "-W", "ignore", "-c", OML4PY, running.address], check=True)
+        running.wait(lambda status: status["counters"]["rows"] >= 200)
+        assert running.stop(signal.SIGINT)[0] == 0
+    assert query(tmp_path / "python.sq3", "SELECT count(*), sum(number), sum(value), max(text) FROM app_m") == [
+        (200, 19900, 2487.5, "tab\there")
+    ]
+
+
+def test_metrics_are_openmetrics(tmp_path: Path):
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="pip install prometheus-client")
+    import urllib.request
+
+    with collector("--store", f"sqlite:{tmp_path}") as running:
+        running.send((header(sender='a "b" \\c') + "1\t1\t1\t5\n1\t1\t2\tx\n").encode())
+        running.wait(lambda status: status["counters"]["rows"] == 1)
+        with urllib.request.urlopen(f"http://{running.address}/metrics") as answer:
+            assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
+            text = answer.read().decode()
+    families = {family.name: family for family in parser.text_string_to_metric_families(text)}
+    (rows,) = families["trialwise_collector_sender_rows"].samples
+    assert (rows.value, rows.labels) == (1, {"domain": "d", "sender": 'a "b" \\c'})
+    (damaged,) = families["trialwise_collector_damaged_rows"].samples
+    assert (damaged.labels, damaged.value) == ({"reason": "value"}, 1)
+    assert families["trialwise_collector_rows"].samples[0].value == 1
+
+
+def test_what_cannot_start_says_why(tmp_path: Path):
+    store = f"sqlite:{tmp_path}"
+    with collector("--store", store) as running:
+        for words, code, said in [
+            (["--listen", running.address, "--store", f"sqlite:{tmp_path}/b"], 2, "Address already in use"),
+            (["--listen", "127.0.0.1:0", "--store", store], 5, "in use by another collector"),
+            (["--listen", "127.0.0.1:0", "--store", "x:y"], 2, "is unknown"),
+            (["--listen", "127.0.0.1:0"], 2, "--store"),
+            (["--listen", "nowhere", "--store", store], 2, "HOST:PORT"),
+            (["--listen", "127.0.0.1:0", "--store", "sqlite:/dev/null/x"], 5, "/dev/null/x"),
+            (["--store", store, "--spool-capacity", "many"], 2, "bytes"),
+            (["--status", "127.0.0.1:1"], 6, "no collector answers"),
+        ]:
+            done = told("collect", *words)
+            assert (done.returncode, said in done.stderr) == (code, True), (words, done)
+            assert "Traceback" not in done.stderr
+
+
+def test_other_machines_and_no_token_is_worth_a_warning(tmp_path: Path):
+    with collector("--store", f"sqlite:{tmp_path}", listen="0.0.0.0:0") as running:
+        _, events = running.stop()
+    assert [event["event"] for event in events if event["event"] == "warning"] == ["warning"]
+    assert "token" in next(event for event in events if event["event"] == "warning")["text"]
+
+
+def test_a_kill_loses_no_acknowledged_row_and_the_next_start_goes_on(tmp_path: Path):
+    words = ["--store", f"sqlite:{tmp_path}"]
+    with collector(*words) as running:
+        running.send((header() + "".join(f"1\t1\t{n}\t{n}\n" for n in range(50_000))).encode())
+        running.wait(lambda status: status["counters"]["bytes"] > 500_000)
+        time.sleep(0.1)
+        os.kill(running.process.pid, signal.SIGKILL)
+    with collector(*words) as running:
+        running.wait(lambda status: status["counters"]["backlog"] == 0)
+        running.stop()
+    assert query(tmp_path / "d.sq3", "SELECT count(*), count(DISTINCT n), max(n) FROM app_m") == [
+        (50_000, 50_000, 49_999)
+    ]
+
+
+BAD = {
+    "version": header().replace("protocol: 5", "protocol: 6"),
+    "crlf": header().replace("\n", "\r\n"),
+    "no domain": header().replace("domain: d\n", ""),
+    "climbing": header("../up"),
+    "quote": header("quo'te"),
+    "double quote": header('quo"te'),
+    "long": header("a" * 10_000),
+    "sender": header(sender="a" * 10_000),
+    "type": header(schema="1 app_m n:quaternion"),
+    "content": header(content="json"),
+    "garbage": "\xff" * 1000,
+}
+
+
+def test_bad_headers_are_counted_and_harm_nobody(tmp_path: Path):
+    with (
+        collector("--store", f"sqlite:{tmp_path}/store") as running,
+        socket.create_connection(("127.0.0.1", running.port)) as other,
+    ):
+        other.sendall((header("good") + "1\t1\t1\t1\n").encode())
+        for text in BAD.values():
+            try:
+                running.send(text.encode("latin-1"))
+            except (ConnectionResetError, BrokenPipeError):
+                pass
+        other.sendall(b"1\t1\t2\t2\n")
+        status = running.wait(lambda status: status["counters"]["rows"] == 2)
+        assert status["counters"]["refused_for"] == {"header": len(BAD)}
+        running.stop()
+    assert [path.name for path in (tmp_path / "store").iterdir() if path.name[0] != "."] == ["good.sq3"]
+    assert not (tmp_path / "up.sq3").exists()
+
+
+def test_rows_that_make_no_sense_are_counted_by_reason(tmp_path: Path):
+    lying = b"\xaa\xaa\x02\x7f\xff\xff\xff\x01\x01"
+    good = b"\xaa\xaa\x01\x00\x12\x01\x01\x05\x00\x00\x00\x02\x02\x00\x00\x00\x00\x00\x05\x00\x00\x00\x09"
+    with collector("--store", f"sqlite:{tmp_path}") as running:
+        running.send((header(sender="endless") + "9" * 6_000_000 + "\n1\t1\t1\t5\n").encode())
+        running.send(header(sender="lying", content="binary").encode() + lying + good)
+        late = "1\t0\t1\t.\tschema\t1 app_m n:int32 text:string\n"
+        running.send((header(sender="changes") + f"1\t1\t1\t1\n{late}1\t1\t2\t2\tx\n").encode())
+        status = running.wait(lambda status: status["counters"]["rows"] >= 4)
+        running.stop()
+    assert status["counters"]["damaged"] == {"toolong": 2}
+    assert query(tmp_path / "d.sq3", "SELECT count(*) FROM app_m") == [(3,)]
+    assert query(tmp_path / "d.sq3", "SELECT n, text FROM app_m_2") == [(2, "x")]
+
+
+def resident(process: int) -> int:
+    status = Path(f"/proc/{process}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+)", status).group(1)) << 10
+
+
+def test_two_thousand_clients_on_a_few_threads(tmp_path: Path):
+    with collector("--store", f"sqlite:{tmp_path}") as running:
+        peers = [socket.create_connection(("127.0.0.1", running.port)) for _ in range(2000)]
+        try:
+            for number, peer in enumerate(peers):
+                peer.sendall(header(sender=f"s{number}").encode())
+            running.wait(lambda status: status["counters"]["open"] == 2000)
+            time.sleep(1)
+            before = resident(running.process.pid)
+            for sequence in range(20):
+                for peer in peers:
+                    peer.sendall(b"1\t1\t%d\t%d\n" % (sequence, sequence))
+            running.wait(lambda status: status["counters"]["rows"] == 40_000)
+            assert resident(running.process.pid) - before < 64 << 20
+            assert len(list(Path(f"/proc/{running.process.pid}/task").iterdir())) <= 8
+        finally:
+            for peer in peers:
+                peer.close()
+        assert running.stop()[0] == 0
