@@ -10,7 +10,7 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_results import GroupCarryOver, Matrix, PairEffect
-from trialwise.analysis.order_trials import FIXED, RANDOM
+from trialwise.analysis.order_trials import RANDOM
 
 _MOST_IN_MATRIX = 40
 _SWITCHES = 8
@@ -34,12 +34,13 @@ def interleaved(table: pl.DataFrame) -> bool:
 def carry_overs(
     table: pl.DataFrame, confidence: float, permutations: int | None = None
 ) -> tuple[GroupCarryOver, ...]:
-    """Carry-over in each metric and group; of fixed rounds that do not take turns with random ones nothing is used."""
-    if not interleaved(table):
-        table = table.filter(pl.col("order") == RANDOM)
-    elif table["order"].unique().to_list() == [FIXED]:
-        return ()
-    parts = table.partition_by("metric", "group", maintain_order=True)
+    """Carry-over in each metric and group, from random and balanced rounds.
+
+    In rounds of a fixed order each treatment always has the same predecessor and position: what they do cannot be told
+    apart there, nor from what else a fixed order does.
+    """
+    varied = table.filter(pl.col("order") == RANDOM)
+    parts = varied.partition_by("metric", "group", maintain_order=True)
     return tuple(_group(part, confidence, permutations) for part in parts)
 
 
