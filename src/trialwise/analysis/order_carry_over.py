@@ -40,11 +40,14 @@ def carry_overs(
     apart there, nor from what else a fixed order does.
     """
     varied = table.filter(pl.col("order") == RANDOM)
+    names: list[str] = table["treatment"].unique(maintain_order=True).to_list()
     parts = varied.partition_by("metric", "group", maintain_order=True)
-    return tuple(_group(part, confidence, permutations) for part in parts)
+    return tuple(_group(part, names, confidence, permutations) for part in parts)
 
 
-def _group(part: pl.DataFrame, confidence: float, permutations: int | None) -> GroupCarryOver:
+def _group(
+    part: pl.DataFrame, names: list[str], confidence: float, permutations: int | None
+) -> GroupCarryOver:
     workers = part["worker"].n_unique()
     if workers > 1:
         part = part.with_columns(_on_one_level())
@@ -65,7 +68,7 @@ def _group(part: pl.DataFrame, confidence: float, permutations: int | None) -> G
         n_pairs=found.n_pairs,
         tested=sum(not np.isnan(pair.p_value) for pair in found.pairs),
         pairs=tuple(sorted(effects, key=lambda pair: -abs(pair.percent or 0.0))),
-        matrix=_matrix(part["treatment"].unique(maintain_order=True).to_list(), found),
+        matrix=_matrix(names, found),
         position=found.position,
         drift=_times(found.drift, workers),
         first=found.first,
@@ -108,8 +111,10 @@ def _pair(pair: st.CarryOverPair) -> PairEffect:
 
 
 def _matrix(names: list[str], found: st.CarryOver) -> Matrix | None:
-    if len(names) > _MOST_IN_MATRIX:
+    there = {pair.treatment for pair in found.pairs} | {pair.predecessor for pair in found.pairs}
+    if len(there) > _MOST_IN_MATRIX:
         return None
+    names = [name for name in names if name in there]
     known = {(pair.treatment, pair.predecessor): pair for pair in found.pairs}
 
     def cell(treatment: str, predecessor: str, what: str) -> float | None:

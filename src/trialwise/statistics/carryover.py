@@ -236,7 +236,9 @@ class _Judge:
             model.counts,
             p_values <= 1 - self._level,
         )
-        rows = zip(model.cells[model.after].tolist(), *(part[model.after].tolist() for part in columns), strict=True)
+        rows = zip(
+            model.cells[model.after].tolist(), *(part[model.after].tolist() for part in columns), strict=True
+        )
         return [CarryOverPair(labels[model.treatment], labels[cell], *numbers) for cell, *numbers in rows]
 
 
