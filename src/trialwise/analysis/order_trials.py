@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from trialwise.analysis.order_results import Problem
@@ -24,6 +25,7 @@ _NAMES = {
 }
 _ORDERS = {FIXED: (FIXED,), RANDOM: (RANDOM, "balanced")}
 _MOST_PROBLEMS = 100
+_MOST_CODES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +150,9 @@ def order_trials(
     usable = parsed.filter(~_placeless()).with_columns(
         pl.when(pl.col("number").is_finite()).then(pl.col("number")).alias("number")
     )
-    repeated = usable.filter(~pl.struct(*_TRIAL, "place").is_first_distinct())
-    usable = usable.filter(pl.struct(*_TRIAL, "place").is_first_distinct())
+    usable = usable.with_columns(_turn_codes(usable).alias("trial"))
+    usable = usable.with_columns(pl.struct("trial", "place").is_first_distinct().alias("is_first"))
+    repeated, usable = usable.filter(~pl.col("is_first")), usable.filter("is_first")
     if usable["number"].drop_nulls().is_empty():
         first = f": {wrong[0].text}" if wrong else ""
         raise AnalysisError(f"{source}: no row can be used{first}", hint="see the columns that --help names")
@@ -161,6 +164,19 @@ def order_trials(
 
 _TRIAL = ("metric", "group", "worker", "known_order", "round")
 """What tells rounds apart."""
+
+
+def _turn_codes(table: pl.DataFrame) -> pl.Series:
+    """A number for each round, for the sake of speed."""
+    codes, size = np.zeros(table.height, dtype=np.int64), 1
+    for name in _TRIAL:
+        part = table[name].cast(pl.Categorical).to_physical().cast(pl.Int64).to_numpy()
+        part = part - part.min(initial=0)
+        width = int(part.max(initial=0)) + 1
+        if size * width >= _MOST_CODES:
+            codes, size = np.unique(codes, return_inverse=True)[1], table.height
+        codes, size = codes * width + part, size * width
+    return pl.Series(codes)
 
 
 def _filled(table: pl.DataFrame, *, by_metric: bool) -> pl.DataFrame:
@@ -229,7 +245,7 @@ def _duplicates(table: pl.DataFrame) -> Iterator[Problem]:
 
 
 def _disorder(table: pl.DataFrame) -> Iterator[Problem]:
-    before = pl.col("place").shift(1).over(_TRIAL)
+    before = pl.col("place").shift(1).over("trial")
     for row in table.filter(pl.col("place") < before).iter_rows(named=True):
         yield Problem(
             row["line"],
@@ -242,8 +258,8 @@ def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
     """Positions that a round lacks up to the longest round's last, from the first one that occurs."""
     extremes = [pl.col("place").min().alias("low"), pl.col("place").max().alias("high")]
     ends = table.group_by("metric", "group", maintain_order=True).agg(*extremes)
-    rounds = table.group_by(_TRIAL, maintain_order=True).agg(
-        pl.len().alias("there"), pl.col("place").alias("places")
+    rounds = table.group_by("trial", maintain_order=True).agg(
+        *(pl.col(name).first() for name in _TRIAL), pl.len().alias("there"), pl.col("place").alias("places")
     )
     # One wild position must not make all rounds short.
     ends = ends.join(rounds.group_by("metric", "group").agg(pl.col("there").max()), on=["metric", "group"])
@@ -262,7 +278,7 @@ def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
 
 def _numbered(table: pl.DataFrame) -> pl.DataFrame:
     """Number rounds by their first appearance, for each metric, group and worker."""
-    table = table.with_row_index("at").with_columns(pl.col("at").min().over(_TRIAL))
+    table = table.with_row_index("at").with_columns(pl.col("at").min().over("trial"))
     turn = pl.col("at").rank("dense").over("metric", "group", "worker").cast(pl.Int64) - 1
     return table.with_columns(turn.alias("turn")).select(
         "line", "metric", "group", "family", "treatment", pl.col("known_order").alias("order"), "worker", "round", "turn",

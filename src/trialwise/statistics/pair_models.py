@@ -84,8 +84,10 @@ class Design:
     def _sums(self, rows: Array) -> Array:
         """The sum over each cell in each row."""
         if len(rows) <= _FEW_ROWS:
-            sums = [np.bincount(self._cell, row, self.cells.size) for row in rows]
-            return np.array(sums).reshape(len(rows), self.cells.size)
+            sums = np.zeros((len(rows), self.cells.size))
+            for place, row in enumerate(rows):
+                sums[place] = np.bincount(self._cell, row, self.cells.size)
+            return sums
         return np.asarray(rows @ self._indicator(range(self.cells.size)))
 
     def _indicator(self, cells: Sequence[int]) -> Array:
