@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from math import ceil
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,8 @@ from trialwise.analysis.order_results import GroupCarryOver, Matrix, PairEffect
 from trialwise.analysis.order_trials import RANDOM
 
 _MOST_IN_MATRIX = 40
+_MOST_PERMUTED = 50
+"""Of more analyses permutations cannot show that one stands out among them all."""
 _SWITCHES = 8
 """Orders are interleaved where they change at least once in so many rounds (on average every second one)."""
 
@@ -32,7 +35,7 @@ def interleaved(table: pl.DataFrame) -> bool:
 
 
 def carry_overs(
-    table: pl.DataFrame, confidence: float, permutations: int | None = None
+    table: pl.DataFrame, confidence: float, margin: float, permutations: int | None = None
 ) -> tuple[GroupCarryOver, ...]:
     """Carry-over in each metric and group, from random and balanced rounds.
 
@@ -42,11 +45,13 @@ def carry_overs(
     varied = table.filter(pl.col("order") == RANDOM)
     names: list[str] = table["treatment"].unique(maintain_order=True).to_list()
     parts = varied.partition_by("metric", "group", maintain_order=True)
-    return tuple(_group(part, names, confidence, permutations) for part in parts)
+    if len(parts) > _MOST_PERMUTED and permutations is None:
+        permutations = 0
+    return tuple(_group(part, names, confidence, margin, permutations) for part in parts)
 
 
 def _group(
-    part: pl.DataFrame, names: list[str], confidence: float, permutations: int | None
+    part: pl.DataFrame, names: list[str], confidence: float, margin: float, permutations: int | None
 ) -> GroupCarryOver:
     workers = part["worker"].n_unique()
     if workers > 1:
@@ -61,6 +66,7 @@ def _group(
         permutations=permutations,
     )
     effects = tuple(_pair(pair) for pair in found.pairs if pair.named)
+    not_excluded, further = _precision(found, part.select("worker", "round").n_unique(), margin)
     return GroupCarryOver(
         metric=part["metric"][0],
         group=part["group"][0] or None,
@@ -72,10 +78,33 @@ def _group(
         position=found.position,
         drift=_times(found.drift, workers),
         first=found.first,
+        not_excluded=not_excluded,
+        further_rounds=further,
         confidence=confidence,
         method=found.method,
         note=found.note,
     )
+
+
+def _precision(found: st.CarryOver, rounds: int, margin: float) -> tuple[float | None, int | None]:
+    """The largest effect in percent that is not excluded, and the further rounds after which none beyond the margin is.
+
+    Were there no effect, all estimates would lie within the half-widths of the widest interval (that is what their
+    confidence for all pairs together means), so that twice these within the margin are enough.
+    """
+    scales = np.array([pair.percent / pair.effect if pair.effect else np.nan for pair in found.pairs])
+    low, high = (
+        scales * np.array([getattr(pair, end) for pair in found.pairs], dtype=np.float64)
+        for end in ("low", "high")
+    )
+    known = np.isfinite(low) & np.isfinite(high)
+    if not known.any():
+        return None, None
+    reach = float(np.maximum(np.abs(low), np.abs(high))[known].max())
+    if reach <= margin:
+        return reach, None
+    half = float(np.abs(high - low)[known].max()) / 2
+    return reach, max(1, ceil(rounds * ((2 * half / margin) ** 2 - 1)))
 
 
 def _on_one_level() -> pl.Expr:

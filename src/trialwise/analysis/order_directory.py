@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Sequence
 
 import polars as pl
@@ -37,7 +38,9 @@ def read_order_directory(
     ran = sorted(last.values(), key=lambda row: (row.started or row.claimed or 0.0, row.number))
     rows = [{"line": place, **cells} for place, cells in enumerate(_cells(store, metrics, ran), start=1)]
     table = pl.DataFrame(rows, schema={"line": pl.Int64, **_SCHEMA})
-    return order_trials(str(directory.path), table, OrderColumns(), lines=False)
+    trials = order_trials(str(directory.path), table, OrderColumns(), lines=False)
+    better = {metric.name: metric.better for metric in metrics if metric.better is not None}
+    return dataclasses.replace(trials, better=better)
 
 
 def _metrics(experiment: Experiment, wanted: Sequence[str]) -> list[Metric]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +12,7 @@ import polars as pl
 from trialwise.analysis.order_results import Problem
 from trialwise.analysis.table_reading import LINE, check_columns, missing_text, whole_table
 from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Better
 
 FIXED, RANDOM = "fixed", "random"
 _NAMES = {
@@ -66,6 +67,8 @@ class OrderTrials:
     problems: tuple[Problem, ...]
     n_problems: int
     notes: tuple[str, ...]
+    better: Mapping[str, Better] = field(default_factory=dict[str, Better])
+    """Which direction is better, of the metrics for which the experiment says it."""
 
 
 def read_order_table(path: Path, columns: OrderColumns) -> OrderTrials:
