@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from math import ceil, isfinite, sqrt
 
+import numpy as np
 from scipy.special import ndtr, ndtri
 
 CHANCE = 0.9
-"""The probability with which the named number of rounds settles a case."""
+"""The probability with which the named number of rounds settles a case, whatever the truth within the interval of now."""
 FAR = 100_000
 _STEP = 1.02
+_LEAST = 0.25
+_TRUTHS = np.linspace(-1.96, 1.96, 41)
 
 
 def further_rounds(
@@ -17,10 +20,10 @@ def further_rounds(
 ) -> int | None:
     """Further rounds after which a shift is told from 0, or shown to lie within the margin, with a probability of 90 %.
 
-    The truth is not known: given the data it is normal about the estimate with its standard error (a flat prior), so that
-    the estimate of all rounds together will be normal about the one of now with variance error² (1 - w), and have the
-    standard error error √w, where w is the share of rounds that ran already (Spiegelhalter, Freedman and Parmar 1994,
-    "predictive power").
+    The truth is not known: it may lie anywhere in the 95 % interval of now, and the probability is that of the worst case.
+    With w the share of rounds that ran already, the estimate of all rounds together will, given a truth, be normal about
+    w estimate + (1 - w) truth with variance w (1 - w) error², and have the standard error error √w ("conditional power",
+    Jennison and Turnbull 2000, chapter 10).
 
     Parameters
     ----------
@@ -42,7 +45,8 @@ def further_rounds(
         return None
     beyond = -float(ndtri(alpha / 2))
     reach = float(ndtri(0.5 + confidence / 200))
-    further = 1
+    # An interval is not known so well that few more rounds could be promised to do.
+    further = max(1, ceil(rounds * _LEAST))
     while further <= FAR:
         if _settled(estimate, error, rounds / (rounds + further), beyond, reach, margin) >= CHANCE:
             return further
@@ -53,11 +57,12 @@ def further_rounds(
 def _settled(
     estimate: float, error: float, share: float, beyond: float, reach: float, margin: float
 ) -> float:
-    """The probability that the final estimate lies outside the one bound or inside the other."""
-    spread, final = error * sqrt(1 - share), error * sqrt(share)
+    """The least probability, over the truths, that the final estimate lies outside the one bound or inside the other."""
+    final = error * sqrt(share)
     shown, within = beyond * final, max(0.0, margin - reach * final)
     if within >= shown:
         return 1.0
-    inside = ndtr((within - estimate) / spread) - ndtr((-within - estimate) / spread)
-    outside = ndtr((-shown - estimate) / spread) + ndtr((estimate - shown) / spread)
-    return float(inside + outside)
+    spread, centres = final * sqrt(1 - share), estimate + (1 - share) * error * _TRUTHS
+    inside = ndtr((within - centres) / spread) - ndtr((-within - centres) / spread)
+    outside = ndtr((-shown - centres) / spread) + ndtr((centres - shown) / spread)
+    return float((inside + outside).min())
