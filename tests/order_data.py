@@ -121,6 +121,7 @@ def _table(metric, rows, fixed, values):
             "turn": turns,
             "position": np.tile(np.arange(treatments, dtype=float), rounds),
             "value": values.ravel(),
+            "follows": True,
         }
     )
 

@@ -62,6 +62,7 @@ def _group(
         part["treatment"].to_list(),
         rounds.to_numpy(),
         part["position"].to_numpy(),
+        follows=part["follows"].to_numpy(),
         confidence=confidence,
         permutations=permutations,
     )

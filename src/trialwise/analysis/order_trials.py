@@ -25,7 +25,7 @@ _NAMES = {
     "metric": ("metric",),
 }
 _ORDERS = {FIXED: (FIXED,), RANDOM: (RANDOM, "balanced")}
-_MOST_PROBLEMS = 100
+MOST_PROBLEMS = 100
 _MOST_CODES = 2**62
 
 
@@ -56,10 +56,11 @@ class OrderColumns:
 
 @dataclass(frozen=True, slots=True)
 class OrderTrials:
-    """Trials as columns: line, metric, group, family, treatment, order, worker, round, turn, position, value.
+    """Trials as columns: line, metric, group, family, treatment, order, worker, round, turn, position, value, follows.
 
     `order` is fixed or random; `value` null where a trial gave none; `round` tells rounds of all workers and orders
-    apart, `turn` counts them from 0 in the order in which they stand in the data, for each metric, group and worker.
+    apart, `turn` counts them from 0 in the order in which they stand in the data, for each metric, group and worker;
+    `follows` is false where a trial did not run right after that of the position before.
     """
 
     source: str
@@ -133,7 +134,7 @@ def _joined(names: Sequence[str], alias: str) -> pl.Expr:
 
 
 def order_trials(
-    source: str, table: pl.DataFrame, columns: OrderColumns, *, by_metric: bool = False, lines: bool = True
+    source: str, table: pl.DataFrame, columns: OrderColumns, *, by_metric: bool = False
 ) -> OrderTrials:
     """Check trials given as columns of text, and number their rounds.
 
@@ -161,8 +162,25 @@ def order_trials(
         raise AnalysisError(f"{source}: no row can be used{first}", hint="see the columns that --help names")
     wrong += [*_duplicates(repeated), *_disorder(usable), *_gaps(usable)]
     wrong.sort(key=lambda problem: (problem.line is None, problem.line or 0))
-    kept = wrong if lines else [Problem(None, problem.kind, problem.text) for problem in wrong]
-    return OrderTrials(source, _numbered(usable), tuple(kept[:_MOST_PROBLEMS]), len(wrong), ())
+    usable = usable.with_columns(pl.lit(value=True).alias("follows"))
+    return OrderTrials(source, _numbered(usable), tuple(wrong[:MOST_PROBLEMS]), len(wrong), ())
+
+
+def recorded_trials(
+    source: str, table: pl.DataFrame, problems: Sequence[Problem], notes: Sequence[str]
+) -> OrderTrials:
+    """Trials that a ledger recorded, as columns of the kinds that `OrderTrials` has; rounds are numbered here.
+
+    Raises
+    ------
+    AnalysisError
+        No trial has a value.
+    """
+    if table["number"].drop_nulls().is_empty():
+        first = f": {problems[0].text}" if problems else ""
+        raise AnalysisError(f"{source}: no trial has a value{first}", hint="run the experiment first")
+    table = table.with_columns(_turn_codes(table).alias("trial"))
+    return OrderTrials(source, _numbered(table), tuple(problems[:MOST_PROBLEMS]), len(problems), tuple(notes))
 
 
 _TRIAL = ("metric", "group", "worker", "known_order", "round")
@@ -285,5 +303,5 @@ def _numbered(table: pl.DataFrame) -> pl.DataFrame:
     turn = pl.col("at").rank("dense").over("metric", "group", "worker").cast(pl.Int64) - 1
     return table.with_columns(turn.alias("turn")).select(
         "line", "metric", "group", "family", "treatment", pl.col("known_order").alias("order"), "worker", "round", "turn",
-        pl.col("place").alias("position"), pl.col("number").alias("value"),
+        pl.col("place").alias("position"), pl.col("number").alias("value"), "follows",
     )  # fmt: skip

@@ -76,6 +76,7 @@ def carry_over(
     rounds: ArrayLike,
     positions: ArrayLike,
     *,
+    follows: ArrayLike | None = None,
     confidence: float = 95,
     permutations: int | None = None,
     seed: int = DEFAULT_SEED,
@@ -101,6 +102,9 @@ def carry_over(
         As many numbers or names: between rounds everything is reset, so that the first trial of one has no predecessor.
     positions
         As many numbers; a predecessor is the trial one position before in the same round.
+    follows
+        As many booleans: false where it is not known, or nothing, what ran before the trial in its round, as after a
+        start anew; the first of a round has no predecessor anyway.
     confidence
         In percent, of all pairs together.
     permutations
@@ -117,7 +121,7 @@ def carry_over(
     level = float(as_percent(confidence, "confidence"))
     if permutations is not None and 0 < permutations < 1 / (1 - level) - 1:
         raise ValueError(f"{permutations} permutations cannot reach {confidence} % confidence")
-    trials = read_trials(values, treatments, rounds, positions)
+    trials = read_trials(values, treatments, rounds, positions, follows)
     judge = _Judge(trials, level, permutations, np.random.Generator(np.random.PCG64DXSM(seed)))
     judge.search()
     models = judge.models
@@ -252,7 +256,7 @@ def _note(trials: Trials, models: Sequence[Design]) -> str:
     notes: list[str] = []
     unknown = int((trials.measured & (trials.predecessor == UNKNOWN)).sum())
     if unknown:
-        notes.append(f"{unknown} trials have a predecessor that is not in the data: left out of the pairs")
+        notes.append(f"of {unknown} trials it is not known what ran before them: left out of the pairs")
     alike = [model for model in models if model.after.sum() < 2]
     few = [model for model in models if model.after.sum() >= 2 and not model.testable]
     if alike or not models:
