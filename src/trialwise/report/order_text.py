@@ -16,6 +16,7 @@ _CORRECTIONS = {
     "bonferroni": "Bonferroni's correction",
     "none": "p-values not corrected",
 }
+_TESTS = {"default": "Kruskal-Wallis and Anderson-Darling", "paper": "Kruskal-Wallis"}
 
 
 def order_lines(found: OrderAnalysis) -> Iterator[str]:
@@ -55,7 +56,7 @@ def _treatments(found: OrderAnalysis) -> Iterator[str]:
     lines = [f"{one.metric}: {one.sentence}" if several else one.sentence for one in ordered]
     method = "the paper's method" if found.method == "paper" else f"margin {percent(found.margin)}"
     title = (
-        f"Fixed against random order (Kruskal-Wallis, {_CORRECTIONS[found.correction]} at "
+        f"Fixed against random order ({_TESTS[found.method]}, {_CORRECTIONS[found.correction]} at "
         f"{percent(100 * found.alpha)}; medians at {percent(found.confidence)}; {method})"
     )
     yield from _part(title, lines)

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from trialwise.analysis.order import OrderOptions, adjusted, analyse_order
+from trialwise.analysis.order import OrderOptions, analyse_order
 from trialwise.analysis.order_trials import OrderColumns, read_order_table
+from trialwise.analysis.order_verdict import adjusted, corrected_together
 from trialwise.errors import AnalysisError
 from trialwise.exchange.order_json import order_csv, order_document
 
@@ -109,8 +110,9 @@ def test_families_and_groups(table):
     whole = analysed(path, OrderColumns(groups=("kind",)), correction="bonferroni")
     parts = analysed(path, OrderColumns(groups=("kind",), families=("kind",)), correction="bonferroni")
     assert len(whole.treatments) == len(parts.treatments) == 8
-    assert {one.alpha_corrected for one in whole.treatments} == {0.05 / 8}
-    assert {one.alpha_corrected for one in parts.treatments} == {0.05 / 4}
+    # Two tests of each treatment.
+    assert {one.alpha_corrected for one in whole.treatments} == {0.05 / 16}
+    assert {one.alpha_corrected for one in parts.treatments} == {0.05 / 8}
     assert {one.family for one in parts.treatments} == {"cpu", "memory"}
     assert len(parts.carry_over) == 2
 
@@ -119,6 +121,13 @@ def test_corrections():
     assert adjusted([0.01, 0.04, 0.03], "none") == [0.01, 0.04, 0.03]
     assert adjusted([0.01, 0.04, 0.03], "bonferroni") == pytest.approx([0.03, 0.12, 0.09])
     assert adjusted([0.01, 0.04, 0.03], "holm") == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_both_tests_of_a_family_are_corrected_together():
+    columns = [[0.01, 0.04, None, 0.5], [0.2, 0.001, None, 0.6]]
+    location, shape = corrected_together(columns, ["a", "a", None, "b"], "holm")
+    assert location == pytest.approx([0.03, 0.08, None, 1.0])
+    assert shape == pytest.approx([0.2, 0.004, None, 1.0])
 
 
 def test_the_papers_method_looks_at_location_alone(table):

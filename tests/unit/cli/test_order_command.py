@@ -104,4 +104,4 @@ def test_an_experiment_directory(tmp_path):
     assert (document["n_trials"], document["rounds_fixed"], document["rounds_random"]) == (60, 10, 10)
     assert [one["treatment"] for one in document["treatments"]] == ["program=a", "program=b", "program=c"]
     assert document["n_problems"] == 0
-    assert document["carry_over"][0]["n_pairs"] == 40
+    assert document["carry_over"][0]["n_pairs"] == 20
