@@ -166,7 +166,10 @@ def _designs(
     codes, begins = np.unique(trials.treatment[order], return_index=True)
     for code, rows in zip(codes, np.split(order, begins[1:]), strict=True):
         position = _centred(trials.position[rows])
-        values = trials.values[rows] - _scale(trials.values[rows]) * slope * position
+        values = trials.values[rows]
+        # What does not vary has no position's share to take off, and its scale is 1 for division alone.
+        if np.ptp(values) > 0:
+            values = values - _scale(values) * slope * position
         terms = [_centred(trials.round[rows]), levels[rows], position]
         if _share_within(position, trials.predecessor[rows]) < _OWN_POSITION:
             terms.pop()
