@@ -30,7 +30,8 @@ def main() -> None:
     found: dict[tuple[str, str], tuple[list[float], list[float]]] = {}
     with sqlite3.connect(f"file:{directory / 'ledger.sqlite'}?mode=ro", uri=True) as ledger:
         for treatment, source, after, value in ledger.execute(ROWS, [culprit]):
-            found.setdefault((treatment, source.rpartition("/")[2]), ([], []))[after].append(value)
+            parts = found.setdefault((treatment, source.rpartition("/")[2]), ([], []))
+            parts[1 if after else 0].append(value)
     print(f"{'':22} {'not yet':>16} {'already':>16}  ({culprit})")
     for (treatment, metric), parts in found.items():
         if all(parts):
