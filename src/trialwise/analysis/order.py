@@ -197,14 +197,11 @@ def _treatment(
 
 
 def _relative(effect: st.OrderEffect | None) -> tuple[float | None, float | None]:
-    """The interval of the shift in percent of the fixed median."""
-    if (
-        effect is None
-        or effect.shift.low is None
-        or effect.shift.high is None
-        or not effect.fixed_interval.median
-    ):
+    """The interval of the shift in percent of the fixed median; of a median of 0 no shift at all is still 0 %."""
+    if effect is None or effect.shift.low is None or effect.shift.high is None:
         return None, None
+    if not effect.fixed_interval.median:
+        return (0.0, 0.0) if effect.shift.low == effect.shift.high == 0 else (None, None)
     ends = sorted(100 * end / effect.fixed_interval.median for end in (effect.shift.low, effect.shift.high))
     return ends[0], ends[1]
 

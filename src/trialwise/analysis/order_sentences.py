@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 from trialwise import statistics as st
@@ -80,12 +81,18 @@ def treatment(
 
 
 def _shift(effect: st.OrderEffect, interval: tuple[float | None, float | None]) -> str:
-    direction = "higher" if effect.shift_percent >= 0 else "lower"
+    estimate, percent = effect.shift.estimate, effect.shift_percent
+    if estimate == 0:
+        percent = 0.0
+    elif isnan(percent):
+        direction = "higher" if estimate > 0 else "lower"
+        return f"{number(abs(estimate))} {direction} in fixed order, where the median is 0"
+    direction = "higher" if percent >= 0 else "lower"
     low, high = interval
     if low is None or high is None:
-        return f"{number(abs(effect.shift_percent))} % {direction} in fixed order"
-    ends = (low, high) if effect.shift_percent >= 0 else (-high, -low)
-    return f"{number(abs(effect.shift_percent))} % ({number(ends[0])} to {number(ends[1])}) {direction} in fixed order"
+        return f"{number(abs(percent))} % {direction} in fixed order"
+    ends = (low, high) if percent >= 0 else (-high, -low)
+    return f"{number(abs(percent))} % ({number(ends[0])} to {number(ends[1])}) {direction} in fixed order"
 
 
 def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
@@ -166,7 +173,8 @@ def verdict(
 ) -> str:
     """The verdict in a sentence."""
     changed = [one for one in treatments if one.change in ("location", "distribution")]
-    pairs = [pair for group in carried for pair in group.pairs]
+    # A pair counts once in each group, however many metrics show it.
+    pairs = {(group.group, pair.treatment, pair.predecessor) for group in carried for pair in group.pairs}
     number = len(changed)
     verb = "changes" if number == 1 else "change"
     parts = [f"{number} of {len(treatments)} treatments {verb} with the order"] if changed else []
@@ -216,8 +224,11 @@ def next_steps(
 
 
 def _about_pairs(pairs: Sequence[PairEffect]) -> Iterator[str]:
-    for one in pairs[:_MOST]:
-        yield f"Look at {one.predecessor} before {one.treatment}: what does {one.predecessor} leave behind?"
+    looks = [
+        f"Look at {one.predecessor} before {one.treatment}: what does {one.predecessor} leave behind?"
+        for one in pairs
+    ]
+    yield from list(dict.fromkeys(looks))[:_MOST]
     if pairs:
         yield f"Reset between trials, at least after {_among([one.predecessor for one in pairs])}."
 

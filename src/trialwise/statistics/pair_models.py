@@ -194,7 +194,9 @@ class Layout:
 
     def _design(self, cells: Cells, levels: Array, slope: float, named: Sequence[tuple[int, int]]) -> Design:
         values = self._trials.values[cells.rows]
-        values = values - float(Groups.of_one(values.size).scales(values)[0]) * slope * cells.position
+        # What does not vary has no position's share to take off, and its scale is 1 for division alone.
+        if np.ptp(values) > 0:
+            values = values - float(Groups.of_one(values.size).scales(values)[0]) * slope * cells.position
         terms = [cells.round, levels[cells.rows], *([cells.position] if cells.own_position else [])]
         own = [predecessor for treatment, predecessor in named if treatment == cells.treatment]
         return Design(cells, values, np.column_stack(terms), own)

@@ -189,3 +189,27 @@ def test_documents_hold_the_same_numbers(table):
     header = lines[0].split(",")
     for line, one in zip(itertools.islice(lines, 1, None), document["treatments"], strict=True):
         assert line.split(",")[header.index("p_value")] == repr(one["p_value"])
+
+
+def test_what_is_always_0_does_not_change(table):
+    lines = [[*row[:4], "0", row[5]] if row[0] == "c" else row for row in rows(rounds=40, culprit=8.0)]
+    found = analysed(table(lines))
+    assert changes(found)["c"] == "same"
+    (sentence,) = (one.sentence for one in found.treatments if one.treatment == "c")
+    assert sentence == "c: no difference found: 0 % (0 to 0) higher in fixed order (p = 1, case 2)"
+    assert "c" not in {pair.treatment for pair in found.carry_over[0].pairs}
+
+
+def test_a_shift_away_from_0_is_said_in_its_own_unit(table):
+    values = {"fixed": "0", "random": "3"}
+    lines = [[*row[:4], values[row[1]], row[5]] if row[0] == "c" else row for row in rows(rounds=40)]
+    (sentence,) = (one.sentence for one in analysed(table(lines)).treatments if one.treatment == "c")
+    assert sentence.startswith("c: 3 lower in fixed order, where the median is 0 (p = ")
+
+
+def test_a_pair_that_two_metrics_show_is_one_pair_to_look_at(table):
+    lines = [[*row, metric] for metric in ("rate", "cpu") for row in rows(rounds=60, culprit=8.0)]
+    found = analysed(table(lines, HEADER + ",metric"))
+    assert [len(group.pairs) for group in found.carry_over] == [1, 1]
+    assert "1 pair shows carry-over" in found.sentence
+    assert found.next_steps.count("Look at a before d: what does a leave behind?") == 1
