@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import io
 import json
 import os
 import signal
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
-from trialwise.execution.workers.ssh import agent_source, bootstrap
+from trialwise.execution.workers.ssh import agent_archive, bootstrap
 
 MARKER = "unit-test-of-the-agent:"
 
@@ -27,7 +29,7 @@ class Worker:
         self.connections: list[Connection] = []
 
     def attach(self) -> Connection:
-        source = agent_source()
+        source = agent_archive()
         connection = Connection(["sh", "-c", bootstrap("python3", source, str(self.folder))], source)
         self.connections.append(connection)
         self.hello = connection.ask("hello", patience=30).head
@@ -72,7 +74,11 @@ def worker(tmp_path: Path) -> Iterator[Worker]:
 
 
 def test_it_can_be_read_by_the_oldest_python_that_is_asked_for():
-    ast.parse(agent_source(), feature_version=(3, 8))
+    with zipfile.ZipFile(io.BytesIO(agent_archive())) as archive:
+        modules = [name for name in archive.namelist() if name.endswith(".py")]
+        for name in modules:
+            ast.parse(archive.read(name), name, feature_version=(3, 8))
+    assert len(modules) > 10
 
 
 def test_the_same_key_runs_once_and_is_answered_until_it_is_acknowledged(worker: Worker):
