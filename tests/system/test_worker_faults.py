@@ -21,7 +21,7 @@ from trialwise import study
 from trialwise.execution.events import TrialEnded
 
 pytestmark = pytest.mark.alone
-EXECUTOR, ATTACHMENT, CONNECTION = "agent.py execute", "sys.stdin.buffer", "sshd: "
+EXECUTOR, ATTACHMENT, CONNECTION = "agent.zip", "sys.stdin.buffer", "sshd: "
 
 
 @pytest.fixture

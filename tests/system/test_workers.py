@@ -15,7 +15,6 @@ from tests.system.conftest import Bench
 from tests.system.test_resuming import Listener, StopAfter
 from tests.system.worker_machines import Machines, machines
 
-from trialwise import study
 from trialwise.errors import PlanError
 from trialwise.execution.events import WorkerNotice
 
@@ -371,22 +370,6 @@ def test_a_reset_by_reboot_is_believed_when_the_boot_id_has_changed(bench: Bench
         two[0].run("umount", "/proc/sys/kernel/random/boot_id")
     assert result.ending.word == "reset failed"
     assert "has not rebooted within" in result.ending.text
-
-
-def test_resources_and_pinning_are_there_and_counters_are_refused(bench: Bench, two: Machines):
-    rest = "[instrumentation]\nresources = true\ncpus = [0]\n" + workers(two)
-    bench.write(
-        "python3 -c 'import os; print(len(os.sched_getaffinity(0)))'",
-        "stdout = '([0-9]+)'",
-        rest=rest,
-        rounds=1,
-    )
-    assert bench.run(workers=two.names[:1]).counts == {"finished": 1}
-    assert 1.0 in bench.values()
-    assert len(bench.values()) == 1 + 9
-    bench.file.write_text(bench.file.read_text().replace("resources = true", 'perf = ["task-clock"]'))
-    with pytest.raises(PlanError, match=r"instrumentation\.perf: is not there yet on workers"):
-        study.run(bench.file, bench.folder / "other", workers=two.names[:1])
 
 
 def test_a_worker_with_nothing_left_need_not_be_there(bench: Bench, two: Machines):

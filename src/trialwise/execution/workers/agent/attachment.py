@@ -96,6 +96,8 @@ class Attachment:
             "host": socket.gethostname(),
             "architecture": platform.machine(),
             "supervised": probe() is not None,
+            "kernel": platform.release(),
+            "paranoid": text_of("/proc/sys/kernel/perf_event_paranoid"),
             "cpus": sorted(os.sched_getaffinity(0)),
             "folder": self.folder.path,
             "free": self.folder.free(),
@@ -121,10 +123,9 @@ class Attachment:
         return facts(head["patterns"]), b""
 
     def do_count(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        """Which counters there are, found out by counting nothing, and whom the kernel lets count."""
+        """Which counters there are, found out by counting nothing."""
         report = probe(head["counters"])
-        level = text_of("/proc/sys/kernel/perf_event_paranoid")
-        return {"readings": report and report["readings"], "paranoid": level}, b""
+        return {"readings": report and report["readings"]}, b""
 
     def do_resolve(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         return {"found": [resolve(query) for query in head["queries"]]}, b""
