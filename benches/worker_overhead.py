@@ -24,9 +24,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from measuring import processor
 from tests.system.worker_machines import Machines, missing
 
+from measuring import processor
 from trialwise import study
 from trialwise.execution.workers.remote import Remote
 from trialwise.store.ledger import Ledger
@@ -52,7 +52,7 @@ def run(machines: Machines, way: str) -> dict[str, list[float]]:
         file.write_text(experiment(machine.home))
         supervised = Remote.supervised
         if way == UNAIDED:
-            Remote.supervised = property(lambda self: False)  # type: ignore[misc]
+            Remote.supervised = property(lambda _: False)  # type: ignore[misc]
         try:
             result = study.run(
                 file, Path(folder) / "results", workers=["local" if way == HERE else machine.name]
