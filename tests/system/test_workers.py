@@ -204,7 +204,7 @@ def test_workers_are_allocated_and_always_released(bench: Bench, two: Machines):
     assert bench.run().counts == {"finished": 1}
     assert (bench.folder / "calls").read_text() == f"get\nput {two.names[0]}\n"
     # A run that was killed after it had allocated: the next one releases first.
-    (bench.directory / "allocation.json").write_text('{"workers": ["ssh://gone"]}')
+    (bench.directory / "allocation.json").write_text('{"token": "", "workers": ["ssh://gone"]}')
     bench.run()
     assert (bench.folder / "calls").read_text().splitlines()[2:] == [
         "put ssh://gone",
