@@ -8,16 +8,17 @@ import struct
 
 from trialwise.execution.workers.agent.ending import GRACE_SECONDS
 from trialwise.execution.workers.agent.outputs import Outputs
+from trialwise.execution.workers.agent.runs import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from typing import Any
 
     Json = dict[str, Any]
 
-FIRST_FREE, REPORT, CANCEL = 64, 3, 4
-"""Descriptors: where ours are kept out of the way of those that the supervisor is given."""
+FIRST_FREE = 64
+"""Where our descriptors are kept out of the way of those that the supervisor is given."""
 COUNTERS = 16
 FIELDS = (
     *("stage", "error", "realtime", "start", "end", "status"),
@@ -25,7 +26,7 @@ FIELDS = (
     *("voluntary", "involuntary", "reason", "leftover", "surviving"),
 )
 FORMAT = f"={len(FIELDS) + 4 * COUNTERS}q"
-RAN, AFFINITY, EXECUTE, NAMESPACE = 0, 2, 3, 4
+RAN, AFFINITY, NAMESPACE = 0, 2, 4
 TIMED_OUT, CANCELLED = 1, 2
 NANOSECONDS = 1_000_000_000
 
@@ -43,7 +44,7 @@ def probe(counters: Sequence[str] = ()) -> Json | None:
     outputs = Outputs(0, 0)
     settings: Json = {"counters": list(counters)}
     try:
-        report = Supervised("/bin/true", ["true"], {}, settings, None, outputs).run()
+        report = Supervised("/bin/sh", ["sh", "-c", ":"], {}, settings, None, outputs).run()
     except OSError:
         report = {"problem": "cannot be started"}
     finally:
@@ -51,24 +52,11 @@ def probe(counters: Sequence[str] = ()) -> Json | None:
     return None if report.get("problem") else report
 
 
-class Supervised:
-    """One run of a program; `settings` may have "cpus", "counters" (as the supervisor takes them) and "isolate" (flags)."""
+class Supervised(Run):
+    """One run of a program under the supervisor."""
 
-    def __init__(
-        self,
-        path: str,
-        words: Sequence[str],
-        environment: Mapping[str, str],
-        settings: Mapping[str, Any],
-        timeout: float | None,
-        outputs: Outputs,
-    ) -> None:
-        self.path = path
-        self.words = list(words)
-        self.environment = environment
-        self.settings = settings
-        self.timeout = timeout
-        self.outputs = outputs
+    def __init__(self, *what: Any) -> None:
+        super().__init__(*what)
         self.cancelling: tuple[int, int] = os.pipe()
 
     def end(self, why: str) -> None:
@@ -94,6 +82,7 @@ class Supervised:
         program = os.memfd_create("trialwise-supervisor", 0)
         with open(program, "wb", closefd=False) as file:
             file.write(image() or b"")
+        # The supervisor's descriptors, in their order: input, outputs, report, what abandons the run.
         wanted = [os.open(os.devnull, os.O_RDONLY), *self.outputs.writers, sent, self.cancelling[0]]
         high = {each: FIRST_FREE + place for place, each in enumerate([*wanted, program])}
         actions: list[Any] = [(os.POSIX_SPAWN_DUP2, each, place) for each, place in high.items()]

@@ -13,35 +13,20 @@ import threading
 import time
 
 from trialwise.execution.workers.agent.ending import GRACE_SECONDS, MARKER, end_marked
+from trialwise.execution.workers.agent.runs import Run
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from typing import Any
-
-    from trialwise.execution.workers.agent.outputs import Outputs
 
     Json = dict[str, Any]
 
 
-class Unaided:
-    """One run of a program; `settings` may have "cpus"."""
+class Unaided(Run):
+    """One run of a program; of its settings only "cpus" is heeded."""
 
-    def __init__(
-        self,
-        path: str,
-        words: Sequence[str],
-        environment: Mapping[str, str],
-        settings: Mapping[str, Any],
-        timeout: float | None,
-        outputs: Outputs,
-    ) -> None:
-        self.path = path
-        self.words = list(words)
-        self.environment = environment
-        self.cpus: list[int] = settings.get("cpus") or []
-        self.timeout = timeout
-        self.outputs = outputs
+    def __init__(self, *what: Any) -> None:
+        super().__init__(*what)
         self.why: str | None = None
         self.process = 0
 
@@ -67,15 +52,16 @@ class Unaided:
             (os.POSIX_SPAWN_DUP2, self.outputs.writers[1], 2),
         ]
         ignored = [signal.SIGPIPE, signal.SIGXFSZ]  # by Python; a program expects their default
+        cpus: list[int] = self.settings.get("cpus") or []
         usual = os.sched_getaffinity(0)
-        if self.cpus:
-            os.sched_setaffinity(0, self.cpus)  # the program inherits it
+        if cpus:
+            os.sched_setaffinity(0, cpus)  # the program inherits it
         try:
             return os.posix_spawn(
                 self.path, self.words, self.environment, file_actions=actions, setpgroup=0, setsigdef=ignored
             )
         finally:
-            if self.cpus:
+            if cpus:
                 os.sched_setaffinity(0, usual)
 
     def wait(self) -> tuple[int, Any, int]:
