@@ -66,17 +66,20 @@ class Campaign:
         injector = threading.Thread(target=self.inject, args=(faults,))
         injector.start()
         endings: list[int | None] = []
-        while not endings or endings[-1] != 0 or injector.is_alive():
-            assert len(endings) < faults + 20, endings
-            with (self.bench.folder / "runner.log").open("ab") as log:
-                words = [*TRIALWISE, "run", self.bench.file, "--dir", self.bench.directory]
-                self.runner = subprocess.Popen(words, stdout=log, stderr=log)
-            endings.append(self.runner.wait())
-            if endings[-1] == 0:
-                break
-        self.done.set()
-        injector.join()
+        try:
+            while not endings or endings[-1] != 0:
+                assert len(endings) < faults + 20, endings
+                endings.append(self.run_once())
+        finally:
+            self.done.set()
+            injector.join()
         return endings
+
+    def run_once(self) -> int:
+        with (self.bench.folder / "runner.log").open("ab") as log:
+            words = [*TRIALWISE, "run", self.bench.file, "--dir", self.bench.directory]
+            self.runner = subprocess.Popen(words, stdout=log, stderr=log)
+        return self.runner.wait()
 
     def inject(self, faults: int) -> None:
         while sum(self.injected.values()) < faults and not self.done.wait(self.random.uniform(0.05, 0.5)):
@@ -86,6 +89,7 @@ class Campaign:
             machine = self.random.choice(self.two.all)
             if getattr(self, name)(machine) is not False:
                 self.injected[name] += 1
+        self.done.wait()  # an sshd that was started from this thread ends with it
 
     def wait_for(self, machine: Machine, what: str) -> None:
         deadline = time.monotonic() + 3
