@@ -37,7 +37,7 @@ from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
 from trialwise.execution.state import State, state
 from trialwise.execution.stopping import RunThePlan, StoppingRule
-from trialwise.execution.workers.address import addresses, is_alone, runs_here
+from trialwise.execution.workers.address import addresses, is_alone, runs_here, with_workers
 from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
@@ -182,8 +182,7 @@ def run(
     """
     text, experiment, directory = _sources(source, path)
     if workers:
-        named = dataclasses.replace(experiment.workers, use=tuple(workers), allocate=None, release=None)
-        experiment = dataclasses.replace(experiment, workers=named)
+        experiment = with_workers(experiment, workers)
     try:
         return _run(
             text, experiment, directory, stopping or RunThePlan(), observers, only, extend=extend, again=again
