@@ -12,13 +12,15 @@ from pathlib import Path
 
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
+from trialwise.analysis.order import OrderOptions, analyse_order
 from trialwise.analysis.order_directory import read_order_directory
 from trialwise.analysis.order_trials import OrderTrials
+from trialwise.analysis.order_view import OrderView, view_of
 from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
-from trialwise.errors import PlanError, StoreError
+from trialwise.errors import AnalysisError, PlanError, StoreError
 from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
@@ -57,6 +59,7 @@ __all__ = [
     "load",
     "open_directory",
     "order_trials",
+    "order_view",
     "planned_row",
     "run",
     "state",
@@ -110,6 +113,25 @@ def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
         return read_order_directory(experiment, directory, ledger, metrics)
     finally:
         ledger.close()
+
+
+def order_view(path: Path, analysis: Analysis) -> OrderView:
+    """What the order of trials did, for the report: judged on the values of its analysis.
+
+    Who wins is only said of metrics that say which direction is better.
+    """
+    experiment, directory, ledger = open_directory(path)
+    try:
+        trials = read_order_directory(experiment, directory, ledger, known=analysis.metrics)
+    except AnalysisError as error:
+        return OrderView(None, f"The order cannot be judged: {error.message}.")
+    finally:
+        ledger.close()
+    better = tuple((metric.name, metric.better) for metric in experiment.metrics if metric.better)
+    found = analyse_order(trials, OrderOptions(better_of=better))
+    told = tuple(one for one in found.conclusions if one.metric in dict(better))
+    found = dataclasses.replace(found, conclusions=told)
+    return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
 
 
 def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
