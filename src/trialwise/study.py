@@ -43,7 +43,7 @@ from trialwise.execution.workers.address import addresses, is_alone, runs_here
 from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
-from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
+from trialwise.experiment.model import Better, Experiment, Level, Method, PathSettings, PathTrial
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -127,7 +127,9 @@ def order_view(path: Path, analysis: Analysis) -> OrderView:
         return OrderView(None, f"The order cannot be judged: {error.message}.")
     finally:
         ledger.close()
-    better = tuple((metric.name, metric.better) for metric in experiment.metrics if metric.better)
+    better: tuple[tuple[str, Better], ...] = tuple(
+        (metric.name, metric.better) for metric in experiment.metrics if metric.better
+    )
     found = analyse_order(trials, OrderOptions(better_of=better))
     told = tuple(one for one in found.conclusions if one.metric in dict(better))
     found = dataclasses.replace(found, conclusions=told)
