@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import ceil, log10
 from typing import Any
 
 import altair as alt
@@ -19,7 +20,13 @@ _ROW = 30
 _CELL = 22
 """Pixels that a row or column of a matrix needs at least."""
 _NAMES = 190
+_LONG = 20
+"""Letters of a name from which on a narrow figure is scrolled."""
+_READABLE = 640
+_AWAY = 20
+"""Pixels between marks and the ends of an axis, for names."""
 _TIPS = ("p", "p_corrected", "effect", "difference")
+_WHOLE = ("intervals", "pairs", "trials")
 Drawn = tuple[Chart, int]
 """A chart and its height in pixels."""
 
@@ -31,16 +38,23 @@ def order_figures(shown: Sequence[Picture], sheets: dict[str, Sheet]) -> list[Fi
 
 def _figure(picture: Picture, sheets: dict[str, Sheet]) -> Figure:
     chart, height = _DRAW[picture.kind](picture, lambda rows: charted(rows, sheets))
-    count = len(picture.names) if picture.kind == "carry-over" else 0
     return Figure(
         f"by-order-{picture.name}",
         picture.title,
         picture.caption,
         picture.alternative,
         marks.finished(chart, height),
-        whole=picture.kind in ("intervals", "trials") or count > WRITTEN,
-        least=_NAMES + _CELL * count if count > WRITTEN else 0,
+        whole=picture.kind in _WHOLE or _least(picture) > 0,
+        least=_least(picture),
     )
+
+
+def _least(picture: Picture) -> int:
+    """The width below which a figure is scrolled: that of a big matrix, or of rows with long names."""
+    if picture.kind == "carry-over":
+        return _NAMES + _CELL * len(picture.names) if len(picture.names) > WRITTEN else 0
+    longest = max(map(len, picture.names), default=0)
+    return _READABLE if picture.kind in ("intervals", "pairs") and longest > _LONG else 0
 
 
 Sheeted = Callable[[Sequence[Row]], Chart]
@@ -94,36 +108,40 @@ def _standing() -> tuple[alt.Color, alt.Shape, alt.Fill]:
 
 
 def _ends(picture: Picture, sheeted: Sheeted, field: str, measure: Mapping[str, Any]) -> list[Chart]:
-    """The names of the first and the last treatment of a curve."""
+    """The names of the first and the last treatment of a curve, on its empty side."""
+    rising = -1 if picture.kind == "p-values" else 1
     made: list[Chart] = []
-    for row, align, away in ((picture.rows[0], "left", 8), (picture.rows[-1], "right", -8)):
-        text = sheeted([row]).mark_text(align=align, dx=away, limit=260)
+    for row, align, away in (
+        (picture.rows[0], "left", 13 * rising),
+        (picture.rows[-1], "right", -13 * rising),
+    ):
+        text = sheeted([row]).mark_text(align=align, dy=away, limit=260)
         made.append(text.encode(x="rank:Q", y=alt.Y(f"{field}:Q", **measure), text="treatment:N"))
     return made
 
 
 def _p_values(picture: Picture, sheeted: Sheeted) -> Drawn:
-    label = "datum.value >= 0.001 ? format(datum.value, '~g') : format(datum.value, '.0e')"
-    return _curve(
-        picture, sheeted, "p", alt.Scale(type="log", padding=8), alt.Axis(labelExpr=label, tickCount=6)
-    )
+    label = "datum.value >= 0.01 ? format(datum.value, '~g') : format(datum.value, '.0e')"
+    smallest = min(float(row["p"] or 1.0) for row in picture.rows)
+    decades = max(1, ceil(-log10(min(smallest, picture.level or 1.0))))
+    powers = [10.0**-power for power in range(0, decades + 1, ceil(decades / 6))]
+    scale = alt.Scale(type="log", padding=_AWAY, nice=False)
+    return _curve(picture, sheeted, "p", scale, alt.Axis(labelExpr=label, values=powers))
 
 
 def _effect_sizes(picture: Picture, sheeted: Sheeted) -> Drawn:
-    return _curve(picture, sheeted, "effect", alt.Scale(padding=8), alt.Axis())
+    return _curve(picture, sheeted, "effect", alt.Scale(padding=_AWAY, nice=False), alt.Axis())
 
 
 def _differences(picture: Picture, sheeted: Sheeted) -> Drawn:
-    return _curve(picture, sheeted, "difference", alt.Scale(padding=8), alt.Axis())
+    return _curve(picture, sheeted, "difference", alt.Scale(padding=_AWAY, nice=False), alt.Axis())
 
 
 def _cases(picture: Picture, sheeted: Sheeted) -> Drawn:
-    x = alt.X(
-        "treatments:Q",
-        title=picture.axis,
-        axis=alt.Axis(tickMinStep=1, format="d"),
-        scale=alt.Scale(padding=30),
-    )
+    # A fifth more than the longest bar, for its number.
+    most = 1.2 * max(float(row["treatments"] or 0) for row in picture.rows)
+    axis = alt.Axis(tickMinStep=1, format="d", tickCount=5)
+    x = alt.X("treatments:Q", title=picture.axis, axis=axis, scale=alt.Scale(domain=[0, most], nice=False))
     base = sheeted(picture.rows).encode(
         x=x, y=_case_rows(), tooltip=marks.name_tips("case", "treatments", "share")
     )
@@ -152,14 +170,20 @@ def _intervals(picture: Picture, sheeted: Sheeted) -> Drawn:
         *map(marks.tip, ("low", "median", "high")),
         *marks.name_tips("n"),
     ]
-    y, offset = marks.treatment_rows(list(picture.names)), alt.YOffset("order:N", sort=domain)
+    y, offset = _wide_rows(picture), alt.YOffset("order:N", sort=domain)
     base = sheeted(picture.rows).encode(y=y, yOffset=offset, color=colour, tooltip=tips)
     scale = alt.Scale(zero=False, padding=10)
     bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(
-        x=alt.X("low:Q", title=picture.axis, scale=scale), x2="high:Q"
+        x=alt.X("low:Q", title=picture.axis, scale=scale, axis=alt.Axis(tickCount=8)), x2="high:Q"
     )
     middles = base.mark_point(filled=True, size=60, opacity=1).encode(x="median:Q", shape=shape)
     return alt.layer(bars.add_params(marks.zoom("x")), middles), _rows_height(picture, 36)
+
+
+def _wide_rows(picture: Picture) -> alt.Y:
+    return alt.Y(
+        "treatment:N", sort=list(picture.names), title=None, axis=alt.Axis(labelLimit=330, grid=True)
+    )
 
 
 def _pairs(picture: Picture, sheeted: Sheeted) -> Drawn:
@@ -168,13 +192,15 @@ def _pairs(picture: Picture, sheeted: Sheeted) -> Drawn:
         *map(marks.tip, ("percent", "low", "high", "p")),
         *marks.name_tips("n"),
     ]
-    base = sheeted(picture.rows).encode(y=marks.treatment_rows(list(picture.names)), tooltip=tips)
+    base = sheeted(picture.rows).encode(y=_wide_rows(picture), tooltip=tips)
     scale = alt.Scale(padding=10)
     bars = base.mark_rule(strokeWidth=3, opacity=0.5, color=COLOURS[0])
-    bars = bars.encode(x=alt.X("low:Q", title=picture.axis, scale=scale), x2="high:Q")
+    bars = bars.encode(
+        x=alt.X("low:Q", title=picture.axis, scale=scale, axis=alt.Axis(tickCount=8)), x2="high:Q"
+    )
     middles = base.mark_point(filled=True, size=60, opacity=1, color=COLOURS[0]).encode(x="percent:Q")
     zero = base.mark_rule(strokeDash=[5, 4], opacity=0.7).encode(x=alt.datum(0), **_across(few=True))
-    return alt.layer(zero, bars.add_params(marks.zoom("x")), middles), _rows_height(picture)
+    return alt.layer(zero, bars.add_params(marks.zoom("x")), middles), _rows_height(picture, 26)
 
 
 # The matrix
@@ -205,7 +231,13 @@ def _matrix(picture: Picture, sheeted: Sheeted) -> Drawn:
     base = sheeted(picture.rows).encode(x=x, y=y, tooltip=tips)
     scale = alt.Scale(domain=[-most, most], range=list(DIVERGING), clamp=True, interpolate="rgb")
     legend = alt.Legend(
-        title=picture.axis, orient="bottom", gradientLength=220, titleLimit=300, format="+~g", tickCount=5
+        title=picture.axis,
+        orient="bottom",
+        gradientLength=220,
+        titleLimit=300,
+        values=[-most, -most / 2, 0, most / 2, most],
+        labelExpr="datum.value ? format(datum.value, '+.2~g') : '0'",
+        titleFontWeight="normal",
     )
     cells = base.mark_rect().encode(color=alt.Color("percent:Q", scale=scale, legend=legend))
     framed = base.transform_filter("datum.named").mark_rect(
@@ -254,11 +286,17 @@ def _trials(picture: Picture, sheeted: Sheeted) -> Drawn:
     ]
     domain = ["fixed", "random"]
     several = len({row["order"] for row in picture.rows}) > 1
-    legend = alt.Legend(orient="top", title=None) if several else None
+    ink = "currentColor"
+    known = alt.Legend(orient="top", title=None, symbolFillColor=ink, symbolStrokeColor=ink)
+    legend = known if several else None
     shape = alt.Shape("order:N", scale=alt.Scale(domain=domain, range=["circle", "diamond"]), legend=legend)
     numbers = [str(number) for number in range(len(COLOURS))]
     colour = alt.Color("colour:N", scale=alt.Scale(domain=numbers, range=list(COLOURS)), legend=None)
-    x = alt.X("at:Q", title="round, in the order in which they ran", scale=alt.Scale(nice=False, padding=8))
+    x = alt.X(
+        "at:Q",
+        title="round, in the order in which they ran",
+        scale=alt.Scale(nice=False, padding=8, zero=False),
+    )
     y = alt.Y("percent:Q", title=picture.axis, scale=alt.Scale(padding=8))
     marked = sheeted(picture.rows).mark_point(filled=True, size=34, opacity=0.8)
     marked = marked.encode(x=x, y=y, shape=shape, color=colour, tooltip=tips)

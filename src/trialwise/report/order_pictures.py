@@ -284,7 +284,7 @@ def _matrix(place: int, group: GroupCarryOver, labels: Mapping[str, str], *, sev
         "Carry-over" + (f": {_where(group)}" if several else ""),
         "What each treatment (row) does right after each predecessor (column): the difference in percent of its mean after the "
         f"others. Framed{' and bold' if len(names) <= WRITTEN else ' and dotted'}: pairs that stand out at "
-        f"{percent(group.confidence)} for all {group.tested} together; {found}. Empty: too few trials.",
+        f"{percent(group.confidence)} for all {group.tested} together; {found}. Empty: never, or too seldom.",
         f"Matrix of the effect of each predecessor on each treatment of {_where(group)}, in percent; {found}.",
         tuple(rows),
         names,

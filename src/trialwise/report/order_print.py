@@ -104,11 +104,13 @@ def _curve(axes: Axes, picture: Picture, field: str) -> None:
 
 
 def _name_ends(axes: Axes, picture: Picture, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
-    for place, align, away in ((0, "left", 3), (-1, "right", -3)):
+    rising = -1 if picture.kind == "p-values" else 1
+    axes.margins(y=0.12)
+    for place, align, away in ((0, "left", -7 * rising), (-1, "right", 7 * rising)):
         axes.annotate(
             _short(picture.names[place]),
             (len(picture.names) if place else 1, float(values[place])),
-            (away, 0),
+            (0, away),
             textcoords="offset points",
             ha=align,
             va="center",
