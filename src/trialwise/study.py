@@ -115,23 +115,22 @@ def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
         ledger.close()
 
 
-def order_view(path: Path, analysis: Analysis) -> OrderView:
-    """What the order of trials did, for the report: judged on the values of its analysis.
+def order_view(path: Path) -> OrderView:
+    """What the order of trials did, for the report.
 
-    Who wins is only said of metrics that say which direction is better.
+    Who wins is only said of metrics that say which direction is better; where they differ, of those where it is higher.
     """
     experiment, directory, ledger = open_directory(path)
     try:
-        trials = read_order_directory(experiment, directory, ledger, known=analysis.metrics)
+        trials = read_order_directory(experiment, directory, ledger)
     except AnalysisError as error:
         return OrderView(None, f"The order cannot be judged: {error.message}.")
     finally:
         ledger.close()
-    better: tuple[tuple[str, Better], ...] = tuple(
-        (metric.name, metric.better) for metric in experiment.metrics if metric.better
-    )
-    found = analyse_order(trials, OrderOptions(better_of=better))
-    told = tuple(one for one in found.conclusions if one.metric in dict(better))
+    directions = {metric.name: metric.better for metric in experiment.metrics}
+    better: Better = "higher" if set(directions.values()) - {"lower", None} else "lower"
+    found = analyse_order(trials, OrderOptions(better=better))
+    told = tuple(one for one in found.conclusions if directions[one.metric] == better)
     found = dataclasses.replace(found, conclusions=told)
     return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
 

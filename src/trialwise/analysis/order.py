@@ -35,7 +35,7 @@ class OrderOptions:
     """How to judge: `alpha` of each family (a share), `confidence` and `margin` (percent of the fixed median).
 
     `correction` None: Holm, in the paper's method Bonferroni. `compare` are pairs of treatments; empty: all pairs where
-    there are few treatments. `better` says which direction wins, `better_of` by metric where metrics differ.
+    there are few treatments.
     """
 
     method: Method = "default"
@@ -46,7 +46,6 @@ class OrderOptions:
     compare: tuple[tuple[str, str], ...] = ()
     better: Better = "higher"
     permutations: int | None = None
-    better_of: tuple[tuple[str, Better], ...] = ()
 
 
 def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -> OrderAnalysis:
@@ -277,8 +276,7 @@ def _conclusions(treatments: Sequence[TreatmentOrder], options: OrderOptions) ->
     for (metric, group), known in parts.items():
         for first, second in options.compare or _all_pairs(list(known)):
             if first in known and second in known:
-                better = dict(options.better_of).get(metric, options.better)
-                yield _conclusion(metric, group, known[first], known[second], better)
+                yield _conclusion(metric, group, known[first], known[second], options.better)
 
 
 def _all_pairs(names: Sequence[str]) -> list[tuple[str, str]]:

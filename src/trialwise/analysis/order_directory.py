@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import polars as pl
 
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.order_trials import OrderColumns, OrderTrials, order_trials
-from trialwise.analysis.results import MetricAnalysis
 from trialwise.analysis.timescales import analyse_metric
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Metric
@@ -23,15 +22,9 @@ _SCHEMA = dict.fromkeys(
 
 
 def read_order_directory(
-    experiment: Experiment,
-    directory: ExperimentDirectory,
-    ledger: Ledger,
-    wanted: Sequence[str] = (),
-    known: Sequence[MetricAnalysis] | None = None,
+    experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, wanted: Sequence[str] = ()
 ) -> OrderTrials:
     """The last attempt at every trial that ran; failed ones have no value, but may leave something behind.
-
-    Where the metrics are `known` from another analysis, its values are taken.
 
     Raises
     ------
@@ -42,9 +35,7 @@ def read_order_directory(
     store = StoreObservations(experiment, directory, ledger)
     last = {row.number: row for row in store.rows if row.status in _RAN and not row.warmup}
     ran = sorted(last.values(), key=lambda row: (row.started or row.claimed or 0.0, row.number))
-    found = (analyse_metric(metric, store.of(metric), "default") for metric in metrics)
-    cells = _cells(found if known is None else known, ran)
-    rows = [{"line": place, **row} for place, row in enumerate(cells, start=1)]
+    rows = [{"line": place, **cells} for place, cells in enumerate(_cells(store, metrics, ran), start=1)]
     table = pl.DataFrame(rows, schema={"line": pl.Int64, **_SCHEMA})
     return order_trials(str(directory.path), table, OrderColumns(), lines=False)
 
@@ -59,17 +50,19 @@ def _metrics(experiment: Experiment, wanted: Sequence[str]) -> list[Metric]:
     return [known[name] for name in wanted or known]
 
 
-def _cells(metrics: Iterable[MetricAnalysis], ran: Sequence[TrialRow]) -> Iterator[dict[str, str | None]]:
+def _cells(
+    store: StoreObservations, metrics: Sequence[Metric], ran: Sequence[TrialRow]
+) -> Iterator[dict[str, str | None]]:
     several = len({row.worker for row in ran}) > 1
-    for found in metrics:
-        name = found.metric.name
+    for metric in metrics:
+        found = analyse_metric(metric, store.of(metric), "default")
         values = {(trial.number, trial.attempt): trial.value for trial in found.trials}
         for row in ran:
             value = values.get((row.number, row.attempt))
             yield {
-                "metric": name,
+                "metric": metric.name,
                 "group": None,
-                "family": name,
+                "family": metric.name,
                 "treatment": row.treatment,
                 "order": row.order,
                 "worker": row.worker if several else None,

@@ -94,6 +94,11 @@ def refusal(table: pl.DataFrame, found: OrderAnalysis) -> str:
             f"{begin}all rounds ran in fixed order, where what a predecessor does looks like a property of the treatment; "
             'order = "fixed+random" (or "random", "balanced") in [design] would show it.'
         )
+    if table["treatment"].n_unique() == 2:
+        return (
+            f"{begin}of two treatments each only ever runs after the other; "
+            'order = "fixed+random" in [design] would compare the orders, a third treatment the predecessors.'
+        )
     notes = dict.fromkeys(group.note for group in found.carry_over if group.note)
     return begin + ("; ".join(notes) or "too few rounds have run; more would do") + "."
 

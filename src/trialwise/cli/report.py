@@ -74,7 +74,7 @@ def report(
         with Patience(messages(), f"analysing {data}") as patience:
             analysis = analysis_of(data, table or TableOptions(), method, all_trials=all_trials)
             patience.say(f"comparing orders over {analysis.planned} trials")
-            order = _order(data, analysis)
+            order = _order(data)
             patience.say(f"drawing the report of {analysis.planned} trials")
             written = _write(analysis, order, page, pdf, svg, latex)
     except OSError as error:
@@ -89,11 +89,11 @@ def report(
     return 0
 
 
-def _order(data: Path, analysis: Analysis) -> OrderView:
+def _order(data: Path) -> OrderView:
     if data.is_dir():
         from trialwise import study
 
-        return study.order_view(data, analysis)
+        return study.order_view(data)
     return OrderView(None, _TABLE)
 
 

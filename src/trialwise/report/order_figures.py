@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from math import ceil, log10
 from typing import Any
 
 import altair as alt
@@ -11,7 +10,7 @@ import altair as alt
 from trialwise.report import marks
 from trialwise.report.figures import Figure, charted
 from trialwise.report.marks import HEIGHT, Chart
-from trialwise.report.order_pictures import NAMED, WRITTEN, Picture
+from trialwise.report.order_pictures import NAMED, WRITTEN, Picture, powers
 from trialwise.report.palette import COLOURS, DIVERGING
 from trialwise.report.points import Row
 from trialwise.report.sheets import Sheet
@@ -122,11 +121,8 @@ def _ends(picture: Picture, sheeted: Sheeted, field: str, measure: Mapping[str, 
 
 def _p_values(picture: Picture, sheeted: Sheeted) -> Drawn:
     label = "datum.value >= 0.01 ? format(datum.value, '~g') : format(datum.value, '.0e')"
-    smallest = min(float(row["p"] or 1.0) for row in picture.rows)
-    decades = max(1, ceil(-log10(min(smallest, picture.level or 1.0))))
-    powers = [10.0**-power for power in range(0, decades + 1, ceil(decades / 6))]
     scale = alt.Scale(type="log", padding=_AWAY, nice=False)
-    return _curve(picture, sheeted, "p", scale, alt.Axis(labelExpr=label, values=powers))
+    return _curve(picture, sheeted, "p", scale, alt.Axis(labelExpr=label, values=powers(picture)))
 
 
 def _effect_sizes(picture: Picture, sheeted: Sheeted) -> Drawn:
@@ -235,8 +231,8 @@ def _matrix(picture: Picture, sheeted: Sheeted) -> Drawn:
         orient="bottom",
         gradientLength=220,
         titleLimit=300,
-        values=[-most, -most / 2, 0, most / 2, most],
-        labelExpr="datum.value ? format(datum.value, '+.2~g') : '0'",
+        values=[-most, 0, most],
+        labelExpr="datum.value ? format(datum.value, '+.3~g') : '0'",
         titleFontWeight="normal",
     )
     cells = base.mark_rect().encode(color=alt.Color("percent:Q", scale=scale, legend=legend))

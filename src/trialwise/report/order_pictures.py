@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil, log10
 from typing import Literal
 
 from trialwise.analysis.order_results import GroupCarryOver, PairEffect, TreatmentOrder
@@ -38,6 +39,13 @@ CASES = (
     "2: a median lies in the other's interval",
     "3: they overlap, no median inside",
 )
+
+
+def powers(picture: Picture) -> list[float]:
+    """At most seven powers of ten down to the smallest p-value or level, for an axis."""
+    smallest = min([picture.level or 1.0, *(float(row["p"] or 1.0) for row in picture.rows)])
+    decades = max(1, ceil(-log10(smallest)))
+    return [10.0**-power for power in range(0, decades + 1, ceil(decades / 6))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +280,8 @@ def _carried(view: OrderView, labels: Mapping[str, str]) -> Iterator[Picture]:
 def _matrix(place: int, group: GroupCarryOver, labels: Mapping[str, str], *, several: bool) -> Picture:
     rows = list(_cells(group, labels))
     tested = [abs(float(row["percent"] or 0.0)) for row in rows if row["p"] is not None]
-    names = tuple(labels.get(name, name) for name in (group.matrix.treatments if group.matrix else ()))
+    there = {labels.get(name, name) for name in (group.matrix.treatments if group.matrix else ())}
+    names = tuple(dict.fromkeys(name for name in (*labels.values(), *_named(rows)) if name in there))
     found = (
         f"{counted(len(group.pairs), 'pair stands', 'pairs stand')} out"
         if group.pairs

@@ -14,17 +14,17 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from trialwise.analysis.order_view import OrderView
-from trialwise.report.order_pictures import NAMED, WRITTEN, Picture, pictures
+from trialwise.report.order_pictures import NAMED, WRITTEN, Picture, pictures, powers
 from trialwise.report.palette import COLOURS, DIVERGING, MARKERS
 from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, STYLE, WIDTH, save
 
 _DASHED = (0, (5, 4))
 _LONGEST = 26
-"""Letters of a name; longer ones are cut in figures one column wide."""
+"""Letters of a name; of longer ones the middle is left out in figures one column wide."""
 _ORDERS = {"fixed": (COLOURS[0], MARKERS[0], -0.16), "random": (COLOURS[1], MARKERS[3], 0.16)}
 
 
@@ -59,7 +59,8 @@ def _column(rows: Sequence[Row], name: str) -> list[float]:
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
 
 
 def _name_rows(axes: Axes, names: Sequence[str]) -> None:
@@ -119,7 +120,14 @@ def _name_ends(axes: Axes, picture: Picture, values: np.ndarray[tuple[int], np.d
 
 
 def _p_values(axes: Axes, picture: Picture) -> None:
-    (axes.set_xscale if len(picture.rows) <= NAMED else axes.set_yscale)("log")
+    few, ticks = len(picture.rows) <= NAMED, powers(picture)
+    (axes.set_xscale if few else axes.set_yscale)("log")
+    axis = axes.xaxis if few else axes.yaxis
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(
+        lambda value, _: f"{value:g}" if value >= 0.01 else f"{value:.0e}".replace("e-0", "e-")
+    )
+    axis.set_minor_locator(NullLocator())
     _curve(axes, picture, "p")
 
 
@@ -159,6 +167,7 @@ def _intervals(axes: Axes, picture: Picture) -> None:
 
 
 def _pairs(axes: Axes, picture: Picture) -> None:
+    """Names of two lines: the treatment, and after what."""
     places = range(len(picture.rows))
     axes.axvline(0, color=GREY, linestyle=_DASHED, linewidth=0.8)
     axes.hlines(
@@ -166,6 +175,8 @@ def _pairs(axes: Axes, picture: Picture) -> None:
     )
     axes.plot(_column(picture.rows, "percent"), places, "o", color=COLOURS[0])
     _name_rows(axes, picture.names)
+    names = ["\nafter ".join(map(_short, name.split(" after ", 1))) for name in picture.names]
+    axes.set_yticks(range(len(names)), names, fontsize=5)
     axes.set_xlabel(picture.axis)
 
 
@@ -188,7 +199,9 @@ def _matrix(axes: Axes, picture: Picture) -> None:
     axes.grid(visible=False)
     axes.set_xlabel("right after")
     axes.set_ylabel("treatment")
-    axes.figure.colorbar(image, ax=axes, label=picture.axis, shrink=0.8, format="%+g")
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8, ticks=[-picture.most, 0, picture.most])
+    bar.ax.set_yticklabels([f"{-picture.most:+.3g}", "0", f"{picture.most:+.3g}"])
+    bar.ax.set_ylabel(picture.axis, fontsize=5.5)
 
 
 def _mark(axes: Axes, picture: Picture, row: Row, at: tuple[int, int]) -> None:
@@ -235,8 +248,8 @@ def _trials(axes: Axes, picture: Picture) -> None:
                 marker=marker,
                 s=5,
                 linewidths=0,
-                label=order if several else None,
             )
+            axes.plot([], [], marker, color=GREY, label=order if several else None)
     axes.plot(_column(picture.line, "at"), _column(picture.line, "median"), color="black", linewidth=0.7)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("round, in the order in which they ran")
@@ -259,7 +272,7 @@ _DRAW: Mapping[str, tuple[Callable[[Axes, Picture], None], Callable[[Picture], f
     "cases": (_cases, lambda _: 1.3),
     "intervals": (_intervals, _by_rows(1.2, 0.22)),
     "carry-over": (_matrix, _square),
-    "pairs": (_pairs, _by_rows(1.1)),
+    "pairs": (_pairs, _by_rows(1.2, 0.21)),
     "position": (_position, lambda _: 2.0),
     "drift": (_position, lambda _: 2.0),
     "trials": (_trials, lambda _: 2.2),

@@ -133,11 +133,11 @@ def _figure_groups(shown: Sequence[Picture], sheets: dict[str, Sheet]) -> Iterat
 
 
 def _parts(view: OrderView, found: OrderAnalysis) -> Iterator[Part]:
-    yield from _part("Next", [Line(step) for step in found.next_steps])
+    yield from _part("Next", [Line(step) for step in dict.fromkeys(found.next_steps)])
     yield from _treatments(found)
     yield from _part(
         "Would the conclusion change?",
-        [Line(one.sentence, *_OUTCOMES[one.outcome]) for one in found.conclusions],
+        list(_conclusions(found)),
     )
     for group in found.carry_over:
         yield from _carry_over(view, group, several=len(found.carry_over) > 1)
@@ -169,6 +169,13 @@ def _treatments(found: OrderAnalysis) -> Iterator[Part]:
     told = ", ".join(f"{count} {mark}" for mark, count in counts.items())
     summary = f"{told}; {how_compared(found)}"
     yield from _part("Fixed against random order", lines, summary, more="; the table has all")
+
+
+def _conclusions(found: OrderAnalysis) -> Iterator[Line]:
+    several = len({(one.metric, one.group) for one in found.conclusions}) > 1
+    for one in found.conclusions:
+        where = f"{one.metric} ({one.group}): " if one.group else f"{one.metric}: "
+        yield Line(f"{where if several else ''}{one.sentence}", *_OUTCOMES[one.outcome])
 
 
 def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Iterator[Part]:
