@@ -156,4 +156,7 @@ def _matrix(names: list[str], found: st.CarryOver) -> Matrix | None:
         tuple(tuple(cell(one, other, what) for other in names) for one in names)
         for what in ("percent", "p_value")
     )
-    return Matrix(tuple(names), percent, p_values)
+    counts = tuple(
+        tuple(0 if (pair := known.get((one, other))) is None else pair.n for other in names) for one in names
+    )
+    return Matrix(tuple(names), percent, p_values, counts)

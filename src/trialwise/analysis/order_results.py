@@ -95,11 +95,15 @@ class PairEffect:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Effects of all pairs: a row for each treatment, a column for each predecessor; None where a pair has none."""
+    """Effects of all pairs: a row for each treatment, a column for each predecessor; None where a pair has none.
+
+    `counts` are the trials of the treatment right after the predecessor, 0 where it never ran there.
+    """
 
     treatments: tuple[str, ...]
     percent: tuple[tuple[float | None, ...], ...]
     p_values: tuple[tuple[float | None, ...], ...]
+    counts: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -208,9 +208,8 @@ def _filled(table: pl.DataFrame, *, by_metric: bool) -> pl.DataFrame:
         pl.col("worker").fill_null(""), pl.col("group").fill_null("")
     )
     family = pl.col("family").fill_null("")
-    return table.with_columns(
-        pl.concat_str([pl.col("metric"), family], separator=" ") if by_metric else family
-    )
+    named = pl.concat_str([pl.col("metric"), family], separator=" ").str.strip_chars()
+    return table.with_columns((named if by_metric else family).alias("family"))
 
 
 def _order(columns: OrderColumns) -> pl.Expr:

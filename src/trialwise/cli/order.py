@@ -236,15 +236,8 @@ def _write(
 
             latex.write_text(order_latex(found), encoding="utf-8")
             written.append(latex)
-        if svg is not None:
-            from trialwise.report.order_print import write_order_figures
-
-            written += write_order_figures(found, trials.table, svg)
-        if out is not None:
-            from trialwise.report.order_page import order_page
-
-            out.write_text(order_page(found, trials.table), encoding="utf-8")
-            written.append(out)
+        if svg is not None or out is not None:
+            written += _draw(found, trials, svg, out)
     except OSError as error:
         raise StoreError(
             f"{error.filename or data_name(found)}: cannot be written: {error.strerror}",
@@ -252,6 +245,22 @@ def _write(
         ) from error
     for path in written:
         messages().print(f"wrote {path}", markup=False)
+
+
+def _draw(found: OrderAnalysis, trials: OrderTrials, svg: Path | None, out: Path | None) -> list[Path]:
+    from trialwise.analysis.order_view import view_of
+
+    view, written = view_of(trials, found), list[Path]()
+    if svg is not None:
+        from trialwise.report.order_print import write_order_figures
+
+        written += write_order_figures(view, svg, "svg")
+    if out is not None:
+        from trialwise.report.order_page import order_page
+
+        out.write_text(order_page(view), encoding="utf-8")
+        written.append(out)
+    return written
 
 
 def data_name(found: OrderAnalysis) -> str:
