@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
+
+from trialwise.analysis.order_trials import OrderTrials
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,45 @@ def _noise(rng, shape, kind):
     if kind == "exponential":
         return rng.exponential(size=shape) - 1
     return rng.standard_t(3, size=shape) / np.sqrt(3) if kind == "heavy" else rng.normal(size=shape)
+
+
+def fixed_and_random(seed, *, rounds=40, treatments=4, metrics=1, shift=0.0, noise="normal"):
+    """Trials of rounds in fixed and random order in turns; `shift` moves t0 in fixed order (level 100, deviation 1)."""
+    rng = np.random.default_rng(seed)
+    fixed = np.arange(rounds) % 2 == 0
+    random = rng.permuted(np.tile(np.arange(treatments), (rounds, 1)), axis=1)
+    rows = np.where(fixed[:, None], np.arange(treatments), random)
+    draw = {
+        "normal": lambda: 100 + rng.normal(size=rows.shape),
+        "lognormal": lambda: 100 * np.exp(0.3 * rng.normal(size=rows.shape)),
+        "bimodal": lambda: 100 + rng.normal(size=rows.shape) + 8 * (rng.random(rows.shape) < 0.4),
+    }[noise]
+    parts = [
+        _table(f"m{place}", rows, fixed, draw() + shift * (fixed[:, None] & (rows == 0)))
+        for place in range(metrics)
+    ]
+    return OrderTrials("made up", pl.concat(parts), (), 0, ())
+
+
+def _table(metric, rows, fixed, values):
+    rounds, treatments = rows.shape
+    turns = np.repeat(np.arange(rounds), treatments)
+    return pl.DataFrame(
+        {
+            "line": np.arange(rows.size),
+            "metric": metric,
+            "group": "",
+            "family": metric,
+            "treatment": np.char.add("t", rows.ravel().astype(str)),
+            "order": np.repeat(np.where(fixed, "fixed", "random"), treatments),
+            "worker": "",
+            "round": turns.astype(str),
+            "turn": turns,
+            "position": np.tile(np.arange(treatments, dtype=float), rounds),
+            "value": values.ravel(),
+            "follows": True,
+        }
+    )
 
 
 def named(result, level=0.05):

@@ -8,10 +8,11 @@ Attributes = dict[str, str | None]
 
 
 class ReportPage(HTMLParser):
-    """The elements of a page, and its numbers as (JSON pointer, rounding, text)."""
+    """The elements of a page, and its numbers as (JSON pointer, rounding, text); `place` is the attribute of pointers."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, place: str = "data-path") -> None:
         super().__init__()
+        self._place = place
         self.tags: list[tuple[str, Attributes]] = []
         self.numbers: list[tuple[str, str, str]] = []
         self._open: tuple[str, str] | None = None
@@ -25,8 +26,8 @@ class ReportPage(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = dict(attrs)
         self.tags.append((tag, attributes))
-        if "data-path" in attributes:
-            self._open = (attributes["data-path"] or "", attributes["data-rounding"] or "")
+        if self._place in attributes:
+            self._open = (attributes[self._place] or "", attributes["data-rounding"] or "")
 
     def handle_data(self, data: str) -> None:
         if self._open:

@@ -31,6 +31,7 @@ __all__ = [
     "check_congestion",
     "check_link",
     "counter_names",
+    "counter_setting",
     "cut_trace",
     "features",
     "flow_program",
@@ -45,6 +46,7 @@ __all__ = [
     "scale_trace",
     "score_exceedances",
     "slope_order_statistics",
+    "supervisor_image",
     "trace_from_departures",
     "trace_mean_rate",
     "utp_program",
@@ -273,6 +275,8 @@ class Collector:
 
 def flow_program(arguments: Sequence[str]) -> int: ...
 def counter_names() -> list[str]: ...
+def counter_setting(name: str) -> str: ...
+def supervisor_image() -> bytes: ...
 def run_command(
     argv: Sequence[str | bytes | os.PathLike[str]],
     *,

@@ -12,13 +12,15 @@ from pathlib import Path
 
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
+from trialwise.analysis.order import OrderOptions, analyse_order
 from trialwise.analysis.order_directory import read_order_directory
 from trialwise.analysis.order_trials import OrderTrials
+from trialwise.analysis.order_view import OrderView, view_of
 from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
-from trialwise.errors import PlanError, StoreError
+from trialwise.errors import AnalysisError, PlanError, StoreError
 from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
@@ -37,11 +39,11 @@ from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
 from trialwise.execution.state import State, state
 from trialwise.execution.stopping import RunThePlan, StoppingRule
-from trialwise.execution.workers.address import addresses, is_alone, runs_here
+from trialwise.execution.workers.address import addresses, is_alone, runs_here, with_workers
 from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
-from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
+from trialwise.experiment.model import Better, Experiment, Level, Method, PathSettings, PathTrial
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -57,6 +59,7 @@ __all__ = [
     "load",
     "open_directory",
     "order_trials",
+    "order_view",
     "planned_row",
     "run",
     "state",
@@ -110,6 +113,26 @@ def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
         return read_order_directory(experiment, directory, ledger, metrics)
     finally:
         ledger.close()
+
+
+def order_view(path: Path) -> OrderView:
+    """What the order of trials did, for the report.
+
+    Who wins is only said of metrics that say which direction is better; where they differ, of those where it is higher.
+    """
+    experiment, directory, ledger = open_directory(path)
+    try:
+        trials = read_order_directory(experiment, directory, ledger)
+    except AnalysisError as error:
+        return OrderView(None, f"The order cannot be judged: {error.message}.")
+    finally:
+        ledger.close()
+    directions = {metric.name: metric.better for metric in experiment.metrics}
+    better: Better = "higher" if set(directions.values()) - {"lower", None} else "lower"
+    found = analyse_order(trials, OrderOptions(better=better))
+    told = tuple(one for one in found.conclusions if directions[one.metric] == better)
+    found = dataclasses.replace(found, conclusions=told)
+    return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
 
 
 def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
@@ -182,8 +205,7 @@ def run(
     """
     text, experiment, directory = _sources(source, path)
     if workers:
-        named = dataclasses.replace(experiment.workers, use=tuple(workers), allocate=None, release=None)
-        experiment = dataclasses.replace(experiment, workers=named)
+        experiment = with_workers(experiment, workers)
     try:
         return _run(
             text, experiment, directory, stopping or RunThePlan(), observers, only, extend=extend, again=again

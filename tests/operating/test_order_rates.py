@@ -1,10 +1,14 @@
 """Error rates and power of the tests of order and carry-over: METHODS e."""
 
+import dataclasses
+
 import numpy as np
+import polars as pl
 import pytest
 
-from order_data import made, named
+from order_data import fixed_and_random, made, named
 from trialwise import statistics as st
+from trialwise.analysis.order import OrderOptions, analyse_order
 
 pytestmark = pytest.mark.operating
 repeated = pytest.mark.parametrize("repetitions", [100, pytest.param(1000, marks=pytest.mark.soak)])
@@ -32,10 +36,10 @@ PLANTED = [
 WITHOUT = [
     {},
     {"drift": 5.0},
+    {"lost": 14},
     *(
         pytest.param(options, marks=soak)
         for options in (
-            {"lost": 14},
             {"slope": 0.5},
             {"shared": 2.0},
             {"balanced": False},
@@ -150,3 +154,94 @@ def test_case_2_hides_a_shift_at_ten_values(repetitions):
     """A shift by one standard deviation, n = 10: "inference likely does not change" in more than two thirds."""
     found = list(effects(8, 10, 4 * repetitions, shift=1))
     assert np.mean([one.case == 2 for one in found]) > 0.68
+
+
+@repeated
+@pytest.mark.parametrize(
+    ("noise", "metrics"),
+    [
+        ("normal", 1),
+        ("lognormal", 1),
+        ("bimodal", 1),
+        ("normal", 3),
+        pytest.param("lognormal", 3, marks=soak),
+        pytest.param("bimodal", 3, marks=soak),
+    ],
+)
+def test_the_verdict_keeps_the_level_of_the_experiment(noise, metrics, repetitions):
+    """Both tests, all metrics and carry-over together: with no effect "order matters" in at most 5 %."""
+    verdicts = [
+        analyse_order(fixed_and_random([10, metrics, seed], noise=noise, metrics=metrics)).verdict
+        for seed in range(repetitions)
+    ]
+    limit = 0.05 + 2.4 * np.sqrt(0.05 * 0.95 / repetitions)
+    assert np.mean([verdict == "order matters" for verdict in verdicts]) <= limit
+
+
+@repeated
+@pytest.mark.parametrize("noise", ["normal", "lognormal", "bimodal"])
+def test_both_tests_together_keep_the_level_of_their_family(noise, repetitions):
+    """24 values of each order: some treatment of four is said to change in at most 5 %."""
+    wrong = 0
+    for seed in range(2 * repetitions):
+        found = analyse_order(
+            fixed_and_random([11, seed], rounds=48, noise=noise), OrderOptions(permutations=0)
+        )
+        wrong += any(one.change in ("location", "distribution") for one in found.treatments)
+    assert wrong / (2 * repetitions) <= 0.05 + 2.4 * np.sqrt(0.05 * 0.95 / (2 * repetitions))
+
+
+def settled(trials, margin, rounds):
+    """Whether the open treatment t0 is settled after as many further rounds as were asked for; None where it is not open."""
+
+    def judged(count):
+        table = trials.table.filter(pl.col("turn") < 2 * count)
+        options = OrderOptions(margin=margin, permutations=0)
+        return analyse_order(dataclasses.replace(trials, table=table), options).treatments[0]
+
+    now = judged(rounds)
+    if now.change != "open":
+        return None
+    assert 2 * (rounds + now.further_rounds) <= trials.table["turn"].n_unique()
+    return judged(rounds + now.further_rounds).change != "open"
+
+
+@pytest.mark.parametrize(
+    ("noise", "rounds", "margin", "shift"),
+    [
+        ("normal", 8, 1.0, 0.5),
+        ("normal", 15, 1.0, 0.6),
+        ("normal", 15, 0.6, 0.4),
+        pytest.param("lognormal", 15, 10.0, 0.0, marks=soak),
+        pytest.param("lognormal", 15, 10.0, 6.0, marks=soak),
+    ],
+)
+@repeated
+def test_the_promised_rounds_settle_open_cases(noise, rounds, margin, shift, repetitions):
+    """90 % are promised, for the worst truth within the interval; here about half of the margin, which is the worst."""
+    all_of_them = [
+        settled(fixed_and_random([12, seed], rounds=1600, shift=shift, noise=noise), margin, rounds)
+        for seed in range(repetitions // 2)
+    ]
+    followed = [one for one in all_of_them if one is not None]
+    assert len(followed) >= 20
+    assert np.mean(followed) >= 0.8
+
+
+@repeated
+def test_the_promised_rounds_exclude_effects_of_predecessors(repetitions):
+    """With no effect: after the further rounds that were asked for, no interval of a pair leaves the margin."""
+    held = []
+    for seed in range(repetitions // 2):
+        trials = fixed_and_random([13, seed], rounds=2400)
+        random = dataclasses.replace(trials, table=trials.table.filter(pl.col("order") == "random"))
+
+        def judged(count, random=random):
+            table = random.table.filter(pl.col("turn") < 2 * count)
+            options = OrderOptions(margin=1.5, permutations=0)
+            return analyse_order(dataclasses.replace(random, table=table), options).carry_over[0]
+
+        now = judged(30)
+        assert 30 + now.further_rounds <= 1200
+        held.append(judged(30 + now.further_rounds).further_rounds is None)
+    assert np.mean(held) >= 0.9

@@ -21,7 +21,7 @@ from trialwise import study
 from trialwise.execution.events import TrialEnded
 
 pytestmark = pytest.mark.alone
-EXECUTOR, ATTACHMENT, CONNECTION = "agent.py execute", "sys.stdin.buffer", "sshd: "
+EXECUTOR, ATTACHMENT, CONNECTION = "agent.zip", "sys.stdin.buffer", "sshd: "
 
 
 @pytest.fixture
@@ -66,17 +66,20 @@ class Campaign:
         injector = threading.Thread(target=self.inject, args=(faults,))
         injector.start()
         endings: list[int | None] = []
-        while not endings or endings[-1] != 0 or injector.is_alive():
-            assert len(endings) < faults + 20, endings
-            with (self.bench.folder / "runner.log").open("ab") as log:
-                words = [*TRIALWISE, "run", self.bench.file, "--dir", self.bench.directory]
-                self.runner = subprocess.Popen(words, stdout=log, stderr=log)
-            endings.append(self.runner.wait())
-            if endings[-1] == 0:
-                break
-        self.done.set()
-        injector.join()
+        try:
+            while not endings or endings[-1] != 0:
+                assert len(endings) < faults + 20, endings
+                endings.append(self.run_once())
+        finally:
+            self.done.set()
+            injector.join()
         return endings
+
+    def run_once(self) -> int:
+        with (self.bench.folder / "runner.log").open("ab") as log:
+            words = [*TRIALWISE, "run", self.bench.file, "--dir", self.bench.directory]
+            self.runner = subprocess.Popen(words, stdout=log, stderr=log)
+        return self.runner.wait()
 
     def inject(self, faults: int) -> None:
         while sum(self.injected.values()) < faults and not self.done.wait(self.random.uniform(0.05, 0.5)):
@@ -86,6 +89,7 @@ class Campaign:
             machine = self.random.choice(self.two.all)
             if getattr(self, name)(machine) is not False:
                 self.injected[name] += 1
+        self.done.wait()  # an sshd that was started from this thread ends with it
 
     def wait_for(self, machine: Machine, what: str) -> None:
         deadline = time.monotonic() + 3
@@ -279,6 +283,9 @@ def test_a_worker_that_stays_away_is_lost_and_the_other_goes_on(tmp_path: Path, 
     _, errors = process.communicate(timeout=90)
     assert process.returncode == 6, errors
     assert f"{two.names[0]}: lost" in errors
+    assert "left (rounds 1 to 3 of series 1), trial 1 in hand" in errors
+    assert "run when the worker is well again, by `trialwise run`" in errors
+    assert f"--workers {two.names[1]},ssh://OTHER" in errors
     rows = bench.rows()
     assert {row.status for row in rows if row.number > 6} == {"finished"}
     status = study.state(bench.directory)

@@ -117,6 +117,11 @@ class Machine:
         """Run a command in the namespaces of the machine."""
         return _run(*self._inside(), *words)
 
+    def begin(self, *words: str | Path) -> subprocess.Popen[bytes]:
+        """Start a command in the namespaces of the machine, with nobody to hear it."""
+        quiet = subprocess.DEVNULL
+        return subprocess.Popen([*WITH_US, *self._inside(), *words], stdin=quiet, stdout=quiet, stderr=quiet)
+
     def cut(self) -> None:
         """Take the device down: nothing passes, and nobody is told."""
         self.run("ip", "link", "set", "eth0", "down")

@@ -66,7 +66,9 @@ impl Counter {
         KNOWN.iter().map(|(name, ..)| *name)
     }
 
-    pub(crate) fn for_supervisor(&self) -> String {
+    /// As the supervisor takes it: `TYPE:CONFIG:USER`.
+    #[must_use]
+    pub fn for_supervisor(&self) -> String {
         format!("{}:{}:{}", self.kind, self.config, u8::from(self.user_only))
     }
 }

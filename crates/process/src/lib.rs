@@ -28,6 +28,7 @@ pub use counter::Counter;
 pub use error::Error;
 pub use memory::program_in_memory;
 pub use outcome::{Counted, End, Outcome};
+pub use supervisor::supervisor_image;
 
 /// Runs `command` to its end and measures it; blocks until it and all it started have ended.
 ///

@@ -16,6 +16,12 @@ use crate::{Command, Counter, Error, Namespace, descriptor, program_in_memory, s
 
 static PROGRAM: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/supervisor"));
 
+/// The supervisor as an executable file, for machines of this architecture that have nothing of ours.
+#[must_use]
+pub fn supervisor_image() -> &'static [u8] {
+    PROGRAM
+}
+
 /// Descriptors of the supervisor, as `supervisor.c` has them.
 const REPORT: RawFd = 3;
 const CANCEL: RawFd = 4;

@@ -231,6 +231,25 @@ fn counter_names() -> Vec<&'static str> {
     Counter::names().collect()
 }
 
+/// The supervisor that stands between `run_command` and a program, as an executable file for machines of this architecture.
+///
+/// It is freestanding. What it takes and what it reports stands at the head of ``crates/process/supervisor/supervisor.c``.
+#[pyfunction]
+fn supervisor_image(python: Python<'_>) -> Bound<'_, PyBytes> {
+    PyBytes::new(python, trialwise_process::supervisor_image())
+}
+
+/// A counter as the supervisor takes it: ``TYPE:CONFIG:USER``.
+///
+/// Raises
+/// ------
+/// ValueError
+///     There is no such counter.
+#[pyfunction]
+fn counter_setting(name: &str) -> PyResult<String> {
+    counter(name).map(|counter| counter.for_supervisor())
+}
+
 fn span(name: &str, seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds).map_err(|_| {
         PyValueError::new_err(format!("{name} is {seconds}: it must be a time in seconds, 0 or more"))
@@ -252,5 +271,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StartError", module.py().get_type::<StartError>())?;
     module.add_class::<CommandResult>()?;
     module.add_function(wrap_pyfunction!(counter_names, module)?)?;
+    module.add_function(wrap_pyfunction!(counter_setting, module)?)?;
+    module.add_function(wrap_pyfunction!(supervisor_image, module)?)?;
     module.add_function(wrap_pyfunction!(run_command, module)?)
 }

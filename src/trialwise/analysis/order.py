@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import polars as pl
+from scipy.special import ndtri
 
 from trialwise import statistics as st
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_carry_over import carry_overs, interleaved
+from trialwise.analysis.order_further import further_rounds
 from trialwise.analysis.order_results import (
     Change,
     Correction,
@@ -18,12 +19,11 @@ from trialwise.analysis.order_results import (
     Outcome,
     PairConclusion,
     TreatmentOrder,
-    Verdict,
 )
 from trialwise.analysis.order_trials import FIXED, RANDOM, OrderTrials
+from trialwise.analysis.order_verdict import corrected_together, experiment_verdict
 from trialwise.analysis.order_workers import worker_differences, worker_spread
 from trialwise.experiment.model import Better, Method
-from trialwise.statistics.harmonics import holm
 
 _ALL_PAIRS = 8
 """Up to so many treatments all pairs are compared unasked."""
@@ -35,7 +35,7 @@ class OrderOptions:
     """How to judge: `alpha` of each family (a share), `confidence` and `margin` (percent of the fixed median).
 
     `correction` None: Holm, in the paper's method Bonferroni. `compare` are pairs of treatments; empty: all pairs where
-    there are few treatments.
+    there are few treatments. `better` None: as the experiment says, higher where it says nothing.
     """
 
     method: Method = "default"
@@ -44,7 +44,7 @@ class OrderOptions:
     confidence: float = 95
     margin: float = 1.0
     compare: tuple[tuple[str, str], ...] = ()
-    better: Better = "higher"
+    better: Better | None = None
     permutations: int | None = None
 
 
@@ -54,14 +54,17 @@ def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -
     correction = options.correction or ("bonferroni" if options.method == "paper" else "holm")
     treatments = tuple(_judged(table, options, correction))
     carried = (
-        () if options.method == "paper" else carry_overs(table, options.confidence, options.permutations)
+        ()
+        if options.method == "paper"
+        else carry_overs(table, options.confidence, options.margin, options.permutations)
     )
     changed = {(one.metric, one.group or "", one.treatment) for one in treatments if one.significant}
-    blocked = not interleaved(table)
-    verdict = _verdict(
-        treatments, any(say.matters(pair, options.margin) for found in carried for pair in found.pairs)
+    blocked, counts = not interleaved(table), _rounds(table)
+    unvaried = table.filter(pl.col("order") == RANDOM).is_empty()
+    across = options.method == "default" and correction != "none"
+    verdict = experiment_verdict(
+        treatments, carried, alpha=options.alpha, margin=options.margin, across=across
     )
-    counts = _rounds(table)
     return OrderAnalysis(
         format="trialwise.order/1",
         source=trials.source,
@@ -75,16 +78,18 @@ def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -
         rounds_random=counts.get(RANDOM, 0),
         workers=tuple(worker for worker in table["worker"].unique(maintain_order=True) if worker),
         verdict=verdict,
-        sentence=say.verdict(verdict, treatments, carried),
+        sentence=say.verdict(verdict, treatments, carried, unvaried=unvaried),
         treatments=treatments,
-        conclusions=tuple(_conclusions(treatments, options)),
+        conclusions=tuple(_conclusions(treatments, options, trials.better)),
         carry_over=carried,
         worker_spread=tuple(worker_spread(table, changed)),
         worker_differences=tuple(worker_differences(table, options.alpha)),
-        next_steps=tuple(say.next_steps(treatments, carried, options.margin, blocked=blocked)),
+        next_steps=tuple(
+            say.next_steps(treatments, carried, options.margin, blocked=blocked, unvaried=unvaried)
+        ),
         problems=trials.problems,
         n_problems=trials.n_problems,
-        notes=(*trials.notes, *([say.BLOCKED] if blocked else [])),
+        notes=(*trials.notes, *([say.BLOCKED] if blocked else []), *([say.UNVARIED] if unvaried else [])),
     )
 
 
@@ -112,11 +117,17 @@ def _judged(table: pl.DataFrame, options: OrderOptions, correction: Correction) 
     if table["order"].n_unique() < 2:
         return
     compared = list(_compared(table, options))
-    corrected = {name: _corrected(compared, correction, name) for name in ("p_value", "p_distribution")}
-    sizes = _sizes(compared)
+    families = [one.family if one.effect is not None else None for one in compared]
+    tests = ("p_value",) if options.method == "paper" else ("p_value", "p_distribution")
+    columns = [
+        [None if one.effect is None else float(getattr(one.effect, name)) for one in compared]
+        for name in tests
+    ]
+    corrected = corrected_together(columns, families, correction)
     for place, one in enumerate(compared):
-        p_values = corrected["p_value"][place], corrected["p_distribution"][place]
-        yield _treatment(one, *p_values, sizes[one.family], options)
+        p_location, *p_shape = (column[place] for column in corrected)
+        size = len(tests) * families.count(one.family)
+        yield _treatment(one, p_location, p_shape[0] if p_shape else None, size, options)
 
 
 def _compared(table: pl.DataFrame, options: OrderOptions) -> Iterator[_Compared]:
@@ -140,44 +151,15 @@ def _compared(table: pl.DataFrame, options: OrderOptions) -> Iterator[_Compared]
         yield _Compared(metric, group, treatment, family, fixed.size, random.size, effect)
 
 
-def _sizes(compared: Sequence[_Compared]) -> dict[str, int]:
-    sizes: dict[str, int] = {}
-    for one in compared:
-        sizes[one.family] = sizes.get(one.family, 0) + (one.effect is not None)
-    return sizes
-
-
-def _corrected(compared: Sequence[_Compared], correction: Correction, name: str) -> list[float | None]:
-    """p-values corrected within each family, in the order of `compared`."""
-    found: list[float | None] = [None] * len(compared)
-    families: dict[str, list[int]] = {}
-    for place, one in enumerate(compared):
-        if one.effect is not None:
-            families.setdefault(one.family, []).append(place)
-    for places in families.values():
-        p_values = [float(getattr(compared[place].effect, name)) for place in places]
-        for place, p_value in zip(places, adjusted(p_values, correction), strict=True):
-            found[place] = p_value
-    return found
-
-
-def adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
-    """p-values of one family, corrected for their number."""
-    if correction == "holm":
-        return holm(p_values)
-    times = len(p_values) if correction == "bonferroni" else 1
-    return [min(1.0, times * p_value) for p_value in p_values]
-
-
 def _treatment(
     one: _Compared, p_corrected: float | None, p_shape: float | None, size: int, options: OrderOptions
 ) -> TreatmentOrder:
     effect = one.effect
     significant = p_corrected is not None and p_corrected < options.alpha
-    shape = options.method == "default" and p_shape is not None and p_shape < options.alpha
+    shape = p_shape is not None and p_shape < options.alpha
     low, high = _relative(effect)
     change = _change(effect, low, high, options, significant=significant, shape=shape)
-    further = _further(one, low, high, options.margin) if change == "open" else None
+    further = _further(one, size, options) if change == "open" else None
     return TreatmentOrder(
         metric=one.metric,
         group=one.group or None,
@@ -215,14 +197,11 @@ def _treatment(
 
 
 def _relative(effect: st.OrderEffect | None) -> tuple[float | None, float | None]:
-    """The interval of the shift in percent of the fixed median."""
-    if (
-        effect is None
-        or effect.shift.low is None
-        or effect.shift.high is None
-        or not effect.fixed_interval.median
-    ):
+    """The interval of the shift in percent of the fixed median; of a median of 0 no shift at all is still 0 %."""
+    if effect is None or effect.shift.low is None or effect.shift.high is None:
         return None, None
+    if not effect.fixed_interval.median:
+        return (0.0, 0.0) if effect.shift.low == effect.shift.high == 0 else (None, None)
     ends = sorted(100 * end / effect.fixed_interval.median for end in (effect.shift.low, effect.shift.high))
     return ends[0], ends[1]
 
@@ -246,37 +225,40 @@ def _change(
     return "same" if within or options.method == "paper" else "open"
 
 
-def _further(one: _Compared, low: float | None, high: float | None, margin: float) -> int | None:
-    """Further rounds of each order after which the interval of the shift leaves 0 out, or lies within the margin.
-
-    Its half-width shrinks with the root of the number of rounds; what comes first counts, were the estimate the truth.
-    """
-    if low is None or high is None or one.effect is None:
+def _further(one: _Compared, size: int, options: OrderOptions) -> int | None:
+    effect = one.effect
+    if effect is None or not effect.fixed_interval.median:
         return None
-    half, centre = (high - low) / 2, abs((high + low) / 2)
-    distance = max(centre, margin - centre)
-    now = min(one.n_fixed, one.n_random)
-    return max(1, int(np.ceil(now * (half / distance) ** 2)) - now) if distance > 0 else None
-
-
-def _verdict(treatments: Sequence[TreatmentOrder], pairs: bool) -> Verdict:
-    changes = {one.change for one in treatments}
-    if pairs or changes & {"location", "distribution"}:
-        return "order matters"
-    return "order does not matter" if changes and changes <= {"same", "small"} else "undecided"
+    low, high = effect.shift.low, effect.shift.high
+    if low is None or high is None:
+        return None
+    scale = 100 / abs(effect.fixed_interval.median)
+    error = (high - low) / (2 * float(ndtri(0.5 + options.confidence / 200)))
+    level = options.alpha / (1 if options.correction == "none" else max(size, 1))
+    return further_rounds(
+        scale * effect.shift.estimate,
+        scale * error,
+        min(one.n_fixed, one.n_random),
+        margin=options.margin,
+        alpha=level,
+        confidence=options.confidence,
+    )
 
 
 # Conclusions
 
 
-def _conclusions(treatments: Sequence[TreatmentOrder], options: OrderOptions) -> Iterator[PairConclusion]:
+def _conclusions(
+    treatments: Sequence[TreatmentOrder], options: OrderOptions, directions: Mapping[str, Better]
+) -> Iterator[PairConclusion]:
     parts: dict[tuple[str, str | None], dict[str, TreatmentOrder]] = {}
     for one in treatments:
         parts.setdefault((one.metric, one.group), {})[one.treatment] = one
     for (metric, group), known in parts.items():
+        better = options.better or directions.get(metric, "higher")
         for first, second in options.compare or _all_pairs(list(known)):
             if first in known and second in known:
-                yield _conclusion(metric, group, known[first], known[second], options.better)
+                yield _conclusion(metric, group, known[first], known[second], better)
 
 
 def _all_pairs(names: Sequence[str]) -> list[tuple[str, str]]:
@@ -298,7 +280,9 @@ def _conclusion(
     else:
         outcome = "winner in one order only" if None in (fixed, random) else "another winner"
     sentence = say.conclusion(first.treatment, second.treatment, fixed, random, outcome)
-    return PairConclusion(metric, group, first.treatment, second.treatment, fixed, random, outcome, sentence)
+    return PairConclusion(
+        metric, group, first.treatment, second.treatment, better, fixed, random, outcome, sentence
+    )
 
 
 def _winner(

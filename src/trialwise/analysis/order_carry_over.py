@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from math import ceil
 
 import numpy as np
 import polars as pl
@@ -10,9 +11,11 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_results import GroupCarryOver, Matrix, PairEffect
-from trialwise.analysis.order_trials import FIXED, RANDOM
+from trialwise.analysis.order_trials import RANDOM
 
 _MOST_IN_MATRIX = 40
+_MOST_PERMUTED = 50
+"""Of more analyses permutations cannot show that one stands out among them all."""
 _SWITCHES = 8
 """Orders are interleaved where they change at least once in so many rounds (on average every second one)."""
 
@@ -32,18 +35,24 @@ def interleaved(table: pl.DataFrame) -> bool:
 
 
 def carry_overs(
-    table: pl.DataFrame, confidence: float, permutations: int | None = None
+    table: pl.DataFrame, confidence: float, margin: float, permutations: int | None = None
 ) -> tuple[GroupCarryOver, ...]:
-    """Carry-over in each metric and group; of fixed rounds that do not take turns with random ones nothing is used."""
-    if not interleaved(table):
-        table = table.filter(pl.col("order") == RANDOM)
-    elif table["order"].unique().to_list() == [FIXED]:
-        return ()
-    parts = table.partition_by("metric", "group", maintain_order=True)
-    return tuple(_group(part, confidence, permutations) for part in parts)
+    """Carry-over in each metric and group, from random and balanced rounds.
+
+    In rounds of a fixed order each treatment always has the same predecessor and position: what they do cannot be told
+    apart there, nor from what else a fixed order does.
+    """
+    varied = table.filter(pl.col("order") == RANDOM)
+    names: list[str] = table["treatment"].unique(maintain_order=True).to_list()
+    parts = varied.partition_by("metric", "group", maintain_order=True)
+    if len(parts) > _MOST_PERMUTED and permutations is None:
+        permutations = 0
+    return tuple(_group(part, names, confidence, margin, permutations) for part in parts)
 
 
-def _group(part: pl.DataFrame, confidence: float, permutations: int | None) -> GroupCarryOver:
+def _group(
+    part: pl.DataFrame, names: list[str], confidence: float, margin: float, permutations: int | None
+) -> GroupCarryOver:
     workers = part["worker"].n_unique()
     if workers > 1:
         part = part.with_columns(_on_one_level())
@@ -53,10 +62,12 @@ def _group(part: pl.DataFrame, confidence: float, permutations: int | None) -> G
         part["treatment"].to_list(),
         rounds.to_numpy(),
         part["position"].to_numpy(),
+        follows=part["follows"].to_numpy(),
         confidence=confidence,
         permutations=permutations,
     )
     effects = tuple(_pair(pair) for pair in found.pairs if pair.named)
+    not_excluded, further = _precision(found, part.select("worker", "round").n_unique(), margin)
     return GroupCarryOver(
         metric=part["metric"][0],
         group=part["group"][0] or None,
@@ -64,14 +75,37 @@ def _group(part: pl.DataFrame, confidence: float, permutations: int | None) -> G
         n_pairs=found.n_pairs,
         tested=sum(not np.isnan(pair.p_value) for pair in found.pairs),
         pairs=tuple(sorted(effects, key=lambda pair: -abs(pair.percent or 0.0))),
-        matrix=_matrix(part["treatment"].unique(maintain_order=True).to_list(), found),
+        matrix=_matrix(names, found),
         position=found.position,
         drift=_times(found.drift, workers),
         first=found.first,
+        not_excluded=not_excluded,
+        further_rounds=further,
         confidence=confidence,
         method=found.method,
         note=found.note,
     )
+
+
+def _precision(found: st.CarryOver, rounds: int, margin: float) -> tuple[float | None, int | None]:
+    """The largest effect in percent that is not excluded, and the further rounds after which none beyond the margin is.
+
+    Were there no effect, all estimates would lie within the half-widths of the widest interval (that is what their
+    confidence for all pairs together means), so that twice these within the margin are enough.
+    """
+    scales = np.array([pair.percent / pair.effect if pair.effect else np.nan for pair in found.pairs])
+    low, high = (
+        scales * np.array([getattr(pair, end) for pair in found.pairs], dtype=np.float64)
+        for end in ("low", "high")
+    )
+    known = np.isfinite(low) & np.isfinite(high)
+    if not known.any():
+        return None, None
+    reach = float(np.maximum(np.abs(low), np.abs(high))[known].max())
+    if reach <= margin:
+        return reach, None
+    half = float(np.abs(high - low)[known].max()) / 2
+    return reach, max(1, ceil(rounds * ((2 * half / margin) ** 2 - 1)))
 
 
 def _on_one_level() -> pl.Expr:
@@ -107,8 +141,10 @@ def _pair(pair: st.CarryOverPair) -> PairEffect:
 
 
 def _matrix(names: list[str], found: st.CarryOver) -> Matrix | None:
-    if len(names) > _MOST_IN_MATRIX:
+    there = {pair.treatment for pair in found.pairs} | {pair.predecessor for pair in found.pairs}
+    if len(there) > _MOST_IN_MATRIX:
         return None
+    names = [name for name in names if name in there]
     known = {(pair.treatment, pair.predecessor): pair for pair in found.pairs}
 
     def cell(treatment: str, predecessor: str, what: str) -> float | None:
@@ -120,4 +156,7 @@ def _matrix(names: list[str], found: st.CarryOver) -> Matrix | None:
         tuple(tuple(cell(one, other, what) for other in names) for one in names)
         for what in ("percent", "p_value")
     )
-    return Matrix(tuple(names), percent, p_values)
+    counts = tuple(
+        tuple(0 if (pair := known.get((one, other))) is None else pair.n for other in names) for one in names
+    )
+    return Matrix(tuple(names), percent, p_values, counts)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from math import isfinite
 
 import polars as pl
 
 from trialwise.analysis.observations import StoreObservations
-from trialwise.analysis.order_trials import OrderColumns, OrderTrials, order_trials
+from trialwise.analysis.order_results import Problem
+from trialwise.analysis.order_trials import FIXED, RANDOM, OrderTrials, recorded_trials
 from trialwise.analysis.timescales import analyse_metric
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Experiment, Metric
@@ -16,15 +20,24 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 
 _RAN = ("finished", "failed", "invalid", "abandoned")
-_SCHEMA = dict.fromkeys(
-    ("metric", "group", "family", "treatment", "order", "worker", "round", "position", "value"), pl.String
-)
+_WHOLE = ("finished", "invalid")
+"""A trial that broke off leaves behind what nobody knows."""
+_SCHEMA = {
+    "line": pl.Int64,
+    **dict.fromkeys(("metric", "group", "family", "treatment", "known_order", "worker", "round"), pl.String),
+    "place": pl.Float64,
+    "number": pl.Float64,
+    "follows": pl.Boolean,
+}
 
 
 def read_order_directory(
     experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, wanted: Sequence[str] = ()
 ) -> OrderTrials:
-    """The last attempt at every trial that ran; failed ones have no value, but may leave something behind.
+    """The last attempt at every trial that ran; failed ones have no value.
+
+    The predecessor of a trial is what ran right before it in its round, on the same worker, in the same session and boot,
+    to its end; a trial that was repeated later has none that is known.
 
     Raises
     ------
@@ -33,11 +46,104 @@ def read_order_directory(
     """
     metrics = _metrics(experiment, wanted)
     store = StoreObservations(experiment, directory, ledger)
-    last = {row.number: row for row in store.rows if row.status in _RAN and not row.warmup}
-    ran = sorted(last.values(), key=lambda row: (row.started or row.claimed or 0.0, row.number))
-    rows = [{"line": place, **cells} for place, cells in enumerate(_cells(store, metrics, ran), start=1)]
-    table = pl.DataFrame(rows, schema={"line": pl.Int64, **_SCHEMA})
-    return order_trials(str(directory.path), table, OrderColumns(), lines=False)
+    attempts = sorted((row for row in store.rows if row.status in _RAN), key=_moment)
+    last = {row.number: row for row in attempts if not row.warmup}
+    ran = sorted(last.values(), key=_moment)
+    follows = _following([] if _resets_trials(experiment) else attempts)
+    values = {metric.name: _values(metric, store) for metric in metrics}
+    rows = [
+        _cells(place, name, row, found.get((row.number, row.attempt)), follows)
+        for name, found in values.items()
+        for place, row in enumerate(ran, start=1)
+    ]
+    several = len({row.worker for row in ran}) > 1
+    table = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    if not several:
+        table = table.with_columns(pl.lit("").alias("worker"))
+    problems = [*_lost(ran), *(problem for name in values for problem in _without(name, ran, values[name]))]
+    notes = tuple(_notes(experiment, sum(row.status in ("planned", "running") for row in store.rows)))
+    trials = recorded_trials(str(directory.path), table, problems, notes)
+    better = {metric.name: metric.better for metric in metrics if metric.better is not None}
+    return dataclasses.replace(trials, better=better)
+
+
+def _moment(row: TrialRow) -> tuple[float, int, int]:
+    return row.started or row.claimed or 0.0, row.number, row.attempt
+
+
+def _resets_trials(experiment: Experiment) -> bool:
+    return experiment.reset is not None and experiment.reset.every == "trial"
+
+
+def _following(attempts: Sequence[TrialRow]) -> set[tuple[int, int]]:
+    """Number and attempt of the trials that ran right after that of the position before."""
+    before: dict[str | None, TrialRow] = {}
+    found: set[tuple[int, int]] = set()
+    for row in attempts:
+        other = before.get(row.worker)
+        if other is not None and other.status in _WHOLE and _place(row) == _place(other, step=1):
+            found.add((row.number, row.attempt))
+        before[row.worker] = row
+    return found
+
+
+def _place(row: TrialRow, *, step: int = 0) -> tuple[object, ...]:
+    return row.session, row.boot, row.warmup, row.series, row.round, row.position + step
+
+
+def _values(metric: Metric, store: StoreObservations) -> dict[tuple[int, int], float | None]:
+    found = analyse_metric(metric, store.of(metric), "default")
+    return {(trial.number, trial.attempt): trial.value for trial in found.trials}
+
+
+def _cells(
+    place: int, metric: str, row: TrialRow, value: float | None, follows: AbstractSet[tuple[int, int]]
+) -> tuple[object, ...]:
+    known = None if value is None or not isfinite(value) else float(value)
+    return (
+        place,
+        metric,
+        "",
+        metric,
+        row.treatment,
+        FIXED if row.order == FIXED else RANDOM,
+        row.worker or "",
+        f"{row.series}.{row.round}",
+        float(row.position),
+        known,
+        (row.number, row.attempt) in follows,
+    )
+
+
+def _trial(row: TrialRow) -> str:
+    worker = f" on {row.worker}" if row.worker else ""
+    return (
+        f"trial {row.number} ({row.treatment}, series {row.series}, {row.order} round {row.round}{worker}, "
+        f"position {row.position})"
+    )
+
+
+def _lost(ran: Sequence[TrialRow]) -> Iterator[Problem]:
+    for row in ran:
+        if row.status != "finished":
+            reason = f": {row.reason}" if row.reason else ""
+            yield Problem(None, row.status, f"{_trial(row)} is {row.status}{reason}; it has no value")
+
+
+def _without(
+    metric: str, ran: Sequence[TrialRow], values: Mapping[tuple[int, int], float | None]
+) -> Iterator[Problem]:
+    for row in ran:
+        value = values.get((row.number, row.attempt))
+        if row.status == "finished" and (value is None or not isfinite(value)):
+            yield Problem(None, "missing", f"{_trial(row)} gave no value of {metric}")
+
+
+def _notes(experiment: Experiment, waiting: int) -> Iterator[str]:
+    if waiting:
+        yield f"{waiting} trials of the plan have not run yet"
+    if _resets_trials(experiment):
+        yield "everything was reset before every trial: nothing is known to carry over from one to the next"
 
 
 def _metrics(experiment: Experiment, wanted: Sequence[str]) -> list[Metric]:
@@ -48,26 +154,3 @@ def _metrics(experiment: Experiment, wanted: Sequence[str]) -> list[Metric]:
                 f"no metric {name!r} in this experiment", hint=f"there are: {', '.join(known)}"
             )
     return [known[name] for name in wanted or known]
-
-
-def _cells(
-    store: StoreObservations, metrics: Sequence[Metric], ran: Sequence[TrialRow]
-) -> Iterator[dict[str, str | None]]:
-    several = len({row.worker for row in ran}) > 1
-    for metric in metrics:
-        found = analyse_metric(metric, store.of(metric), "default")
-        values = {(trial.number, trial.attempt): trial.value for trial in found.trials}
-        for row in ran:
-            value = values.get((row.number, row.attempt))
-            yield {
-                "metric": metric.name,
-                "group": None,
-                "family": metric.name,
-                "treatment": row.treatment,
-                "order": row.order,
-                "worker": row.worker if several else None,
-                # A boot in the middle of a round is a reset: what ran before it leaves nothing behind.
-                "round": f"{row.series}.{row.round} {row.boot or ''}".strip(),
-                "position": str(row.position),
-                "value": None if value is None else repr(float(value)),
-            }

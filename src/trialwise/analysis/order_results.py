@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise import statistics as st
-from trialwise.experiment.model import Method
+from trialwise.experiment.model import Better, Method
 
 Correction = Literal["holm", "bonferroni", "none"]
 Change = Literal["location", "distribution", "small", "same", "open", "untested"]
@@ -20,9 +20,10 @@ class TreatmentOrder:
 
     `change`: "location" and "distribution" (spread or shape) passed the corrected test; "small" passed it, but its
     shift lies within the margin; "same" lies within the margin; "open" is neither; "untested" has too few values.
-    p-values are None where there is no test; differences in percent are of the fixed mean or median. `alpha_corrected`
-    is the level over the number of comparisons of the family (Bonferroni); `further_rounds` of each order would settle
-    an open treatment. Cases: by the paper's text, and strictly by its Algorithm 2.
+    p-values are None where there is no test; those of both tests (in the paper's method one) are corrected together, over
+    all treatments of the family. Differences in percent are of the fixed mean or median. `alpha_corrected` is the level
+    over the number of tests of the family (Bonferroni); `further_rounds` of each order would settle an open treatment
+    with a probability of 90 %. Cases: by the paper's text, and strictly by its Algorithm 2.
     """
 
     metric: str
@@ -59,12 +60,16 @@ class TreatmentOrder:
 
 @dataclass(frozen=True, slots=True)
 class PairConclusion:
-    """Whether two treatments compare alike under both orders: the winner (larger median) by intervals that do not overlap."""
+    """Whether two treatments compare alike under both orders: the winner by intervals of medians that do not overlap.
+
+    `better` says which median wins.
+    """
 
     metric: str
     group: str | None
     first: str
     second: str
+    better: Better
     fixed_winner: str | None
     random_winner: str | None
     outcome: Outcome
@@ -90,16 +95,24 @@ class PairEffect:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Effects of all pairs: a row for each treatment, a column for each predecessor; None where a pair has none."""
+    """Effects of all pairs: a row for each treatment, a column for each predecessor; None where a pair has none.
+
+    `counts` are the trials of the treatment right after the predecessor, 0 where it never ran there.
+    """
 
     treatments: tuple[str, ...]
     percent: tuple[tuple[float | None, ...], ...]
     p_values: tuple[tuple[float | None, ...], ...]
+    counts: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupCarryOver:
-    """Carry-over, position and drift of one metric in one group; `matrix` is None for more than 40 treatments."""
+    """Carry-over, position and drift of one metric in one group; `matrix` is None for more than 40 treatments.
+
+    `not_excluded` is the largest effect that the intervals of pairs leave open, in percent, None where none is tested;
+    `further_rounds` would bring all of them within the margin, were there no effect, with a probability of 90 %.
+    """
 
     metric: str
     group: str | None
@@ -111,6 +124,8 @@ class GroupCarryOver:
     position: st.Trend
     drift: st.Trend
     first: st.Trend
+    not_excluded: float | None
+    further_rounds: int | None
     confidence: float
     method: str
     note: str

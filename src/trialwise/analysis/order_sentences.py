@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
+from math import isnan
 from typing import TYPE_CHECKING
 
 from trialwise import statistics as st
+from trialwise.analysis.order_further import FAR
 
 if TYPE_CHECKING:
     from trialwise.analysis.order_results import (
@@ -23,8 +25,11 @@ BLOCKED = (
     "fixed and random rounds did not take turns, so that slow drift of the machine would look like an effect of order; "
     "carry-over is judged from the random rounds alone"
 )
+UNVARIED = (
+    "all rounds ran in one fixed order: there position, drift and predecessor of a treatment cannot be told apart, so that "
+    "no predecessor can be named"
+)
 _MOST = 5
-_FAR = 100_000
 
 
 def number(value: float) -> str:
@@ -69,21 +74,25 @@ def treatment(
         )
     if change == "same":
         return f"{begin}: no difference found: {shift} (p = {p_text}, case {effect.case})"
-    rest = (
-        f"; about {further} further rounds of each order would settle it"
-        if further and further < _FAR
-        else ""
-    )
+    rest = "; too few values for an interval" if interval[0] is None else ""
+    if further and further < FAR:
+        rest = f"; about {further} further rounds of each order would settle it"
     return f"{begin}: open: {shift} (p = {p_text}, case {effect.case}){rest}"
 
 
 def _shift(effect: st.OrderEffect, interval: tuple[float | None, float | None]) -> str:
-    direction = "higher" if effect.shift_percent >= 0 else "lower"
+    estimate, percent = effect.shift.estimate, effect.shift_percent
+    if estimate == 0:
+        percent = 0.0
+    elif isnan(percent):
+        direction = "higher" if estimate > 0 else "lower"
+        return f"{number(abs(estimate))} {direction} in fixed order, where the median is 0"
+    direction = "higher" if percent >= 0 else "lower"
     low, high = interval
     if low is None or high is None:
-        return f"{number(abs(effect.shift_percent))} % {direction} in fixed order"
-    ends = (low, high) if effect.shift_percent >= 0 else (-high, -low)
-    return f"{number(abs(effect.shift_percent))} % ({number(ends[0])} to {number(ends[1])}) {direction} in fixed order"
+        return f"{number(abs(percent))} % {direction} in fixed order"
+    ends = (low, high) if percent >= 0 else (-high, -low)
+    return f"{number(abs(percent))} % ({number(ends[0])} to {number(ends[1])}) {direction} in fixed order"
 
 
 def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
@@ -141,50 +150,129 @@ def worker(found: WorkerDifference) -> WorkerDifference:
     return dataclasses.replace(found, sentence=text)
 
 
-def verdict(found: Verdict, treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver]) -> str:
+def decisive(one: TreatmentOrder) -> float | None:
+    """The corrected p-value that says that the order changes a treatment; None where nothing does."""
+    if one.change not in ("location", "distribution"):
+        return None
+    p_values = (one.p_corrected, one.p_distribution_corrected)
+    return min(p_value for p_value in p_values if p_value is not None)
+
+
+def questions(treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver]) -> int:
+    """How many families of treatments and analyses of carry-over there are, each with its own level."""
+    families = {one.family for one in treatments if one.p_value is not None}
+    return len(families) + sum(group.tested > 0 for group in carried)
+
+
+def verdict(
+    found: Verdict,
+    treatments: Sequence[TreatmentOrder],
+    carried: Sequence[GroupCarryOver],
+    *,
+    unvaried: bool,
+) -> str:
     """The verdict in a sentence."""
     changed = [one for one in treatments if one.change in ("location", "distribution")]
-    pairs = [pair for group in carried for pair in group.pairs]
+    # A pair counts once in each group, however many metrics show it.
+    pairs = {(group.group, pair.treatment, pair.predecessor) for group in carried for pair in group.pairs}
+    number = len(changed)
+    verb = "changes" if number == 1 else "change"
+    parts = [f"{number} of {len(treatments)} treatments {verb} with the order"] if changed else []
+    parts += [f"{len(pairs)} {'pair shows' if len(pairs) == 1 else 'pairs show'} carry-over"] if pairs else []
     if found == "order matters":
-        parts = [f"{len(changed)} of {len(treatments)} treatments change with the order"] if changed else []
-        parts += (
-            [f"{len(pairs)} {'pair shows' if len(pairs) == 1 else 'pairs show'} carry-over"] if pairs else []
-        )
         return "Order matters: " + " and ".join(parts) + "."
     if found == "order does not matter":
         return "Order does not matter: no treatment changes by more than the margin."
-    left = sum(one.change in ("open", "untested") for one in treatments)
+    if parts:
+        among = f"that is not beyond chance among {questions(treatments, carried)} families and analyses of carry-over"
+        return f"Undecided: {' and '.join(parts)}, but {among}, or not beyond the margin."
+    if unvaried:
+        return "Undecided: there are no rounds in random or balanced order to compare the fixed one with."
     if not treatments:
         return (
             "Undecided: without fixed and random rounds only carry-over could be judged, and none was found."
         )
+    left = sum(one.change in ("open", "untested") for one in treatments)
     return f"Undecided: no effect of order was found, and for {left} of {len(treatments)} treatments none is excluded."
 
 
 def next_steps(
-    treatments: Sequence[TreatmentOrder], carried: Sequence[GroupCarryOver], margin: float, *, blocked: bool
+    treatments: Sequence[TreatmentOrder],
+    carried: Sequence[GroupCarryOver],
+    margin: float,
+    *,
+    blocked: bool,
+    unvaried: bool,
 ) -> Iterator[str]:
     """What to do, the most telling first."""
     pairs = [pair for group in carried for pair in group.pairs]
-    for one in pairs[:_MOST]:
-        yield f"Look at {one.predecessor} before {one.treatment}: what does {one.predecessor} leave behind?"
-    if pairs:
-        yield f"Reset between trials, at least after {_among([one.predecessor for one in pairs])}."
+    yield from _about_pairs(pairs)
     changed = [one for one in treatments if one.change in ("location", "distribution")]
     if changed:
         yield f"Randomise the order{_rounds_for(changed, margin)}."
+    if unvaried:
+        yield 'Run rounds in random or balanced order as well (order = "fixed+random"): only these tell what the order does.'
     if blocked:
         yield "Interleave fixed and random rounds: as they ran, drift cannot be told from order."
-    counts = [one.further_rounds for one in treatments if one.change == "open" and one.further_rounds]
-    if counts:
-        needed = max(counts)
-        text = f"{needed}" if needed < _FAR else f"more than {_FAR}"
-        yield f"Run {text} further rounds of each order to settle all {len(counts)} open treatments, or widen --margin."
+    yield from _about_trends(carried)
+    yield from _about_open(treatments)
     safe = [one.treatment for one in treatments if one.change in ("same", "small")]
     if safe and not pairs:
         yield f"Safe in any order: {_among(safe)}."
     if not treatments and not pairs:
-        yield "Safe as far as carry-over goes; add rounds in fixed order to see what a fixed order would have done."
+        yield from _about_carry_over(carried, margin)
+
+
+def _about_pairs(pairs: Sequence[PairEffect]) -> Iterator[str]:
+    looks = [
+        f"Look at {one.predecessor} before {one.treatment}: what does {one.predecessor} leave behind?"
+        for one in pairs
+    ]
+    yield from list(dict.fromkeys(looks))[:_MOST]
+    if pairs:
+        yield f"Reset between trials, at least after {_among([one.predecessor for one in pairs])}."
+
+
+def _about_trends(carried: Sequence[GroupCarryOver]) -> Iterator[str]:
+    for name, advice in (
+        (
+            "position",
+            "results move with the position in a round: reset between trials, or use balanced order",
+        ),
+        ("drift", "results drift from round to round: compare treatments within rounds only"),
+    ):
+        moved = [
+            named(group.metric, group.group)
+            for group in carried
+            if getattr(group, name).p_value * len(carried) < 1 - group.confidence / 100
+        ]
+        if moved:
+            yield f"Mind the {name} ({_among(moved)}): {advice}."
+
+
+def _about_open(treatments: Sequence[TreatmentOrder]) -> Iterator[str]:
+    counts = [one.further_rounds for one in treatments if one.change == "open" and one.further_rounds]
+    if counts:
+        text = f"{max(counts)}" if max(counts) < FAR else f"more than {FAR}"
+        what = (
+            "the open treatment is" if len(counts) == 1 else f"each of the {len(counts)} open treatments is"
+        )
+        yield f"Run {text} further rounds of each order: {what} then settled with a probability of 90 %; or widen --margin."
+
+
+def _about_carry_over(carried: Sequence[GroupCarryOver], margin: float) -> Iterator[str]:
+    known = [group.not_excluded for group in carried if group.not_excluded is not None]
+    further = max((group.further_rounds or 0 for group in carried), default=0)
+    if known and not further:
+        yield f"Safe in any order as far as predecessors go: none shifts a treatment by more than {margin:g} %."
+    elif known:
+        text = f"{further} further rounds" if further < FAR else f"more than {FAR} further rounds"
+        yield (
+            f"Effects of predecessors up to {number(max(known))} % are not excluded: {text} would show that none exceeds "
+            f"{margin:g} %, or widen --margin."
+        )
+    if known:
+        yield "Add rounds in fixed order to see what a fixed order would have done."
 
 
 def _rounds_for(changed: Sequence[TreatmentOrder], margin: float) -> str:
@@ -194,6 +282,6 @@ def _rounds_for(changed: Sequence[TreatmentOrder], margin: float) -> str:
         if one.random is not None and one.random.median:
             half = 50 * (one.random.high - one.random.low) / abs(one.random.median)
             needed = max(needed, one.n_random * (half / margin) ** 2)
-    if not 0 < needed < _FAR:
+    if not 0 < needed < FAR:
         return ""
     return f" and use {max(int(needed) + 1, 6)} rounds, for medians to within {margin:g} %"

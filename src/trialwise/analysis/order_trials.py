@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 
 from trialwise.analysis.order_results import Problem
 from trialwise.analysis.table_reading import LINE, check_columns, missing_text, whole_table
 from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Better
 
 FIXED, RANDOM = "fixed", "random"
 _NAMES = {
@@ -23,7 +25,8 @@ _NAMES = {
     "metric": ("metric",),
 }
 _ORDERS = {FIXED: (FIXED,), RANDOM: (RANDOM, "balanced")}
-_MOST_PROBLEMS = 100
+MOST_PROBLEMS = 100
+_MOST_CODES = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,11 @@ class OrderColumns:
 
 @dataclass(frozen=True, slots=True)
 class OrderTrials:
-    """Trials as columns: line, metric, group, family, treatment, order, worker, round, turn, position, value.
+    """Trials as columns: line, metric, group, family, treatment, order, worker, round, turn, position, value, follows.
 
     `order` is fixed or random; `value` null where a trial gave none; `round` tells rounds of all workers and orders
-    apart, `turn` counts them from 0 in the order in which they stand in the data, for each metric, group and worker.
+    apart, `turn` counts them from 0 in the order in which they stand in the data, for each metric, group and worker;
+    `follows` is false where a trial did not run right after that of the position before.
     """
 
     source: str
@@ -64,6 +68,8 @@ class OrderTrials:
     problems: tuple[Problem, ...]
     n_problems: int
     notes: tuple[str, ...]
+    better: Mapping[str, Better] = field(default_factory=dict[str, Better])
+    """Which direction is better, of the metrics for which the experiment says it."""
 
 
 def read_order_table(path: Path, columns: OrderColumns) -> OrderTrials:
@@ -128,7 +134,7 @@ def _joined(names: Sequence[str], alias: str) -> pl.Expr:
 
 
 def order_trials(
-    source: str, table: pl.DataFrame, columns: OrderColumns, *, by_metric: bool = False, lines: bool = True
+    source: str, table: pl.DataFrame, columns: OrderColumns, *, by_metric: bool = False
 ) -> OrderTrials:
     """Check trials given as columns of text, and number their rounds.
 
@@ -148,19 +154,50 @@ def order_trials(
     usable = parsed.filter(~_placeless()).with_columns(
         pl.when(pl.col("number").is_finite()).then(pl.col("number")).alias("number")
     )
-    repeated = usable.filter(~pl.struct(*_TRIAL, "place").is_first_distinct())
-    usable = usable.filter(pl.struct(*_TRIAL, "place").is_first_distinct())
+    usable = usable.with_columns(_turn_codes(usable).alias("trial"))
+    usable = usable.with_columns(pl.struct("trial", "place").is_first_distinct().alias("is_first"))
+    repeated, usable = usable.filter(~pl.col("is_first")), usable.filter("is_first")
     if usable["number"].drop_nulls().is_empty():
         first = f": {wrong[0].text}" if wrong else ""
         raise AnalysisError(f"{source}: no row can be used{first}", hint="see the columns that --help names")
     wrong += [*_duplicates(repeated), *_disorder(usable), *_gaps(usable)]
     wrong.sort(key=lambda problem: (problem.line is None, problem.line or 0))
-    kept = wrong if lines else [Problem(None, problem.kind, problem.text) for problem in wrong]
-    return OrderTrials(source, _numbered(usable), tuple(kept[:_MOST_PROBLEMS]), len(wrong), ())
+    usable = usable.with_columns(pl.lit(value=True).alias("follows"))
+    return OrderTrials(source, _numbered(usable), tuple(wrong[:MOST_PROBLEMS]), len(wrong), ())
+
+
+def recorded_trials(
+    source: str, table: pl.DataFrame, problems: Sequence[Problem], notes: Sequence[str]
+) -> OrderTrials:
+    """Trials that a ledger recorded, as columns of the kinds that `OrderTrials` has; rounds are numbered here.
+
+    Raises
+    ------
+    AnalysisError
+        No trial has a value.
+    """
+    if table["number"].drop_nulls().is_empty():
+        first = f": {problems[0].text}" if problems else ""
+        raise AnalysisError(f"{source}: no trial has a value{first}", hint="run the experiment first")
+    table = table.with_columns(_turn_codes(table).alias("trial"))
+    return OrderTrials(source, _numbered(table), tuple(problems[:MOST_PROBLEMS]), len(problems), tuple(notes))
 
 
 _TRIAL = ("metric", "group", "worker", "known_order", "round")
 """What tells rounds apart."""
+
+
+def _turn_codes(table: pl.DataFrame) -> pl.Series:
+    """A number for each round, for the sake of speed."""
+    codes, size = np.zeros(table.height, dtype=np.int64), 1
+    for name in _TRIAL:
+        part = table[name].cast(pl.Categorical).to_physical().cast(pl.Int64).to_numpy()
+        part = part - part.min(initial=0)
+        width = int(part.max(initial=0)) + 1
+        if size * width >= _MOST_CODES:
+            codes, size = np.unique(codes, return_inverse=True)[1], table.height
+        codes, size = codes * width + part, size * width
+    return pl.Series(codes)
 
 
 def _filled(table: pl.DataFrame, *, by_metric: bool) -> pl.DataFrame:
@@ -171,9 +208,8 @@ def _filled(table: pl.DataFrame, *, by_metric: bool) -> pl.DataFrame:
         pl.col("worker").fill_null(""), pl.col("group").fill_null("")
     )
     family = pl.col("family").fill_null("")
-    return table.with_columns(
-        pl.concat_str([pl.col("metric"), family], separator=" ") if by_metric else family
-    )
+    named = pl.concat_str([pl.col("metric"), family], separator=" ").str.strip_chars()
+    return table.with_columns((named if by_metric else family).alias("family"))
 
 
 def _order(columns: OrderColumns) -> pl.Expr:
@@ -229,7 +265,7 @@ def _duplicates(table: pl.DataFrame) -> Iterator[Problem]:
 
 
 def _disorder(table: pl.DataFrame) -> Iterator[Problem]:
-    before = pl.col("place").shift(1).over(_TRIAL)
+    before = pl.col("place").shift(1).over("trial")
     for row in table.filter(pl.col("place") < before).iter_rows(named=True):
         yield Problem(
             row["line"],
@@ -242,8 +278,8 @@ def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
     """Positions that a round lacks up to the longest round's last, from the first one that occurs."""
     extremes = [pl.col("place").min().alias("low"), pl.col("place").max().alias("high")]
     ends = table.group_by("metric", "group", maintain_order=True).agg(*extremes)
-    rounds = table.group_by(_TRIAL, maintain_order=True).agg(
-        pl.len().alias("there"), pl.col("place").alias("places")
+    rounds = table.group_by("trial", maintain_order=True).agg(
+        *(pl.col(name).first() for name in _TRIAL), pl.len().alias("there"), pl.col("place").alias("places")
     )
     # One wild position must not make all rounds short.
     ends = ends.join(rounds.group_by("metric", "group").agg(pl.col("there").max()), on=["metric", "group"])
@@ -262,9 +298,9 @@ def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
 
 def _numbered(table: pl.DataFrame) -> pl.DataFrame:
     """Number rounds by their first appearance, for each metric, group and worker."""
-    table = table.with_row_index("at").with_columns(pl.col("at").min().over(_TRIAL))
+    table = table.with_row_index("at").with_columns(pl.col("at").min().over("trial"))
     turn = pl.col("at").rank("dense").over("metric", "group", "worker").cast(pl.Int64) - 1
     return table.with_columns(turn.alias("turn")).select(
         "line", "metric", "group", "family", "treatment", pl.col("known_order").alias("order"), "worker", "round", "turn",
-        pl.col("place").alias("position"), pl.col("number").alias("value"),
+        pl.col("place").alias("position"), pl.col("number").alias("value"), "follows",
     )  # fmt: skip

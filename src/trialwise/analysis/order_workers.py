@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import dataclasses
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
@@ -12,13 +14,14 @@ import numpy.typing as npt
 import polars as pl
 from scipy.special import chdtrc, ndtr
 
-from trialwise import statistics as st
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_results import WorkerDifference, WorkerSpread
 from trialwise.analysis.order_trials import FIXED, RANDOM
-from trialwise.statistics.order import kruskal_wallis
+from trialwise.statistics.order import interval_of_sorted, kruskal_wallis
+from trialwise.statistics.pooled import Pooled
 
 Array = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
 _FEWEST = 6
 """Below, no interval of a median reaches 95 %."""
 _Z = 1.959964
@@ -27,23 +30,40 @@ _Z = 1.959964
 
 def worker_spread(table: pl.DataFrame, changed: AbstractSet[tuple[str, str, str]]) -> Iterator[WorkerSpread]:
     """For each treatment that order changes: on how many workers its median moves in the direction of all."""
-    if table["worker"].n_unique() < 2:
+    if table["worker"].n_unique() < 2 or not changed:
         return
     keys = ["metric", "group", "treatment"]
+    wanted = pl.DataFrame(list(changed), schema=dict.fromkeys(keys, pl.String), orient="row")
+    table = table.join(wanted, on=keys, how="semi", maintain_order="left")
     medians = [
         pl.col("value").filter(pl.col("order") == order).median().alias(order) for order in (FIXED, RANDOM)
     ]
-    whole = table.group_by(keys, maintain_order=True).agg(medians)
-    each = table.group_by(*keys, "worker").agg(medians)
-    for row in whole.iter_rows(named=True):
+    each = table.group_by(*keys, "worker").agg(medians).partition_by(keys, as_dict=True)
+    for row in table.group_by(keys, maintain_order=True).agg(medians).iter_rows(named=True):
         key = (row["metric"], row["group"], row["treatment"])
-        if key not in changed:
-            continue
-        own = each.filter(*(pl.col(name) == value for name, value in zip(keys, key, strict=True)))
+        own = each[key]
         moves = (own[FIXED] - own[RANDOM]).drop_nulls().to_numpy()
         alike = int((np.sign(moves) == np.sign(row[FIXED] - row[RANDOM])).sum())
         yield WorkerSpread(
             key[0], key[1] or None, key[2], moves.size, alike, say.spread(key[2], alike, moves.size)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The values of one treatment in ascending order, with the worker and the order of each."""
+
+    metric: str
+    group: str
+    treatment: str
+    values: Array
+    workers: npt.NDArray[np.int64]
+    fixed: Flags
+
+    def without(self, worker: int) -> _Part:
+        kept = self.workers != worker
+        return dataclasses.replace(
+            self, values=self.values[kept], workers=self.workers[kept], fixed=self.fixed[kept]
         )
 
 
@@ -53,62 +73,79 @@ def worker_differences(table: pl.DataFrame, alpha: float) -> Iterator[WorkerDiff
     The worker that differs most is named and left out before the others are compared, which it would make differ from
     it. p-values are corrected for all workers and treatments (Bonferroni).
     """
-    workers = table["worker"].n_unique()
-    if workers < 2:
+    names: list[str] = table["worker"].unique(maintain_order=True).to_list()
+    if len(names) < 2:
         return
-    parts = table.drop_nulls("value").partition_by("metric", "group", "treatment", maintain_order=True)
-    for part in parts:
+    codes = pl.col("worker").replace_strict(names, range(len(names)), return_dtype=pl.Int64)
+    parts = (
+        table.drop_nulls("value")
+        .group_by("metric", "group", "treatment", maintain_order=True)
+        .agg(pl.col("value"), codes.alias("code"), (pl.col("order") == FIXED).alias("is_fixed"))
+    )
+    for row in range(parts.height):
+        metric, group, treatment = (str(parts[key][row]) for key in ("metric", "group", "treatment"))
+        columns = [parts[key][row].to_numpy() for key in ("value", "code", "is_fixed")]
+        order = np.argsort(columns[0])
+        part = _Part(metric, group, treatment, *(column[order] for column in columns))
         for what in ("level", "order"):
-            yield from _outliers(part, what, alpha, workers * len(parts))
+            yield from _outliers(part, names, what, alpha, len(names) * parts.height)
 
 
 def _outliers(
-    part: pl.DataFrame, what: Literal["level", "order"], alpha: float, comparisons: int
+    part: _Part, names: Sequence[str], what: Literal["level", "order"], alpha: float, comparisons: int
 ) -> Iterator[WorkerDifference]:
-    metric, group, treatment = part["metric"][0], part["group"][0] or None, part["treatment"][0]
-    while part["worker"].n_unique() > 1:
-        name, percent, p_value = _most_different(part, what)
+    while (best := _most_different(part, what)) is not None:
+        worker, percent, p_value = best
         if p_value * comparisons >= alpha:
             return
-        found = WorkerDifference(
-            metric, group, name, treatment, what, percent, p_value * comparisons, sentence=""
+        yield say.worker(
+            WorkerDifference(
+                metric=part.metric,
+                group=part.group or None,
+                worker=names[worker],
+                treatment=part.treatment,
+                what=what,
+                percent=percent,
+                p_corrected=p_value * comparisons,
+                sentence="",
+            )
         )
-        yield say.worker(found)
-        part = part.filter(pl.col("worker") != name)
+        part = part.without(worker)
 
 
-def _most_different(part: pl.DataFrame, what: str) -> tuple[str, float | None, float]:
+def _most_different(part: _Part, what: Literal["level", "order"]) -> tuple[int, float | None, float] | None:
     """The worker with the smallest p-value against the others, its difference in percent, and that p-value."""
-    worker, values = part["worker"].to_numpy(), part["value"].to_numpy()
-    fixed = part["order"].to_numpy() == FIXED
-    best: tuple[str, float | None, float] = ("", None, 1.0)
-    for name in part["worker"].unique(maintain_order=True):
-        own = worker == name
-        result = _level(values, own) if what == "level" else _order(values, own, fixed)
-        if result is not None and result[1] < best[2]:
-            best = (name, *result)
-    return best
+    found: list[tuple[int, float | None, float]] = []
+    for worker in np.flatnonzero(np.bincount(part.workers)).tolist():
+        own = part.workers == worker
+        result = _level(part.values, own) if what == "level" else _order(part.values, own, part.fixed)
+        if result is not None:
+            found.append((worker, *result))
+    return min(found, key=lambda one: one[2], default=None)
 
 
-def _level(values: Array, own: npt.NDArray[np.bool_]) -> tuple[float | None, float] | None:
-    if min(own.sum(), (~own).sum()) < _FEWEST:
+def _level(values: Array, own: Flags) -> tuple[float | None, float] | None:
+    mine, others = values[own], values[~own]
+    if min(mine.size, others.size) < _FEWEST:
         return None
-    base = float(np.median(values[~own]))
-    h = kruskal_wallis(values[own], values[~own])
-    return (100 * (float(np.median(values[own])) - base) / base if base else None), float(chdtrc(1, h))
+    base = _median(others)
+    h = kruskal_wallis(Pooled.of(mine, others))
+    return (100 * (_median(mine) - base) / base if base else None), float(chdtrc(1, h))
 
 
-def _order(
-    values: Array, own: npt.NDArray[np.bool_], fixed: npt.NDArray[np.bool_]
-) -> tuple[float | None, float] | None:
+def _order(values: Array, own: Flags, fixed: Flags) -> tuple[float | None, float] | None:
     """The difference of two differences of medians, normal with the errors that their intervals tell of."""
     parts = [values[mine & order] for mine in (own, ~own) for order in (fixed, ~fixed)]
     if min(part.size for part in parts) < _FEWEST:
         return None
-    medians = [st.median_interval(part) for part in parts]
+    medians = [interval_of_sorted(part) for part in parts]
     difference = medians[0].median - medians[1].median - medians[2].median + medians[3].median
     error = sqrt(sum(((one.high - one.low) / (2 * _Z)) ** 2 for one in medians))
     base = medians[2].median
     if error <= 0:
         return None
     return (100 * difference / base if base else None), 2 * float(ndtr(-abs(difference) / error))
+
+
+def _median(ordered: Array) -> float:
+    return float(ordered[(ordered.size - 1) // 2] + ordered[ordered.size // 2]) / 2

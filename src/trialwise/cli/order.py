@@ -74,7 +74,7 @@ def order(
     confidence: float = 95,
     margin: float = 1.0,
     compare: Annotated[tuple[str, ...], Parameter(negative="")] = (),
-    better: Better = "higher",
+    better: Better | None = None,
     method: Method = "default",
     json: Annotated[bool, Parameter(negative="")] = False,
     csv: Path | None = None,
@@ -108,7 +108,7 @@ def order(
     correction
         For the number of comparisons in a family; default holm, in the paper's method bonferroni.
     alpha
-        Level of each family, as a share.
+        Level of each family, and of the verdict over all families and carry-over together, as a share.
     confidence
         Of intervals, in percent; of all pairs of carry-over together.
     margin
@@ -116,7 +116,7 @@ def order(
     compare
         Two treatments A,B whose comparison might change; repeatable. Default: all pairs of up to eight treatments.
     better
-        Which direction wins a comparison: higher or lower.
+        Which direction wins a comparison: higher or lower; default what the experiment says of the metric, else higher.
     method
         "default", or "paper" for Kruskal-Wallis and the CI cases alone, as in the OrderSage paper.
     json
@@ -152,7 +152,7 @@ def _options(
     confidence: float,
     margin: float,
     compare: tuple[str, ...],
-    better: Better,
+    better: Better | None,
     method: Method,
 ) -> OrderOptions:
     from trialwise.analysis.order import OrderOptions
@@ -236,15 +236,8 @@ def _write(
 
             latex.write_text(order_latex(found), encoding="utf-8")
             written.append(latex)
-        if svg is not None:
-            from trialwise.report.order_print import write_order_figures
-
-            written += write_order_figures(found, trials.table, svg)
-        if out is not None:
-            from trialwise.report.order_page import order_page
-
-            out.write_text(order_page(found, trials.table), encoding="utf-8")
-            written.append(out)
+        if svg is not None or out is not None:
+            written += _draw(found, trials, svg, out)
     except OSError as error:
         raise StoreError(
             f"{error.filename or data_name(found)}: cannot be written: {error.strerror}",
@@ -252,6 +245,22 @@ def _write(
         ) from error
     for path in written:
         messages().print(f"wrote {path}", markup=False)
+
+
+def _draw(found: OrderAnalysis, trials: OrderTrials, svg: Path | None, out: Path | None) -> list[Path]:
+    from trialwise.analysis.order_view import view_of
+
+    view, written = view_of(trials, found), list[Path]()
+    if svg is not None:
+        from trialwise.report.order_print import write_order_figures
+
+        written += write_order_figures(view, svg, "svg")
+    if out is not None:
+        from trialwise.report.order_page import order_page
+
+        out.write_text(order_page(view), encoding="utf-8")
+        written.append(out)
+    return written
 
 
 def data_name(found: OrderAnalysis) -> str:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
+
+from cyclopts import Parameter
 
 from trialwise.cli.output import print_json
 from trialwise.cli.text import columns, say
 from trialwise.design.budget import Budget, Fit
+from trialwise.design.lanes import Lane
 from trialwise.design.pilot import measured_times
 from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summarise
 from trialwise.design.timing import TrialTimes, stated_times
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import DrawnFactor, Experiment, Factor, PathTrial, Reset, Trial
+from trialwise.execution.workers.address import addresses, split_names, with_workers
+from trialwise.experiment.model import DrawnFactor, Experiment, Factor, PathTrial, Reset, Trial, Workers
 from trialwise.experiment.path_building import in_folder
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, seconds
@@ -31,6 +35,7 @@ def plan(
     order: bool = False,
     budget: str | None = None,
     pilot: bool = False,
+    workers: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     json: bool = False,
 ) -> int:
     """Show what an experiment needs, its order, its schedule and the time it takes.
@@ -46,6 +51,7 @@ def plan(
     trialwise plan experiment.toml --pilot        # time each treatment once
     trialwise plan experiment.toml --budget 2h    # what fits into two hours
     trialwise plan x.results --budget 2h          # at the pace of its trials
+    trialwise plan experiment.toml --workers ssh://node1,ssh://node2
     ```
 
     Exit codes: 0 the plan was shown, whether it fits into the budget or not; 2 the experiment file is wrong; 4 a trial
@@ -60,16 +66,21 @@ def plan(
     budget
         Time into which the experiment should fit, such as 90min, 2h or "1d 12h".
     pilot
-        Run each treatment once, in a temporary directory, to see how long it takes.
+        Run each treatment once, on this machine and in a temporary directory, to see how long it takes.
+    workers
+        WORKER[,WORKER…]: plan for these instead of those of the file, as `trialwise run` would take them. Nobody is reached.
     json
         Print the plan as JSON (format trialwise.plan/1, see `trialwise schema plan`), every trial included.
     """
     limit = None if budget is None else _budget(budget)
-    loaded, times = _begun(experiment) if experiment.is_dir() else _stated(experiment)
+    loaded, times, lanes = _begun(experiment) if experiment.is_dir() else _stated(experiment)
+    if names := split_names(workers):
+        loaded, lanes = with_workers(loaded, names), ()
+    addresses(loaded.workers.use)
     if pilot:
         times = _pilot(loaded)
     shown = None if json or order else ROUNDS_SHOWN
-    summary = summarise(loaded, times=times, budget=limit, rounds_shown=shown)
+    summary = summarise(loaded, times=times, budget=limit, rounds_shown=shown, lanes=lanes)
     if json:
         print_json(plan_json(summary))
     else:
@@ -90,18 +101,24 @@ def _budget(text: str) -> float:
 # Times
 
 
-def _stated(file: Path) -> tuple[Experiment, TrialTimes | None]:
+Known = tuple[Experiment, TrialTimes | None, Sequence[Lane]]
+"""An experiment, how long its trials take, and its lanes where it has begun with some."""
+
+
+def _stated(file: Path) -> Known:
     experiment = read_experiment(file)
-    return experiment, stated_times(experiment)
+    return experiment, stated_times(experiment), ()
 
 
-def _begun(directory: Path) -> tuple[Experiment, TrialTimes | None]:
+def _begun(directory: Path) -> Known:
     from trialwise import study
+    from trialwise.execution.lanes import has_lanes, lanes
 
     experiment, _, ledger = study.open_directory(directory)
     measured = measured_times(experiment, ledger.trials())
+    known = lanes(ledger) if has_lanes(ledger) else ()
     ledger.close()
-    return experiment, measured or stated_times(experiment)
+    return experiment, measured or stated_times(experiment), known
 
 
 def _pilot(experiment: Experiment) -> TrialTimes:
@@ -129,13 +146,14 @@ def _pilot(experiment: Experiment) -> TrialTimes:
 
 
 def _one_round(experiment: Experiment) -> Experiment:
-    """One round, at once, of the same experiment in another folder."""
+    """One round, at once and here, of the same experiment in another folder."""
     return dataclasses.replace(
         experiment,
         factors=tuple(_anywhere(factor) for factor in experiment.factors),
         trial=_in_folder(experiment.trial, experiment.folder),
         reset=_reset_in_folder(experiment.reset, experiment.folder),
         design=dataclasses.replace(experiment.design, rounds=1, series=1, span=None, warmup_trials=0),
+        workers=Workers(),
     )
 
 
@@ -178,7 +196,12 @@ def _text(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) ->
     yield from _objectives(summary)
     yield from _section("Warnings", (f"  ! {warning}" for warning in summary.warnings))
     yield from _section("Treatments", _treatments(summary, experiment))
-    yield from _section(f"Order (seed {summary.seed})", _order(summary, whole=whole_order))
+    order = _order(summary, summary.trials, summary.trial_count, whole=whole_order)
+    yield from _section(f"Order (seed {summary.seed})", order)
+    yield from _section("Workers", _workers(summary, experiment))
+    for lane in (each for each in summary.lanes if each.seed != summary.seed):
+        order = _order(summary, lane.trials, lane.trial_count, whole=whole_order)
+        yield from _section(f"Order on {lane.worker} (seed {lane.seed})", order)
     yield from _section("Time", _time(summary))
     if summary.budget:
         yield from _section(
@@ -219,13 +242,30 @@ def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
         yield f"  {factor.name}: drawn for each round from {origin}"
 
 
-def _order(summary: PlanSummary, *, whole: bool) -> Iterator[str]:
-    if summary.trials is None:
-        yield f"  {summary.trial_count} trials are too many to lay out"
+def _workers(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
+    if experiment.workers.allocate is not None:
+        yield "  as many as workers.allocate will name; each runs the whole plan in an order of its own"
+    if not summary.lanes:
         return
-    most = len(summary.trials) if whole else ROUNDS_SHOWN * TREATMENTS_SHOWN
+    number, total = len(summary.lanes), sum(lane.trial_count for lane in summary.lanes)
+    if number > 1:
+        yield f"  each of {number} runs the whole plan in an order of its own: {_count(total, 'trial')}"
+    rows = [
+        [lane.worker, f"{lane.first} to {lane.last}", f"{lane.trial_count}", f"{lane.seed}"]
+        for lane in summary.lanes
+    ]
+    yield from columns([["worker", "numbers", "trials", "seed"], *rows])
+
+
+def _order(
+    summary: PlanSummary, trials: Sequence[TrialSummary] | None, count: int, *, whole: bool
+) -> Iterator[str]:
+    if trials is None:
+        yield f"  {count} trials are too many to lay out"
+        return
+    most = len(trials) if whole else ROUNDS_SHOWN * TREATMENTS_SHOWN
     yield f"  {summary.order}: {summary.conclusion}"
-    shown = summary.trials[:most]
+    shown = trials[:most]
     names = [
         *("trial", "series", "round"),
         *(["start"] if summary.span else []),
@@ -236,7 +276,7 @@ def _order(summary: PlanSummary, *, whole: bool) -> Iterator[str]:
     ]
     rows = [_cells(trial, summary) for trial in shown]
     yield from columns([names, *([row[name] for name in names] for row in rows)])
-    if (further := summary.trial_count - len(rows)) > 0:
+    if (further := count - len(rows)) > 0:
         yield f"  and {further} more (--order shows them all)"
 
 
@@ -265,7 +305,8 @@ def _time(summary: PlanSummary) -> Iterator[str]:
     yield f"  a series takes {duration_text(time.series_seconds)}" + (
         "" if summary.span is None else f" (span {duration_text(summary.span)})"
     )
-    yield f"  the experiment takes {duration_text(time.total_seconds)}"
+    at_once = f", all {len(summary.lanes)} workers running at once" if len(summary.lanes) > 1 else ""
+    yield f"  the experiment takes {duration_text(time.total_seconds)}{at_once}"
 
 
 # Budget

@@ -9,12 +9,18 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from trialwise import __version__
+from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis
 from trialwise.cli.output import messages
 from trialwise.cli.patience import Patience
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Method
+
+_TABLE = (
+    "The order is not judged from this table, which does not say in which round and at which position a trial ran: "
+    "`trialwise order` reads tables that do."
+)
 
 
 def report(
@@ -32,8 +38,8 @@ def report(
 ) -> int:
     """Write the report of an experiment, or of a table of measurements, as one HTML file.
 
-    The file opens from disk without a network: claims that can be pasted, figures, every table, the plan, the
-    environment, the failures, the methods.
+    The file opens from disk without a network: claims that can be pasted, figures, whether the order of trials
+    matters, every table, the plan, the environment, the failures, the methods.
 
     For example:
 
@@ -67,8 +73,10 @@ def report(
     try:
         with Patience(messages(), f"analysing {data}") as patience:
             analysis = analysis_of(data, table or TableOptions(), method, all_trials=all_trials)
+            patience.say(f"comparing orders over {analysis.planned} trials")
+            order = _order(data)
             patience.say(f"drawing the report of {analysis.planned} trials")
-            written = _write(analysis, page, pdf, svg, latex)
+            written = _write(analysis, order, page, pdf, svg, latex)
     except OSError as error:
         where = error.filename or page
         raise StoreError(
@@ -81,29 +89,37 @@ def report(
     return 0
 
 
+def _order(data: Path) -> OrderView:
+    if data.is_dir():
+        from trialwise import study
+
+        return study.order_view(data)
+    return OrderView(None, _TABLE)
+
+
 def _write(
-    analysis: Analysis, page: Path, pdf: Path | None, svg: Path | None, latex: Path | None
+    analysis: Analysis, order: OrderView, page: Path, pdf: Path | None, svg: Path | None, latex: Path | None
 ) -> list[Path]:
     from trialwise.report.html import html_report
 
-    page.write_text(html_report(analysis, __version__), encoding="utf-8")
+    page.write_text(html_report(analysis, __version__, order), encoding="utf-8")
     written = [page]
     if pdf or svg:
         from trialwise.report.print_figures import print_figures
 
-        written += print_figures(analysis, pdf, "pdf", __version__) if pdf else []
-        written += print_figures(analysis, svg, "svg") if svg else []
+        written += print_figures(analysis, pdf, "pdf", __version__, order) if pdf else []
+        written += print_figures(analysis, svg, "svg", order=order) if svg else []
     if latex:
-        written += _write_latex(analysis, latex)
+        written += _write_latex(analysis, order, latex)
     return written
 
 
-def _write_latex(analysis: Analysis, folder: Path) -> list[Path]:
+def _write_latex(analysis: Analysis, order: OrderView, folder: Path) -> list[Path]:
     from trialwise.report.latex import latex_files
 
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    for name, text in latex_files(analysis).items():
+    for name, text in latex_files(analysis, order).items():
         (folder / name).write_text(text, encoding="utf-8")
         written.append(folder / name)
     return written

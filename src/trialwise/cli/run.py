@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from trialwise import study
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.progress import observer
+from trialwise.cli.status import worker_lines
 from trialwise.execution.documents import RunDocument
 from trialwise.execution.workers.address import split_names
 from trialwise.study import RunResult
@@ -102,6 +103,9 @@ def _say_what_next(result: RunResult) -> None:
     console = messages()
     counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))
     console.print(f"{result.ending.word}: {result.ending.text} ({counts})", markup=False)
+    if result.ending.word in ("worker lost", "reset failed"):
+        for line in worker_lines(study.state(result.directory)):
+            console.print(line, markup=False)
     if result.failed:
         console.print(
             f"failed trials: see `trialwise status {result.directory}` and {result.directory}/logs; --again tries them again",

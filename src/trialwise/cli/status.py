@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -53,11 +54,8 @@ def _show(state: study.State) -> None:
             name, *(str(counts.get(key, 0)) for key in ("finished", "failed", "abandoned", "planned"))
         )
     console.print(table)
-    for worker in state.workers:
-        hand = f", trial {worker.running[0]} in hand" if worker.running else ""
-        console.print(
-            f"worker {worker.name}: {worker.done} trials done, {worker.left} left{hand}", markup=False
-        )
+    for line in worker_lines(state):
+        console.print(line, markup=False)
     for failure in state.failures:
         console.print(
             f"trial {failure.number}.{failure.attempt} {failure.treatment} {failure.status}: {failure.reason}",
@@ -68,3 +66,20 @@ def _show(state: study.State) -> None:
     for event in (event for event in state.events if not event.is_routine):
         moment = datetime.fromtimestamp(event.time, UTC).astimezone()
         console.print(f"{moment:%Y-%m-%d %H:%M:%S} {event.kind}: {event.text}", markup=False)
+
+
+def worker_lines(state: study.State) -> Iterator[str]:
+    """Say how far each worker is, what is missing of it, and what brings that back."""
+    for worker in state.workers:
+        hand = f", trial {worker.running[0]} in hand" if worker.running else ""
+        missing = f" ({worker.missing})" if worker.left and not state.is_active else ""
+        yield f"worker {worker.name}: {worker.done} trials done, {worker.left} left{missing}{hand}"
+    names = [worker.name for worker in state.workers]
+    waiting = [worker.name for worker in state.workers if worker.left]
+    if waiting and not state.is_active:
+        others = [name for name in names if name not in waiting]
+        yield (
+            f"what is left of {' and '.join(waiting)} is run when the worker is well again, by `trialwise run` as before; "
+            f"another machine takes it over when it is named instead, as in --workers {','.join([*others, 'ssh://OTHER'])}: "
+            "its rounds are a series of their own, since it is another machine"
+        )

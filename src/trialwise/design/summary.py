@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 from trialwise.design.advice import CONCLUSIONS, advice
 from trialwise.design.budget import Budget, plan_budget
+from trialwise.design.lanes import Lane, lanes_from_the_start
 from trialwise.design.orders import OrderOfRound
 from trialwise.design.plan import (
     MOST_TRIALS,
@@ -21,7 +23,7 @@ from trialwise.design.sizing import Need, Sizing, size
 from trialwise.design.timing import TrialTimes, series_seconds, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Bound, Experiment, Kpi, Level, Order
+from trialwise.experiment.model import Bound, Experiment, Kpi, Level, Order, Workers
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +83,24 @@ class TimeSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class LaneSummary:
+    """What one worker runs: the whole plan with a seed of its own; `first` and `last` are the numbers of its trials."""
+
+    worker: str
+    seed: int
+    first: int
+    last: int
+    trial_count: int
+    trials: tuple[TrialSummary, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
 class PlanSummary:
     """A plan: its sizes and what asks for them, treatments, time, budget, and trials in their order.
 
-    `conclusion` says what the order lets be concluded; `trials` is null where there are too many to lay out.
+    `conclusion` says what the order lets be concluded; `trials` is null where there are too many to lay out. Where others than
+    this machine are to run it, `lanes` has what each of them runs, the first as in `trials`; time and budget are those of each,
+    and of all when they run at once.
     """
 
     format: Literal["trialwise.plan/1"]
@@ -104,6 +120,7 @@ class PlanSummary:
     time: TimeSummary | None
     budget: Budget | None
     trials: tuple[TrialSummary, ...] | None
+    lanes: tuple[LaneSummary, ...] = ()
 
 
 def summarise(
@@ -112,6 +129,7 @@ def summarise(
     times: TrialTimes | None = None,
     budget: float | None = None,
     rounds_shown: int | None = None,
+    lanes: Sequence[Lane] = (),
 ) -> PlanSummary:
     """Describe the plan of an experiment.
 
@@ -125,6 +143,8 @@ def summarise(
         Seconds into which it should fit; None for no such question.
     rounds_shown
         How many rounds to lay out; None for all.
+    lanes
+        Those of an experiment that has begun; else they follow from its workers.
 
     Raises
     ------
@@ -161,6 +181,34 @@ def summarise(
         time=None if times is None else _time(experiment, sizing, times),
         budget=None if budget is None or times is None else plan_budget(experiment, sizing, times, budget),
         trials=None if count > MOST_TRIALS else _trials(experiment, sizing, rounds_shown),
+        lanes=tuple(
+            _lane(lane, experiment, sizing, rounds_shown)
+            for lane in lanes or _lanes_to_be(experiment.workers, count)
+        ),
+    )
+
+
+def _lanes_to_be(workers: Workers, count: int) -> tuple[Lane, ...]:
+    """None where this machine is alone, or where nobody knows yet who will be allocated."""
+    if workers.allocate is not None or workers.use == Workers().use:
+        return ()
+    return lanes_from_the_start(workers.use, count)
+
+
+def _lane(lane: Lane, experiment: Experiment, sizing: Sizing, rounds: int | None) -> LaneSummary:
+    own = lane.experiment(experiment)
+    count = sum(last - first + 1 for first, last in lane.blocks)
+    numbers = chain.from_iterable(range(first, last + 1) for first, last in lane.blocks)
+    trials = (
+        None
+        if count > MOST_TRIALS
+        else tuple(
+            dataclasses.replace(trial, number=number)
+            for number, trial in zip(numbers, _trials(own, sizing, rounds), strict=False)
+        )
+    )
+    return LaneSummary(
+        lane.worker or Workers().use[0], own.seed, lane.blocks[0][0], lane.blocks[-1][1], count, trials
     )
 
 

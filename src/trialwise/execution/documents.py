@@ -32,13 +32,17 @@ class FailureDocument:
 
 @dataclass(frozen=True, slots=True)
 class WorkerDocument:
-    """How far a worker is: trials that came to an end, those of them that finished, those left, and what it has in hand."""
+    """How far a worker is: trials that came to an end, those of them that finished, those left, and what it has in hand.
+
+    `missing` names the rounds that are not complete, in words.
+    """
 
     name: str
     done: int
     finished: int
     left: int
     running: tuple[int, ...]
+    missing: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,6 @@
-"""Lanes: each is the plan's rule with a seed of its own, worked through by one worker.
+"""Which worker works through which lane.
 
-Lane 1 is the plan itself. Lane k has the seed that derives from the experiment's and from k, and so other orders, other
-draws and other seeds of trials. Which numbers belong to which lane stands in the ledger's `meta` as soon as there are
-workers beside this machine.
+Which numbers belong to which lane stands in the ledger's `meta` as soon as there are workers beside this machine.
 """
 
 from __future__ import annotations
@@ -10,37 +8,15 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from trialwise.design.lanes import Lane
 from trialwise.design.plan import PlannedTrial, make_plan
-from trialwise.design.seeds import seed_of
 from trialwise.experiment.model import Experiment
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 
 _KEY = "lanes"
 _UNFINISHED = ("planned", "running")
-
-
-@dataclass(frozen=True, slots=True)
-class Lane:
-    """The trials for one worker: `number` counts from 1; `worker` is None until the first one runs them."""
-
-    number: int
-    worker: str | None
-    blocks: tuple[tuple[int, int], ...]
-
-    def experiment(self, experiment: Experiment) -> Experiment:
-        """The experiment with the lane's seed."""
-        if self.number == 1:
-            return experiment
-        return dataclasses.replace(experiment, seed=seed_of(experiment.seed, "worker", self.number))
-
-    def with_block(self, first: int, last: int) -> Lane:
-        """The lane with further trials."""
-        if last < first:
-            return self
-        return dataclasses.replace(self, blocks=(*self.blocks, (first, last)))
 
 
 def planned_row(trial: PlannedTrial) -> TrialRow:

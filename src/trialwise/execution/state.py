@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -20,13 +20,17 @@ from trialwise.store.records import Event, TrialRow
 
 @dataclass(frozen=True, slots=True)
 class WorkerState:
-    """How far a worker is with its lane: trials that came to an end, of which `finished`, and those `left`; what it has in hand."""
+    """How far a worker is with its lane: trials that came to an end, of which `finished`, and those `left`; what it has in hand.
+
+    `missing` says in words which rounds are not complete; it is empty where all are.
+    """
 
     name: str
     done: int
     finished: int
     left: int
     running: tuple[int, ...]
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +115,35 @@ def state(path: Path) -> State:
 
 
 def _workers(ledger: Ledger) -> Iterator[WorkerState]:
-    running = ledger.trials("running")
+    open_trials = ledger.trials("planned", "running")
     for lane in lanes(ledger):
         done = ledger.count(["finished", "failed", "invalid"], blocks=lane.blocks)
         finished = ledger.count(["finished"], blocks=lane.blocks)
-        in_hand = tuple(row.number for row in running if in_blocks(row.number, lane.blocks))
-        left = ledger.count(["planned"], blocks=lane.blocks) + len(in_hand)
-        yield WorkerState(lane.worker or LOCAL, done, finished, left, in_hand)
+        left = [row for row in open_trials if in_blocks(row.number, lane.blocks)]
+        in_hand = tuple(row.number for row in left if row.status == "running")
+        yield WorkerState(lane.worker or LOCAL, done, finished, len(left), in_hand, _rounds_text(left))
+
+
+def _rounds_text(rows: Sequence[TrialRow]) -> str:
+    """Name the rounds of trials, by series: "rounds 3 to 5 of series 1, round 1 of series 2"."""
+    rounds: dict[int, set[int]] = {}
+    for row in rows:
+        rounds.setdefault(row.series, set()).add(row.round)
+    return ", ".join(
+        f"round{'s' if len(numbers) > 1 else ''} {_numbers_text(sorted(numbers))} of series {series}"
+        for series, numbers in sorted(rounds.items())
+    )
+
+
+def _numbers_text(numbers: Sequence[int]) -> str:
+    """Write ascending numbers as "1, 3 to 5"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{first}" if first == last else f"{first} to {last}" for first, last in runs)
 
 
 def _time_left(ledger: Ledger, planned: int, now: float) -> float | None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals
 from trialwise.measurement.tree import Tree
-
-_COUNTERS = {"intr": "interrupts", "softirq": "softirqs", "ctxt": "switches", "processes": "forks"}
-_STEAL = 8
-"""The column of stolen time in the line `cpu` of /proc/stat, its name counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +32,6 @@ class MachineCounts:
 def read_machine_counts(root: Path = Path("/")) -> MachineCounts:
     """Read /proc/stat and /proc/interrupts; what is absent is left out."""
     tree = Tree(root)
-    lines = [line.split() for line in tree.lines("proc/stat")]
-    totals = {_COUNTERS[words[0]]: float(words[1]) for words in lines if words and words[0] in _COUNTERS}
-    for words in lines:
-        if words and words[0] == "cpu" and len(words) > _STEAL:
-            totals["steal"] = int(words[_STEAL]) / os.sysconf("SC_CLK_TCK")
-    return MachineCounts(totals, _interrupts(tree))
-
-
-def _interrupts(tree: Tree) -> dict[int, int]:
-    """Sum the columns of /proc/interrupts; rows such as ERR have one number for all CPUs, and do not count."""
-    lines = [line.split() for line in tree.lines("proc/interrupts")]
-    if not lines:
-        return {}
-    cpus = [int(word.removeprefix("CPU")) for word in lines[0]]
-    rows = [words[1 : len(cpus) + 1] for words in lines[1:] if len(words) > len(cpus)]
-    numbers = [[int(word) for word in row] for row in rows if all(word.isdecimal() for word in row)]
-    return {cpu: sum(row[column] for row in numbers) for column, cpu in enumerate(cpus)}
+    return MachineCounts(
+        machine_totals(tree.lines("proc/stat")), interrupts_by_cpu(tree.lines("proc/interrupts"))
+    )

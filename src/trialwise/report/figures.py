@@ -27,13 +27,18 @@ _TALLEST = 2400
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure: `spec` is Vega-Lite, `caption` says what is seen, `alternative` is read to those who cannot see it."""
+    """A figure: `spec` is Vega-Lite, `caption` says what is seen, `alternative` is read to those who cannot see it.
+
+    `whole`: it takes the whole width of the page; `least` is the width in pixels below which it is scrolled, 0 for none.
+    """
 
     key: str
     title: str
     caption: str
     alternative: str
     spec: dict[str, Any]
+    whole: bool = False
+    least: int = 0
 
 
 class Board:

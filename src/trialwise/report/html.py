@@ -8,11 +8,13 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report.claims import Claim, Piece, Term, claims
 from trialwise.report.figures import Figure, figures
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import Number
+from trialwise.report.order_section import order_section
 from trialwise.report.page_parts import asset, bundle, script_json
 from trialwise.report.path_figures import MOST_PLANES, PathBoard, course_figures, plane_figures
 from trialwise.report.path_sentences import invalid_sentences, path_lead
@@ -25,7 +27,7 @@ from trialwise.report.plan_tables import (
     population_table,
     session_table,
 )
-from trialwise.report.points import factor_names
+from trialwise.report.points import factor_names, labels
 from trialwise.report.sheets import Sheet
 from trialwise.report.tables import Cell, Table, convergence_tables, result_tables, trial_table
 
@@ -63,23 +65,26 @@ class PathSection:
     notes: tuple[str, ...]
 
 
-def html_report(analysis: Analysis, version: str) -> str:
-    """Write the report; the same analysis and version give the same text."""
+def html_report(analysis: Analysis, version: str, order: OrderView | None = None) -> str:
+    """Write the report; the same analysis, view of the order and version give the same text."""
     sentences = claims(analysis)
     sheets: dict[str, Sheet] = {}
     sections = [_section(analysis, found, sentences, sheets) for found in analysis.metrics]
     path = _path_section(analysis, sheets)
     shown = [*(path.planes if path else ()), *(path.course if path else ())]
     shown += [figure for section in sections for figure in section.figures]
+    ordering = order and order_section(order, sheets, labels(analysis))
+    shown += ordering.figures if ordering else ()
     specs = {figure.key: figure.spec for figure in shown}
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .render(
             analysis=analysis,
             version=version,
             sections=sections,
             path=path,
+            order=ordering,
             named_by=factor_names(analysis),
             remarks=[claim for claim in sentences if claim.standing == "remark"],
             tables=[*path_tables(analysis), *result_tables(analysis)],
@@ -88,7 +93,7 @@ def html_report(analysis: Analysis, version: str) -> str:
             sessions=_present(session_table(analysis)),
             environments=environment_tables(analysis),
             failures=failure_table(analysis),
-            notes=method_notes(analysis),
+            notes=method_notes(analysis, order),
             specs=script_json(specs),
             sheets=script_json(sheets),
             bundle=Markup(bundle()),  # noqa: S704 the bundle is Vega's, and a test sees that it closes no script
@@ -143,19 +148,19 @@ def _present(*tables: Table | None) -> list[Table]:
 # Pieces of text
 
 
-def piece_html(piece: Piece | Cell, *, unit: bool = True) -> Markup:
+def piece_html(piece: Piece | Cell, *, unit: bool = True, place: str = "data-path") -> Markup:
     """A word, a name or a number as HTML; numbers carry their place in the JSON document and how they were rounded."""
     if isinstance(piece, Term):
         return Markup("<code>{}</code>").format(piece.text)
     if not isinstance(piece, Number):
-        return escape(_unbroken(piece))
-    tag = Markup('<span class="number" data-path="{}" data-rounding="{}"{}>{}</span>')
+        return escape(unbroken(piece))
+    tag = Markup('<span class="number" {}="{}" data-rounding="{}"{}>{}</span>')
     known = Markup(' title="{}"').format(piece.basis.text) if piece.basis else ""
-    number = tag.format(piece.pointer, piece.rounding, known, piece.text)
+    number = tag.format(place, piece.pointer, piece.rounding, known, piece.text)
     return number + Markup("&nbsp;{}").format(piece.unit) if unit and piece.unit else number
 
 
-def _unbroken(text: str) -> str:
+def unbroken(text: str) -> str:
     """A text whose percentages and counts do not break across lines."""
     return text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
 
@@ -165,24 +170,25 @@ def claim_html(claim: Claim) -> Markup:
     return Markup("").join(piece_html(piece) for piece in claim.pieces)
 
 
-def cell_html(cell: Cell) -> Markup:
+def cell_html(cell: Cell, place: str = "data-path") -> Markup:
     """A table cell as HTML; its unit stands in the heading."""
-    return piece_html(cell, unit=False)
+    return piece_html(cell, unit=False, place=place)
 
 
 # Parts of the page
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """Templates with what pages share."""
+    made = Environment(
         loader=PackageLoader("trialwise.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["claim"] = claim_html
-    environment.filters["cell"] = cell_html
-    environment.filters["unbroken"] = _unbroken
-    return environment
+    made.filters["claim"] = claim_html
+    made.filters["cell"] = cell_html
+    made.filters["unbroken"] = unbroken
+    return made

@@ -9,9 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Claim, Piece, Term, claims
 from trialwise.report.numbers import ABSENT, Number
+from trialwise.report.order_tables import order_tables
 from trialwise.report.path_tables import path_paper_tables
 from trialwise.report.tables import Cell, Table, kpi_tables
 
@@ -34,6 +36,9 @@ _SPECIAL = {
     "−": "$-$",
     "µ": r"$\mu$",
     "μ": r"$\mu$",
+    "Δ": r"$\Delta$",
+    "η": r"$\eta$",
+    "²": r"$^2$",
     "°": r"$^\circ$",
     "±": r"$\pm$",
     "·": r"$\cdot$",
@@ -47,21 +52,22 @@ _SPECIAL = {
 _EXPONENT = re.compile(r"^(-?[\d.]+)e([+-]\d+)$")
 
 
-def latex_files(analysis: Analysis) -> dict[str, str]:
+def latex_files(analysis: Analysis, order: OrderView | None = None) -> dict[str, str]:
     """The texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name."""
     sentences = claims(analysis)
     return {
         "numbers.tex": "\n".join([_HEAD, *_macros(sentences)]) + "\n",
         "claims.tex": "\n\n".join([_CLAIMS, *map(_sentence, sentences)]) + "\n",
         "tables.tex": "\n\n".join(
-            [_TABLES, *(latex_table(table.without_remarks) for table in _tables(analysis))]
+            [_TABLES, *(latex_table(table.without_remarks) for table in _tables(analysis, order))]
         )
         + "\n",
     }
 
 
-def _tables(analysis: Analysis) -> list[Table]:
-    return [*path_paper_tables(analysis), *kpi_tables(analysis)]
+def _tables(analysis: Analysis, order: OrderView | None) -> list[Table]:
+    judged = order.found if order and not order.refusal else None
+    return [*path_paper_tables(analysis), *kpi_tables(analysis), *(order_tables(judged) if judged else ())]
 
 
 _HEAD = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.results import Analysis
 
@@ -32,6 +33,16 @@ _SEN = (
 _WHITE = "K. P. White: An Effective Truncation Heuristic for Bias Reduction in Simulation Output. Simulation 69, 1997."
 _KENDALL = "M. G. Kendall: A New Measure of Rank Correlation. Biometrika 30, 1938."
 _HOLM = "S. Holm: A Simple Sequentially Rejective Multiple Test Procedure. Scand. J. Statist. 6, 1979."
+_ORDERSAGE = (
+    "D. Duplyakin, N. Ramesh, C. Imburgia, H. Fathallah Al Sheikh, S. Jain, P. Tekta, A. Maricq, G. Wong, R. Ricci: "
+    "Avoiding the Ordering Trap in Systems Performance Measurement. USENIX ATC 2023."
+)
+_KRUSKAL = "W. H. Kruskal, W. A. Wallis: Use of Ranks in One-Criterion Variance Analysis. J. Am. Stat. Assoc. 47, 1952."
+_HODGES = (
+    "J. L. Hodges, E. L. Lehmann: Estimates of Location Based on Rank Tests. Ann. Math. Statist. 34, 1963."
+)
+_WESTFALL = "P. H. Westfall, S. S. Young: Resampling-Based Multiple Testing. Wiley, 1993."
+_FREEDMAN = "D. Freedman, D. Lane: A Nonstochastic Interpretation of Reported Significance Levels. J. Bus. Econ. Stat. 1, 1983."
 _MASSART = (
     "P. Massart: The Tight Constant in the Dvoretzky–Kiefer–Wolfowitz Inequality. Ann. Probab. 18, 1990."
 )
@@ -44,15 +55,47 @@ _DUNN = "O. J. Dunn: Multiple Comparisons Among Means. J. Am. Stat. Assoc. 56, 1
 _JAIN = "R. K. Jain, D.-M. W. Chiu, W. R. Hawe: A Quantitative Measure of Fairness and Discrimination. DEC-TR-301, 1984."
 
 
-def method_notes(analysis: Analysis) -> tuple[Note, ...]:
-    """The notes on the methods that this analysis used."""
+def method_notes(analysis: Analysis, order: OrderView | None = None) -> tuple[Note, ...]:
+    """The notes on the methods that this analysis, and that of the order, used."""
     paper = analysis.method == "paper"
     notes = [_kpis(), _scores(), _independence_paper() if paper else _independence(), _band()]
     if any(found.metric.convergence for found in analysis.metrics):
         notes.insert(0, _convergence_paper() if paper else _convergence())
     if analysis.path is not None:
         notes = [_plane(), _packets(analysis.path), *notes]
-    return (*notes, _rounding())
+    return (*notes, *(order_notes(order) if order else ()), _rounding())
+
+
+def order_notes(view: OrderView) -> tuple[Note, ...]:
+    """The notes on how the order was judged; none where it was not."""
+    if view.found is None or view.refusal:
+        return ()
+    notes: list[Note] = []
+    if any(one.p_value is not None for one in view.found.treatments):
+        notes.append(_fixed_against_random())
+    if any(group.tested for group in view.found.carry_over):
+        notes.append(_carried())
+    return tuple(notes)
+
+
+def _fixed_against_random() -> Note:
+    return Note(
+        "Fixed against random order",
+        "For each treatment Kruskal and Wallis' test of its values in fixed against those in random order, corrected for the "
+        "number of treatments, with η² = (H − 1)/(n − 2) as its effect size; the shift is the median of all differences (Hodges "
+        "and Lehmann). The cases compare rank-based intervals of both medians: case 2 does not show that nothing changes.",
+        (_ORDERSAGE, _KRUSKAL, _HODGES, _HOLM),
+    )
+
+
+def _carried() -> Note:
+    return Note(
+        "Carry-over, position and drift",
+        "For each treatment a regression on its position, on how the round went, and on the treatment that ran right before it. "
+        "p-values and intervals of pairs hold for all pairs together, by the largest |t| of permuted residuals (with very many "
+        "pairs, by t distributions and Šidák's inequality). The pairs found are taken into account when the others are judged.",
+        (_WESTFALL, _FREEDMAN),
+    )
 
 
 def _plane() -> Note:

@@ -1,209 +1,279 @@
-"""Figures of order for print: p-values and effect sizes, Δ%, CI cases (OrderSage's Figures 2 to 6), carry-over, trials over time."""
+"""Figures of order for print, drawn from the same pictures as the interactive ones."""
 
 # pyright: reportUnknownMemberType=false
 # matplotlib leaves the types of its keyword arguments open.
 
 from __future__ import annotations
 
-import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from trialwise.report.palette import COLOURS, MARKERS
+from trialwise.analysis.order_view import OrderView
+from trialwise.report.order_pictures import NAMED, WRITTEN, Picture, pictures, powers
+from trialwise.report.palette import COLOURS, DIVERGING, MARKERS
+from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, STYLE, WIDTH, save
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from trialwise.analysis.order_results import GroupCarryOver, OrderAnalysis, TreatmentOrder
-
-_SMALLEST = 1e-30
-"""Smaller p-values are drawn here, as in the paper."""
-_MOST_INTERVALS = 12
-_MOST_POINTS = 4000
-_MOST_GROUPS = 6
-
-Indices = npt.NDArray[np.int64]
-Drawing = tuple[str, Callable[[Figure], None], float]
-"""A name, what draws it, and its height in inches."""
+_DASHED = (0, (5, 4))
+_LONGEST = 26
+"""Letters of a name; of longer ones the middle is left out in figures one column wide."""
+_ORDERS = {"fixed": (COLOURS[0], MARKERS[0], -0.16), "random": (COLOURS[1], MARKERS[3], 0.16)}
 
 
-def write_order_figures(found: OrderAnalysis, table: pl.DataFrame, folder: Path) -> list[Path]:
-    """Write every figure there is something for as SVG, and say which."""
+def write_order_figures(view: OrderView, folder: Path, kind: str) -> list[Path]:
+    """Write every figure there is something for (as pdf or svg), and say which.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be made or written.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    for name, draw, height in _drawings(found, table):
-        path = folder / f"{name}.svg"
-        with mpl.rc_context(STYLE):
-            save(_drawn(draw, height), path)
-        written.append(path)
+    with mpl.rc_context(STYLE):
+        for name, figure in order_drawings(view):
+            save(figure, folder / f"{name}.{kind}")
+            written.append(folder / f"{name}.{kind}")
     return written
 
 
-def order_svgs(found: OrderAnalysis, table: pl.DataFrame) -> Iterator[tuple[str, str]]:
-    """Name and SVG text of each figure."""
-    for name, draw, height in _drawings(found, table):
-        text = io.StringIO()
-        with mpl.rc_context(STYLE):
-            _drawn(draw, height).savefig(text, format="svg", metadata={"Date": None})
-        yield name, text.getvalue()[text.getvalue().index("<svg") :]
+def order_drawings(view: OrderView, labels: Mapping[str, str] | None = None) -> Iterator[tuple[str, Figure]]:
+    """Name and drawing of each figure."""
+    for picture in pictures(view, labels or {}):
+        draw, height = _DRAW[picture.kind]
+        figure = Figure(figsize=(WIDTH, height(picture)), layout="constrained")
+        draw(figure.add_subplot(), picture)
+        yield picture.name, figure
 
 
-def _drawn(draw: Callable[[Figure], None], height: float) -> Figure:
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    draw(figure)
-    return figure
+def _column(rows: Sequence[Row], name: str) -> list[float]:
+    return [float("nan") if row[name] is None else float(row[name] or 0) for row in rows]
 
 
-def _drawings(found: OrderAnalysis, table: pl.DataFrame) -> Iterator[Drawing]:
-    tested = [one for one in found.treatments if one.p_value is not None]
-    if tested:
-        yield "p-values", lambda figure: _p_values(figure, tested), 1.8
-        yield "differences", lambda figure: _differences(figure.add_subplot(), tested), 1.8
-        yield "cases", lambda figure: _cases(figure.add_subplot(), tested), 1.6
-        yield (
-            "intervals",
-            lambda figure: _intervals(figure.add_subplot(), tested),
-            0.6 + 0.22 * min(len(tested), _MOST_INTERVALS),
-        )
-    for place, group in enumerate(found.carry_over[:_MOST_GROUPS]):
-        matrix = group.matrix
-        if matrix is not None and group.tested:
-            size = max(1.8, 0.8 + 0.24 * len(matrix.treatments))
-            yield f"carry-over-{place}", lambda figure, group=group: _matrix(figure, group), size
-    groups = table.partition_by("metric", "group", maintain_order=True)[:_MOST_GROUPS]
-    for place, part in enumerate(groups):
-        yield f"trials-{place}", lambda figure, part=part: _trials(figure.add_subplot(), part), 2.2
+def _short(name: str) -> str:
+    half = _LONGEST // 2
+    return name if len(name) <= _LONGEST else f"{name[:half]}…{name[-half:]}"
 
 
-def _p_values(figure: Figure, tested: Sequence[TreatmentOrder]) -> None:
-    """The paper's Figures 2 and 3: both sorted by effect size."""
-    ordered = sorted(tested, key=lambda one: one.eta_squared or 0.0)
-    left, right = figure.subplots(1, 2)
-    x = np.arange(1, len(ordered) + 1)
-    p_values = [max(one.p_value or 0.0, _SMALLEST) for one in ordered]
-    significant = np.array([one.significant for one in ordered])
-    for which, marker, colour in ((significant, "o", COLOURS[1]), (~significant, "s", COLOURS[0])):
-        left.plot(x[which], np.array(p_values)[which], marker, color=colour, markersize=1.8, linestyle="none")
-    left.axhline(
-        min(one.alpha_corrected for one in ordered), color=GREY, linestyle=(0, (5, 4)), linewidth=0.8
+def _name_rows(axes: Axes, names: Sequence[str]) -> None:
+    axes.set_yticks(range(len(names)), [_short(name) for name in names])
+    axes.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _legend(axes: Axes) -> None:
+    handles, labels = axes.get_legend_handles_labels()
+    if handles:
+        axes.figure.legend(handles, labels, loc="outside upper center", ncols=2)
+
+
+# Curves of treatments
+
+
+def _curve(axes: Axes, picture: Picture, field: str) -> None:
+    few = len(picture.rows) <= NAMED
+    values, ranks = np.array(_column(picture.rows, field)), np.arange(1, len(picture.rows) + 1, dtype=float)
+    differs = np.array([row["standing"] == "differs" for row in picture.rows])
+    x, y = (values, ranks - 1) if few else (ranks, values)
+    for which, marker, colour, label in (
+        (differs, "o", COLOURS[1], "differs"),
+        (~differs, "s", COLOURS[0], "does not differ"),
+    ):
+        fill = colour if label == "differs" else "none"
+        size = 3.5 if few else 2
+        axes.plot(
+            x[which], y[which], marker, color=colour, markerfacecolor=fill, markersize=size, markeredgewidth=0.6, label=label
+        )  # fmt: skip
+    (axes.axvline if few else axes.axhline)(
+        picture.level or 0.0, color=GREY, linestyle=_DASHED, linewidth=0.8
     )
-    left.set_yscale("log")
-    left.set_ylabel("Kruskal-Wallis p")
-    right.plot(x, [one.eta_squared or 0.0 for one in ordered], ".", color=COLOURS[0], markersize=2)
-    right.set_ylabel("effect size η²")
-    for axes in (left, right):
-        axes.set_xlabel("treatments, by η²")
+    if few:
+        _name_rows(axes, picture.names)
+        axes.set_xlabel(picture.axis)
+    else:
+        _name_ends(axes, picture, values)
+        axes.set_xlabel("treatments, by rank")
+        axes.set_ylabel(picture.axis)
+    _legend(axes)
 
 
-def _differences(axes: Axes, tested: Sequence[TreatmentOrder]) -> None:
-    """The paper's Figure 4."""
-    values = sorted(one.percent_difference or 0.0 for one in tested)
-    axes.axhline(0, color=GREY, linewidth=0.5)
-    axes.plot(np.arange(1, len(values) + 1), values, ".", color=COLOURS[0])
-    axes.set_xlabel("treatments, by Δ%")
-    axes.set_ylabel("Δ% (fixed - random)")
+def _name_ends(axes: Axes, picture: Picture, values: np.ndarray[tuple[int], np.dtype[np.float64]]) -> None:
+    rising = -1 if picture.kind == "p-values" else 1
+    axes.margins(y=0.12)
+    for place, align, away in ((0, "left", -7 * rising), (-1, "right", 7 * rising)):
+        axes.annotate(
+            _short(picture.names[place]),
+            (len(picture.names) if place else 1, float(values[place])),
+            (0, away),
+            textcoords="offset points",
+            ha=align,
+            va="center",
+            fontsize=5,
+        )
 
 
-def _cases(axes: Axes, tested: Sequence[TreatmentOrder]) -> None:
-    """The paper's Figure 6."""
-    counts = [sum(one.case == case for one in tested) for case in (1, 2, 3)]
-    axes.barh([0, 1, 2], counts, color=[COLOURS[1], COLOURS[2], COLOURS[4]])
-    axes.set_yticks([0, 1, 2], ["Case 1: changes", "Case 2: likely not", "Case 3: open"])
+def _p_values(axes: Axes, picture: Picture) -> None:
+    few, ticks = len(picture.rows) <= NAMED, powers(picture)
+    (axes.set_xscale if few else axes.set_yscale)("log")
+    axis = axes.xaxis if few else axes.yaxis
+    axis.set_major_locator(FixedLocator(ticks))
+    axis.set_major_formatter(
+        lambda value, _: f"{value:g}" if value >= 0.01 else f"{value:.0e}".replace("e-0", "e-")
+    )
+    axis.set_minor_locator(NullLocator())
+    _curve(axes, picture, "p")
+
+
+def _effect_sizes(axes: Axes, picture: Picture) -> None:
+    _curve(axes, picture, "effect")
+
+
+def _differences(axes: Axes, picture: Picture) -> None:
+    _curve(axes, picture, "difference")
+
+
+def _cases(axes: Axes, picture: Picture) -> None:
+    counts = _column(picture.rows, "treatments")
+    axes.barh(range(len(counts)), counts, color=[COLOURS[1], COLOURS[0], COLOURS[4]], height=0.6)
+    axes.set_yticks(range(len(counts)), [str(row["case"]) for row in picture.rows], fontsize=5.5)
     axes.invert_yaxis()
-    axes.set_xlabel("treatments")
+    axes.set_xlabel(picture.axis)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+    axes.margins(x=0.12)
     for place, count in enumerate(counts):
-        axes.annotate(f" {count}", (count, place), va="center")
+        axes.annotate(f" {count:.0f}", (count, place), va="center")
 
 
-def _intervals(axes: Axes, tested: Sequence[TreatmentOrder]) -> None:
-    """The paper's Figure 5, in percent of the fixed median: the treatments that move most."""
-    ordered = sorted(tested, key=lambda one: -abs(one.shift_percent or 0.0))[:_MOST_INTERVALS]
-    for place, one in enumerate(ordered):
-        for interval, offset, colour, marker in (
-            (one.fixed, -0.15, COLOURS[0], MARKERS[0]),
-            (one.random, 0.15, COLOURS[1], MARKERS[3]),
-        ):
-            if interval is None or one.fixed is None or not one.fixed.median:
-                continue
-            low, middle, high = (
-                100 * end / one.fixed.median - 100 for end in (interval.low, interval.median, interval.high)
-            )
-            axes.plot([low, high], [place + offset] * 2, color=colour)
-            axes.plot(
-                middle,
-                place + offset,
-                marker,
-                color=colour,
-                label=("random" if offset > 0 else "fixed") if not place else None,
-            )
-    axes.set_yticks(range(len(ordered)), [f"{one.treatment} ({one.case})" for one in ordered])
-    axes.invert_yaxis()
-    axes.set_xlabel("median with its interval [% from the fixed median]")
-    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+# Intervals
 
 
-def _matrix(figure: Figure, group: GroupCarryOver) -> None:
-    """Effects of predecessors (columns) on treatments (rows) in percent; framed: those that are named."""
-    matrix = group.matrix
-    if matrix is None:
-        return
-    axes = figure.add_subplot()
-    values = np.array([[np.nan if cell is None else cell for cell in row] for row in matrix.percent])
-    most = float(np.nanmax(np.abs(values))) if np.isfinite(values).any() else 1.0
-    image = axes.imshow(values, cmap="RdBu_r", vmin=-(most or 1.0), vmax=most or 1.0)
-    names = list(matrix.treatments)
-    axes.set_xticks(range(len(names)), names, rotation=90)
-    axes.set_yticks(range(len(names)), names)
+def _intervals(axes: Axes, picture: Picture) -> None:
+    rows_of = {name: place for place, name in enumerate(picture.names)}
+    for order, (colour, marker, away) in _ORDERS.items():
+        rows = [row for row in picture.rows if row["order"] == order]
+        places = [rows_of[str(row["treatment"])] + away for row in rows]
+        axes.hlines(places, _column(rows, "low"), _column(rows, "high"), color=colour, linewidth=1.2)
+        axes.plot(_column(rows, "median"), places, marker, color=colour, label=order)
+    _name_rows(axes, picture.names)
+    axes.set_xlabel(picture.axis)
+    _legend(axes)
+
+
+def _pairs(axes: Axes, picture: Picture) -> None:
+    """Names of two lines: the treatment, and after what."""
+    places = range(len(picture.rows))
+    axes.axvline(0, color=GREY, linestyle=_DASHED, linewidth=0.8)
+    axes.hlines(
+        places, _column(picture.rows, "low"), _column(picture.rows, "high"), color=COLOURS[0], linewidth=1.2
+    )
+    axes.plot(_column(picture.rows, "percent"), places, "o", color=COLOURS[0])
+    _name_rows(axes, picture.names)
+    names = ["\nafter ".join(map(_short, name.split(" after ", 1))) for name in picture.names]
+    axes.set_yticks(range(len(names)), names, fontsize=5)
+    axes.set_xlabel(picture.axis)
+
+
+# The matrix
+
+
+def _matrix(axes: Axes, picture: Picture) -> None:
+    rows_of = {name: place for place, name in enumerate(picture.names)}
+    cells = np.full((len(rows_of), len(rows_of)), np.nan)
+    for row in picture.rows:
+        at = rows_of[str(row["treatment"])], rows_of[str(row["predecessor"])]
+        cells[at] = float(row["percent"] or 0.0)
+        _mark(axes, picture, row, at)
+    scale = LinearSegmentedColormap.from_list("diverging", DIVERGING)
+    image = axes.imshow(cells, cmap=scale, vmin=-picture.most, vmax=picture.most)
+    names = [_short(name) for name in picture.names]
+    size = 7 if len(names) <= 20 else 4
+    axes.set_xticks(range(len(names)), names, rotation=90, fontsize=size)
+    axes.set_yticks(range(len(names)), names, fontsize=size)
     axes.grid(visible=False)
-    for pair in group.pairs:
-        at = names.index(pair.predecessor), names.index(pair.treatment)
-        axes.add_patch(Rectangle((at[0] - 0.5, at[1] - 0.5), 1, 1, fill=False, linewidth=1.5))
     axes.set_xlabel("right after")
-    axes.set_ylabel(f"effect on {group.metric}" + (f" ({group.group})" if group.group else ""))
-    figure.colorbar(image, ax=axes, label="%")
+    axes.set_ylabel("treatment")
+    bar = axes.figure.colorbar(image, ax=axes, shrink=0.8, ticks=[-picture.most, 0, picture.most])
+    bar.ax.set_yticklabels([f"{-picture.most:+.3g}", "0", f"{picture.most:+.3g}"])
+    bar.ax.set_ylabel(picture.axis, fontsize=5.5)
 
 
-def _trials(axes: Axes, part: pl.DataFrame) -> None:
-    """Trials over time in percent of their treatment's median, coloured by round, fixed and random by shape."""
-    part = part.drop_nulls("value")
-    if part.is_empty():
-        return
-    scaled = 100 * part["value"].to_numpy() / _medians(part) - 100
-    turn, position = part["turn"].to_numpy().astype(np.float64), part["position"].to_numpy()
-    x = turn + (position - position.min()) / (np.ptp(position) + 1 or 1.0)
-    keep: Indices = np.arange(0, turn.size, max(1, turn.size // _MOST_POINTS), dtype=np.int64)
-    orders = part["order"].to_numpy()
-    for order, marker in (("fixed", "o"), ("random", "D")):
-        shown: Indices = np.compress(orders[keep] == order, keep)
-        if shown.size:
+def _mark(axes: Axes, picture: Picture, row: Row, at: tuple[int, int]) -> None:
+    """The number of a cell where there is room, and the frame of one that stands out."""
+    size = float(row["percent"] or 0.0)
+    ink = "white" if abs(size) > 0.6 * picture.most else "black"
+    written = len(picture.names) <= WRITTEN
+    if written or row["named"]:
+        text = str(row["text"]) if written else "•"
+        weight = "bold" if row["named"] else "normal"
+        axes.annotate(text, (at[1], at[0]), ha="center", va="center", fontsize=6, color=ink, weight=weight)
+    if row["named"]:
+        frame = Rectangle(
+            (at[1] - 0.5, at[0] - 0.5), 1, 1, fill=False, linewidth=1.2, zorder=3, clip_on=False
+        )
+        axes.add_patch(frame)
+
+
+# Over time
+
+
+def _position(axes: Axes, picture: Picture) -> None:
+    at = _column(picture.rows, "at")
+    axes.axhline(0, color=GREY, linestyle=_DASHED, linewidth=0.8)
+    axes.vlines(
+        at, _column(picture.rows, "low"), _column(picture.rows, "high"), color=COLOURS[0], linewidth=1.2
+    )
+    axes.plot(at, _column(picture.rows, "median"), "o", color=COLOURS[0])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel(picture.measure)
+    axes.set_ylabel(picture.axis)
+
+
+def _trials(axes: Axes, picture: Picture) -> None:
+    several = len({row["order"] for row in picture.rows}) > 1
+    for order, (_, marker, _) in _ORDERS.items():
+        rows = [row for row in picture.rows if row["order"] == order]
+        if rows:
+            colours = [COLOURS[int(str(row["colour"]))] for row in rows]
             axes.scatter(
-                x[shown],
-                scaled[shown],
-                c=turn[shown] % 10,
-                cmap="tab10",
-                vmin=0,
-                vmax=9,
+                _column(rows, "at"),
+                _column(rows, "percent"),
+                c=colours,
                 marker=marker,
-                s=4,
+                s=5,
                 linewidths=0,
-                label=order,
             )
-    axes.set_xlabel("round")
-    axes.set_ylabel(f"{part['metric'][0] if part.height else ''} [% from the median]")
-    axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
+            axes.plot([], [], marker, color=GREY, label=order if several else None)
+    axes.plot(_column(picture.line, "at"), _column(picture.line, "median"), color="black", linewidth=0.7)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("round, in the order in which they ran")
+    axes.set_ylabel(picture.axis)
+    _legend(axes)
 
 
-def _medians(part: pl.DataFrame) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    import polars as pl
+def _by_rows(least: float, each: float = 0.17) -> Callable[[Picture], float]:
+    return lambda picture: max(least, 0.6 + each * len(picture.names)) if len(picture.names) <= 20 else 1.9
 
-    found = part.select(pl.col("value").median().over("treatment"))["value"].to_numpy()
-    return np.where(found == 0, np.nan, found)
+
+def _square(picture: Picture) -> float:
+    return min(3.6, max(2.0, 1.0 + 0.24 * len(picture.names)))
+
+
+_DRAW: Mapping[str, tuple[Callable[[Axes, Picture], None], Callable[[Picture], float]]] = {
+    "p-values": (_p_values, _by_rows(1.1)),
+    "effect-sizes": (_effect_sizes, _by_rows(1.1)),
+    "differences": (_differences, _by_rows(1.1)),
+    "cases": (_cases, lambda _: 1.3),
+    "intervals": (_intervals, _by_rows(1.2, 0.22)),
+    "carry-over": (_matrix, _square),
+    "pairs": (_pairs, _by_rows(1.2, 0.21)),
+    "position": (_position, lambda _: 2.0),
+    "drift": (_position, lambda _: 2.0),
+    "trials": (_trials, lambda _: 2.2),
+}

@@ -16,6 +16,7 @@ _CORRECTIONS = {
     "bonferroni": "Bonferroni's correction",
     "none": "p-values not corrected",
 }
+_TESTS = {"default": "Kruskal-Wallis and Anderson-Darling", "paper": "Kruskal-Wallis"}
 
 
 def order_lines(found: OrderAnalysis) -> Iterator[str]:
@@ -50,38 +51,67 @@ def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
 def _treatments(found: OrderAnalysis) -> Iterator[str]:
     if not found.treatments:
         return
-    ordered = sorted(found.treatments, key=lambda one: (_RANK[one.change], -abs(one.shift_percent or 0.0)))
-    several = len({one.metric for one in ordered}) > 1
-    lines = [f"{one.metric}: {one.sentence}" if several else one.sentence for one in ordered]
+    lines = [sentence_of(found, one) for one in ranked(found)]
+    yield from _part(f"Fixed against random order ({how_compared(found)})", lines)
+
+
+def ranked(found: OrderAnalysis) -> list[TreatmentOrder]:
+    """The treatments, those that change most first."""
+    return sorted(found.treatments, key=lambda one: (_RANK[one.change], -abs(one.shift_percent or 0.0)))
+
+
+def sentence_of(found: OrderAnalysis, one: TreatmentOrder) -> str:
+    """The sentence of a treatment, with its metric where there are several."""
+    several = len({known.metric for known in found.treatments}) > 1
+    return f"{one.metric}: {one.sentence}" if several else one.sentence
+
+
+def how_compared(found: OrderAnalysis) -> str:
+    """Test, correction, levels and margin."""
     method = "the paper's method" if found.method == "paper" else f"margin {percent(found.margin)}"
-    title = (
-        f"Fixed against random order (Kruskal-Wallis, {_CORRECTIONS[found.correction]} at "
-        f"{percent(100 * found.alpha)}; medians at {percent(found.confidence)}; {method})"
+    return (
+        f"{_TESTS[found.method]}, {_CORRECTIONS[found.correction]} at {percent(100 * found.alpha)}; "
+        f"medians at {percent(found.confidence)}; {method}"
     )
-    yield from _part(title, lines)
 
 
 def _carry_over(group: GroupCarryOver, *, several: bool) -> Iterator[str]:
-    where = f" of {group.metric}" + (f" ({group.group})" if group.group else "") if several else ""
     yield ""
-    yield f"Carry-over{where} ({group.tested} pairs tested, {percent(group.confidence)} for all together)"
+    yield carry_over_title(group, several=several)
     if not group.pairs:
-        yield "  no pair stands out" if group.tested else "  no pair can be tested"
+        yield f"  {no_pair(group)}"
     yield from (f"  {pair.sentence}" for pair in group.pairs[:_MOST])
-    for name, trend, unit in (
-        ("position", group.position, "for each step into the round"),
-        ("drift", group.drift, "from round to round"),
-        ("first", group.first, "for the first trial of a round"),
-    ):
-        if trend.n:
-            yield f"  {name}: {_trend(trend)} {unit}"
+    yield from (f"  {name}: {text}" for name, text in trends(group))
     if group.note:
         yield f"  {group.note}"
     yield f"  n = {group.n_pairs}: {group.method}"
 
 
-def _trend(trend: st.Trend) -> str:
-    return f"{trend.estimate:+.3g} ({trend.low:.3g} to {trend.high:.3g}, p = {trend.p_value:.2g})"
+def carry_over_title(group: GroupCarryOver, *, several: bool) -> str:
+    """Whose carry-over, and how surely."""
+    where = f" of {group.metric}" + (f" ({group.group})" if group.group else "") if several else ""
+    return f"Carry-over{where} ({group.tested} pairs tested, {percent(group.confidence)} for all together)"
+
+
+def no_pair(group: GroupCarryOver) -> str:
+    """What to say where no pair stands out."""
+    return "no pair stands out" if group.tested else "no pair can be tested"
+
+
+def trends(group: GroupCarryOver, unit: str = "") -> Iterator[tuple[str, str]]:
+    """Position, drift and the first trial of a round, each as a name and what was found."""
+    for name, trend, step in (
+        ("position", group.position, "for each step into the round"),
+        ("drift", group.drift, "from round to round"),
+        ("first", group.first, "for the first trial of a round"),
+    ):
+        if trend.n:
+            yield name, f"{_trend(trend, unit)} {step}"
+
+
+def _trend(trend: st.Trend, unit: str) -> str:
+    size = f"{trend.estimate:+.3g} {unit}".strip()
+    return f"{size} ({trend.low:.3g} to {trend.high:.3g}, p = {trend.p_value:.2g})"
 
 
 def _problems(found: OrderAnalysis) -> Iterator[str]:

@@ -13,3 +13,5 @@ VERDICT_COLOURS = {"steady": COLOURS[2], "inconclusive": COLOURS[4], "drifting":
 VERDICT_SHAPES = {"steady": "circle", "inconclusive": "diamond", "drifting": "triangle-up"}
 VERDICT_MARKERS = {"steady": "o", "inconclusive": "D", "drifting": "^"}
 """What a drift test says, with a shape beside each colour."""
+DIVERGING = ("#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b")
+"""From below to above 0, told apart by the colour-blind too (ColorBrewer's RdBu, reversed)."""

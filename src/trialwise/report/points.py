@@ -34,7 +34,8 @@ def labels(analysis: Analysis) -> dict[str, str]:
         for trial in found.trials:
             levels = " · ".join(level_text(trial.factors[name]) for name in factors if name in trial.factors)
             short[trial.treatment] = ALL if trial.treatment == "-" else levels
-    return short if len(set(short.values())) == len(short) else {name: name for name in short}
+    ordered = {name: short[name] for name in analysis.treatments if name in short}
+    return ordered if len(set(short.values())) == len(short) else {name: name for name in ordered}
 
 
 def factor_names(analysis: Analysis) -> list[str]:

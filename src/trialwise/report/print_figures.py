@@ -13,11 +13,13 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import points
 from trialwise.report.claims import objective_text
 from trialwise.report.looks import looks
+from trialwise.report.order_print import order_drawings
 from trialwise.report.palette import COLOURS, FAILED, MOST
 from trialwise.report.path_print import path_document, path_figures
 from trialwise.report.points import Row
@@ -28,8 +30,10 @@ DOCUMENT = "report.pdf"
 """The printed report of an experiment over paths."""
 
 
-def print_figures(analysis: Analysis, folder: Path, kind: Kind, version: str = "") -> list[Path]:
-    """Write the figures of all metrics into a folder, which is made; return what was written.
+def print_figures(
+    analysis: Analysis, folder: Path, kind: Kind, version: str = "", order: OrderView | None = None
+) -> list[Path]:
+    """Write the figures of all metrics, and of the order, into a folder, which is made; return what was written.
 
     An experiment over paths has those of its planes and delays too, and as PDF the whole report in one document.
 
@@ -41,7 +45,7 @@ def print_figures(analysis: Analysis, folder: Path, kind: Kind, version: str = "
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     with mpl.rc_context(STYLE):
-        for name, figure in _all_figures(analysis):
+        for name, figure in _all_figures(analysis, order):
             path = folder / f"{name}.{kind}"
             metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
             figure.savefig(path, format=kind, metadata=metadata)
@@ -52,11 +56,13 @@ def print_figures(analysis: Analysis, folder: Path, kind: Kind, version: str = "
     return written
 
 
-def _all_figures(analysis: Analysis) -> Iterator[tuple[str, Figure]]:
+def _all_figures(analysis: Analysis, order: OrderView | None) -> Iterator[tuple[str, Figure]]:
     yield from path_figures(analysis)
     for found in analysis.metrics:
         for name, figure in _figures(analysis, found):
             yield f"{_file_name(found.metric.name)}-{name}", figure
+    for name, figure in order_drawings(order, points.labels(analysis)) if order else ():
+        yield f"order-{name}", figure
 
 
 def _file_name(metric: str) -> str:

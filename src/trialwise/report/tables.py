@@ -26,6 +26,7 @@ class Table:
     """A table; `key` is its name in links and files.
 
     `numeric` are the columns that are set flush right, `remarks` those in whole sentences, which narrow media leave out.
+    `place` is the attribute that says where a number stands in its JSON document.
     """
 
     key: str
@@ -34,6 +35,7 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     numeric: frozenset[int] = frozenset()
     remarks: frozenset[int] = frozenset()
+    place: str = "data-path"
 
     @property
     def without_remarks(self) -> Table:

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import erfc
 
 from trialwise.statistics.checks import Array
+from trialwise.statistics.pooled import Pooled
 
 FEWEST = 4
 """So many values of both samples together has the variance that the test needs."""
@@ -23,15 +24,16 @@ def anderson_darling(first: Array, second: Array) -> tuple[float, float]:
     exact one of its sample sizes (their equation 4), and compared with that limit, which for two samples is that of
     the one-sample statistic (Pettitt 1976).
     """
-    m, n = first.size, second.size
+    return of_pooled(Pooled.of(first, second))
+
+
+def of_pooled(pooled: Pooled) -> tuple[float, float]:
+    """The same of two samples that are pooled already."""
+    m, n = pooled.sizes
     total = m + n
-    values, inverse, counts = np.unique(
-        np.concatenate([first, second]), return_inverse=True, return_counts=True
-    )
-    if values.size == 1:
+    if pooled.counts.size == 1:
         return 0.0, 1.0
-    own = np.bincount(inverse[:m], minlength=values.size).astype(np.float64)
-    times = counts.astype(np.float64)
+    own, times = pooled.own, pooled.counts
     upto = np.cumsum(times) - times / 2
     beyond = total * (np.cumsum(own) - own / 2) - m * upto
     weights = times / (upto * (total - upto) - total * times / 4)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from math import expm1, isnan, log, log1p
+from math import expm1, log
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from trialwise.statistics.checks import Array, as_percent
-from trialwise.statistics.pair_models import Design, designs, without
+from trialwise.statistics.pair_models import Design, Layout, without
 from trialwise.statistics.predecessors import UNKNOWN, Trials, read_trials
 from trialwise.statistics.trends import Trend, trends
 
@@ -76,6 +76,7 @@ def carry_over(
     rounds: ArrayLike,
     positions: ArrayLike,
     *,
+    follows: ArrayLike | None = None,
     confidence: float = 95,
     permutations: int | None = None,
     seed: int = DEFAULT_SEED,
@@ -101,6 +102,9 @@ def carry_over(
         As many numbers or names: between rounds everything is reset, so that the first trial of one has no predecessor.
     positions
         As many numbers; a predecessor is the trial one position before in the same round.
+    follows
+        As many booleans: false where it is not known, or nothing, what ran before the trial in its round, as after a
+        start anew; the first of a round has no predecessor anyway.
     confidence
         In percent, of all pairs together.
     permutations
@@ -117,7 +121,7 @@ def carry_over(
     level = float(as_percent(confidence, "confidence"))
     if permutations is not None and 0 < permutations < 1 / (1 - level) - 1:
         raise ValueError(f"{permutations} permutations cannot reach {confidence} % confidence")
-    trials = read_trials(values, treatments, rounds, positions)
+    trials = read_trials(values, treatments, rounds, positions, follows)
     judge = _Judge(trials, level, permutations, np.random.Generator(np.random.PCG64DXSM(seed)))
     judge.search()
     models = judge.models
@@ -151,10 +155,10 @@ class _Judge:
     def __init__(
         self, trials: Trials, level: float, permutations: int | None, rng: np.random.Generator
     ) -> None:
-        self._trials = trials
         self._level = level
         self._p_values: dict[tuple[int, int], float] = {}
-        self.models = designs(trials)
+        self._layout = Layout(trials)
+        self.models = self._layout.designs()
         testable = [model for model in self.models if model.testable]
         self.permutations = _affordable(testable) if permutations is None else permutations
         self._orders = {
@@ -168,7 +172,7 @@ class _Judge:
         while found := self._found():
             floor = max(self._p_values.values(), default=0.0)
             self._p_values |= {pair: max(p_value, floor) for pair, p_value in found.items()}
-            self.models = designs(self._trials, self.effects())
+            self.models = self._layout.designs(self.effects())
             self._greatest = self._maxima()
 
     def _found(self) -> dict[tuple[int, int], float]:
@@ -180,7 +184,7 @@ class _Judge:
         ]
         enough = max((statistic for statistic, _, _ in strongest), default=0.0) * _AS_STRONG
         p_values = {
-            (model.treatment, int(model.cells[at])): self.p_value(model, at)
+            (model.treatment, int(model.cells[at])): float(self._judged(model, model.statistics[[at]])[0])
             for statistic, model, at in strongest
             if statistic >= enough
         }
@@ -188,31 +192,30 @@ class _Judge:
 
     def effects(self) -> dict[tuple[int, int], float]:
         """The effects of the pairs that are named."""
-        return {
-            (model.treatment, int(cell)): model.effect(at)[0]
-            for model in self.models
-            for at, cell in enumerate(model.cells)
-            if (model.treatment, int(cell)) in self._p_values
-        }
+        found: dict[tuple[int, int], float] = {}
+        treatments = {treatment for treatment, _ in self._p_values}
+        for model in self.models:
+            if model.treatment in treatments:
+                effects = zip(model.cells.tolist(), model.effects()[0].tolist(), strict=True)
+                found |= {(model.treatment, cell): effect for cell, effect in effects}
+        return {pair: found[pair] for pair in self._p_values}
 
     def _maxima(self) -> Array:
-        """The largest |t| of all pairs in each permutation."""
+        """The largest |t| of all pairs in each permutation, in ascending order."""
         greatest = np.zeros(self.permutations)
         for model in self.models:
             if model.testable:
                 greatest = np.maximum(greatest, model.permuted_maxima(self._orders[model.treatment]))
-        return greatest
+        return np.sort(greatest)
 
-    def p_value(self, model: Design, at: int) -> float:
-        """Corrected p-value of a cell of a model."""
-        statistic = abs(float(model.statistics[at]))
-        if isnan(statistic):
-            return float("nan")
+    def _judged(self, model: Design, statistics: Array) -> Array:
+        """Corrected p-values of t statistics of a model; NaN stays NaN."""
+        sizes = np.abs(statistics)
         if not self.permutations:
-            single = 2 * float(stdtr(float(model.freedom), -statistic))
-            return -expm1(self.count * log1p(-min(single, 1 - 1e-16)))
-        beyond = int(np.count_nonzero(self._greatest >= statistic * (1 - 1e-12)))
-        return (1 + beyond) / (1 + self.permutations)
+            single = 2 * stdtr(float(model.freedom), -sizes)
+            return -np.expm1(self.count * np.log1p(-np.minimum(single, 1 - 1e-16)))
+        beyond = self.permutations - np.searchsorted(self._greatest, sizes * (1 - 1e-12))
+        return np.where(np.isnan(sizes), np.nan, (1 + beyond) / (1 + self.permutations))
 
     def _critical(self, model: Design) -> float:
         if not self.permutations:
@@ -223,25 +226,24 @@ class _Judge:
     def pairs(self, model: Design, labels: Sequence[Hashable]) -> list[CarryOverPair]:
         """The pairs of one treatment; those of one that cannot be tested have no numbers."""
         critical = self._critical(model) if model.testable else float("nan")
-        return [self._pair(model, at, critical, labels) for at in np.flatnonzero(model.after).tolist()]
-
-    def _pair(self, model: Design, at: int, critical: float, labels: Sequence[Hashable]) -> CarryOverPair:
-        effect, error = model.effect(at)
-        base = model.base(at)
-        p_value = self._p_values.get((model.treatment, int(model.cells[at])))
-        if p_value is None:
-            p_value = self.p_value(model, at) if model.testable else float("nan")
-        return CarryOverPair(
-            treatment=labels[model.treatment],
-            predecessor=labels[int(model.cells[at])],
-            effect=effect,
-            low=effect - critical * error,
-            high=effect + critical * error,
-            p_value=p_value,
-            percent=100 * effect / base if base else float("nan"),
-            n=int(model.counts[at]),
-            named=p_value <= 1 - self._level,
+        effects, errors = model.effects()
+        bases = model.bases()
+        p_values = self._judged(model, model.statistics)
+        for at, cell in enumerate(model.cells.tolist()):
+            p_values[at] = self._p_values.get((model.treatment, cell), p_values[at])
+        columns = (
+            effects,
+            effects - critical * errors,
+            effects + critical * errors,
+            p_values,
+            100 * effects / np.where(bases == 0, np.nan, bases),
+            model.counts,
+            p_values <= 1 - self._level,
         )
+        rows = zip(
+            model.cells[model.after].tolist(), *(part[model.after].tolist() for part in columns), strict=True
+        )
+        return [CarryOverPair(labels[model.treatment], labels[cell], *numbers) for cell, *numbers in rows]
 
 
 def _orders(
@@ -254,7 +256,7 @@ def _note(trials: Trials, models: Sequence[Design]) -> str:
     notes: list[str] = []
     unknown = int((trials.measured & (trials.predecessor == UNKNOWN)).sum())
     if unknown:
-        notes.append(f"{unknown} trials have a predecessor that is not in the data: left out of the pairs")
+        notes.append(f"of {unknown} trials it is not known what ran before them: left out of the pairs")
     alike = [model for model in models if model.after.sum() < 2]
     few = [model for model in models if model.after.sum() >= 2 and not model.testable]
     if alike or not models:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, floor, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import stats
 from scipy.special import chdtrc, ndtri
 
-from trialwise.statistics.anderson import FEWEST, anderson_darling
+from trialwise.statistics.anderson import FEWEST, of_pooled
 from trialwise.statistics.checks import Array, as_percent, as_values
+from trialwise.statistics.pooled import Pooled
+from trialwise.statistics.shapiro import shapiro_wilk
 from trialwise.statistics.shift import Shift, shift_between
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-_MOST_SHAPIRO = 5000
 CASES = {
     1: "the intervals do not overlap: inference changes",
     2: "a median lies in the other's interval: inference likely does not change",
@@ -120,12 +121,14 @@ def order_effect(
     """
     level = _check(alpha, comparisons, ci_confidence)
     x, y = as_values(fixed, "fixed", minimum=2), as_values(random, "random", minimum=2)
-    h = kruskal_wallis(x, y)
+    x, y = np.sort(x), np.sort(y)
+    pooled = Pooled.of(x, y)
+    h = kruskal_wallis(pooled)
     p_value = float(chdtrc(1, h))
     total = x.size + y.size
-    intervals = median_interval(x, ci_confidence), median_interval(y, ci_confidence)
+    intervals = interval_of_sorted(x, ci_confidence), interval_of_sorted(y, ci_confidence)
     shift = shift_between(x, y, level)
-    statistic, p_distribution = anderson_darling(x, y) if total >= FEWEST else (np.nan, np.nan)
+    statistic, p_distribution = of_pooled(pooled) if total >= FEWEST else (np.nan, np.nan)
     return OrderEffect(
         h=h,
         p_value=p_value,
@@ -143,8 +146,8 @@ def order_effect(
         random_interval=intervals[1],
         case=overlap_case(*intervals),
         case_strict=overlap_case(*intervals, strictly=True),
-        shapiro_fixed=_shapiro(x),
-        shapiro_random=_shapiro(y),
+        shapiro_fixed=shapiro_wilk(x),
+        shapiro_random=shapiro_wilk(y),
         n=(x.size, y.size),
         alpha=alpha,
         comparisons=comparisons,
@@ -167,16 +170,24 @@ def median_interval(values: ArrayLike, confidence: float = 95) -> MedianInterval
     From the j-th to the k-th smallest value, j = floor(n/2 - z sqrt(n)/2) and k = ceil(n/2 + 1 + z sqrt(n)/2), clamped
     to 1 and n; z = 1.96 at 95 %. Below six values no interval of the median reaches 95 %: it is then the whole range.
     """
-    array = as_values(values)
-    n = array.size
+    return interval_of_sorted(np.sort(as_values(values)), confidence)
+
+
+def interval_of_sorted(ordered: Array, confidence: float = 95) -> MedianInterval:
+    """The interval of the median of finite values in ascending order."""
+    n = ordered.size
+    low, high = _ranks(n, confidence)
+    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    return MedianInterval(float(median), float(ordered[low - 1]), float(ordered[high - 1]), low, high, n)
+
+
+@lru_cache(maxsize=1024)
+def _ranks(n: int, confidence: float) -> tuple[int, int]:
     level = float(as_percent(confidence, "confidence"))
     half = 0.98 if confidence == 95 else float(ndtri((1 + level) / 2)) / 2
     # Rounded before floor and ceil: 0.98 sqrt(n) may be whole.
     reach = round(half * sqrt(n), 9)
-    low, high = max(1, floor(n / 2 - reach)), min(n, ceil(n / 2 + 1 + reach))
-    ordered = np.partition(array, sorted({low - 1, high - 1, (n - 1) // 2, n // 2}))
-    median = (ordered[(n - 1) // 2] + ordered[n // 2]) / 2
-    return MedianInterval(float(median), float(ordered[low - 1]), float(ordered[high - 1]), low, high, n)
+    return max(1, floor(n / 2 - reach)), min(n, ceil(n / 2 + 1 + reach))
 
 
 def overlap_case(fixed: MedianInterval, random: MedianInterval, *, strictly: bool = False) -> int:
@@ -190,29 +201,28 @@ def overlap_case(fixed: MedianInterval, random: MedianInterval, *, strictly: boo
     return 2 if (all(inside) if strictly else any(inside)) else 3
 
 
-def kruskal_wallis(x: Array, y: Array) -> float:
-    """H of two checked samples, corrected for ties (Kruskal and Wallis 1952); 0 where all values are equal."""
-    _, inverse, counts = np.unique(np.concatenate([x, y]), return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    total = x.size + y.size
-    middle = (total + 1) / 2
-    between = (
-        x.size * (ranks[: x.size].mean() - middle) ** 2 + y.size * (ranks[x.size :].mean() - middle) ** 2
-    )
+def kruskal_wallis(pooled: Pooled) -> float:
+    """H of two samples, corrected for ties (Kruskal and Wallis 1952); 0 where all values are equal."""
+    m, n = pooled.sizes
+    middle = (m + n + 1) / 2
+    ranks = np.cumsum(pooled.counts) - (pooled.counts - 1) / 2 - middle
+    own = float(ranks @ pooled.own)
     # The variance of ranks with their ties takes the place of N(N + 1)/12 and its correction.
-    whole = float(((ranks - middle) ** 2).sum())
-    return float(between) * (total - 1) / whole if whole else 0.0
+    whole = float(pooled.counts @ ranks**2)
+    return own**2 * (1 / m + 1 / n) * (m + n - 1) / whole if whole else 0.0
 
 
-def _shapiro(values: Array) -> float:
-    if not 3 <= values.size <= _MOST_SHAPIRO or values.min() == values.max():
-        return float("nan")
-    return float(stats.shapiro(values).pvalue)
+def _quartile_range(ordered: Array) -> float:
+    low, high = (_quantile(ordered, share) for share in (0.25, 0.75))
+    return high - low
 
 
-def _quartile_range(values: Array) -> float:
-    low, high = np.percentile(values, [25, 75])
-    return float(high - low)
+def _quantile(ordered: Array, share: float) -> float:
+    """With linear interpolation between the ranks, as NumPy's default."""
+    place = share * (ordered.size - 1)
+    below = floor(place)
+    above = min(below + 1, ordered.size - 1)
+    return float(ordered[below] + (place - below) * (ordered[above] - ordered[below]))
 
 
 def _percent(part: float, whole: float) -> float:

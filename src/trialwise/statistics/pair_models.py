@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from trialwise.statistics.checks import Array, Indices
+from trialwise.statistics.groups import Groups
 from trialwise.statistics.predecessors import FIRST, Trials
 
 Flags = NDArray[np.bool_]
@@ -19,9 +20,34 @@ NOBODY: Mapping[tuple[int, int], float] = MappingProxyType({})
 _FEWEST_FREEDOM = 3
 _FREEDOM_FOR_LEVEL = 10
 _NEGLIGIBLE = 1e-9
+_FEW_ROWS = 64
+"""Up to so many rows are summed over cells one by one, which needs less memory than a product of matrices."""
 _CLIPPED = 3.0
 _OWN_POSITION = 0.5
 """A treatment has a slope of its own where so much of the variance of its positions is within predecessors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The trials of one treatment by predecessor: what stays as it is when pairs are named."""
+
+    treatment: int
+    rows: Indices
+    """Of the trials."""
+    predecessors: Indices
+    """One for each cell."""
+    cell: Indices
+    """Of each of the rows."""
+    counts: Indices
+    round: Array
+    position: Array
+    own_position: bool
+    """Whether the treatment has a slope over positions of its own."""
+
+    @property
+    def after(self) -> Flags:
+        """Which cells have a predecessor: not that of the first trials of rounds."""
+        return self.predecessors != FIRST
 
 
 class Design:
@@ -30,25 +56,17 @@ class Design:
     The first trials of rounds are a cell that always is in the model: they tell of the variance alone.
     """
 
-    def __init__(
-        self,
-        treatment: int,
-        values: Array,
-        predecessors: Indices,
-        nuisance: Array,
-        named: Sequence[int] = (),
-    ) -> None:
-        self.treatment = treatment
+    def __init__(self, cells: Cells, values: Array, nuisance: Array, named: Sequence[int] = ()) -> None:
+        self.treatment, self.cells, self.counts = cells.treatment, cells.predecessors, cells.counts
         self.values = values
-        self.cells, self._cell, self.counts = np.unique(predecessors, return_inverse=True, return_counts=True)
+        self._cell = cells.cell
         self._nuisance = self._affordable(nuisance)
         self._within = _basis(self._nuisance - self._means(self._nuisance))
         self.freedom = values.size - self.cells.size - self._within.shape[1]
-        self.after = self.cells != FIRST
+        self.after = cells.after
         self.testable = int(self.after.sum()) >= 2 and self.freedom >= _FEWEST_FREEDOM
         self.shortage = max(0, self.cells.size + _FEWEST_FREEDOM - values.size)
-        self._indicators = np.equal.outer(self._cell, np.arange(self.cells.size)).astype(np.float64)
-        self._sums = np.bincount(self._cell, values)
+        self._value_sums = np.bincount(self._cell, values)
         self._named: list[int] = np.flatnonzero(~self.after | np.isin(self.cells, named)).tolist()
         self._fit()
 
@@ -61,15 +79,25 @@ class Design:
 
     def _means(self, columns: Array) -> Array:
         """The mean of each cell, at each of its trials."""
-        sums = np.zeros((self.cells.size, columns.shape[1]))
-        np.add.at(sums, self._cell, columns)
-        return (sums / self.counts[:, None])[self._cell]
+        return (self._sums(columns.T) / self.counts).T[self._cell]
+
+    def _sums(self, rows: Array) -> Array:
+        """The sum over each cell in each row."""
+        if len(rows) <= _FEW_ROWS:
+            sums = np.zeros((len(rows), self.cells.size))
+            for place, row in enumerate(rows):
+                sums[place] = np.bincount(self._cell, row, self.cells.size)
+            return sums
+        return np.asarray(rows @ self._indicator(range(self.cells.size)))
+
+    def _indicator(self, cells: Sequence[int]) -> Array:
+        return np.equal.outer(self._cell, np.asarray(cells, dtype=np.int64)).astype(np.float64)
 
     def _fit(self) -> None:
         """Residuals without the cells that are not named, and the statistic of each of these."""
         self._basis = self._basis_without(-1)
         self._residuals = self.values - self._basis @ (self._basis.T @ self.values)
-        self._shares = self._basis.T @ self._indicators
+        self._shares = self._sums(self._basis.T)
         self._sizes = self.counts - (self._shares**2).sum(axis=0)
         self.estimable = self._sizes > _NEGLIGIBLE * self.counts
         self.estimable[self._named] = False
@@ -84,12 +112,12 @@ class Design:
     def _basis_without(self, at: int) -> Array:
         """Orthonormal columns of mean, nuisance and the named cells except one."""
         named = [cell for cell in self._named if cell != at]
-        columns = [np.ones((self.values.size, 1)), self._nuisance, self._indicators[:, named]]
+        columns = [np.ones((self.values.size, 1)), self._nuisance, self._indicator(named)]
         return _basis(np.hstack(columns))
 
     def _within_variance(self, rows: Array) -> Array:
         """Residual variance of each row with all cells in the model."""
-        sums = rows @ self._indicators
+        sums = self._sums(rows)
         rest = (
             (rows**2).sum(axis=1)
             - (sums**2 / self.counts).sum(axis=1)
@@ -99,7 +127,7 @@ class Design:
 
     def _of(self, rows: Array) -> Array:
         """The t statistic of each cell in each row of residuals; NaN for cells that are named or inestimable."""
-        parts = rows @ self._indicators - (rows @ self._basis) @ self._shares
+        parts = self._sums(rows) - (rows @ self._basis) @ self._shares
         deviation = np.sqrt(self._within_variance(rows))[:, None]
         floor = 1e-12 * (np.abs(self.values).max() or 1.0)
         return parts / (self._scale * np.maximum(deviation, floor))
@@ -117,37 +145,85 @@ class Design:
             return None
         return int(np.nanargmax(np.abs(self.statistics)))
 
-    def effect(self, at: int) -> tuple[float, float]:
-        """Effect of a cell beside the named ones, and its standard error; NaN where it cannot be estimated."""
+    def effects(self) -> tuple[Array, Array]:
+        """Effect of each cell beside the named ones, and its standard error; NaN where it cannot be estimated."""
         if not self.testable:
-            return float("nan"), float("nan")
-        residuals, size = self._residuals, float(self._sizes[at])
-        if at in self._named:
+            return np.full(self.cells.size, np.nan), np.full(self.cells.size, np.nan)
+        parts, sizes = self._sums(self._residuals[None, :])[0], self._sizes.copy()
+        for at in self._named:
             basis = self._basis_without(at)
-            residuals = self.values - basis @ (basis.T @ self.values)
-            share = basis.T @ self._indicators[:, at]
-            size = float(self.counts[at] - share @ share)
-        if size <= _NEGLIGIBLE * self.counts[at]:
-            return float("nan"), float("nan")
-        effect = float(residuals[self._cell == at].sum()) / size
-        return effect, float(np.sqrt(self._variance[0] / size))
+            own = self._cell == at
+            share = basis[own].sum(axis=0)
+            parts[at] = (self.values - basis @ (basis.T @ self.values))[own].sum()
+            sizes[at] = self.counts[at] - share @ share
+        sizes = np.where(sizes > _NEGLIGIBLE * self.counts, sizes, np.nan)
+        return parts / sizes, np.sqrt(self._variance[0] / sizes)
 
-    def base(self, at: int) -> float:
-        """The mean after the predecessors that are neither this one nor named."""
-        left = [*self._named, *([] if at in self._named else [at])]
-        count = self.values.size - int(self.counts[left].sum())
-        return float(self.values.sum() - self._sums[left].sum()) / count if count else float("nan")
+    def bases(self) -> Array:
+        """For each cell the mean after the predecessors that are neither it nor named; NaN where there is none."""
+        others = np.ones(self.cells.size)
+        others[self._named] = 0.0
+        counts = others @ self.counts - others * self.counts
+        sums = others @ self._value_sums - others * self._value_sums
+        return np.divide(sums, counts, out=np.full(self.cells.size, np.nan), where=counts > 0)
 
 
-def designs(trials: Trials, named: Mapping[tuple[int, int], float] = NOBODY) -> list[Design]:
-    """A design for each treatment that has trials whose predecessor, or its absence, is known.
+class Layout:
+    """The trials of all treatments by predecessor, position and round, for designs with different pairs named."""
 
-    `named` are the pairs (treatment, predecessor) that are in the models, with their effects: what is common to all
-    treatments is estimated without these.
-    """
-    known = trials.measured & (trials.predecessor >= FIRST)
-    clean = without(trials, named)
-    return list(_designs(trials, known, _levels(clean), _position_slope(clean, known), tuple(named)))
+    def __init__(self, trials: Trials) -> None:
+        self._trials = trials
+        known = trials.measured & (trials.predecessor >= FIRST)
+        self._cells = list(_cells(trials, known))
+        self._measured = np.flatnonzero(trials.measured)
+        self._by_treatment = Groups(trials.treatment[self._measured])
+        self._after = np.flatnonzero(known & (trials.predecessor != FIRST))
+        self._after_by_treatment = Groups(trials.treatment[self._after])
+        places, codes = np.unique(trials.position[self._after], return_inverse=True)
+        self._places, self._by_position = places, Groups(codes.astype(np.int64))
+
+    def designs(self, named: Mapping[tuple[int, int], float] = NOBODY) -> list[Design]:
+        """A design for each treatment that has trials whose predecessor, or its absence, is known.
+
+        `named` are the pairs (treatment, predecessor) that are in the models, with their effects: what is common to all
+        treatments is estimated without these.
+        """
+        clean = without(self._trials, named).values
+        levels, slope = self._levels(clean), self._position_slope(clean)
+        return [self._design(cells, levels, slope, tuple(named)) for cells in self._cells]
+
+    def _design(self, cells: Cells, levels: Array, slope: float, named: Sequence[tuple[int, int]]) -> Design:
+        values = self._trials.values[cells.rows]
+        # What does not vary has no position's share to take off, and its scale is 1 for division alone.
+        if np.ptp(values) > 0:
+            values = values - float(Groups.of_one(values.size).scales(values)[0]) * slope * cells.position
+        terms = [cells.round, levels[cells.rows], *([cells.position] if cells.own_position else [])]
+        own = [predecessor for treatment, predecessor in named if treatment == cells.treatment]
+        return Design(cells, values, np.column_stack(terms), own)
+
+    def _position_slope(self, clean: Array) -> float:
+        """Slope over positions in standard deviations, common to all treatments, hardly moved by a few pairs.
+
+        Weighted least squares through the trimmed mean of the standardised values at each position. In a square that is
+        balanced for carry-over each pair has one position, so that a slope of each treatment would be part of its pairs.
+        """
+        if not self._after.size:
+            return 0.0
+        scores = _standardised(clean[self._after], self._after_by_treatment)
+        means, counts = self._by_position.trimmed_means(scores, 0.25), self._by_position.counts
+        places = self._places - np.average(self._places, weights=counts)
+        spread = float((counts * places**2).sum())
+        return float((counts * places * means).sum()) / spread if spread else 0.0
+
+    def _levels(self, clean: Array) -> Array:
+        """How the other treatments did in the round of each trial: the mean of their clipped standardised values."""
+        rounds = self._trials.round
+        scores = np.zeros(clean.size)
+        scores[self._measured] = _standardised(clean[self._measured], self._by_treatment)
+        known = self._trials.measured.astype(np.float64)
+        sums = np.bincount(rounds, scores)[rounds] - scores
+        others = np.bincount(rounds, known)[rounds] - known
+        return np.where(others >= 2, sums / np.maximum(others, 1), 0.0)
 
 
 def without(trials: Trials, named: Mapping[tuple[int, int], float]) -> Trials:
@@ -158,78 +234,32 @@ def without(trials: Trials, named: Mapping[tuple[int, int], float]) -> Trials:
     return dataclasses.replace(trials, values=clean)
 
 
-def _designs(
-    trials: Trials, known: Flags, levels: Array, slope: float, named: Sequence[tuple[int, int]]
-) -> Iterator[Design]:
+def _cells(trials: Trials, known: Flags) -> Iterator[Cells]:
     order = np.argsort(trials.treatment, kind="stable")
     order = order[known[order]]
     codes, begins = np.unique(trials.treatment[order], return_index=True)
     for code, rows in zip(codes, np.split(order, begins[1:]), strict=True):
+        predecessors, cell, counts = np.unique(
+            trials.predecessor[rows], return_inverse=True, return_counts=True
+        )
         position = _centred(trials.position[rows])
-        values = trials.values[rows] - _scale(trials.values[rows]) * slope * position
-        terms = [_centred(trials.round[rows]), levels[rows], position]
-        if _share_within(position, trials.predecessor[rows]) < _OWN_POSITION:
-            terms.pop()
-        own = [predecessor for treatment, predecessor in named if treatment == code]
-        yield Design(int(code), values, trials.predecessor[rows], np.column_stack(terms), own)
-
-
-def _position_slope(trials: Trials, known: Flags) -> float:
-    """Slope over positions in standard deviations, common to all treatments, hardly moved by a few pairs.
-
-    Weighted least squares through the trimmed mean of the standardised values at each position. In a square that is
-    balanced for carry-over each pair has one position, so that a slope of each treatment would be part of its pairs.
-    """
-    rows = np.flatnonzero(known & (trials.predecessor != FIRST))
-    if not rows.size:
-        return 0.0
-    scores = np.empty(rows.size)
-    for group in _groups(trials.treatment[rows]):
-        scores[group] = _standardised(trials.values[rows[group]])
-    groups = _groups(np.unique(trials.position[rows], return_inverse=True)[1].astype(np.int64))
-    counts = np.array([group.size for group in groups], dtype=np.float64)
-    means = np.array([stats.trim_mean(scores[group], 0.25) for group in groups])
-    places = np.array([trials.position[rows[group[0]]] for group in groups])
-    places = places - np.average(places, weights=counts)
-    spread = float((counts * places**2).sum())
-    return float((counts * places * means).sum()) / spread if spread else 0.0
+        own_position = _share_within(position, cell) >= _OWN_POSITION
+        yield Cells(
+            int(code), rows, predecessors, cell, counts, _centred(trials.round[rows]), position, own_position
+        )
 
 
 def _share_within(numbers: Array, groups: Indices) -> float:
     """Share of the variance that is within groups."""
-    inverse = np.unique(groups, return_inverse=True)[1]
-    within = numbers - (np.bincount(inverse, numbers) / np.bincount(inverse))[inverse]
+    within = numbers - (np.bincount(groups, numbers) / np.bincount(groups))[groups]
     whole = float(numbers @ numbers)
     return float(within @ within) / whole if whole else 0.0
 
 
-def _levels(trials: Trials) -> Array:
-    """How the other treatments did in the round of each trial: the mean of their clipped standardised values."""
-    scores = np.zeros(trials.values.size)
-    for rows in _groups(trials.treatment):
-        scores[rows] = _standardised(trials.values[rows])
-    known = trials.measured.astype(np.float64)
-    sums = np.bincount(trials.round, scores)[trials.round] - scores
-    others = np.bincount(trials.round, known)[trials.round] - known
-    return np.where(others >= 2, sums / np.maximum(others, 1), 0.0)
-
-
-def _groups(codes: Indices) -> list[Indices]:
-    order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
-
-
-def _standardised(values: Array) -> Array:
-    known = values[~np.isnan(values)]
-    if not known.size:
-        return np.zeros(values.size)
-    return np.nan_to_num(np.clip((values - np.median(known)) / _scale(known), -_CLIPPED, _CLIPPED))
-
-
-def _scale(known: Array) -> float:
-    """Standard deviation by the median absolute deviation, which a few pairs hardly move; 1 where nothing varies."""
-    spread = 1.4826 * float(np.median(np.abs(known - np.median(known))))
-    return spread or float(known.std()) or 1.0
+def _standardised(values: Array, groups: Groups) -> Array:
+    """Values less their group's median, in its standard deviation, clipped."""
+    scores = (values - groups.medians(values)[groups.codes]) / groups.scales(values)[groups.codes]
+    return np.clip(scores, -_CLIPPED, _CLIPPED)
 
 
 def _centred(values: Array | Indices) -> Array:

@@ -38,9 +38,13 @@ class Trials:
 
 
 def read_trials(
-    values: ArrayLike, treatments: Sequence[Hashable], rounds: ArrayLike, positions: ArrayLike
+    values: ArrayLike,
+    treatments: Sequence[Hashable],
+    rounds: ArrayLike,
+    positions: ArrayLike,
+    follows: ArrayLike | None = None,
 ) -> Trials:
-    """Put trials in order and find the predecessor of each.
+    """Put trials in order and find the predecessor of each; of those that do not follow it is not known.
 
     Raises
     ------
@@ -51,7 +55,13 @@ def read_trials(
     places = as_values(positions, "positions")
     labels, codes = _coded(treatments)
     turns = _numbered(rounds)
-    for name, length in (("treatments", codes.size), ("rounds", turns.size), ("positions", places.size)):
+    linked = np.ones(numbers.size, dtype=np.bool_) if follows is None else np.asarray(follows, dtype=np.bool_)
+    for name, length in (
+        ("treatments", codes.size),
+        ("rounds", turns.size),
+        ("positions", places.size),
+        ("follows", linked.size),
+    ):
         if length != numbers.size:
             raise ValueError(f"there are {length} {name} for {numbers.size} values")
     order = np.lexsort((places, turns))
@@ -65,7 +75,8 @@ def read_trials(
             "rounds of different workers need different names"
         )
     before = np.full(codes.size, UNKNOWN)
-    before[1:][same & (places[1:] - places[:-1] == 1)] = codes[:-1][same & (places[1:] - places[:-1] == 1)]
+    next_to = same & (places[1:] - places[:-1] == 1) & linked[order][1:]
+    before[1:][next_to] = codes[:-1][next_to]
     before[places == places.min()] = FIRST
     return Trials(numbers[order], codes, turns, places, before, labels)
 

@@ -14,6 +14,8 @@ from trialwise.statistics.checks import Array
 MOST_EXACT = 50
 """Up to so many values in each sample, ranks come from the exact distribution of Mann and Whitney's U."""
 _MOST_CANDIDATES = 4_000
+_SKETCH = 24
+"""So many values of each sample stand for all where a first guess is wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,39 +92,66 @@ def _differences(x: Array, y: Array, wanted: list[int]) -> list[float]:
         places = [rank - 1 for rank in wanted]
         made = np.partition(np.subtract.outer(x, y).ravel(), places)
         return [float(made[place]) for place in places]
-    return [_difference(x, y, rank) for rank in wanted]
+    found: dict[int, float] = {}
+    sketch = np.sort(np.subtract.outer(_thinned(x), _thinned(y)).ravel())
+    for rank in wanted:
+        if rank not in found:
+            # The middle ranks are neighbours: what is found for the one mostly holds the other.
+            ranks = [rank, *([rank + 1] if rank + 1 in wanted else [])]
+            found |= _found(x, y, ranks, float(sketch[(rank - 1) * sketch.size // (x.size * y.size)]))
+    return [found[rank] for rank in wanted]
 
 
-def _difference(x: Array, y: Array, rank: int) -> float:
-    """Halve a bracket of values until few differences lie in it, and pick among these."""
+def _thinned(ordered: Array) -> Array:
+    step = -(-ordered.size // _SKETCH)
+    return ordered[step // 2 :: step]
+
+
+def _found(x: Array, y: Array, ranks: list[int], guess: float) -> dict[int, float]:
+    """The difference of the first rank, and of the others where they lie as near.
+
+    Narrow a bracket of values, by interpolation and halving in turns, until few differences lie in it; pick among these.
+    """
     low, high = float(x[0] - y[-1]), float(x[-1] - y[0])
     if low == high:
-        return low
+        return dict.fromkeys(ranks, low)
     # The bracket is open below: well below, so that no rounding puts the smallest difference outside.
     low -= high - low
-    below, upto = 0, x.size * y.size
+    rank, below, upto, turn = ranks[0], 0, x.size * y.size, 0
     while upto - below > _MOST_CANDIDATES:
-        middle = low + (high - low) / 2
+        middle = guess if low < guess < high else low + (high - low) / 2
         if not low < middle < high:
-            return high
+            return {rank: high}
         count = _count(x, y, middle)
         if count >= rank:
             high, upto = middle, count
         else:
             low, below = middle, count
-    return _within(x, y, low, high, rank - below)
+        turn += 1
+        guess = _interpolated(low, high, below, upto, rank) if turn % 3 else low + (high - low) / 2
+    inside = [other for other in ranks if other <= upto]
+    picked = _within(x, y, low, high, [other - below for other in inside])
+    return dict(zip(inside, picked, strict=True))
+
+
+def _interpolated(low: float, high: float, below: int, upto: int, rank: int) -> float:
+    """A value beyond the rank, on the side where more differences are, by so many that the next bracket is small."""
+    beyond = _MOST_CANDIDATES // 3
+    aim = rank - below + (beyond if upto - rank > rank - below else -beyond)
+    return low + (high - low) * aim / (upto - below)
 
 
 def _count(x: Array, y: Array, bound: float) -> int:
     """How many differences are at most so large; the search and the picking compare the same sums."""
-    return int((y.size - np.searchsorted(y, x - bound, side="left")).sum())
+    return int(x.size * y.size - np.searchsorted(y, x - bound, side="left").sum())
 
 
-def _within(x: Array, y: Array, low: float, high: float, rank: int) -> float:
+def _within(x: Array, y: Array, low: float, high: float, ranks: list[int]) -> list[float]:
     begin = np.searchsorted(y, x - high, side="left")
     end = np.searchsorted(y, x - low, side="left")
     lengths = end - begin
     owners = np.repeat(np.arange(x.size), lengths)
     offsets = np.arange(int(lengths.sum())) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-    made = x[owners] - y[begin[owners] + offsets]
-    return float(np.partition(made, rank - 1)[rank - 1])
+    places = [rank - 1 for rank in ranks]
+    made = np.partition(x[owners] - y[begin[owners] + offsets], places)
+    return [float(made[place]) for place in places]

@@ -20,7 +20,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
 from trialwise.trials.collecting import check_measurement, collecting
-from trialwise.trials.instrumenting import check_instruments, recorded, remarks
+from trialwise.trials.instrumenting import check_instruments, paranoid_level, recorded, remarks
 from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
 from trialwise.trials.starting import start
 
@@ -121,7 +121,7 @@ class _Execution:
             run,
             lambda source: self._text(source, run, marks),
             recorded(self.request.experiment.instrumentation, run, *(around or (None, None))),
-            tuple(remarks(run)),
+            tuple(remarks(run, paranoid_level())) if run.counted else (),
         )
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._beside("conclude", self.trial.conclude))

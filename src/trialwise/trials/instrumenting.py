@@ -16,6 +16,7 @@ from trialwise.experiment.instruments import RESOURCES, counter_unit
 from trialwise.experiment.model import Experiment, Instrumentation, InstrumentSource
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.samples import Samples
+from trialwise.measurement.tree import Tree
 
 BLOCK = 512
 """Bytes of a block, as getrusage(2) counts them."""
@@ -110,11 +111,14 @@ def recorded(
     }
 
 
-def remarks(run: Counted) -> Iterator[str]:
-    """What is to be known about the counters of a run: those that are not there, and those that took turns."""
+def remarks(run: Counted, paranoid: str | None) -> Iterator[str]:
+    """What is to be known about the counters of a run: those that are not there, and those that took turns.
+
+    `paranoid` is the machine's `kernel.perf_event_paranoid`.
+    """
     for name, value, share, number in run.counted:
         if value is None:
-            yield f"{name} is not counted and left out: {_why(number)}"
+            yield f"{name} is not counted and left out: {why_not_counted(number, paranoid)}"
         elif share < 1:
             yield f"{name} and others took turns on the processor's counters, so they are estimates: ask for fewer"
 
@@ -148,14 +152,22 @@ def _missing(instrumentation: Instrumentation) -> dict[str, str]:
     if not instrumentation.perf:
         return {}
     run = run_command(["true"], environment=os.environ, working_directory="/", counters=instrumentation.perf)
-    return {name: _why(number) for name, value, _, number in run.counted if value is None}
+    paranoid = paranoid_level()
+    return {
+        name: why_not_counted(number, paranoid) for name, value, _, number in run.counted if value is None
+    }
 
 
-def _why(number: int | None) -> str:
+def paranoid_level() -> str | None:
+    """Whom this machine's kernel lets count; None where it has no such setting."""
+    return Tree(Path("/")).text("proc/sys/kernel/perf_event_paranoid")
+
+
+def why_not_counted(number: int | None, paranoid: str | None) -> str:
+    """Say why there is no count, from the error number and the machine's `kernel.perf_event_paranoid`."""
     if number in {errno.EACCES, errno.EPERM}:
-        level = Path("/proc/sys/kernel/perf_event_paranoid")
-        text = level.read_text().strip() if level.exists() else "not there"
-        return f"kernel.perf_event_paranoid is {text}; lower it, run as root, or write NAME:u for the program's part"
+        level = paranoid or "not there"
+        return f"kernel.perf_event_paranoid is {level}; lower it, run as root, or write NAME:u for the program's part"
     if number == errno.EBUSY:
         return "the processor's counters are in use, or there are too few for so many"
     return f"this machine does not have it ({os.strerror(number or 0)})"

@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from trialwise.analysis.order import OrderOptions, adjusted, analyse_order
+from trialwise.analysis.order import OrderOptions, analyse_order
 from trialwise.analysis.order_trials import OrderColumns, read_order_table
+from trialwise.analysis.order_verdict import adjusted, corrected_together
+from trialwise.analysis.order_view import view_of
 from trialwise.errors import AnalysisError
 from trialwise.exchange.order_json import order_csv, order_document
 
@@ -109,8 +111,9 @@ def test_families_and_groups(table):
     whole = analysed(path, OrderColumns(groups=("kind",)), correction="bonferroni")
     parts = analysed(path, OrderColumns(groups=("kind",), families=("kind",)), correction="bonferroni")
     assert len(whole.treatments) == len(parts.treatments) == 8
-    assert {one.alpha_corrected for one in whole.treatments} == {0.05 / 8}
-    assert {one.alpha_corrected for one in parts.treatments} == {0.05 / 4}
+    # Two tests of each treatment.
+    assert {one.alpha_corrected for one in whole.treatments} == {0.05 / 16}
+    assert {one.alpha_corrected for one in parts.treatments} == {0.05 / 8}
     assert {one.family for one in parts.treatments} == {"cpu", "memory"}
     assert len(parts.carry_over) == 2
 
@@ -119,6 +122,13 @@ def test_corrections():
     assert adjusted([0.01, 0.04, 0.03], "none") == [0.01, 0.04, 0.03]
     assert adjusted([0.01, 0.04, 0.03], "bonferroni") == pytest.approx([0.03, 0.12, 0.09])
     assert adjusted([0.01, 0.04, 0.03], "holm") == pytest.approx([0.03, 0.06, 0.06])
+
+
+def test_both_tests_of_a_family_are_corrected_together():
+    columns = [[0.01, 0.04, None, 0.5], [0.2, 0.001, None, 0.6]]
+    location, shape = corrected_together(columns, ["a", "a", None, "b"], "holm")
+    assert location == pytest.approx([0.03, 0.08, None, 1.0])
+    assert shape == pytest.approx([0.2, 0.004, None, 1.0])
 
 
 def test_the_papers_method_looks_at_location_alone(table):
@@ -180,3 +190,83 @@ def test_documents_hold_the_same_numbers(table):
     header = lines[0].split(",")
     for line, one in zip(itertools.islice(lines, 1, None), document["treatments"], strict=True):
         assert line.split(",")[header.index("p_value")] == repr(one["p_value"])
+
+
+def test_what_is_always_0_does_not_change(table):
+    lines = [[*row[:4], "0", row[5]] if row[0] == "c" else row for row in rows(rounds=40, culprit=8.0)]
+    found = analysed(table(lines))
+    assert changes(found)["c"] == "same"
+    (sentence,) = (one.sentence for one in found.treatments if one.treatment == "c")
+    assert sentence == "c: no difference found: 0 % (0 to 0) higher in fixed order (p = 1, case 2)"
+    assert "c" not in {pair.treatment for pair in found.carry_over[0].pairs}
+
+
+def test_a_shift_away_from_0_is_said_in_its_own_unit(table):
+    values = {"fixed": "0", "random": "3"}
+    lines = [[*row[:4], values[row[1]], row[5]] if row[0] == "c" else row for row in rows(rounds=40)]
+    (sentence,) = (one.sentence for one in analysed(table(lines)).treatments if one.treatment == "c")
+    assert sentence.startswith("c: 3 lower in fixed order, where the median is 0 (p = ")
+
+
+def test_a_pair_that_two_metrics_show_is_one_pair_to_look_at(table):
+    lines = [[*row, metric] for metric in ("rate", "cpu") for row in rows(rounds=60, culprit=8.0)]
+    found = analysed(table(lines, HEADER + ",metric"))
+    assert [len(group.pairs) for group in found.carry_over] == [1, 1]
+    assert "1 pair shows carry-over" in found.sentence
+    assert found.next_steps.count("Look at a before d: what does a leave behind?") == 1
+
+
+def test_metrics_are_families_of_their_own(table):
+    path = table(([*row, metric] for metric in ("delay", "speed") for row in rows()), f"{HEADER},metric")
+    found = analysed(path)
+    assert {(one.metric, one.family) for one in found.treatments} == {("delay", "delay"), ("speed", "speed")}
+
+
+def test_a_view_has_every_trial_at_its_distance_from_its_median(table):
+    trials = read_order_table(table(rows(workers=2, slow=50.0)), OrderColumns())
+    view = view_of(trials, analyse_order(trials))
+    (course,) = view.courses
+    assert (course.n, len(course.trials), course.without, view.refusal) == (120, 120, 0, "")
+    one = course.trials[17]
+    alike = [
+        trial.value
+        for trial in course.trials
+        if (trial.treatment, trial.worker) == (one.treatment, one.worker)
+    ]
+    assert one.percent == pytest.approx(100 * (one.value / np.median(alike) - 1))
+    assert [(bin_.first, bin_.n) for bin_ in course.positions] == [(place, 15) for place in range(4)]
+    assert sum(bin_.n for bin_ in course.rounds) == 120
+
+
+def test_a_long_course_is_thinned_and_keeps_its_ends(table):
+    trials = read_order_table(table(rows(rounds=1000)), OrderColumns())
+    (course,) = view_of(trials, analyse_order(trials, OrderOptions(method="paper"))).courses
+    assert (course.n, len(course.trials)) == (4000, 3000)
+    assert (course.trials[0].turn, course.trials[-1].turn) == (0, 999)
+    assert len(course.rounds) <= 60
+    assert sum(bin_.n for bin_ in course.rounds) == 4000
+
+
+def test_trials_of_a_median_of_zero_have_no_distance(table):
+    lines = ([*row[:4], "0" if row[0] == "a" else row[4], row[5]] for row in rows())
+    trials = read_order_table(table(lines), OrderColumns())
+    (course,) = view_of(trials, analyse_order(trials)).courses
+    assert (course.n, course.without, len(course.trials)) == (120, 30, 90)
+
+
+@pytest.mark.parametrize(
+    ("keep", "words"),
+    [
+        (lambda row: row[1] == "fixed", "fixed+random"),
+        (lambda row: row[0] == "a", "one treatment"),
+        (lambda row: row[1] == "random" and row[2] in ("1", "3"), "more would do"),
+    ],
+)
+def test_what_cannot_be_judged_says_what_would_lift_it(table, keep, words):
+    # Alone in its rounds, a treatment is compared under both orders unless one of them is missing.
+    lines = [row for row in rows() if keep(row) and (row[1] == "random" or words != "one treatment")]
+    trials = read_order_table(table(lines), OrderColumns())
+    view = view_of(trials, analyse_order(trials))
+    assert view.refusal.startswith("The order cannot be judged: ")
+    assert words in view.refusal
+    assert view.courses[0].trials

@@ -173,3 +173,33 @@ def test_a_pilot_resets_the_directory_of_the_experiment(capsys, file, tmp_path):
     text = TEXT + '[reset]\ndirectory = { path = "work", template = "clean" }\n'
     printed(capsys, file(design="rounds = 1", text=text), pilot=True)
     assert (tmp_path / "work/data").exists()
+
+
+def test_each_worker_is_shown_with_its_order(capsys, file):
+    path = file(
+        trial='runtime = "10s"', design="rounds = 3\nseries = 1\n[workers]\nuse = ['ssh://a', 'ssh://b']"
+    )
+    document = json.loads(printed(capsys, path, json=True))
+    Draft202012Validator(json_schema("plan")).validate(document)
+    first, second = document["lanes"]
+    assert first["trials"] == document["trials"]
+    assert [trial["number"] for trial in second["trials"]] == list(range(7, 13))
+    assert first["seed"] != second["seed"]
+    out = printed(capsys, path)
+    assert "each of 2 runs the whole plan in an order of its own: 12 trials\n" in out
+    assert re.search(rf"ssh://b +7 to 12 +6 +{second['seed']}\n", out)
+    assert f"Order on ssh://b (seed {second['seed']})\n" in out
+    assert "the experiment takes 1min, all 2 workers running at once\n" in out
+    assert "ssh://b" not in printed(capsys, path, workers=("local",))
+    with pytest.raises(PlanError, match="is no worker"):
+        plan(path, workers=("remote",))
+
+
+def test_workers_that_are_to_be_allocated_are_not_known_yet(capsys, file):
+    path = file(design="rounds = 3\nseries = 1\n[workers]\nallocate = 'true'\nrelease = 'true'")
+    assert "as many as workers.allocate will name" in printed(capsys, path)
+
+
+def test_a_pilot_runs_here_whoever_the_workers_are(capsys, file):
+    path = file(design="rounds = 3\nseries = 1\n[workers]\nuse = ['ssh://no-such-host.invalid']")
+    assert json.loads(printed(capsys, path, pilot=True, json=True))["time"]["origin"] == "pilot"

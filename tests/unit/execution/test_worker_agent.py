@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import io
 import json
 import os
 import signal
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
-from trialwise.execution.workers.ssh import agent_source, bootstrap
+from trialwise.execution.workers.ssh import agent_archive, bootstrap
 
 MARKER = "unit-test-of-the-agent:"
 
@@ -22,12 +24,13 @@ MARKER = "unit-test-of-the-agent:"
 class Worker:
     """A folder that agents attach to, as many as are asked for."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, supervised: bool) -> None:
         self.folder = folder
+        self.supervised = supervised
         self.connections: list[Connection] = []
 
     def attach(self) -> Connection:
-        source = agent_source()
+        source = agent_archive()
         connection = Connection(["sh", "-c", bootstrap("python3", source, str(self.folder))], source)
         self.connections.append(connection)
         self.hello = connection.ask("hello", patience=30).head
@@ -39,6 +42,7 @@ class Worker:
             "directory": str(self.folder),
             "environment": {},
             "files": [],
+            "supervised": self.supervised,
         }
         task |= {"timeout": None, "side_timeout": None, "limit": 1000, **more}
         task["environment"] |= {"TRIALWISE_TRIAL": f"{MARKER}{os.getpid()}"}
@@ -63,16 +67,25 @@ class Worker:
         return int(json.loads((self.folder / "hand.lock").read_text())["pid"])
 
 
-@pytest.fixture
-def worker(tmp_path: Path) -> Iterator[Worker]:
-    made = Worker(tmp_path / "worker")
+@pytest.fixture(params=["supervised", "unaided"])
+def worker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Worker]:
+    made = Worker(tmp_path / "worker", supervised=request.param == "supervised")
     yield made
     for connection in made.connections:
         connection.close()
 
 
 def test_it_can_be_read_by_the_oldest_python_that_is_asked_for():
-    ast.parse(agent_source(), feature_version=(3, 8))
+    with zipfile.ZipFile(io.BytesIO(agent_archive())) as archive:
+        modules = [name for name in archive.namelist() if name.endswith(".py")]
+        for name in modules:
+            ast.parse(archive.read(name), name, feature_version=(3, 8))
+    assert len(modules) > 10
+
+
+def test_a_machine_like_ours_has_a_supervisor(worker: Worker):
+    worker.attach()
+    assert worker.hello["supervised"]
 
 
 def test_the_same_key_runs_once_and_is_answered_until_it_is_acknowledged(worker: Worker):
@@ -89,7 +102,7 @@ def test_the_same_key_runs_once_and_is_answered_until_it_is_acknowledged(worker:
 
 def test_a_trial_outlives_its_connection(worker: Worker):
     first = worker.attach()
-    worker.begin(first, "1.1", "touch begun; sleep 0.5; echo 7; touch ended")
+    worker.begin(first, "1.1", "touch begun; sleep 3; echo 7; touch ended")
     worker.wait_for("begun")
     first.close()
     second = worker.attach()

@@ -130,6 +130,13 @@ def test_constant_values_have_no_effect():
     assert not named(found)
 
 
+def test_a_treatment_that_never_varies_is_in_no_pair():
+    experiment = made([16, 2], slope=0.5)
+    values = np.where(np.array(experiment.treatments) == "t2", 0.0, experiment.values)
+    found = st.carry_over(values, *experiment.arguments[1:])
+    assert not [pair for pair in found.pairs if pair.named and pair.treatment == "t2"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

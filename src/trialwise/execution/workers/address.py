@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Workers
+from trialwise.experiment.model import Experiment, Workers
 
 LOCAL = "local"
 _SSH = re.compile(
@@ -55,6 +56,12 @@ def is_alone(workers: Workers) -> bool:
 def runs_here(workers: Workers) -> bool:
     """Whether this machine is among the workers."""
     return workers.allocate is None and LOCAL in workers.use
+
+
+def with_workers(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    """The experiment on other workers than the file names, which nobody has to allocate."""
+    named = dataclasses.replace(experiment.workers, use=tuple(names), allocate=None, release=None)
+    return dataclasses.replace(experiment, workers=named)
 
 
 def split_names(texts: Sequence[str]) -> list[str]:

@@ -1,25 +1,33 @@
 """Workers that a command allocates and another releases: the release always comes, also after a crash.
 
 A record in the experiment directory is written before the first command runs, and removed when the second has succeeded.
+A process beside the runner sleeps until the runner ends, and releases what it has left; after a power cut the next run does.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
+import sys
 import time
+import uuid
 from collections.abc import Generator
 from contextlib import contextmanager
+from pathlib import Path
 
 from trialwise.errors import WorkerError
+from trialwise.execution.workers import watch
+from trialwise.execution.workers.watch import VARIABLE, record_lock
 from trialwise.experiment.model import Experiment
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event
 
 RECORD = "allocation.json"
-VARIABLE = "TRIALWISE_WORKERS"
+LOG = "allocation.log"
+"""What the watch's release command prints."""
 PATIENCE = 3600.0
 
 
@@ -37,10 +45,12 @@ def allocated(experiment: Experiment, directory: ExperimentDirectory, ledger: Le
     if words is None:
         yield list(experiment.workers.use)
         return
-    _record(directory, [])
+    token = uuid.uuid4().hex
+    _record(directory, token, [])
+    watching = _watch(experiment, directory, token)
     try:
         names = _run(experiment, words, "allocate", []).split()
-        _record(directory, names)
+        _record(directory, token, names)
         if not names:
             raise WorkerError(
                 "workers.allocate: it named no workers", hint="print their names, as in ssh://user@host"
@@ -48,6 +58,8 @@ def allocated(experiment: Experiment, directory: ExperimentDirectory, ledger: Le
         yield names
     finally:
         release_leftovers(experiment, directory, ledger)
+        if watching is not None:
+            watching.communicate()
 
 
 def release_leftovers(experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> None:
@@ -55,17 +67,43 @@ def release_leftovers(experiment: Experiment, directory: ExperimentDirectory, le
     file = directory.path / RECORD
     if not file.exists():
         return
-    if (words := experiment.workers.release) is not None:
-        try:
-            _run(experiment, words, "release", json.loads(file.read_text())["workers"])
-        except WorkerError as error:
-            ledger.add_event(Event(time.time(), "release failed", error.message))
-            return
-    file.unlink()
+    with record_lock(file):
+        _release(experiment, file, ledger)
 
 
-def _record(directory: ExperimentDirectory, names: list[str]) -> None:
-    directory.write_durably(RECORD, json.dumps({"workers": names}).encode())
+def _release(experiment: Experiment, file: Path, ledger: Ledger) -> None:
+    with contextlib.suppress(FileNotFoundError):  # released by the watch of a run that was killed
+        names = json.loads(file.read_text())["workers"]
+        if (words := experiment.workers.release) is not None:
+            try:
+                _run(experiment, words, "release", names)
+            except WorkerError as error:
+                ledger.add_event(Event(time.time(), "release failed", error.message))
+                return
+        file.unlink()
+
+
+def _record(directory: ExperimentDirectory, token: str, names: list[str]) -> None:
+    content = {"token": token, "workers": names}
+    directory.write_durably(RECORD, json.dumps(content).encode())
+
+
+def _watch(
+    experiment: Experiment, directory: ExperimentDirectory, token: str
+) -> subprocess.Popen[bytes] | None:
+    """Start what releases after our end; it hears of that by the end of its standard input, which we never write to."""
+    words = experiment.workers.release
+    if words is None:
+        return None
+    record = (directory.path / RECORD).absolute()
+    with (directory.path / LOG).open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, "-IS", watch.__file__, record, experiment.folder.absolute(), token, *words],
+            stdin=subprocess.PIPE,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
+        )
 
 
 def _run(experiment: Experiment, words: tuple[str, ...], what: str, names: list[str]) -> str:

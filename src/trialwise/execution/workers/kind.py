@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import PlanError, TrialError, WorkerError
+from trialwise.execution.workers.instruments import (
+    check_instruments_there,
+    instruments_of_task,
+    remarks_there,
+)
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import Report, Tasks, WorkerFile, run_of
 from trialwise.experiment.model import CommandTrial, Experiment, Level, TextSource
@@ -28,10 +33,14 @@ MOST_LOSSES = 5
 
 
 def refuse_kinds(experiment: Experiment) -> None:
-    """Raise PlanError for kinds of trials, and for what is recorded of them, that are for this machine only."""
+    """Raise PlanError for kinds of trials, and what is collected of them, that are for this machine only."""
+    if experiment.measurement is not None:
+        raise PlanError(
+            "measurement: the collector beside a trial runs on this machine only, not on workers that ssh reaches",
+            hint="have the programs write files that metrics read, or run with --workers local",
+        )
     kind = experiment.trial.kind
     if kind == "command":
-        _refuse_parts(experiment)
         return
     reason = {
         "python": "the callable would need Trialwise there",
@@ -41,22 +50,6 @@ def refuse_kinds(experiment: Experiment) -> None:
         f'workers: trials of kind "{kind}" do not run on workers that ssh reaches: {reason}',
         hint='install Trialwise there and start it as a command (kind = "command"), or run with --workers local',
     )
-
-
-def _refuse_parts(experiment: Experiment) -> None:
-    instrumentation = experiment.instrumentation
-    parts = {
-        "instrumentation.perf": instrumentation.perf,
-        "instrumentation.interrupts": instrumentation.interrupts,
-        "trial.isolate": trial_of(experiment).isolate,
-        "measurement": experiment.measurement,
-    }
-    for key, given in parts.items():
-        if given:
-            raise PlanError(
-                f"{key}: is not there yet on workers that ssh reaches",
-                hint="leave it out there, or run with --workers local",
-            )
 
 
 def task_key(number: int, attempt: int) -> str:
@@ -73,7 +66,8 @@ class RemoteKind:
         self._losses = Counter[int]()
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
-        """Raise PlanError where a program, or the working directory, is not on the worker."""
+        """Raise WorkerError where a program, the working directory, or what is to be recorded is not on the worker."""
+        check_instruments_there(self._remote, experiment)
         queries = list(self.queries(experiment, factors))
         for query, found in zip(queries, self._resolved(queries), strict=True):
             if found["problem"] is not None and "directory" not in query["names"]:
@@ -104,7 +98,7 @@ class RemoteKind:
             The worker is lost; what became of the trial is asked when it is there again.
         """
         key = task_key(request.number, request.attempt)
-        report = self._tasks.execute(key, self._task(request), marker=request.marker, cancel=request.cancel)
+        report = self._report(key, self._task(request), request)
         if report is None:
             raise WorkerError(f"{self._remote.address.name}: knows nothing of trial {key}")
         return self._outcome(request, report)
@@ -112,7 +106,7 @@ class RemoteKind:
     def recall(self, request: TrialRequest) -> TrialOutcome | None:
         """What came of a trial that was begun before, waiting for its end; None where the worker knows nothing of it."""
         key = task_key(request.number, request.attempt)
-        report = self._tasks.execute(key, None, marker=request.marker, cancel=request.cancel)
+        report = self._report(key, None, request)
         return None if report is None else self._outcome(request, report)
 
     def queries(
@@ -175,7 +169,8 @@ class RemoteKind:
             "timeout": trial.timeout,
             "side_timeout": SIDE_COMMAND_SECONDS,
             "limit": trial.output_limit,
-            "cpus": request.experiment.instrumentation.cpus,
+            "supervised": self._remote.supervised,
+            **instruments_of_task(request.experiment),
             "files": sorted({self._path(request, source) for source in _files(request.experiment)}),
         }
 
@@ -192,6 +187,10 @@ class RemoteKind:
         return str(Path(folder) / fill(source.path or "", values))
 
     # What came of it
+
+    def _report(self, key: str, task: dict[str, Any] | None, request: TrialRequest) -> Report | None:
+        counters = request.experiment.instrumentation.perf
+        return self._tasks.execute(key, task, marker=request.marker, cancel=request.cancel, counters=counters)
 
     def _outcome(self, request: TrialRequest, report: Report) -> TrialOutcome:
         if report.lost is not None:
@@ -223,8 +222,10 @@ class RemoteKind:
                 return read_source(source, from_output(run.stdout, total=run.stdout_total))
             return read_source(source, _reported(report.files[self._path(request, source)]))
 
-        instruments = recorded(request.experiment.instrumentation, run, None, None)
-        outcome = judge(trial, request.experiment, run, text, instruments, ())
+        wanted = request.experiment.instrumentation
+        instruments = recorded(wanted, run, *(report.machine or (None, None)))
+        told = remarks_there(self._remote, run) if wanted.perf else ()
+        outcome = judge(trial, request.experiment, run, text, instruments, told)
         return concluded(outcome, _beside("conclude", report))
 
 

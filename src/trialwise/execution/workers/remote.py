@@ -13,7 +13,7 @@ from trialwise.errors import WorkerError
 from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.address import Address
 from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
-from trialwise.execution.workers.ssh import Explanation, agent_source, bootstrap, explain, ssh_words
+from trialwise.execution.workers.ssh import Explanation, agent_archive, bootstrap, explain, ssh_words
 from trialwise.experiment.model import Workers
 from trialwise.experiment.quantity import duration_text
 
@@ -24,7 +24,6 @@ ANSWER_SECONDS = (5.0, 20.0)
 FIRST_SECONDS = 30.0
 """How long a worker that was never reached is tried."""
 LONGEST_PAUSE = 15.0
-PROTOCOL = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +76,11 @@ class Remote:
     def files(self) -> str:
         """Where the experiment's own files stand on the worker."""
         return f"{self.folder}/files"
+
+    @property
+    def supervised(self) -> bool:
+        """Whether programs are measured there by the same supervisor as here; else Python does it, and counts less."""
+        return bool(self.hello["supervised"])
 
     # Requests
 
@@ -207,9 +211,9 @@ class Remote:
 
     def _attempt(self) -> Explanation | None:
         """Connect once; what went wrong, or None."""
-        source = agent_source()
-        command = bootstrap(self.settings.python, source, self._folder)
-        connection = Connection(ssh_words(self.address, command), source)
+        archive = agent_archive()
+        command = bootstrap(self.settings.python, archive, self._folder)
+        connection = Connection(ssh_words(self.address, command), archive)
         try:
             before = time.time()
             reply = self._checked(connection.ask("hello", patience=GREETING_SECONDS))

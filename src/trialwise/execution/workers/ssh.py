@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.resources
+import io
 import os
+import platform
 import shlex
+import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from trialwise._core import supervisor_image
 from trialwise.execution.workers.address import Address
 
 CONFIGURATION = "TRIALWISE_SSH_CONFIG"
@@ -102,17 +108,49 @@ def explain(address: Address, errors: str, exit_code: int | None) -> Explanation
     return Explanation(f"{address.name}: {ended}{last}", f"see what ssh says: {command}", False)
 
 
-def agent_source() -> bytes:
-    """The program that is sent to workers."""
-    return importlib.resources.files("trialwise.execution.workers").joinpath("agent.py").read_bytes()
+_CODE = """import os,sys
+if sys.version_info<(3,8):sys.exit('trialwise: Python 3.8 or newer is needed; this is '+sys.version.split()[0])
+s=sys.stdin.buffer.read({size});f=os.memfd_create('agent');os.write(f,s);sys.path.insert(0,'/proc/self/fd/%d'%f)
+from trialwise.execution.workers.agent.attachment import attach;attach({folder!r},s)
+"""
 
 
-def bootstrap(python: str, source: bytes, folder: str) -> str:
-    """The remote command: Python reads the agent from standard input and attaches it to `folder`."""
-    code = (
-        f"import sys;s=sys.stdin.buffer.read({len(source)}).decode();g=dict(__name__='agent');"
-        f"exec(compile(s,'agent.py','exec'),g);g['attach']({folder!r},s)"
+@functools.cache
+def agent_archive() -> bytes:
+    """What is sent to workers: the agent's modules in a zip archive, with the supervisor for machines like this one.
+
+    The same modules give the same bytes. Nothing is compressed, for Python without zlib.
+    """
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for name, text in _contents():
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return content.getvalue()
+
+
+def _contents() -> Iterator[tuple[str, bytes]]:
+    for package in (
+        "trialwise",
+        "trialwise/execution",
+        "trialwise/execution/workers",
+        "trialwise/measurement",
+    ):
+        yield f"{package}/__init__.py", b""
+    root = importlib.resources.files("trialwise")
+    agent = root / "execution" / "workers" / "agent"
+    for file in sorted(agent.iterdir(), key=lambda each: each.name):
+        if file.name.endswith(".py"):
+            yield f"trialwise/execution/workers/agent/{file.name}", file.read_bytes()
+    yield (
+        "trialwise/measurement/machine_counting.py",
+        (root / "measurement" / "machine_counting.py").read_bytes(),
     )
+    yield f"supervisor.{platform.machine()}", supervisor_image()
+
+
+def bootstrap(python: str, archive: bytes, folder: str) -> str:
+    """The remote command: Python reads the agent from standard input, keeps it in memory, and attaches it to `folder`."""
+    code = _CODE.format(size=len(archive), folder=folder)
     return shlex.join([python, "-IS", "-c", code])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -9,8 +10,12 @@ from typing import Any, cast
 from trialwise.errors import TrialError
 from trialwise.execution.workers.connection import Reply
 from trialwise.execution.workers.remote import Remote
+from trialwise.measurement.interrupts import MachineCounts
 from trialwise.trials.base import MARKER
 from trialwise.trials.starting import ERROR_LIMIT
+
+CountedRow = tuple[str, float | None, float, int | None]
+"""A counter's name; its count, or None; the share of the time in which it counted; the error number of why it did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +41,7 @@ class RemoteRun:
     involuntary_switches: int = 0
     stdout: bytes = b""
     stderr: bytes = b""
-
-    @property
-    def counted(self) -> tuple[tuple[str, float | None, float, int | None], ...]:
-        """None of the kernel's counters: the standard library cannot ask for them."""
-        return ()
+    counted: tuple[CountedRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +56,16 @@ class WorkerFile:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What came of a task: how its commands ran, and the files that it wrote. `lost` says why there is nothing."""
+    """What came of a task: how its commands ran, and the files that it wrote. `lost` says why there is nothing.
+
+    `machine` is what the worker as a whole had counted before and after, where that was asked for.
+    """
 
     runs: Mapping[str, RemoteRun | str]
     files: Mapping[str, WorkerFile]
     lost: str | None = None
     skipped: bool = False
+    machine: tuple[MachineCounts, MachineCounts] | None = None
 
 
 class Tasks:
@@ -72,9 +77,17 @@ class Tasks:
         self._unacknowledged: list[str] = []
 
     def execute(
-        self, key: str, task: dict[str, Any] | None, *, marker: str, cancel: int | None
+        self,
+        key: str,
+        task: dict[str, Any] | None,
+        *,
+        marker: str,
+        cancel: int | None,
+        counters: Sequence[str] = (),
     ) -> Report | None:
         """Have a task executed, or only ask what came of it where `task` is None; None where nothing is known of it.
+
+        `counters` are the names of those that the task asks for.
 
         Raises
         ------
@@ -86,7 +99,7 @@ class Tasks:
         if reply.head["state"] == "unknown":
             return None
         self._unacknowledged.append(key)
-        return _report(reply, self._remote.offset)
+        return _report(reply, self._remote.offset, counters)
 
     def acknowledge(self) -> None:
         """Say of everything told so far that it is safe here; called when what came of it is in the ledger."""
@@ -110,6 +123,7 @@ class Tasks:
             "command": list(words),
             "directory": directory or self._remote.files,
             "environment": {MARKER: marker},
+            "supervised": self._remote.supervised,
             "timeout": timeout,
             "side_timeout": None,
             "limit": ERROR_LIMIT,
@@ -141,7 +155,22 @@ def run_of(report: Report, what: str) -> RemoteRun:
     return run
 
 
-def _report(reply: Reply, offset: float) -> Report:
+def counted_rows(names: Sequence[str], readings: Sequence[Sequence[int]]) -> tuple[CountedRow, ...]:
+    """The counters as `CommandResult.counted` has them; where they were not counted at all, each with no such call."""
+    if not readings:
+        return tuple((name, None, 0.0, errno.ENOSYS) for name in names)
+    return tuple(_counted(name, *reading) for name, reading in zip(names, readings, strict=True))
+
+
+def _counted(name: str, value: int, enabled: int, running: int, error: int) -> CountedRow:
+    """Scaled to the whole time where counters took turns; one that never had its turn is busy."""
+    share = running / enabled if enabled else 1.0
+    if error or share <= 0:
+        return name, None, 0.0, error or errno.EBUSY
+    return name, value / share, share, None
+
+
+def _report(reply: Reply, offset: float, counters: Sequence[str]) -> Report:
     head = reply.head
     if head["state"] == "lost":
         return Report({}, {}, "the worker was restarted, or the process that executed it was killed")
@@ -151,10 +180,17 @@ def _report(reply: Reply, offset: float) -> Report:
         return Report({}, {}, f"its result could not be kept there: {head['unkept']}")
     outputs, files = _contents(head, reply.body)
     runs = {
-        what: _run(run, offset, outputs if what == "command" else (b"", b""))
+        what: _run(run, offset, *((outputs, counters) if what == "command" else ((b"", b""), ())))
         for what, run in cast("dict[str, dict[str, Any]]", head["runs"]).items()
     }
-    return Report(runs, files)
+    return Report(runs, files, machine=_machine(head.get("machine")))
+
+
+def _machine(told: list[dict[str, Any]] | None) -> tuple[MachineCounts, MachineCounts] | None:
+    if told is None:
+        return None
+    before, after = (MachineCounts(each["totals"], dict(each["by_cpu"])) for each in told)
+    return before, after
 
 
 def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], dict[str, WorkerFile]]:
@@ -171,7 +207,9 @@ def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], d
     return (body[: sizes[0]], body[sizes[0] : sizes[0] + sizes[1]]), found
 
 
-def _run(run: dict[str, Any], offset: float, outputs: tuple[bytes, bytes]) -> RemoteRun | str:
+def _run(
+    run: dict[str, Any], offset: float, outputs: tuple[bytes, bytes], counters: Sequence[str]
+) -> RemoteRun | str:
     if (problem := run.get("problem")) is not None:
         return str(problem)
     names = [name for name in RemoteRun.__slots__ if name in run]
@@ -179,5 +217,6 @@ def _run(run: dict[str, Any], offset: float, outputs: tuple[bytes, bytes]) -> Re
         started_realtime_ns=round((run["started_realtime"] - offset) * 1e9),
         stdout=outputs[0],
         stderr=outputs[1] or str(run["errors"]).encode(),
+        counted=counted_rows(counters, run["readings"]),
         **{name: run[name] for name in names},
     )

@@ -1,0 +1,65 @@
+"""Error rates of an analysis of order: p-values of families, and the one verdict of the experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialwise.analysis import order_sentences as say
+from trialwise.analysis.order_results import Correction, GroupCarryOver, TreatmentOrder, Verdict
+from trialwise.statistics.harmonics import holm
+
+
+def corrected_together(
+    columns: Sequence[Sequence[float | None]], families: Sequence[str | None], correction: Correction
+) -> list[list[float | None]]:
+    """p-values of several tests of the same treatments, all tests of a family corrected together.
+
+    A family then keeps its level whichever of its tests rejects. `families` has one name for each treatment, None for
+    one without tests.
+    """
+    corrected: list[list[float | None]] = [[None] * len(families) for _ in columns]
+    places: dict[str, list[tuple[int, int, float]]] = {}
+    for test, column in enumerate(columns):
+        for place, (family, p_value) in enumerate(zip(families, column, strict=True)):
+            if family is not None and p_value is not None:
+                places.setdefault(family, []).append((test, place, p_value))
+    for found in places.values():
+        p_values = adjusted([p_value for _, _, p_value in found], correction)
+        for (test, place, _), p_value in zip(found, p_values, strict=True):
+            corrected[test][place] = p_value
+    return corrected
+
+
+def adjusted(p_values: Sequence[float], correction: Correction) -> list[float]:
+    """p-values of one family, corrected for their number."""
+    if correction == "holm":
+        return holm(p_values)
+    times = len(p_values) if correction == "bonferroni" else 1
+    return [min(1.0, times * p_value) for p_value in p_values]
+
+
+def experiment_verdict(
+    treatments: Sequence[TreatmentOrder],
+    carried: Sequence[GroupCarryOver],
+    *,
+    alpha: float,
+    margin: float,
+    across: bool,
+) -> Verdict:
+    """The verdict, which is wrong in at most `alpha` of all experiments where order has no effect.
+
+    Each family of treatments and each carry-over analysis keeps its own level; order matters where the smallest of their
+    corrected p-values stands after one more correction (Bonferroni) for their number, unless `across` is false: then every
+    difference of a family counts.
+    """
+    questions = say.questions(treatments, carried)
+    p_values = [
+        *(p_value for one in treatments if (p_value := say.decisive(one)) is not None),
+        *(pair.p_value for group in carried for pair in group.pairs if say.matters(pair, margin)),
+    ]
+    if p_values and (not across or min(p_values) * questions < alpha):
+        return "order matters"
+    if p_values or any(group.pairs for group in carried):
+        return "undecided"
+    changes = {one.change for one in treatments}
+    return "order does not matter" if changes and changes <= {"same", "small"} else "undecided"

@@ -1,0 +1,259 @@
+"""One connection to the runner, over standard input and output."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import threading
+
+from trialwise.execution.workers.agent.ending import end_marked
+from trialwise.execution.workers.agent.folder import (
+    Folder,
+    note_hand,
+    remove,
+    set_aside,
+    sync_folder,
+    write_durably,
+)
+from trialwise.execution.workers.agent.frames import frame, read_frame
+from trialwise.execution.workers.agent.looking import clocks, digest_of, facts, resolve, stats, text_of
+from trialwise.execution.workers.agent.supervision import probe
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import tarfile
+    from typing import Any, BinaryIO
+
+    Json = dict[str, Any]
+
+PROTOCOL = 2
+EXECUTE = (
+    "import sys; sys.path.insert(0, sys.argv[1]); "
+    "from trialwise.execution.workers.agent.execution import main; main(sys.argv[2:])"
+)
+
+
+class Refused(Exception):
+    """A request that cannot be carried out."""
+
+
+class Attachment:
+    """Answers the frames of one connection."""
+
+    def __init__(self, folder: Folder, archive: bytes) -> None:
+        self.folder = folder
+        self.archive = archive
+        self.token = os.urandom(8).hex()
+        self.writing = threading.Lock()
+        self.kept: list[str] = []
+
+    def serve(self, requests: BinaryIO) -> None:
+        """Answer until the runner closes the connection."""
+        while True:
+            received = read_frame(requests)
+            if received is None or received[0]["op"] == "bye":
+                return
+            head, body = received
+            if head["op"] in ("run", "result"):
+                threading.Thread(target=self.answer, args=(head, body), daemon=True).start()
+            else:
+                self.answer(head, body)
+
+    def answer(self, head: Json, body: bytes) -> None:
+        """Carry out one request and send its answer."""
+        try:
+            reply, content = getattr(self, "do_" + head["op"])(head, body)
+        except Refused as problem:
+            reply, content = {"error": str(problem)}, b""
+        except OSError as problem:
+            text = f"{problem.filename or self.folder.path}: {problem.strerror or problem}"
+            reply, content = {"error": text, "errno": problem.errno}, b""
+        self.send(dict(reply, id=head["id"]), content)
+
+    def send(self, head: Json, body: bytes) -> None:
+        """Write a frame whole; a connection that is gone is found out by the reader."""
+        with self.writing, contextlib.suppress(OSError, ValueError):
+            sys.stdout.buffer.write(frame(head, body))
+            sys.stdout.buffer.flush()
+
+    # Requests
+
+    def do_hello(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        import platform
+        import socket
+
+        self.folder.make()
+        write_durably(self.folder.at("connection"), self.token.encode())
+        if not self.has_archive():
+            write_durably(self.folder.at("agent.zip"), self.archive)
+        hand = self.folder.in_hand()
+        return {
+            "protocol": PROTOCOL,
+            "python": platform.python_version(),
+            "host": socket.gethostname(),
+            "architecture": platform.machine(),
+            "supervised": probe() is not None,
+            "kernel": platform.release(),
+            "paranoid": text_of("/proc/sys/kernel/perf_event_paranoid"),
+            "cpus": sorted(os.sched_getaffinity(0)),
+            "folder": self.folder.path,
+            "free": self.folder.free(),
+            "clocks": clocks(),
+            "keys": self.folder.known(),
+            "hand": hand and hand["key"],
+        }, b""
+
+    def has_archive(self) -> bool:
+        try:
+            with open(self.folder.at("agent.zip"), "rb") as file:
+                return file.read() == self.archive
+        except FileNotFoundError:
+            return False
+
+    def do_ping(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        return {}, b""
+
+    def do_look(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        return {"clocks": clocks(), "stats": stats(head["programs"]), "free": self.folder.free()}, b""
+
+    def do_facts(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        return facts(head["patterns"]), b""
+
+    def do_count(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Which counters there are, found out by counting nothing."""
+        report = probe(head["counters"])
+        return {"readings": report and report["readings"]}, b""
+
+    def do_resolve(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        return {"found": [resolve(query) for query in head["queries"]]}, b""
+
+    def do_manifest(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Which of the experiment's files are missing or differ; what was sent before and is no more, goes."""
+        before = json.loads(text_of(self.folder.at("manifest")) or "{}")
+        wanted: dict[str, list[Any]] = json.loads(body)
+        for name in set(before) - set(wanted):
+            remove(self.folder.at("files", name))
+        missing = [name for name, (digest, mode) in wanted.items() if not self.has(name, digest, mode)]
+        write_durably(self.folder.at("manifest"), body)
+        remove(self.folder.at("incoming.tar"))
+        return {"missing": missing}, b""
+
+    def has(self, name: str, digest: str, mode: int) -> bool:
+        path = self.folder.at("files", name)
+        if not os.path.isfile(path) or digest_of(path) != digest:
+            return False
+        os.chmod(path, mode)
+        return True
+
+    def do_put(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Take a part of an archive at its place, so that the same part may come twice; unpack it with the last."""
+        import tarfile
+
+        path = self.folder.at("incoming.tar")
+        with open(path, "r+b" if os.path.exists(path) else "wb") as file:
+            file.seek(head["offset"])
+            file.write(body)
+        if head["last"]:
+            with tarfile.open(path) as archive:
+                for member in archive:
+                    self.unpack(archive, member)
+            remove(path)
+        return {}, b""
+
+    def unpack(self, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        import shutil
+
+        content = archive.extractfile(member)
+        if content is None:
+            return
+        path = self.folder.at("files", member.name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        remove(path)  # a program that runs cannot be written into
+        with open(path, "wb") as file:
+            shutil.copyfileobj(content, file, 1 << 20)
+        os.chmod(path, member.mode)
+
+    def do_run(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """Start a trial unless it was started before; answer when it has come to an end."""
+        key = head["key"]
+        if key not in self.folder.known():
+            self.begin(key, body)
+        return self.do_result(head, body)
+
+    def begin(self, key: str, task: bytes) -> None:
+        with self.folder.hand() as lock:
+            if lock is None:
+                hand = self.folder.in_hand()
+                msg = "trial {} is running here".format(hand and hand["key"])
+                raise Refused(msg)
+            if text_of(self.folder.at("connection")) != self.token:
+                raise Refused("a newer connection is at work")
+            if key not in self.folder.known():
+                self.start(key, task, lock)
+
+    def start(self, key: str, task: bytes, lock: int) -> None:
+        """Set room aside, write down that it is started, and start the process that holds the lock from now on."""
+        import subprocess
+
+        note_hand(lock, key, 0)
+        set_aside(self.folder.started(key), task)
+        sync_folder(self.folder.at("spool"))
+        words = [sys.executable, "-IS", "-c", EXECUTE, self.folder.at("agent.zip"), self.folder.path, key]
+        with open(self.folder.at("agent.log"), "ab") as log:
+            subprocess.Popen(
+                [*words, str(len(task)), str(lock)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+                pass_fds=(lock,),
+            )
+
+    def do_result(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """What came of a trial; waits while it runs."""
+        key = head["key"]
+        hand = self.folder.in_hand()
+        if hand is not None and hand["key"] == key:
+            self.folder.wait()
+        state = self.folder.known().get(key)
+        if state is None:
+            return {"state": "unknown"}, b""
+        if state == "started":
+            end_marked(head["marker"])
+            return {"state": "lost"}, b""
+        with open(self.folder.result(key), "rb") as file:
+            found = read_frame(file)
+        return (dict(found[0], state="result"), found[1]) if found else ({"state": "lost"}, b"")
+
+    def do_cancel(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """End the trial in hand, if it is this one; ask again where it has not quite begun."""
+        hand = self.folder.in_hand()
+        if hand is None or hand["key"] != head["key"]:
+            return {"cancelled": True}, b""
+        if hand["pid"]:
+            with contextlib.suppress(OSError):
+                os.kill(hand["pid"], signal.SIGTERM)
+        return {"cancelled": bool(hand["pid"])}, b""
+
+    def do_ack(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """The result is safe elsewhere: forget it."""
+        self.folder.forget(head["key"])
+        return {}, b""
+
+    def do_end(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        """End processes that carry a marker of this experiment, when no trial is in hand."""
+        with self.folder.hand() as lock:
+            ended = 0
+            if lock is not None:
+                note_hand(lock, "", 0)
+                ended = end_marked(head["marker"])
+        return {"ended": ended}, b""
+
+
+def attach(path: str, archive: bytes) -> None:
+    """Talk to the runner until it goes."""
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    Attachment(Folder(path), archive).serve(sys.stdin.buffer)

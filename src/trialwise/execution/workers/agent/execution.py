@@ -1,0 +1,186 @@
+"""What executes one trial: a process of its own, which outlives the connection."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+
+from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, write_durably
+from trialwise.execution.workers.agent.frames import frame
+from trialwise.execution.workers.agent.looking import boot_id, lines_of
+from trialwise.execution.workers.agent.outputs import PAUSE
+from trialwise.execution.workers.agent.program import ERROR_LIMIT, Program
+from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Json = dict[str, Any]
+
+FILE_LIMIT = 1 << 30
+SUBREAPER = 36  # prctl(2)
+
+
+class Execution:
+    """A task: prepare, the measured program, conclude, and the files that it wrote."""
+
+    def __init__(self, task: Json) -> None:
+        self.task = task
+        self.program: Program | None = None
+        self.cancelled = False
+        self.head: Json = {"boot": boot_id(), "runs": {}, "files": []}
+        self.body = bytearray()
+        signal.signal(signal.SIGTERM, lambda number, stack: self.cancel())
+
+    def cancel(self) -> None:
+        self.cancelled = True
+        if self.program is not None:
+            self.program.cancel()
+
+    def run(self) -> bytes:
+        """Carry out the task and give the frame with what came of it."""
+        fresh = self.task.get("fresh")
+        if fresh:
+            os.makedirs(fresh)
+        try:
+            self.steps()
+        finally:
+            if fresh:
+                import shutil
+
+                shutil.rmtree(fresh, ignore_errors=True)
+        return frame(self.head, bytes(self.body))
+
+    def steps(self) -> None:
+        task = self.task
+        if task.get("prepare") and not succeeded(self.step("prepare", task["side_timeout"], ERROR_LIMIT)):
+            return
+        marks = {path: mark(path) for path in task["files"]}
+        report = self.measured()
+        if report.get("problem") is None and self.program is not None:
+            kept = self.program.outputs.kept
+            self.body += b"".join(kept)
+            self.head["sizes"] = [len(output) for output in kept]
+            self.head["files"] = [self.taken(path, marks[path]) for path in task["files"]]
+        if task.get("conclude") and not report.get("cancelled"):
+            self.step("conclude", task["side_timeout"], ERROR_LIMIT)
+
+    def measured(self) -> Json:
+        """Run the measured program, with what the machine counted before and after where that is asked for."""
+        task = self.task
+        wanted: Json | None = task.get("machine")
+        before = None if wanted is None else machine_counts(wanted["cpus"])
+        report = self.step("command", task["timeout"], task["limit"], task.get("settings"))
+        if wanted is not None:
+            self.head["machine"] = [before, machine_counts(wanted["cpus"])]
+        return report
+
+    def step(self, what: str, timeout: float | None, limit: int, settings: Json | None = None) -> Json:
+        self.program = Program(self.task[what], self.task, timeout, limit, settings or {})
+        if self.cancelled:
+            self.program.cancel()
+        self.head["runs"][what] = self.program.run()
+        return self.head["runs"][what]
+
+    def taken(self, path: str, before: tuple[int, ...] | None) -> Json:
+        """Take a file that the program was to write; "problem" says why that cannot be done."""
+        try:
+            status = os.stat(path)
+            if not os.path.isfile(path):
+                return {"path": path, "problem": "not a regular file"}
+            if before == signature(status):
+                return {"path": path, "problem": "stale", "modified": status.st_mtime}
+            if status.st_size > FILE_LIMIT:
+                return {"path": path, "problem": f"{status.st_size:,} bytes are too many"}
+            with open(path, "rb") as file:
+                content = file.read()
+        except FileNotFoundError:
+            return {"path": path, "problem": "missing"}
+        except OSError as problem:
+            return {"path": path, "problem": problem.strerror or str(problem)}
+        self.body += content
+        return {"path": path, "size": len(content)}
+
+
+def machine_counts(cpus: Sequence[int]) -> Json:
+    """What the whole machine has counted; the interrupts of each CPU where some are asked for."""
+    by_cpu = interrupts_by_cpu(lines_of("/proc/interrupts")) if cpus else {}
+    return {
+        "totals": machine_totals(lines_of("/proc/stat")),
+        "by_cpu": [[cpu, by_cpu[cpu]] for cpu in cpus if cpu in by_cpu],
+    }
+
+
+def succeeded(report: Json) -> bool:
+    """Whether a command beside the measured one did what it should."""
+    return report.get("exit_code") == 0 and not (report["cancelled"] or report["timed_out"])
+
+
+def signature(status: os.stat_result) -> tuple[int, ...]:
+    """What another write changes."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def mark(path: str) -> tuple[int, ...] | None:
+    """The state of a file before a trial writes it; waits until a later write must have a later time."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    while 0 <= time.time_ns() - status.st_ctime_ns < 20_000_000:
+        time.sleep(PAUSE)
+    return signature(status)
+
+
+def keep_result(folder: Folder, key: str, content: bytes) -> None:
+    """Write down what came of a trial; where the disk is full, with the room that was set aside before."""
+    try:
+        write_durably(folder.result(key), content)
+    except OSError:
+        os.truncate(folder.started(key), 0)
+        remove(folder.result(key) + ".tmp")
+        try:
+            write_durably(folder.result(key), content)
+        except OSError as problem:
+            remove(folder.result(key) + ".tmp")
+            write_durably(folder.result(key), frame({"unkept": problem.strerror, "bytes_lost": len(content)}))
+
+
+def execute(folder: Folder, key: str, size: int, lock: int) -> None:
+    """Execute one trial; who starts this process has locked the folder, and the lock ends with the process."""
+    os.set_inheritable(lock, False)
+    with open(folder.started(key), "rb") as file:
+        task = json.loads(file.read(size))
+    if not task.get("supervised"):
+        stand_in()
+    once = task.get("once")
+    if once and os.path.exists(folder.at("setup", once)):
+        keep_result(folder, key, frame({"skipped": True}))
+        return
+    execution = Execution(task)
+    note_hand(lock, key, os.getpid())  # from here on TERM is caught
+    content = execution.run()
+    if once and succeeded(execution.head["runs"]["command"]):
+        write_durably(folder.at("setup", once), b"")
+    keep_result(folder, key, content)
+
+
+def stand_in() -> None:
+    """Prepare for doing ourselves what the supervisor would do."""
+    sys.setswitchinterval(1e-5)  # who wakes from wait4(2) is to read the clock at once
+    with contextlib.suppress(ImportError, OSError, AttributeError):
+        import ctypes
+
+        ctypes.CDLL(None).prctl(SUBREAPER, 1, 0, 0, 0)
+
+
+def main(words: Sequence[str]) -> None:
+    """``FOLDER KEY SIZE LOCK``: the folder, the trial, the length of its task, and the descriptor of the lock."""
+    folder, key, size, lock = words
+    execute(Folder(folder), key, int(size), int(lock))

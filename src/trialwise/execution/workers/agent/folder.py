@@ -1,0 +1,151 @@
+"""The folder of an experiment on this worker, and files in it that stay."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Generator
+    from typing import Any
+
+    Json = dict[str, Any]
+
+RESERVE = 4 * 1024 * 1024
+"""Bytes set aside for the result of a trial before it starts, so that a disk that fills up meanwhile loses nothing."""
+
+
+def write_durably(path: str, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    with open(path + ".tmp", "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(path + ".tmp", path)
+    sync_folder(os.path.dirname(path))
+
+
+def sync_folder(path: str) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove(path: str) -> None:
+    """Remove a file that may be gone."""
+    with contextlib.suppress(OSError):
+        os.unlink(path)
+
+
+def set_aside(path: str, task: bytes) -> None:
+    """Write a task down with room behind it for what comes of it."""
+    try:
+        with open(path, "wb") as file:
+            file.write(task)
+            file.flush()
+            os.posix_fallocate(file.fileno(), 0, len(task) + RESERVE)
+            os.fsync(file.fileno())
+    except OSError:
+        remove(path)
+        raise
+
+
+class Folder:
+    """The folder of an experiment on this worker."""
+
+    def __init__(self, path: str) -> None:
+        self.path = os.path.abspath(os.path.expanduser(path))
+
+    def at(self, *names: str) -> str:
+        """A path in the folder."""
+        return os.path.join(self.path, *names)
+
+    def make(self) -> None:
+        """Make the folder and its parts, for this user alone."""
+        for name in ("", "spool", "files", "scratch", "setup"):
+            os.makedirs(self.at(name), mode=0o700, exist_ok=True)
+
+    def known(self) -> dict[str, str]:
+        """What is known of trials that are not acknowledged: "started" or "result"."""
+        found: dict[str, str] = {}
+        for name in sorted(os.listdir(self.at("spool"))):  # "result" comes before "started" and wins
+            key, _, state = name.rpartition(".")
+            if state in ("started", "result"):
+                found.setdefault(key, state)
+        return found
+
+    def result(self, key: str) -> str:
+        """Where what came of a trial stands."""
+        return self.at("spool", key + ".result")
+
+    def started(self, key: str) -> str:
+        """What says that a trial was started."""
+        return self.at("spool", key + ".started")
+
+    def free(self) -> int:
+        """Bytes that this user may still write."""
+        status = os.statvfs(self.path)
+        return status.f_bavail * status.f_frsize
+
+    def forget(self, key: str) -> None:
+        """Forget a trial whose result is safe elsewhere."""
+        remove(self.started(key))
+        remove(self.result(key))
+        remove(self.at("spool", key + ".tmp"))
+
+    @contextlib.contextmanager
+    def hand(self) -> Generator[int | None, None, None]:
+        """The lock of who executes a trial, or None where somebody does."""
+        descriptor = self.lock_file()
+        try:
+            yield descriptor if self.acquired(descriptor) else None
+        finally:
+            os.close(descriptor)
+
+    def acquired(self, descriptor: int) -> bool:
+        """Try for half a second: who asks whether a trial runs holds the lock for an instant."""
+        deadline = time.monotonic() + 0.5
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > deadline:
+                    return False
+                time.sleep(0.01)
+            else:
+                return True
+
+    def lock_file(self) -> int:
+        return os.open(self.at("hand.lock"), os.O_RDWR | os.O_CREAT, 0o600)
+
+    def in_hand(self) -> Json | None:
+        """The key of the trial that runs, and the process that executes it; None where there is none."""
+        descriptor = self.lock_file()
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return json.loads(os.pread(descriptor, 4096, 0) or '{"key": "", "pid": 0}')
+        else:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def wait(self) -> None:
+        """Wait, asleep, until nobody executes a trial."""
+        descriptor = self.lock_file()
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        finally:
+            os.close(descriptor)
+
+
+def note_hand(lock: int, key: str, process: int) -> None:
+    """Write who holds the lock into it, at one length, so that a reader never sees half of it."""
+    os.pwrite(lock, json.dumps({"key": key, "pid": process}).ljust(256).encode(), 0)

@@ -1,0 +1,88 @@
+"""What is recorded beside the metrics on a worker: asking for it, and looking before anything runs whether it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from trialwise._core import counter_setting
+from trialwise.errors import WorkerError
+from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.tasks import RemoteRun, counted_rows
+from trialwise.experiment.model import Experiment, InstrumentSource
+from trialwise.trials.command import trial_of
+from trialwise.trials.instrumenting import remarks, why_not_counted
+
+_NAMESPACES = {"network": 0x40000000, "ipc": 0x08000000}
+"""Flags of unshare(2)."""
+
+
+def instruments_of_task(experiment: Experiment) -> dict[str, Any]:
+    """What the agent is told of instrumentation, for the measured program."""
+    wanted = experiment.instrumentation
+    return {
+        "settings": {
+            "cpus": wanted.cpus,
+            "counters": _settings(experiment),
+            "isolate": sum(_NAMESPACES[name] for name in set(trial_of(experiment).isolate)),
+        },
+        "machine": {"cpus": wanted.cpus} if wanted.interrupts else None,
+    }
+
+
+def check_instruments_there(remote: Remote, experiment: Experiment) -> None:
+    """Look whether the CPUs are there, and whether what metrics are made of is counted there.
+
+    Raises
+    ------
+    WorkerError
+        A CPU that may not be used, a counter that a metric needs and the worker does not have, or namespaces on a worker
+        that cannot be measured by our supervisor.
+    """
+    where, usable = remote.address.name, remote.hello["cpus"]
+    if absent := sorted(set(experiment.instrumentation.cpus) - set(usable)):
+        raise WorkerError(
+            f"{where}: instrumentation.cpus: there is no CPU {absent[0]} to be used there",
+            hint=f"known: {', '.join(map(str, usable))}",
+        )
+    if trial_of(experiment).isolate and not remote.supervised:
+        raise WorkerError(
+            f"{where}: trial.isolate: {_unsupervised(remote)}",
+            hint="leave it out, or run trialwise on a machine of the same architecture",
+        )
+    _check_counters(remote, experiment)
+
+
+def _check_counters(remote: Remote, experiment: Experiment) -> None:
+    sources = [(metric.name, metric.source) for metric in experiment.metrics]
+    needed = {source.name: name for name, source in sources if isinstance(source, InstrumentSource)}
+    counters = experiment.instrumentation.perf
+    if needed.keys().isdisjoint(counters):
+        return
+    found = remote.ask("count", {"counters": _settings(experiment)}).head
+    for name, value, _, number in counted_rows(counters, found["readings"] or ()):
+        if value is None and name in needed:
+            why = (
+                why_not_counted(number, remote.hello["paranoid"])
+                if remote.supervised
+                else _unsupervised(remote)
+            )
+            raise WorkerError(
+                f"{remote.address.name}: metrics.{needed[name]}.instrument: {name} is not counted there: {why}",
+                hint="software counters such as task-clock are there on most machines",
+            )
+
+
+def remarks_there(remote: Remote, run: RemoteRun) -> tuple[str, ...]:
+    """What is to be known about the counters of a run on a worker."""
+    if not remote.supervised:
+        return (f"{remote.address.name}: counters are left out: {_unsupervised(remote)}",)
+    return tuple(f"{remote.address.name}: {text}" for text in remarks(run, remote.hello["paranoid"]))
+
+
+def _settings(experiment: Experiment) -> list[str]:
+    return [counter_setting(name) for name in experiment.instrumentation.perf]
+
+
+def _unsupervised(remote: Remote) -> str:
+    machine = f"{remote.hello['architecture']}, Linux {remote.hello['kernel']}"
+    return f"needs a machine like this one, with Linux 5.3 or newer; that is {machine}"

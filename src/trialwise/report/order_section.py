@@ -1,0 +1,213 @@
+"""What the report and the page of `trialwise order` say and show of order: one form for both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.analysis.order_results import Change, GroupCarryOver, OrderAnalysis, Outcome, Verdict
+from trialwise.analysis.order_view import OrderView
+from trialwise.report.figures import Figure
+from trialwise.report.numbers import counted
+from trialwise.report.order_figures import order_figures
+from trialwise.report.order_pictures import Kind, Picture, left_out, pictures
+from trialwise.report.order_tables import order_tables
+from trialwise.report.order_text import carry_over_title, how_compared, no_pair, ranked, sentence_of, trends
+from trialwise.report.sheets import Sheet
+from trialwise.report.tables import Table
+
+_MOST = 30
+"""Of more lines, so many are shown."""
+_OPEN = 12
+"""More lines than this are folded."""
+Standing = Literal["claim", "descriptive", "refusal", "remark"]
+_LOOKS: Mapping[Verdict, str] = {"order matters": "matters", "order does not matter": "fine", "undecided": ""}
+_CHANGES: Mapping[Change, tuple[Standing, str]] = {
+    "location": ("descriptive", "changes"),
+    "distribution": ("descriptive", "changes"),
+    "small": ("claim", "within the margin"),
+    "same": ("claim", "no difference"),
+    "open": ("refusal", "open"),
+    "untested": ("refusal", "not tested"),
+}
+_OUTCOMES: Mapping[Outcome, tuple[Standing, str]] = {
+    "same winner": ("claim", "stays"),
+    "no winner": ("claim", "stays"),
+    "another winner": ("descriptive", "changes"),
+    "winner in one order only": ("descriptive", "changes"),
+    "untested": ("refusal", "not tested"),
+}
+_GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
+    ("Fixed against random order", ("p-values", "effect-sizes", "differences", "cases", "intervals")),
+    ("Which predecessor does it", ("carry-over", "pairs")),
+    ("Position and time", ("position", "drift", "trials")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A sentence with its standing, and that in a word."""
+
+    text: str
+    standing: Standing = "remark"
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Sentences under a title; `more` says how many are not shown."""
+
+    title: str
+    lines: tuple[Line, ...]
+    summary: str = ""
+    more: str = ""
+    is_open: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class FigureGroup:
+    """Figures under a title."""
+
+    title: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSection:
+    """The section: the verdict (or why there is none), sentences, figures, tables."""
+
+    verdict: str
+    look: str
+    facts: str
+    notes: tuple[str, ...]
+    parts: tuple[Part, ...]
+    groups: tuple[FigureGroup, ...]
+    tables: tuple[Table, ...]
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures."""
+        return tuple(figure for group in self.groups for figure in group.figures)
+
+
+def order_section(
+    view: OrderView, sheets: dict[str, Sheet], labels: Mapping[str, str] | None = None
+) -> OrderSection:
+    """The section of a view; `labels` are what figures call treatments, and `sheets` take the data of the figures."""
+    shown = pictures(view, labels or {})
+    groups = tuple(_figure_groups(shown, sheets))
+    found = view.found
+    if found is None:
+        return OrderSection(view.refusal, "", "", (), (), groups, ())
+    judged = not view.refusal
+    return OrderSection(
+        verdict=found.sentence if judged else view.refusal,
+        look=_LOOKS[found.verdict] if judged else "",
+        facts=_facts(found),
+        notes=(*found.notes, *left_out(view)),
+        parts=tuple(_parts(view, found)) if judged else tuple(_problems(found)),
+        groups=groups,
+        tables=tuple(order_tables(found)) if judged else (),
+    )
+
+
+def _facts(found: OrderAnalysis) -> str:
+    rounds = [
+        counted(count, f"{order} round")
+        for order, count in (("fixed", found.rounds_fixed), ("random", found.rounds_random))
+        if count
+    ]
+    workers = [counted(len(found.workers), "worker")] if len(found.workers) > 1 else []
+    return " · ".join([counted(found.n_trials, "value"), *rounds, *workers])
+
+
+def _figure_groups(shown: Sequence[Picture], sheets: dict[str, Sheet]) -> Iterator[FigureGroup]:
+    for title, kinds in _GROUPS:
+        members = [picture for picture in shown if picture.kind in kinds]
+        if members:
+            yield FigureGroup(title, tuple(order_figures(members, sheets)))
+
+
+# Sentences
+
+
+def _parts(view: OrderView, found: OrderAnalysis) -> Iterator[Part]:
+    yield from _part("Next", [Line(step) for step in dict.fromkeys(found.next_steps)])
+    yield from _treatments(found)
+    yield from _part(
+        "Would the conclusion change?",
+        list(_conclusions(found)),
+    )
+    for group in found.carry_over:
+        yield from _carry_over(view, group, several=len(found.carry_over) > 1)
+    yield from _workers(found)
+    yield from _problems(found)
+
+
+def _part(
+    title: str, lines: Sequence[Line], summary: str = "", most: int = _MOST, more: str = ""
+) -> Iterator[Part]:
+    if not lines:
+        return
+    hidden = len(lines) - most
+    yield Part(
+        title,
+        tuple(lines[:most]),
+        summary,
+        f"… and {hidden} more{more}" if hidden > 0 else "",
+        is_open=len(lines) <= _OPEN,
+    )
+
+
+def _treatments(found: OrderAnalysis) -> Iterator[Part]:
+    """One sentence for each treatment, those that change first."""
+    lines = [Line(sentence_of(found, one), *_CHANGES[one.change]) for one in ranked(found)]
+    counts = {
+        mark: sum(line.mark == mark for line in lines) for mark in dict.fromkeys(line.mark for line in lines)
+    }
+    told = ", ".join(f"{count} {mark}" for mark, count in counts.items())
+    summary = f"{told}; {how_compared(found)}"
+    yield from _part("Fixed against random order", lines, summary, more="; the table has all")
+
+
+def _conclusions(found: OrderAnalysis) -> Iterator[Line]:
+    several = len({(one.metric, one.group) for one in found.conclusions}) > 1
+    for one in found.conclusions:
+        where = f"{one.metric} ({one.group}): " if one.group else f"{one.metric}: "
+        yield Line(f"{where if several else ''}{one.sentence}", *_OUTCOMES[one.outcome])
+
+
+def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Iterator[Part]:
+    pairs = [Line(pair.sentence, "descriptive", "stands out") for pair in group.pairs[:_MOST]]
+    none = [Line(no_pair(group), *(("claim", "none") if group.tested else ("refusal", "not tested")))]
+    slopes = [
+        Line(f"{name}: {text}", mark="trend")
+        for name, text in trends(group, view.units.get(group.metric, ""))
+    ]
+    notes = [Line(group.note, "refusal", "note")] if group.note else []
+    method = Line(f"n = {group.n_pairs}: {group.method}", mark="method")
+    lines = [*(pairs or none), *slopes, *notes, method]
+    more = len(group.pairs) - len(pairs)
+    yield Part(
+        carry_over_title(group, several=several),
+        tuple(lines),
+        more=f"… and {more} more pairs; the table has all" if more > 0 else "",
+        is_open=len(lines) <= _OPEN,
+    )
+
+
+def _workers(found: OrderAnalysis) -> Iterator[Part]:
+    if len(found.workers) < 2:
+        return
+    spread = [Line(one.sentence, mark="order") for one in found.worker_spread]
+    differences = [Line(one.sentence, "descriptive", "differs") for one in found.worker_differences]
+    none = [Line("none differs from the others", "claim", "none")]
+    yield from _part(f"Workers ({len(found.workers)})", [*spread, *(differences or none)])
+
+
+def _problems(found: OrderAnalysis) -> Iterator[Part]:
+    if found.n_problems:
+        lines = [Line(problem.text, "refusal") for problem in found.problems]
+        title = f"Wrong in the data ({found.n_problems}); the rest was used"
+        yield from _part(title, lines, most=20)

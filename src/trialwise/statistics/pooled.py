@@ -1,0 +1,31 @@
+"""Two samples put together: what tests by ranks share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from trialwise.statistics.checks import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """How often each value occurs in two samples, values in ascending order."""
+
+    counts: Array
+    """In both."""
+    own: Array
+    """In the first."""
+    sizes: tuple[int, int]
+
+    @classmethod
+    def of(cls, first: Array, second: Array) -> Pooled:
+        """Pool two samples that are not empty; quickest where each is in ascending order."""
+        both = np.concatenate([first, second])
+        order = np.argsort(both, kind="stable")
+        ordered = both[order]
+        begins = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+        counts = np.diff(begins, append=both.size).astype(np.float64)
+        own = np.add.reduceat((order < first.size).astype(np.float64), begins)
+        return cls(counts, own, (first.size, second.size))

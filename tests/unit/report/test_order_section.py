@@ -1,0 +1,194 @@
+"""The section on order in the report and in the page of `trialwise order`: what it says is what --json says."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from example_directory import analyse_example, write_example
+from json_pointer import resolve
+from report_page import ReportPage
+from trialwise import study
+from trialwise.analysis.order import analyse_order
+from trialwise.analysis.order_trials import OrderColumns, read_order_table
+from trialwise.analysis.order_view import OrderView, view_of
+from trialwise.exchange.order_json import order_document
+from trialwise.report.html import html_report
+from trialwise.report.latex import latex_files
+from trialwise.report.numbers import write
+from trialwise.report.order_page import order_page
+from trialwise.report.order_pictures import Picture, pictures
+from trialwise.report.order_print import write_order_figures
+from trialwise.report.print_figures import print_figures
+
+ROOT = Path(__file__).resolve().parents[3]
+HEADER = ["treatment", "order", "round", "position", "value"]
+
+
+def viewed(path: Path) -> OrderView:
+    trials = read_order_table(path, OrderColumns())
+    return view_of(trials, analyse_order(trials))
+
+
+@pytest.fixture(scope="module")
+def view(tmp_path_factory: pytest.TempPathFactory) -> OrderView:
+    """The table of the page on order: scan is a tenth slower right after sort."""
+    import contextlib
+    import io
+
+    text = io.StringIO()
+    with contextlib.redirect_stdout(text):
+        runpy.run_path(str(ROOT / "docs/how-to/order_trials.py"))
+    path = tmp_path_factory.mktemp("order") / "trials.csv"
+    path.write_text(text.getvalue())
+    return viewed(path)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> OrderView:
+    """Sixty treatments, of which one is slower right after another."""
+    rng = np.random.default_rng(5)
+    path = tmp_path_factory.mktemp("many") / "trials.csv"
+    with path.open("w") as file:
+        rows = csv.writer(file)
+        rows.writerow(HEADER)
+        for turn in range(60):
+            order = rng.permutation(60)
+            # The culprit often runs right before its victim.
+            order = [one for one in order if one != 7]
+            order.insert(order.index(3) + 1 if turn % 2 else 30, 7)
+            for position, one in enumerate(order):
+                slow = -30 if one == 7 and position and order[position - 1] == 3 else 0
+                rows.writerow([f"t{one}", "random", turn, position, 100 + slow + rng.normal()])
+    return viewed(path)
+
+
+def named(view: OrderView) -> dict[str, Picture]:
+    return {picture.name: picture for picture in pictures(view, {})}
+
+
+def test_every_number_of_the_page_is_that_of_json(view: OrderView) -> None:
+    assert view.found
+    document = json.loads(json.dumps(order_document(view.found), allow_nan=False))
+    numbers = ReportPage(order_page(view), "data-order-path").numbers
+    assert len(numbers) == 4 * 10 + 5
+    for path, rounding, shown in numbers:
+        assert shown == write(resolve(document, path), rounding), path  # type: ignore[arg-type]
+
+
+def test_the_page_says_the_verdict_each_treatment_and_each_pair(view: OrderView) -> None:
+    page = re.sub(r"<[^>]+>", "", order_page(view)).replace("\u00a0", " ").replace("&gt;", ">")
+    found = view.found
+    assert found
+    sentences = [found.sentence, *(one.sentence for one in found.treatments), *found.next_steps]
+    sentences += [pair.sentence for pair in found.carry_over[0].pairs]
+    for sentence in sentences:
+        assert sentence in page
+
+
+def test_the_matrix_has_the_cells_of_json_and_marks_what_stands_out(view: OrderView) -> None:
+    assert view.found
+    matrix = view.found.carry_over[0].matrix
+    assert matrix
+    picture = named(view)["carry-over-0"]
+    for row in picture.rows:
+        at = (
+            matrix.treatments.index(str(row["treatment"])),
+            matrix.treatments.index(str(row["predecessor"])),
+        )
+        assert row["percent"] == matrix.percent[at[0]][at[1]]
+        assert row["n"] == matrix.counts[at[0]][at[1]] > 0
+    assert [(row["treatment"], row["predecessor"]) for row in picture.rows if row["named"]] == [
+        ("scan", "sort")
+    ]
+    assert picture.most == max(abs(float(row["percent"] or 0)) for row in picture.rows)
+
+
+def test_curves_are_sorted_and_cases_counted(view: OrderView) -> None:
+    assert view.found
+    shown, treatments = named(view), view.found.treatments
+    effects = [row["effect"] for row in shown["p-values"].rows]
+    assert effects == sorted(one.eta_squared for one in treatments if one.eta_squared is not None)
+    differences = [row["difference"] for row in shown["differences"].rows]
+    assert differences == sorted(
+        one.percent_difference for one in treatments if one.percent_difference is not None
+    )
+    assert [row["treatments"] for row in shown["cases"].rows] == [
+        sum(one.case == case for one in treatments) for case in (1, 2, 3)
+    ]
+    assert shown["p-values"].level == treatments[0].alpha_corrected
+
+
+def test_many_treatments_give_their_pairs_instead_of_a_matrix(many: OrderView) -> None:
+    picture = named(many)["carry-over-0"]
+    assert picture.kind == "pairs"
+    assert picture.names[0] == "t7 after t3"
+    assert len(picture.names) <= 20
+    assert "a matrix of so many treatments cannot be read" in order_page(many)
+    positions = named(many)["position-0"]
+    assert len(positions.rows) <= 60
+
+
+def test_the_report_of_an_experiment_has_the_numbers_of_the_command(tmp_path: Path) -> None:
+    path = write_example(tmp_path / "results", algorithms=("a", "b", "c"), levels=(1,), rounds=10, series=2)
+    analysis, view = analyse_example(path), study.order_view(path)
+    text = html_report(analysis, "test", view)
+    found = analyse_order(study.order_trials(path))
+    assert view.found
+    assert view.found.carry_over[0].matrix == found.carry_over[0].matrix
+    assert view.found.sentence in text
+    assert '<a href="#order">' in text
+    figures = {str(figure["data-figure"]) for figure in ReportPage(text).figures}
+    assert {f"by-order-{picture.name}" for picture in pictures(view, {})} <= figures
+    names = {written.stem for written in print_figures(analysis, tmp_path / "svg", "svg", order=view)}
+    assert {f"order-{picture.name}" for picture in pictures(view, {})} <= names
+
+
+def test_a_report_that_knows_nothing_of_order_has_no_section(tmp_path: Path) -> None:
+    path = write_example(tmp_path / "results", algorithms=("a",), levels=(1,), rounds=3, series=1)
+    analysis = analyse_example(path)
+    assert 'id="order"' not in html_report(analysis, "test")
+    text = html_report(analysis, "test", study.order_view(path))
+    assert "The order cannot be judged: there is one treatment; with a second one there is an order." in text
+    assert "by-order-trials-0" in text
+    assert "order-treatments" not in text
+
+
+def test_without_a_value_there_is_a_sentence_and_nothing_else() -> None:
+    view = OrderView(None, "The order cannot be judged: nothing ran.")
+    assert pictures(view, {}) == []
+    assert "nothing ran" in order_page(view)
+
+
+def test_tables_for_latex(view: OrderView, tmp_path: Path) -> None:
+    path = write_example(tmp_path / "results", algorithms=("a",), levels=(1,), rounds=3, series=1)
+    tables = latex_files(analyse_example(path), view)["tables.tex"]
+    assert r"\label{tab:order-treatments}" in tables
+    assert r"\texttt{scan} & \texttt{sort} & \ensuremath{-" in tables
+    assert "η" not in tables
+
+
+def test_the_same_view_gives_the_same_page_and_figures(view: OrderView, tmp_path: Path) -> None:
+    assert order_page(view) == order_page(view)
+    first, second = (write_order_figures(view, tmp_path / name, "svg") for name in "ab")
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_names_are_escaped(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    path = tmp_path / "trials.csv"
+    with path.open("w") as file:
+        rows = csv.writer(file)
+        rows.writerow(HEADER)
+        for turn in range(20):
+            for position, one in enumerate(rng.permutation(["<b>x</b>", "<script>alert(1)</script>", "c"])):
+                rows.writerow([one, ("fixed", "random")[turn % 2], turn, position, rng.normal()])
+    page = order_page(viewed(path))
+    assert "<b>x" not in page
+    assert "<script>alert" not in page
