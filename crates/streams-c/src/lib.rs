@@ -2,6 +2,7 @@
 //! liboml2 builds unchanged, and a modern interface (`trialwise/streams.h`). The headers say what each call promises.
 
 mod log;
+mod modern;
 
 mod oml;
 mod text;

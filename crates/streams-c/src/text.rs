@@ -1,7 +1,7 @@
 //! Strings that come from C.
 
 use std::borrow::Cow;
-use std::ffi::{CStr, c_char};
+use std::ffi::{CStr, c_char, c_int};
 
 /// The text at `pointer`; what is no UTF-8 is replaced. `None` for no pointer.
 ///
@@ -47,7 +47,7 @@ pub(crate) unsafe fn read_arguments(count: usize, argv: *const *const c_char) ->
 ///
 /// # Safety
 /// `argv` holds at least so many pointers as were read from it, and one for the name.
-pub(crate) unsafe fn write_arguments(rest: &[Argument], before: usize, argv: *mut *const c_char) -> usize {
+pub(crate) unsafe fn write_arguments(rest: &[Argument], before: usize, argv: *mut *const c_char) -> c_int {
     for (index, argument) in rest.iter().enumerate() {
         // SAFETY: there are no more than were read.
         unsafe { *argv.add(index + 1) = argument.pointer };
@@ -57,5 +57,5 @@ pub(crate) unsafe fn write_arguments(rest: &[Argument], before: usize, argv: *mu
         // SAFETY: within what was there before.
         unsafe { *argv.add(count) = std::ptr::null() };
     }
-    count
+    c_int::try_from(count).unwrap_or(c_int::MAX)
 }

@@ -15,11 +15,11 @@ pub(crate) fn with_values<'a, T>(
     act: impl FnOnce(&[Value<'a>]) -> T,
 ) -> Option<T> {
     if count <= FEW {
-        fill(&mut [Value::Bool(false); FEW][..count], value).map(|values| act(values))
+        fill(&mut [Value::Bool(false); FEW][..count], value).map(act)
     } else if count <= MANY {
-        fill(&mut [Value::Bool(false); MANY][..count], value).map(|values| act(values))
+        fill(&mut [Value::Bool(false); MANY][..count], value).map(act)
     } else {
-        fill(&mut vec![Value::Bool(false); count], value).map(|values| act(values))
+        fill(&mut vec![Value::Bool(false); count], value).map(act)
     }
 }
 

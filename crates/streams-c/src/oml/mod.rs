@@ -54,9 +54,9 @@ unsafe extern "C" fn omlc_init(
             }
             Ok(Disposition::Disabled) => open(Session::disabled(app), DISABLED),
             Ok(Disposition::Help) => print_and_leave(usage()),
-            Ok(Disposition::ListFilters) => {
-                print_and_leave(&Registry::default().names().map(|name| format!("{name}\n")).collect::<String>())
-            }
+            Ok(Disposition::ListFilters) => print_and_leave(
+                &Registry::default().names().map(|name| format!("{name}\n")).collect::<String>(),
+            ),
             Err(error) => fail(&error.to_string()),
         }
     }
@@ -80,7 +80,7 @@ unsafe fn read_options(
         let mut arguments = read_arguments(count, argv);
         let disposition = Config::from_environment(app, &mut arguments)?;
         if count > 0 {
-            *pargc = write_arguments(&arguments, count, argv) as c_int;
+            *pargc = write_arguments(&arguments, count, argv);
         }
         Ok(disposition)
     }
@@ -162,7 +162,8 @@ unsafe fn read_fields(definition: *const OmlMPDef) -> Result<Vec<(String, Kind)>
     unsafe {
         while let Some(name) = text((*definition.add(fields.len())).name) {
             let number = (*definition.add(fields.len())).param_types;
-            let kind = Kind::new(number).ok_or_else(|| format!("field {name:?}: {number} is no OmlValueT"))?;
+            let kind =
+                Kind::new(number).ok_or_else(|| format!("field {name:?}: {number} is no OmlValueT"))?;
             fields.push((name.into_owned(), kind));
         }
     }

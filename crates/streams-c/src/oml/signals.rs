@@ -76,7 +76,8 @@ fn handle_default(signal: c_int) {
     // SAFETY: an all-zero action is a valid one; both pointers live during the calls.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        if libc::sigaction(signal, std::ptr::null(), &raw mut action) != 0 || action.sa_sigaction != libc::SIG_DFL
+        if libc::sigaction(signal, std::ptr::null(), &raw mut action) != 0
+            || action.sa_sigaction != libc::SIG_DFL
         {
             return;
         }
