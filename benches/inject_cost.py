@@ -53,7 +53,7 @@ def build(folder: Path) -> Path:
     return program
 
 
-def run(command: list[str | Path], window: str) -> list[dict[str, str | float]]:
+def run(command: list[str | Path], window: str) -> list[dict[str, object]]:
     """The figures that a program prints."""
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     if "something was lost" in printed:
@@ -76,7 +76,7 @@ def main() -> None:
     address = discarding_collector()
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder))
-        rows: list[dict[str, str | float]] = []
+        rows: list[dict[str, object]] = []
         for samples, window in (("1", "raw"), ("100", "avg over 100")):
             options = ["--oml-collect", f"tcp:{address}", "--oml-samples", samples, "--oml-log-level", "-2"]
             rows += run([program, *options], window)
