@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -172,13 +172,24 @@ def test_the_example_has_the_header_that_is_made_of_its_description():
     assert files["generator_oml.h"] == (EXAMPLE / "generator_oml.h").read_text()
 
 
-def test_the_python_skeleton_is_python():
+def test_the_python_skeleton_runs_and_streams(tmp_path):
     for text, name in ((EVERY, "every.toml"), (RUBY, "foo.rb")):
         program = read_description(text, name)
-        tree = ast.parse(skeleton(program, "python")[f"{program.name}.py"])
-        functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+        script = tmp_path / f"{program.name}.py"
+        script.write_text(skeleton(program, "python")[script.name])
+        done = subprocess.run(
+            [sys.executable, script, "--oml-collect", "file:-"], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count("\n") >= 10 * len(program.points)
         for point in program.points:
-            assert len(functions[f"inject_{point.name}"].args.kwonlyargs) == len(point.fields)
+            assert (
+                f" {program.name}_{point.name} {point.fields[0].name}:{point.fields[0].type}" in done.stdout
+            )
+        usage = subprocess.run(
+            [sys.executable, script, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        assert all(f"--{option.name}" in usage for option in program.options)
 
 
 def _install() -> Path:

@@ -7,6 +7,7 @@ mod value;
 
 use std::ffi::{c_char, c_int};
 use std::io::Write;
+use std::sync::Once;
 
 use streams::client::ClientError;
 use streams::config::{Config, ConfigError, Disposition, usage};
@@ -178,8 +179,11 @@ extern "C" fn omlc_start() -> c_int {
     if let Err(reason) = session.start() {
         return fail(&format!("omlc_start: {reason}"));
     }
-    // SAFETY: the function may be called at any later time.
-    unsafe { libc::atexit(close_at_exit) };
+    static AT_EXIT: Once = Once::new();
+    AT_EXIT.call_once(|| {
+        // SAFETY: the function may be called at any later time.
+        unsafe { libc::atexit(close_at_exit) };
+    });
     match signals::install(close_at_exit) {
         Ok(()) => DONE,
         Err(error) => fail(&format!("omlc_start: signals cannot be handled: {error}")),

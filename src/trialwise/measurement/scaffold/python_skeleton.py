@@ -32,7 +32,7 @@ def _main(program: Program) -> str:
     about = " ".join(f"{program.name} {program.version}: {program.description}".rstrip(": ").split())
     declared = "\n".join(_declaration(point) for point in program.points)
     functions = "\n\n\n".join(_function(point) for point in program.points)
-    calls = "\n".join(f"        inject_{point.name}({_arguments(point)})" for point in program.points)
+    calls = "\n".join(f"            inject_{point.name}({_arguments(point)})" for point in program.points)
     options = "".join(_argument(option) for option in program.options)
     vectors = any(field.element for point in program.points for field in point.fields)
     return f"""\
@@ -41,9 +41,11 @@ def _main(program: Program) -> str:
 from __future__ import annotations
 
 import argparse
+import sys
 {"from collections.abc import Sequence" + chr(10) if vectors else ""}
-from trialwise.measurement import Point
+from trialwise.measurement import Client, Point
 
+CLIENT = Client({quoted(program.name)}, arguments=sys.argv)
 {declared}
 
 
@@ -58,7 +60,8 @@ def read_options() -> argparse.Namespace:
 def main() -> None:
     read_options()
     # What the program does. Put what it measures in the place of the examples.
-    for count in range(10):
+    with CLIENT:
+        for count in range(10):
 {calls}
 
 
@@ -67,29 +70,21 @@ if __name__ == "__main__":
 """
 
 
-def _keywords(values: dict[str, str]) -> str:
-    """Arguments by keyword, also where a name is a word of Python's."""
-    if any(name in _KEYWORDS or name in {"self", "name"} for name in values):
-        return "**{" + ", ".join(f"{quoted(name)}: {value}" for name, value in values.items()) + "}"
-    return ", ".join(f"{name}={value}" for name, value in values.items())
-
-
 def _declaration(point: MeasurementPoint) -> str:
-    fields = _keywords({field.name: quoted(field.type) for field in point.fields})
-    return f"{_constant(point)} = Point({quoted(point.name)}, {fields})"
+    fields = ", ".join(f"{quoted(field.name)}: {quoted(field.type)}" for field in point.fields)
+    return f"{_constant(point)} = Point({quoted(point.name)}, {{{fields}}}, client=CLIENT)"
 
 
 def _function(point: MeasurementPoint) -> str:
     names = identifiers(point, _KEYWORDS)
     pairs = list(zip(point.fields, names, strict=True))
     parameters = ", ".join(f"{name}: {_field_type(field)}" for field, name in pairs)
-    values = _keywords({field.name: name for field, name in pairs})
     about = " ".join(point.description.split()) or f"A sample of {point.name}."
     comments = "".join(f"\n    # {name}: {field.comment}" for field, name in pairs if field.comment)
     return f"""\
-def inject_{point.name}(*, {parameters}) -> None:
+def inject_{point.name}(*, {parameters}) -> bool:
     {docstring(about)}{comments}
-    {_constant(point)}.inject({values})"""
+    return {_constant(point)}.inject({", ".join(names)})"""
 
 
 def _arguments(point: MeasurementPoint) -> str:
