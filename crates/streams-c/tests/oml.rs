@@ -173,7 +173,7 @@ fn late_points_and_metadata_arrive() {
         ".late_early.n|unit|s",
         ".late_late|about|it",
         ".late_late|of|no field",
-        ".|schema|3 late_late n:int32 name:string ",
+        ".|schema|3 late_late n:int32 name:string",
     ] {
         assert!(metadata.contains(line), "{line:?} {metadata:?}");
     }
