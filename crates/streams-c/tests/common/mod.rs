@@ -56,10 +56,13 @@ pub fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).unwrap()
 }
 
-/// Builds `tests/programs/NAME.c` (or .cpp) as a program of OML's is built, warnings being errors.
+/// Builds `tests/programs/NAME.c` (or .cpp) as a program of OML's is built, warnings being errors, in a folder of the
+/// test's own.
 pub fn build(name: &str, link: Link, more: &[&str]) -> PathBuf {
     let source = home().join("tests/programs").join(name);
-    let program = scratch(&format!("{}-{link:?}", name.replace('.', "-"))).join(source.file_stem().unwrap());
+    let test = std::thread::current().name().unwrap_or_default().replace("::", "-");
+    let folder = scratch(&format!("{test}-{}-{link:?}", name.replace('.', "-")));
+    let program = folder.join(source.file_stem().unwrap());
     compile(&source, &program, link, more);
     program
 }
