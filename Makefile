@@ -8,7 +8,7 @@ CARGO_FEATURES := $(if $(strip $(FEATURES)),--features "$(strip $(FEATURES))")
 export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/null)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup FORCE demo test lint check-python check-rust bench soak docs schemas clean
+.PHONY: setup FORCE demo test lint check-python check-rust bench soak docs schemas install-c clean
 
 setup: .venv/.core
 
@@ -57,6 +57,11 @@ bench: setup
 soak: setup
 	cargo test --release --workspace --locked $(CARGO_FEATURES) -- --ignored
 	$(BIN)/pytest -n 2 -m soak
+
+PREFIX ?= /usr/local
+install-c:
+	cargo build --release --locked -p trialwise-streams-c
+	sh crates/streams-c/install.sh target/release $(PREFIX)
 
 clean:
 	rm -rf .venv target demo

@@ -54,6 +54,20 @@ fn options_are_taken_out_of_the_arguments() {
 }
 
 #[test]
+fn what_is_left_of_the_arguments_are_the_callers_own_items() {
+    struct Word(&'static str, usize);
+    impl AsRef<str> for Word {
+        fn as_ref(&self) -> &str {
+            self.0
+        }
+    }
+    let words = ["same", "--oml-id", "same", "same"];
+    let mut items: Vec<_> = words.into_iter().enumerate().map(|(place, text)| Word(text, place)).collect();
+    Config::from_arguments("app", &mut items, &|_| None).unwrap();
+    assert_eq!(items.iter().map(|item| item.1).collect::<Vec<_>>(), [0, 3]);
+}
+
+#[test]
 fn without_options_a_file_is_named_after_the_program() {
     let config = read("", &[]);
     assert!(config.collects[0].destination.to_string().starts_with("file:app_2"));

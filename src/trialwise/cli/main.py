@@ -42,6 +42,7 @@ for _name, _summary in {
     "runtime": "Say how long a trial must be for its metrics to be steady.",
     "path": "Run a command inside an emulated path.",
     "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
+    "scaffold": "Write the skeleton of a program that measures, in C, Rust or Python.",
     "packets": "Say what a log of packets says, and write it in another format.",
     "collect": "Collect measurement streams into a database.",
     "doctor": "Name what will disturb a measurement on this machine.",

@@ -19,6 +19,7 @@ COMMANDS = [
     "runtime",
     "schemes",
     "trace",
+    "scaffold",
     "packets",
     "doctor",
     "schema",

@@ -42,13 +42,14 @@ struct Given {
 
 impl Config {
     /// Reads OML's options from `arguments` (without the program's own name), removing them, and from the environment
-    /// that `variable` gives. The command line goes before the environment, and that before a file's attributes.
+    /// that `variable` gives. The command line goes before the environment, and that before a file's attributes. What is
+    /// left in `arguments` are the caller's own items, whatever they carry besides their text.
     ///
     /// # Errors
     /// A wrong option, destination or file; `arguments` keeps what was not read.
-    pub fn from_arguments(
+    pub fn from_arguments<T: AsRef<str>>(
         app: &str,
-        arguments: &mut Vec<String>,
+        arguments: &mut Vec<T>,
         variable: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Disposition, ConfigError> {
         let app = app.rsplit('/').next().unwrap_or(app);
@@ -68,28 +69,30 @@ impl Config {
     ///
     /// # Errors
     /// The same.
-    pub fn from_environment(app: &str, arguments: &mut Vec<String>) -> Result<Disposition, ConfigError> {
+    pub fn from_environment<T: AsRef<str>>(
+        app: &str,
+        arguments: &mut Vec<T>,
+    ) -> Result<Disposition, ConfigError> {
         Self::from_arguments(app, arguments, &|name| std::env::var(name).ok())
     }
 }
 
-fn take_arguments(arguments: &mut Vec<String>) -> Result<Given, ConfigError> {
+fn take_arguments<T: AsRef<str>>(arguments: &mut Vec<T>) -> Result<Given, ConfigError> {
     let mut given = Given::default();
     let mut rest = Vec::with_capacity(arguments.len());
     let mut words = std::mem::take(arguments).into_iter();
     while let Some(word) = words.next() {
-        if !word.starts_with("--oml-") {
+        if !word.as_ref().starts_with("--oml-") {
             rest.push(word);
             continue;
         }
-        let (name, mut value) = match word.split_once('=') {
-            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
-            None => (word, None),
+        let (name, value) = match word.as_ref().split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (word.as_ref(), None),
         };
-        if !given.take_flag(&name) {
-            value = value.or_else(|| words.next());
-            let value = value.ok_or_else(|| option(&name, "needs a value"))?;
-            given.take_option(&name, value)?;
+        if !given.take_flag(name) {
+            let value = value.or_else(|| words.next().map(|value| value.as_ref().to_owned()));
+            given.take_option(name, value.ok_or_else(|| option(name, "needs a value"))?)?;
         }
     }
     *arguments = rest;

@@ -1,0 +1,6 @@
+//! The calls of `trialwise/streams.h`.
+
+mod error;
+mod point;
+mod session;
+mod value;

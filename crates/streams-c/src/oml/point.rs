@@ -1,0 +1,35 @@
+//! A measurement point as OML's calls know it.
+
+use streams::client::Point;
+
+use super::value::{Kind, OmlValueU};
+use crate::values::with_values;
+
+/// What an `OmlMP *` leads to.
+pub(crate) struct OmlMP {
+    point: Point,
+    kinds: Box<[Kind]>,
+}
+
+impl OmlMP {
+    pub(super) const fn new(point: Point, kinds: Box<[Kind]>) -> Self {
+        Self { point, kinds }
+    }
+
+    pub(super) const fn point(&self) -> &Point {
+        &self.point
+    }
+
+    /// Whether the sample was taken.
+    ///
+    /// # Safety
+    /// `values` holds a value for each field, set as the field's type says.
+    pub(super) unsafe fn inject(&self, values: *const OmlValueU) -> bool {
+        let value = |index: usize| {
+            // SAFETY: `index` is below the number of fields.
+            unsafe { self.kinds[index].read(&*values.add(index)) }
+        };
+        let inject = |values: &[_]| self.point.inject(values).is_ok();
+        with_values(self.kinds.len(), value, inject).unwrap_or_else(|| self.point.inject(&[]).is_ok())
+    }
+}
