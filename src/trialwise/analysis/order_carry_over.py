@@ -34,6 +34,16 @@ def interleaved(table: pl.DataFrame) -> bool:
     return both.is_empty() or 2 * int((both["switches"] * _SWITCHES >= both["rounds"]).sum()) >= both.height
 
 
+def varied(table: pl.DataFrame) -> bool:
+    """Whether there are rounds that are called random or balanced, and in which some treatment changes its position."""
+    places = (
+        table.filter(pl.col("order") == RANDOM)
+        .group_by("metric", "group", "treatment")
+        .agg(pl.col("position").n_unique())
+    )
+    return bool((places["position"] > 1).any())
+
+
 def carry_overs(
     table: pl.DataFrame, confidence: float, margin: float, permutations: int | None = None
 ) -> tuple[GroupCarryOver, ...]:
