@@ -52,9 +52,9 @@ def carry_overs(
     In rounds of a fixed order each treatment always has the same predecessor and position: what they do cannot be told
     apart there, nor from what else a fixed order does.
     """
-    varied = table.filter(pl.col("order") == RANDOM)
+    loose = table.filter(pl.col("order") == RANDOM)
     names: list[str] = table["treatment"].unique(maintain_order=True).to_list()
-    parts = varied.partition_by("metric", "group", maintain_order=True)
+    parts = loose.partition_by("metric", "group", maintain_order=True)
     if len(parts) > _MOST_PERMUTED and permutations is None:
         permutations = 0
     return tuple(_group(part, names, confidence, margin, permutations) for part in parts)
