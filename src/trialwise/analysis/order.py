@@ -10,7 +10,7 @@ from scipy.special import ndtri
 
 from trialwise import statistics as st
 from trialwise.analysis import order_sentences as say
-from trialwise.analysis.order_carry_over import carry_overs, interleaved
+from trialwise.analysis.order_carry_over import carry_overs, interleaved, varied
 from trialwise.analysis.order_further import further_rounds
 from trialwise.analysis.order_results import (
     Change,
@@ -53,14 +53,14 @@ def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -
     table = trials.table
     correction = options.correction or ("bonferroni" if options.method == "paper" else "holm")
     treatments = tuple(_judged(table, options, correction))
+    unvaried = not varied(table)
     carried = (
         ()
-        if options.method == "paper"
+        if options.method == "paper" or unvaried
         else carry_overs(table, options.confidence, options.margin, options.permutations)
     )
     changed = {(one.metric, one.group or "", one.treatment) for one in treatments if one.significant}
     blocked, counts = not interleaved(table), _rounds(table)
-    unvaried = table.filter(pl.col("order") == RANDOM).is_empty()
     across = options.method == "default" and correction != "none"
     verdict = experiment_verdict(
         treatments, carried, alpha=options.alpha, margin=options.margin, across=across

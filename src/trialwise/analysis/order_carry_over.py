@@ -34,6 +34,16 @@ def interleaved(table: pl.DataFrame) -> bool:
     return both.is_empty() or 2 * int((both["switches"] * _SWITCHES >= both["rounds"]).sum()) >= both.height
 
 
+def varied(table: pl.DataFrame) -> bool:
+    """Whether there are rounds that are called random or balanced, and in which some treatment changes its position."""
+    places = (
+        table.filter(pl.col("order") == RANDOM)
+        .group_by("metric", "group", "treatment")
+        .agg(pl.col("position").n_unique())
+    )
+    return bool((places["position"] > 1).any())
+
+
 def carry_overs(
     table: pl.DataFrame, confidence: float, margin: float, permutations: int | None = None
 ) -> tuple[GroupCarryOver, ...]:
@@ -42,9 +52,9 @@ def carry_overs(
     In rounds of a fixed order each treatment always has the same predecessor and position: what they do cannot be told
     apart there, nor from what else a fixed order does.
     """
-    varied = table.filter(pl.col("order") == RANDOM)
+    loose = table.filter(pl.col("order") == RANDOM)
     names: list[str] = table["treatment"].unique(maintain_order=True).to_list()
-    parts = varied.partition_by("metric", "group", maintain_order=True)
+    parts = loose.partition_by("metric", "group", maintain_order=True)
     if len(parts) > _MOST_PERMUTED and permutations is None:
         permutations = 0
     return tuple(_group(part, names, confidence, margin, permutations) for part in parts)

@@ -26,6 +26,7 @@ _NAMES = {
 }
 _ORDERS = {FIXED: (FIXED,), RANDOM: (RANDOM, "balanced")}
 MOST_PROBLEMS = 100
+_MOST_ALIKE = 5
 _MOST_CODES = 2**62
 
 
@@ -90,9 +91,17 @@ def read_order_table(path: Path, columns: OrderColumns) -> OrderTrials:
     )
     if columns.metrics:
         table = _of_metrics(path, table, columns.metrics)
-    return order_trials(
-        str(path), table, columns, by_metric=not columns.families or names.get("metric") in columns.families
-    )
+    by_metric = not columns.families or names.get("metric") in columns.families
+    if not _is_parquet(path):
+        return order_trials(str(path), table, columns, by_metric=by_metric)
+    table = table.with_columns(pl.col("line") - 1)
+    return order_trials(str(path), table, columns, by_metric=by_metric, where="row")
+
+
+def _is_parquet(path: Path) -> bool:
+    """Whether rows have no lines, but numbers from 1."""
+    with path.open("rb") as file:
+        return file.read(4) == b"PAR1"
 
 
 def _of_metrics(path: Path, table: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
@@ -134,9 +143,14 @@ def _joined(names: Sequence[str], alias: str) -> pl.Expr:
 
 
 def order_trials(
-    source: str, table: pl.DataFrame, columns: OrderColumns, *, by_metric: bool = False
+    source: str,
+    table: pl.DataFrame,
+    columns: OrderColumns,
+    *,
+    by_metric: bool = False,
+    where: str = "line",
 ) -> OrderTrials:
-    """Check trials given as columns of text, and number their rounds.
+    """Check trials given as columns of text, and number their rounds; `where` is what the numbers of rows count.
 
     Raises
     ------
@@ -149,7 +163,7 @@ def order_trials(
         pl.col("position").cast(pl.Float64, strict=False).alias("place"),
         pl.col("value").cast(pl.Float64, strict=False).fill_nan(None).alias("number"),
     )
-    wrong = list(_wrong(parsed))
+    wrong = list(_wrong(parsed, where))
     # A trial without a number ran all the same, and may have left something to the next.
     usable = parsed.filter(~_placeless()).with_columns(
         pl.when(pl.col("number").is_finite()).then(pl.col("number")).alias("number")
@@ -159,11 +173,16 @@ def order_trials(
     repeated, usable = usable.filter(~pl.col("is_first")), usable.filter("is_first")
     if usable["number"].drop_nulls().is_empty():
         first = f": {wrong[0].text}" if wrong else ""
-        raise AnalysisError(f"{source}: no row can be used{first}", hint="see the columns that --help names")
-    wrong += [*_duplicates(repeated), *_disorder(usable), *_gaps(usable)]
+        raise AnalysisError(
+            f"{source}: no row can be used{first}",
+            hint="values are numbers without a unit; --value, --order and the like name other columns",
+        )
+    wrong += [*_duplicates(repeated, where), *_disorder(usable, where), *_gaps(usable)]
     wrong.sort(key=lambda problem: (problem.line is None, problem.line or 0))
     usable = usable.with_columns(pl.lit(value=True).alias("follows"))
-    return OrderTrials(source, _numbered(usable), tuple(wrong[:MOST_PROBLEMS]), len(wrong), ())
+    return OrderTrials(
+        source, _numbered(usable, by_number=True), tuple(wrong[:MOST_PROBLEMS]), len(wrong), ()
+    )
 
 
 def recorded_trials(
@@ -180,7 +199,13 @@ def recorded_trials(
         first = f": {problems[0].text}" if problems else ""
         raise AnalysisError(f"{source}: no trial has a value{first}", hint="run the experiment first")
     table = table.with_columns(_turn_codes(table).alias("trial"))
-    return OrderTrials(source, _numbered(table), tuple(problems[:MOST_PROBLEMS]), len(problems), tuple(notes))
+    return OrderTrials(
+        source,
+        _numbered(table, by_number=False),
+        tuple(problems[:MOST_PROBLEMS]),
+        len(problems),
+        tuple(notes),
+    )
 
 
 _TRIAL = ("metric", "group", "worker", "known_order", "round")
@@ -234,7 +259,7 @@ def _placeless() -> pl.Expr:
     return _empty("treatment") | _empty("round") | pl.col("place").is_null() | pl.col("known_order").is_null()
 
 
-def _wrong(table: pl.DataFrame) -> Iterator[Problem]:
+def _wrong(table: pl.DataFrame, where: str) -> Iterator[Problem]:
     checks = (
         ("treatment", _empty("treatment"), "no treatment"),
         ("round", _empty("round"), "no round"),
@@ -249,29 +274,34 @@ def _wrong(table: pl.DataFrame) -> Iterator[Problem]:
     )
     for kind, condition, words in checks:
         for row in table.filter(condition).iter_rows(named=True):
-            yield Problem(row["line"], kind, f"line {row['line']}: {words.format(**row)}")
+            yield Problem(row["line"], kind, f"{where} {row['line']}: {words.format(**row)}")
 
 
-def _where(row: dict[str, object]) -> str:
+def _place(row: dict[str, object]) -> str:
     worker = f" on {row['worker']}" if row["worker"] else ""
     return f"{row['known_order']} round {row['round']}{worker}, position {row['place']:g}"
 
 
-def _duplicates(table: pl.DataFrame) -> Iterator[Problem]:
+def _duplicates(table: pl.DataFrame, where: str) -> Iterator[Problem]:
     for row in table.iter_rows(named=True):
         yield Problem(
-            row["line"], "duplicate", f"line {row['line']}: {_where(row)} is there already; left out"
+            row["line"], "duplicate", f"{where} {row['line']}: {_place(row)} is there already; left out"
         )
 
 
-def _disorder(table: pl.DataFrame) -> Iterator[Problem]:
+def _disorder(table: pl.DataFrame, where: str) -> Iterator[Problem]:
     before = pl.col("place").shift(1).over("trial")
-    for row in table.filter(pl.col("place") < before).iter_rows(named=True):
+    found = table.filter(pl.col("place") < before)
+    for row in found.head(_MOST_ALIKE).iter_rows(named=True):
         yield Problem(
             row["line"],
             "out of order",
-            f"line {row['line']}: {_where(row)} comes after a later one; used in its place",
+            f"{where} {row['line']}: {_place(row)} comes after a later one; used in its place",
         )
+    more = found.height - _MOST_ALIKE
+    if more > 0:
+        text = f"{more} more rows come after later ones of their round; used in their places"
+        yield Problem(found["line"][_MOST_ALIKE], "out of order", text)
 
 
 def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
@@ -296,11 +326,19 @@ def _gaps(table: pl.DataFrame) -> Iterator[Problem]:
         )
 
 
-def _numbered(table: pl.DataFrame) -> pl.DataFrame:
-    """Number rounds by their first appearance, for each metric, group and worker."""
-    table = table.with_row_index("at").with_columns(pl.col("at").min().over("trial"))
-    turn = pl.col("at").rank("dense").over("metric", "group", "worker").cast(pl.Int64) - 1
-    return table.with_columns(turn.alias("turn")).select(
+def _numbered(table: pl.DataFrame, *, by_number: bool) -> pl.DataFrame:
+    """Number rounds by their first appearance, for each metric, group and worker.
+
+    Where rounds are numbers that no two orders share, these say it, and rows may stand in any order.
+    """
+    lane = ["metric", "group", "worker"]
+    rounds = table.group_by("trial", maintain_order=True).agg(pl.col(*lane, "round").first())
+    number = rounds["round"].cast(pl.Float64, strict=False)
+    rounds = rounds.with_columns(number.alias("at"))
+    if by_number and not number.null_count() and not rounds.select(*lane, "at").is_duplicated().any():
+        rounds = rounds.sort("at", maintain_order=True)
+    rounds = rounds.select("trial", pl.int_range(pl.len()).over(lane).alias("turn"))
+    return table.join(rounds, on="trial", how="left", maintain_order="left").select(
         "line", "metric", "group", "family", "treatment", pl.col("known_order").alias("order"), "worker", "round", "turn",
         pl.col("place").alias("position"), pl.col("number").alias("value"), "follows",
     )  # fmt: skip

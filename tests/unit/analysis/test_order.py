@@ -3,6 +3,7 @@
 import itertools
 
 import numpy as np
+import polars as pl
 import pytest
 
 from trialwise.analysis.order import OrderOptions, analyse_order
@@ -270,3 +271,74 @@ def test_what_cannot_be_judged_says_what_would_lift_it(table, keep, words):
     assert view.refusal.startswith("The order cannot be judged: ")
     assert words in view.refusal
     assert view.courses[0].trials
+
+
+def test_rows_in_any_order_give_the_same_analysis_where_rounds_are_numbers(table):
+    lines = list(rows(rounds=60, culprit=5.0))
+    plain = analysed(table(lines))
+    shuffled = analysed(table([lines[place] for place in np.random.default_rng(3).permutation(len(lines))]))
+    (group,), (other,) = shuffled.carry_over, plain.carry_over
+    assert [pair.effect for pair in group.pairs] == pytest.approx([pair.effect for pair in other.pairs])
+    assert group.drift.estimate == pytest.approx(other.drift.estimate)
+    assert shuffled.notes == plain.notes == ()
+    assert [one.p_value for one in sorted(shuffled.treatments, key=lambda one: one.treatment)] == [
+        one.p_value for one in sorted(plain.treatments, key=lambda one: one.treatment)
+    ]
+    assert shuffled.n_problems == 6
+    assert "more rows come after later ones" in shuffled.problems[-1].text
+
+
+def test_rows_of_parquet_are_counted_from_one(table):
+    path = table(rows())
+    raw = pl.read_csv(path)
+    raw = raw.with_columns(
+        pl.when(pl.int_range(pl.len()) == 3).then(float("nan")).otherwise("value").alias("value")
+    )
+    raw.write_parquet(path.with_suffix(".parquet"))
+    found = analysed(path.with_suffix(".parquet"))
+    assert [problem.text for problem in found.problems] == ["row 4: the value is missing"]
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_one_fixed_order_names_no_predecessor(table, labelled):
+    lines = [row for row in rows(rounds=60, culprit=5.0) if row[1] == "fixed"]
+    path = table(
+        lines if labelled else [[row[0], *row[2:]] for row in lines],
+        HEADER if labelled else HEADER.replace("order,", ""),
+    )
+    found = analysed(path)
+    assert (found.verdict, found.carry_over) == ("undecided", ())
+    assert "cannot be told apart" in found.notes[0]
+    assert "random or balanced order" in found.next_steps[0]
+
+
+def test_a_pair_of_the_fixed_order_is_not_named_from_fixed_rounds(table):
+    """In fixed order b always runs right after a, at position 1; what moves it there is not said to be a."""
+    found = analysed(table(rows(rounds=200, shift=3.0)))
+    assert changes(found)["b"] == "location"
+    assert ("b", "a") not in {(pair.treatment, pair.predecessor) for pair in found.carry_over[0].pairs}
+
+
+def test_what_is_not_excluded_is_said_with_the_rounds_that_would_exclude_it(table):
+    lines = [row for row in rows(rounds=80) if row[1] == "random"]
+    found = analysed(table(lines))
+    group = found.carry_over[0]
+    assert group.not_excluded > 1.0
+    assert group.further_rounds > 40
+    assert any("are not excluded" in step for step in found.next_steps)
+    wide = analysed(table(lines), margin=10.0)
+    assert wide.carry_over[0].further_rounds is None
+    assert any(step.startswith("Safe in any order as far as predecessors go") for step in wide.next_steps)
+
+
+def test_a_difference_in_one_of_many_families_decides_nothing_alone(table):
+    """Each family keeps its level; the verdict is corrected for their number."""
+    lines = [
+        [*row, f"k{kind}"] for kind in range(12) for row in rows(seed=kind, shift=1.3 if kind == 0 else 0.0)
+    ]
+    path = table(lines, HEADER + ",kind")
+    columns = OrderColumns(groups=("kind",), families=("kind",))
+    assert any(one.change == "location" for one in analysed(path, columns, permutations=0).treatments)
+    assert analysed(path, columns, permutations=0).verdict == "undecided"
+    assert "not beyond chance among 24" in analysed(path, columns, permutations=0).sentence
+    assert analysed(path, columns, permutations=0, correction="none").verdict == "order matters"
