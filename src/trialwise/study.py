@@ -12,7 +12,7 @@ from pathlib import Path
 
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
-from trialwise.analysis.order import OrderOptions, analyse_order
+from trialwise.analysis.order import analyse_order
 from trialwise.analysis.order_directory import read_order_directory
 from trialwise.analysis.order_trials import OrderTrials
 from trialwise.analysis.order_view import OrderView, view_of
@@ -43,7 +43,7 @@ from trialwise.execution.workers.address import addresses, is_alone, runs_here, 
 from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
-from trialwise.experiment.model import Better, Experiment, Level, Method, PathSettings, PathTrial
+from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
@@ -116,10 +116,7 @@ def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
 
 
 def order_view(path: Path) -> OrderView:
-    """What the order of trials did, for the report.
-
-    Who wins is only said of metrics that say which direction is better; where they differ, of those where it is higher.
-    """
+    """What the order of trials did, for the report; who wins is only said of metrics that say which direction is better."""
     experiment, directory, ledger = open_directory(path)
     try:
         trials = read_order_directory(experiment, directory, ledger)
@@ -127,10 +124,8 @@ def order_view(path: Path) -> OrderView:
         return OrderView(None, f"The order cannot be judged: {error.message}.")
     finally:
         ledger.close()
-    directions = {metric.name: metric.better for metric in experiment.metrics}
-    better: Better = "higher" if set(directions.values()) - {"lower", None} else "lower"
-    found = analyse_order(trials, OrderOptions(better=better))
-    told = tuple(one for one in found.conclusions if directions[one.metric] == better)
+    found = analyse_order(trials)
+    told = tuple(one for one in found.conclusions if one.metric in trials.better)
     found = dataclasses.replace(found, conclusions=told)
     return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
 

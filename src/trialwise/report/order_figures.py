@@ -21,6 +21,8 @@ _CELL = 22
 _NAMES = 190
 _LONG = 20
 """Letters of a name from which on a narrow figure is scrolled."""
+_MIDDLE = "length(datum.label) > 19 ? slice(datum.label, 0, 9) + '…' + slice(datum.label, -9) : datum.label"
+"""Of a long name the middle is left out: names often differ at their ends."""
 _READABLE = 640
 _AWAY = 20
 """Pixels between marks and the ends of an axis, for names."""
@@ -207,7 +209,8 @@ def _matrix(picture: Picture, sheeted: Sheeted) -> Drawn:
     written = len(names) <= WRITTEN
     axis: dict[str, Any] = {
         "grid": False,
-        "labelLimit": 130,
+        "labelExpr": _MIDDLE,
+        "labelLimit": 150,
         "labelOverlap": False,
         "ticks": False,
         "domain": False,

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.analysis.order_results import Change, GroupCarryOver, OrderAnalysis, Outcome, Verdict
+from trialwise.analysis.order_sentences import UNVARIED
 from trialwise.analysis.order_view import OrderView
 from trialwise.report.figures import Figure
 from trialwise.report.numbers import counted
@@ -105,7 +106,7 @@ def order_section(
         verdict=found.sentence if judged else view.refusal,
         look=_LOOKS[found.verdict] if judged else "",
         facts=_facts(found),
-        notes=(*found.notes, *left_out(view)),
+        notes=(*(note for note in found.notes if judged or note != UNVARIED), *left_out(view)),
         parts=tuple(_parts(view, found)) if judged else tuple(_problems(found)),
         groups=groups,
         tables=tuple(order_tables(found)) if judged else (),
