@@ -230,6 +230,11 @@ impl Channel {
         Ok(taken)
     }
 
+    /// Whether the two sides do not know each other yet.
+    pub fn is_handshaking(&self) -> bool {
+        self.0.is_handshaking()
+    }
+
     /// Says that nothing follows.
     pub fn close(&mut self, wire: &mut impl Write) {
         self.0.send_close_notify();

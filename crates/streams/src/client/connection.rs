@@ -39,6 +39,8 @@ pub(super) struct Connection {
     pause: Duration,
     status: Status,
     around: Around,
+    /// The collector says when a connection is good.
+    is_answered: bool,
 }
 
 impl Connection {
@@ -62,6 +64,16 @@ impl Connection {
             Err(error) => Around::Broken(error.to_string()),
         };
         self
+    }
+
+    /// To a collector that answers: what was wrong stands until [`Self::welcome`].
+    pub(super) fn answered(self) -> Self {
+        Self { is_answered: true, ..self }
+    }
+
+    /// The collector has answered well.
+    pub(super) fn welcome(&self) {
+        self.status.clear_error();
     }
 
     fn channel(&self) -> Result<Option<Box<Channel>>, String> {
@@ -92,7 +104,11 @@ impl Connection {
                 Ok(Ok(stream)) => match self.channel() {
                     Ok(channel) => {
                         self.state = State::Open(stream, channel, now);
-                        self.status.set_open();
+                        if self.is_answered {
+                            self.status.set_tried()
+                        } else {
+                            self.status.set_open()
+                        }
                         true
                     }
                     Err(error) => {

@@ -347,7 +347,7 @@ fn make_outlet(app: &str, config: &Config, collect: &Collect, start: i64, status
     let sink: Box<dyn Sink> = match &collect.destination {
         Destination::Native { host, port } | Destination::Tls { host, port } => {
             let header = Header { content: Content::Binary, ..header };
-            let mut connection = Connection::new(host, *port, status);
+            let mut connection = Connection::new(host, *port, status).answered();
             if matches!(collect.destination, Destination::Tls { .. }) {
                 connection = connection.inside_tls(config.certificate.as_deref());
             }
