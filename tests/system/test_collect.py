@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -82,7 +82,9 @@ def collector(*words: str | Path, listen: str = "127.0.0.1:0", **settings) -> It
         process.wait()
 
 
-def header(domain: str = "d", sender: str = "s", schema: str = "1 app_m n:int32", content: str = "text") -> str:
+def header(
+    domain: str = "d", sender: str = "s", schema: str = "1 app_m n:int32", content: str = "text"
+) -> str:
     return (
         f"protocol: 5\ndomain: {domain}\nstart-time: 1000\nsender-id: {sender}\napp-name: app\n"
         f"schema: {schema}\ncontent: {content}\n\n"
@@ -116,7 +118,13 @@ def test_rows_come_out_and_a_term_is_answered(tmp_path: Path):
 @pytest.mark.skipif(not RECORDED.exists(), reason="no ../shared/data/oml beside the repository")
 def test_recorded_streams_of_oml_come_out(tmp_path: Path):
     manifest = json.loads((RECORDED / "MANIFEST.json").read_text())
-    streams = ["scalars_text.txt", "scalars_binary.bin", "vectors_binary.bin", "hand_v1_text.txt", "long_text.txt"]
+    streams = [
+        "scalars_text.txt",
+        "scalars_binary.bin",
+        "vectors_binary.bin",
+        "hand_v1_text.txt",
+        "long_text.txt",
+    ]
     assert manifest
     with collector("--store", f"sqlite:{tmp_path}") as running:
         for name in streams:
@@ -145,13 +153,15 @@ def test_oml4py_streams_to_it(tmp_path: Path):
         subprocess.run([sys.executable, "-W", "ignore", "-c", OML4PY, running.address], check=True)
         running.wait(lambda status: status["counters"]["rows"] >= 200)
         assert running.stop(signal.SIGINT)[0] == 0
-    assert query(tmp_path / "python.sq3", "SELECT count(*), sum(number), sum(value), max(text) FROM app_m") == [
-        (200, 19900, 2487.5, "tab\there")
-    ]
+    assert query(
+        tmp_path / "python.sq3", "SELECT count(*), sum(number), sum(value), max(text) FROM app_m"
+    ) == [(200, 19900, 2487.5, "tab\there")]
 
 
 def test_metrics_are_openmetrics(tmp_path: Path):
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="pip install prometheus-client")
+    parser = pytest.importorskip(
+        "prometheus_client.openmetrics.parser", reason="pip install prometheus-client"
+    )
     import urllib.request
 
     with collector("--store", f"sqlite:{tmp_path}") as running:
@@ -230,10 +240,8 @@ def test_bad_headers_are_counted_and_harm_nobody(tmp_path: Path):
     ):
         other.sendall((header("good") + "1\t1\t1\t1\n").encode())
         for text in BAD.values():
-            try:
+            with suppress(ConnectionResetError, BrokenPipeError):
                 running.send(text.encode("latin-1"))
-            except (ConnectionResetError, BrokenPipeError):
-                pass
         other.sendall(b"1\t1\t2\t2\n")
         status = running.wait(lambda status: status["counters"]["rows"] == 2)
         assert status["counters"]["refused_for"] == {"header": len(BAD)}

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -167,7 +167,7 @@ def _ask(address: str, *, status: bool, json: bool, watch: bool, pause: bool) ->
 
 
 @contextmanager
-def _errors() -> Iterator[None]:
+def _errors() -> Generator[None]:
     """What a collector refuses at its start, as this program's errors."""
     try:
         yield
@@ -186,7 +186,7 @@ def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> N
 
 
 @contextmanager
-def _ending() -> Iterator[threading.Event]:
+def _ending() -> Generator[threading.Event]:
     """An event that INT and TERM set."""
     end = threading.Event()
 
@@ -266,7 +266,8 @@ _COUNTS = [
 
 
 def _document(counters: _core.CollectorCounters) -> dict[str, object]:
-    return {name: getattr(counters, name) for name in _COUNTS} | {
+    counts: dict[str, object] = {name: getattr(counters, name) for name in _COUNTS}
+    return counts | {
         "refused_for": counters.refused_for,
         "damaged": counters.damaged,
     }

@@ -52,6 +52,7 @@ impl Connection {
             pause: FIRST_PAUSE,
             status,
             around: Around::Nothing,
+            is_answered: false,
         }
     }
 
