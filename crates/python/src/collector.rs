@@ -68,7 +68,7 @@ impl From<collector::Counters> for CollectorCounters {
 /// A running collector, or what is left of one.
 enum State {
     Running(Box<collector::Collector>),
-    Stopped(collector::StopReport),
+    Stopped(Box<collector::StopReport>),
 }
 
 impl State {
@@ -227,7 +227,7 @@ impl Collector {
         python.detach(|| {
             let mut state = self.lock();
             *state = match state.take() {
-                Some(State::Running(running)) => Some(State::Stopped(running.stop(patience))),
+                Some(State::Running(running)) => Some(State::Stopped(Box::new(running.stop(patience)))),
                 stopped => stopped,
             };
         });

@@ -106,9 +106,9 @@ impl Connection {
                     Ok(channel) => {
                         self.state = State::Open(stream, channel, now);
                         if self.is_answered {
-                            self.status.set_tried()
+                            self.status.set_tried();
                         } else {
-                            self.status.set_open()
+                            self.status.set_open();
                         }
                         true
                     }
