@@ -160,8 +160,8 @@ fn kills_under_load(name: &str, kills: u32, rate: u64) {
         for _ in 0..kills {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             thread::sleep(Duration::from_millis(300 + (random >> 33) % 900));
-            let terminate = (random >> 40) % 4 == 0;
-            if (random >> 45) % 2 == 0 {
+            let terminate = (random >> 40).is_multiple_of(4);
+            if (random >> 45).is_multiple_of(2) {
                 end(&mut far, terminate);
                 far = spawn(&behind, far_port, None);
             } else {
