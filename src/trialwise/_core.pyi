@@ -255,7 +255,7 @@ class Collector:
     def __new__(
         cls,
         listen: str,
-        store: str,
+        store: str | None = None,
         *,
         spool: str | os.PathLike[str] | None = None,
         spool_capacity: int | None = None,
@@ -263,6 +263,12 @@ class Collector:
         domain_tokens: Mapping[str, str] | None = None,
         connections: int | None = None,
         longest_row: int | None = None,
+        certificate: str | os.PathLike[str] | None = None,
+        key: str | os.PathLike[str] | None = None,
+        forward: str | None = None,
+        forward_certificate: str | os.PathLike[str] | None = None,
+        forward_token: str | None = None,
+        forward_domain_tokens: Mapping[str, str] | None = None,
     ) -> Self: ...
     @property
     def address(self) -> str: ...

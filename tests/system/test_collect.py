@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -54,7 +54,8 @@ class Running:
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, list[dict]]:
         began = time.monotonic()
         self.process.send_signal(number)
-        out, _ = self.process.communicate(timeout=PATIENCE)
+        out = self.process.stdout.read()
+        self.process.wait(timeout=PATIENCE)
         assert time.monotonic() - began < 5
         return self.process.returncode, [json.loads(line) for line in out.splitlines()]
 
@@ -117,12 +118,14 @@ def test_rows_come_out_and_a_term_is_answered(tmp_path: Path):
 @pytest.mark.skipif(not RECORDED.exists(), reason="no ../shared/data/oml beside the repository")
 def test_recorded_streams_of_oml_come_out(tmp_path: Path):
     manifest = json.loads((RECORDED / "MANIFEST.json").read_text())
-    streams = [name for name in ("types_v5.txt", "types_v5.bin") if (RECORDED / name).exists()]
-    streams = (
-        streams or sorted(path.name for path in RECORDED.iterdir() if path.suffix in {".bin", ".txt"})[:6]
-    )
+    streams = [
+        "scalars_text.txt",
+        "scalars_binary.bin",
+        "vectors_binary.bin",
+        "hand_v1_text.txt",
+        "long_text.txt",
+    ]
     assert manifest
-    assert streams
     with collector("--store", f"sqlite:{tmp_path}") as running:
         for name in streams:
             running.send((RECORDED / name).read_bytes())
@@ -237,10 +240,8 @@ def test_bad_headers_are_counted_and_harm_nobody(tmp_path: Path):
     ):
         other.sendall((header("good") + "1\t1\t1\t1\n").encode())
         for text in BAD.values():
-            try:
+            with suppress(ConnectionResetError, BrokenPipeError):
                 running.send(text.encode("latin-1"))
-            except (ConnectionResetError, BrokenPipeError):
-                pass
         other.sendall(b"1\t1\t2\t2\n")
         status = running.wait(lambda status: status["counters"]["rows"] == 2)
         assert status["counters"]["refused_for"] == {"header": len(BAD)}
@@ -288,3 +289,60 @@ def test_two_thousand_clients_on_a_few_threads(tmp_path: Path):
             for peer in peers:
                 peer.close()
         assert running.stop()[0] == 0
+
+
+def test_a_collector_that_forwards_brings_everything_there(tmp_path: Path):
+    with collector("--store", f"sqlite:{tmp_path}/store") as far:
+        tokens = tmp_path / "tokens"
+        tokens.write_text("# who may send\nopen-sesame\nmine secret\n")
+        tokens.chmod(0o600)
+        near_words = ["--forward", far.address, "--spool", tmp_path / "spool", "--forward-token-file", tokens]
+        with collector(*near_words) as near:
+            rows = "".join(f"1\t1\t{n}\t{n}\n" for n in range(5000))
+            near.send((header(domain="mine") + rows).encode())
+            assert told("collect", "--pause", near.address).returncode == 0
+            near.send((header(domain="late") + rows).encode())
+            far.wait(lambda status: status["counters"]["rows"] >= 0)
+            assert near.status()["forward"]["paused"]
+            assert told("collect", "--resume", near.address).returncode == 0
+            far.wait(lambda status: status["counters"]["rows"] == 10_000)
+            near.wait(lambda status: status["counters"]["backlog"] == 0)
+            code, events = near.stop()
+        assert (code, events[-1]["rows"], events[-1]["backlog"]) == (0, 10_000, 0)
+        assert told("collect", "--pause", far.address).returncode == 6, "it forwards nothing"
+        assert {sender["protocol"] for sender in far.status()["senders"]} == {"relayed"}
+        far.stop()
+    for domain in ("mine", "late"):
+        assert query(tmp_path / "store" / f"{domain}.sq3", "SELECT count(*), sum(n) FROM app_m") == [
+            (5000, 12497500)
+        ]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="a small disk is mounted by root")
+def test_a_full_disk_makes_clients_wait_and_nothing_is_lost(tmp_path: Path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=48m", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    try:
+        (disk / "ballast").write_bytes(bytes(44 << 20))
+        with collector("--store", f"sqlite:{tmp_path}/store", "--spool", disk / "spool") as running:
+            rows = "".join(f"1\t1\t{n}\t{n}\n" for n in range(600_000))
+            with socket.create_connection(("127.0.0.1", running.port)) as peer:
+                peer.settimeout(1.0)
+                data = memoryview((header() + rows).encode())
+                with suppress(TimeoutError):
+                    while data:
+                        data = data[peer.send(data[: 1 << 16]) :]
+                assert running.status()["failure"] is None, "it waits"
+                (disk / "ballast").unlink()
+                peer.settimeout(PATIENCE)
+                peer.sendall(data)
+            running.wait(lambda status: status["counters"]["rows"] == 600_000)
+            assert running.stop()[0] == 0
+        assert query(tmp_path / "store" / "d.sq3", "SELECT count(*), count(DISTINCT n) FROM app_m") == [
+            (600_000, 600_000)
+        ]
+    finally:
+        subprocess.run(["umount", "-l", str(disk)], check=False)

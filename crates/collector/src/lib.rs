@@ -35,4 +35,6 @@ pub use collector::{Collector, CollectorError, StopReport};
 pub use config::{Access, Config, DEFAULT_PORT, Store, UnknownStore, Upstream};
 pub use counters::{Counters, Refusal};
 pub use spool::SpoolError;
+pub use trialwise_streams::tls::Identity;
+
 pub use status::{Clock, ForwardStatus, SenderStatus, Status, Trouble};

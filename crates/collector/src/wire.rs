@@ -17,6 +17,11 @@ impl Wire {
         Self { stream, channel: None }
     }
 
+    /// Whether nothing can be written before the peer has said more.
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.channel.as_ref().is_some_and(|channel| channel.is_handshaking())
+    }
+
     /// Reads what is there; 0 at the end, `WouldBlock` when there is nothing now.
     pub(crate) fn try_read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match &mut self.channel {

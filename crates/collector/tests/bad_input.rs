@@ -156,7 +156,7 @@ fn greet(collector: &Collector, session: u8, domain: &str, token: &str) -> Resul
                 Frame::Acknowledgement { through } => return Ok(through),
                 Frame::Refusal { reason } => return Err(reason.to_owned()),
                 Frame::Welcome { through } if through == 1 => return Ok(through),
-                Frame::Welcome { .. } => {}
+                Frame::Welcome { .. } | Frame::ClockQuestion { .. } => {}
                 other => panic!("{other:?}"),
             }
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
-use trialwise_collector::{self as collector, Config, Store};
+use trialwise_collector::{self as collector, Access, Config, Identity, Store, Upstream};
 
 pyo3::create_exception!(
     trialwise._core,
@@ -68,7 +68,7 @@ impl From<collector::Counters> for CollectorCounters {
 /// A running collector, or what is left of one.
 enum State {
     Running(Box<collector::Collector>),
-    Stopped(collector::StopReport),
+    Stopped(Box<collector::StopReport>),
 }
 
 impl State {
@@ -103,6 +103,14 @@ impl State {
 ///     Connections at a time; more wait. None for 10,000.
 /// longest_row
 ///     Bytes of the longest row that is taken; None for the usual bound.
+/// certificate, key
+///     Files in PEM that the native protocol's TLS shows; None for no TLS.
+/// forward
+///     Instead of a store: another collector, ``HOST:PORT``, or ``tls:HOST:PORT``. It needs a `spool`.
+/// forward_certificate
+///     For ``tls:``: the certificates to trust, a file in PEM.
+/// forward_token, forward_domain_tokens
+///     What to show there.
 ///
 /// Raises
 /// ------
@@ -121,8 +129,9 @@ struct Collector {
 #[pymethods]
 impl Collector {
     #[new]
-    #[pyo3(signature = (listen, store, *, spool=None, spool_capacity=None, token=None, domain_tokens=None,
-        connections=None, longest_row=None))]
+    #[pyo3(signature = (listen, store=None, *, spool=None, spool_capacity=None, token=None, domain_tokens=None,
+        connections=None, longest_row=None, certificate=None, key=None, forward=None, forward_certificate=None,
+        forward_token=None, forward_domain_tokens=None))]
     #[expect(
         clippy::too_many_arguments,
         reason = "one keyword for each thing that can be said about a collector"
@@ -130,16 +139,31 @@ impl Collector {
     fn new(
         python: Python<'_>,
         listen: &str,
-        store: &str,
+        store: Option<&str>,
         spool: Option<PathBuf>,
         spool_capacity: Option<u64>,
         token: Option<String>,
         domain_tokens: Option<BTreeMap<String, String>>,
         connections: Option<usize>,
         longest_row: Option<usize>,
+        certificate: Option<PathBuf>,
+        key: Option<PathBuf>,
+        forward: Option<&str>,
+        forward_certificate: Option<PathBuf>,
+        forward_token: Option<String>,
+        forward_domain_tokens: Option<BTreeMap<String, String>>,
     ) -> PyResult<Self> {
-        let store: Store = store.parse().map_err(refused)?;
+        let shown = Access { token: forward_token, domains: forward_domain_tokens.unwrap_or_default() };
+        let store = match (store, forward) {
+            (Some(store), None) => store.parse().map_err(refused)?,
+            (None, Some(to)) if spool.is_some() => {
+                Store::Collector(upstream(to, forward_certificate, shown)?)
+            }
+            (None, Some(_)) => return Err(refused("what is forwarded needs a folder for its spool")),
+            _ => return Err(refused("a collector has either a store or another collector to forward to")),
+        };
         let mut config = Config::new(store);
+        config.identity = identity(certificate, key)?;
         config.listen = python.detach(|| address_of(listen))?;
         config.spool = spool.unwrap_or(config.spool);
         config.spool_capacity = spool_capacity.unwrap_or(config.spool_capacity);
@@ -203,7 +227,7 @@ impl Collector {
         python.detach(|| {
             let mut state = self.lock();
             *state = match state.take() {
-                Some(State::Running(running)) => Some(State::Stopped(running.stop(patience))),
+                Some(State::Running(running)) => Some(State::Stopped(Box::new(running.stop(patience)))),
                 stopped => stopped,
             };
         });
@@ -214,6 +238,28 @@ impl Collector {
 impl Collector {
     fn lock(&self) -> MutexGuard<'_, Option<State>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The other collector that `to` names.
+fn upstream(to: &str, certificate: Option<PathBuf>, access: Access) -> PyResult<Upstream> {
+    let tls = to.strip_prefix("tls:");
+    if tls.is_some() != certificate.is_some() {
+        return Err(refused("tls:HOST:PORT and the certificates to trust belong together"));
+    }
+    let (host, port) = match tls.unwrap_or(to).rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| refused(format!("port {port:?} is none")))?),
+        None => (tls.unwrap_or(to), collector::DEFAULT_PORT),
+    };
+    let host = host.trim_matches(['[', ']']).to_owned();
+    Ok(Upstream { host, port, certificate, access })
+}
+
+fn identity(certificate: Option<PathBuf>, key: Option<PathBuf>) -> PyResult<Option<Identity>> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Identity::read(&certificate, &key).map(Some).map_err(refused),
+        (None, None) => Ok(None),
+        _ => Err(refused("a certificate and its key belong together")),
     }
 }
 

@@ -37,10 +37,11 @@ pub enum TlsError {
     Setting(String),
 }
 
-fn file_error(path: &Path, reason: impl ToString) -> TlsError {
+fn file_error(path: &Path, reason: &impl ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), reason: reason.to_string() }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 fn setting(error: impl ToString) -> TlsError {
     TlsError::Setting(error.to_string())
 }
@@ -48,8 +49,8 @@ fn setting(error: impl ToString) -> TlsError {
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match found {
-        Ok(found) if found.is_empty() => Err(file_error(path, "holds no certificate in PEM")),
-        found => found.map_err(|error| file_error(path, error)),
+        Ok(found) if found.is_empty() => Err(file_error(path, &"holds no certificate in PEM")),
+        found => found.map_err(|error| file_error(path, &error)),
     }
 }
 
@@ -64,7 +65,7 @@ impl Identity {
     /// A file that cannot be read, or a key of another certificate.
     pub fn read(certificate: &Path, key: &Path) -> Result<Self, TlsError> {
         let chain = certificates(certificate)?;
-        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| file_error(key, error))?;
+        let secret = PrivateKeyDer::from_pem_file(key).map_err(|error| file_error(key, &error))?;
         let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .map_err(setting)?
@@ -228,6 +229,11 @@ impl Channel {
         let taken = self.0.writer().write(bytes)?;
         self.flush(wire)?;
         Ok(taken)
+    }
+
+    /// Whether the two sides do not know each other yet.
+    pub fn is_handshaking(&self) -> bool {
+        self.0.is_handshaking()
     }
 
     /// Says that nothing follows.

@@ -44,7 +44,9 @@ impl Collector {
                     assert_eq!((session, given), (SESSION, header()));
                     assert!(base - 1 <= self.on_disk as u64, "a frame was forgotten before it was safe");
                     receiver.welcome(self.on_disk as u64, self.received.len() as u64);
+                    receiver.ask(7);
                 }
+                Some(Request::Clock { asked, answered }) => assert_eq!((asked, answered), (7, 8)),
                 Some(Request::Data { number, rows }) => {
                     assert_eq!(number, self.received.len() as u64 + 1);
                     self.received.push(rows.to_vec());
@@ -94,6 +96,9 @@ fn connect(
         let carried = &answer[..answer.len().min(down)];
         down -= carried.len();
         sender.receive(carried, |sent| safe.push(sent.note)).unwrap();
+        if sender.asks_time() {
+            sender.tell_time(8);
+        }
         if carried.len() < answer.len() || (piece.is_empty() && answer.is_empty()) {
             break;
         }

@@ -78,6 +78,7 @@ impl Store {
                     let frame = read_rows(decoder.as_mut().unwrap(), rows);
                     self.frames.push(frame);
                 }
+                Request::Clock { .. } => {}
                 Request::Bye { last } => self.bye = Some(last),
             }
         }

@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +17,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from trialwise import _core
+from trialwise.cli.tokens import tokens
 from trialwise.errors import StoreError, TrialwiseError
 
 _STOP = 2.0
@@ -32,14 +33,22 @@ def collect(
     *,
     listen: str = "127.0.0.1:3003",
     store: str | None = None,
+    forward: str | None = None,
     spool: Path | None = None,
     spool_capacity: str = "64GiB",
+    token: Annotated[str | None, Parameter(show=False)] = None,
     token_file: Path | None = None,
+    tls_certificate: Path | None = None,
+    tls_key: Path | None = None,
+    forward_certificate: Path | None = None,
+    forward_token_file: Path | None = None,
     connections: int = 10_000,
     json: Flag = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")] = False,
     status: Flag = False,
     watch: Flag = False,
+    pause: Flag = False,
+    resume: Flag = False,
 ) -> int:
     """Collect measurement streams from OML and Trialwise programs into a database, until INT or TERM.
 
@@ -52,29 +61,41 @@ def collect(
     ```text
     trialwise collect --store sqlite:measurements
     trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements --token-file tokens
+    trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements --tls-certificate cert.pem --tls-key key.pem
+    trialwise collect --forward collector.example.org:3003 --spool /var/spool/trialwise
     trialwise collect --listen 127.0.0.1:0 --store sqlite:measurements --json
     trialwise collect --status
     trialwise collect --status 127.0.0.1:4000 --watch
     ```
 
     Exit codes: 0 ended by INT or TERM, with everything that arrived in the store or in the spool; 2 wrong options, or an address
-    that cannot be listened at; 5 the spool or the store cannot be used, or failed; 6 no collector answers (--status).
+    that cannot be listened at; 5 the spool or the store cannot be used, or failed; 6 no collector answers (--status,
+    --pause, --resume).
 
     Parameters
     ----------
     address
-        HOST:PORT of a running collector, for --status.
+        HOST:PORT of a running collector, for --status, --pause and --resume.
     listen
         HOST:PORT; port 0 takes a free one. Other machines reach it only when told so: 0.0.0.0:3003 is every address.
     store
         Where rows go: sqlite:DIR has a file DIR/DOMAIN.sq3 for each domain.
+    forward
+        Instead of --store: another collector, HOST:PORT, or tls:HOST:PORT, that gets everything as if the senders had connected
+        to it. It may be away for days: what waits is in the spool.
     spool
-        The folder in which what arrives is made durable first; default .spool beside the databases.
+        The folder in which what arrives is made durable first; default .spool beside the databases; --forward needs one.
     spool_capacity
         How much of it may wait for the store, such as 500MiB; then clients wait.
     token_file
         Who may send: a line TOKEN for every native client, lines DOMAIN TOKEN for domains that take nobody else. Without it,
         the environment variable TRIALWISE_TOKEN is the token.
+    tls_certificate, tls_key
+        Files in PEM: native clients may then come inside TLS (tls:HOST:PORT), and those of other machines must.
+    forward_certificate
+        For --forward tls:…: the certificates to trust, authorities or the collector's own, a file in PEM.
+    forward_token_file
+        What to show there, as in --token-file. Without it, the environment variable TRIALWISE_FORWARD_TOKEN is the token.
     connections
         Clients at a time; more wait.
     json
@@ -86,41 +107,74 @@ def collect(
         damaged, and each sender's rate, gaps, losses and clock. Over HTTP, GET /metrics is the same for OpenMetrics.
     watch
         With --status: again every second.
+    pause, resume
+        Tell a running collector that forwards to wait, also over restarts, or to go on.
     """
-    if status:
-        from trialwise.cli.collector_status import show
-
-        show(address, as_json=json, watch=watch)
+    if status or pause or resume:
+        _ask(address, status=status, json=json, watch=watch, pause=pause)
         return 0
-    if store is None:
-        raise TrialwiseError("there is no store for the rows", hint="write --store sqlite:DIR")
+    if (store is None) == (forward is None):
+        raise TrialwiseError(
+            "a collector stores rows or forwards them",
+            hint="write --store sqlite:DIR, or --forward HOST:PORT --spool DIR",
+        )
+    if forward is not None and spool is None:
+        raise TrialwiseError("--forward needs a folder for what waits", hint="write --spool DIR")
     voice = _Voice(json=json, quiet=quiet)
-    token, domain_tokens = _tokens(token_file)
-    try:
+    general, domain_tokens = tokens(token_file, "TRIALWISE_TOKEN")
+    if token is not None:
+        voice.warn(
+            "other users see the options of programs: give the token in --token-file or TRIALWISE_TOKEN"
+        )
+        general = token
+    shown, shown_domains = tokens(forward_token_file, "TRIALWISE_FORWARD_TOKEN")
+    with _errors():
         collector = _core.Collector(
             listen,
             store,
             spool=spool,
             spool_capacity=_bytes(spool_capacity),
-            token=token,
+            token=general,
             domain_tokens=domain_tokens,
             connections=connections,
+            certificate=tls_certificate,
+            key=tls_key,
+            forward=forward,
+            forward_certificate=forward_certificate,
+            forward_token=shown,
+            forward_domain_tokens=shown_domains,
         )
-    except ValueError as error:
-        raise TrialwiseError(str(error)) from error
-    except _core.CollectorError as error:
-        raise (TrialwiseError if error.reason == "address" else StoreError)(str(error)) from error
     with _ending() as end:
-        voice.listening(collector.address, store)
-        if token is None and not _is_loopback(collector.address):
+        voice.listening(collector.address, store, forward)
+        if general is None and not _is_loopback(collector.address):
             voice.warn(
                 "other machines reach this collector, and anybody who does can write: give --token-file for native clients "
-                "(OML's protocol proves nothing, so a domain with a token takes none of it)"
+                "(OML's protocol proves nothing, so a domain with a token of its own takes none of it)"
             )
         _watch(collector, voice, end)
         counters = collector.stop(_STOP)
     voice.stopped(counters, collector.failure)
     return 5 if collector.failure else 0
+
+
+def _ask(address: str, *, status: bool, json: bool, watch: bool, pause: bool) -> None:
+    from trialwise.cli.collector_status import ask, show
+
+    if status:
+        show(address, as_json=json, watch=watch)
+    else:
+        ask(address, "POST", "/pause" if pause else "/resume")
+
+
+@contextmanager
+def _errors() -> Generator[None]:
+    """What a collector refuses at its start, as this program's errors."""
+    try:
+        yield
+    except ValueError as error:
+        raise TrialwiseError(str(error)) from error
+    except _core.CollectorError as error:
+        raise (TrialwiseError if error.reason == "address" else StoreError)(str(error)) from error
 
 
 def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> None:
@@ -132,7 +186,7 @@ def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> N
 
 
 @contextmanager
-def _ending() -> Iterator[threading.Event]:
+def _ending() -> Generator[threading.Event]:
     """An event that INT and TERM set."""
     end = threading.Event()
 
@@ -157,9 +211,10 @@ class _Voice:
         self._last = (time.monotonic(), 0)
         self._said = (0.0, "")
 
-    def listening(self, address: str, store: str) -> None:
-        self._event("listening", address=address, store=store, process=os.getpid())
-        self._line(f"listening at {address}, storing in {store}; Ctrl-C ends it")
+    def listening(self, address: str, store: str | None, forward: str | None) -> None:
+        self._event("listening", address=address, store=store, forward=forward, process=os.getpid())
+        what = f"forwarding to {forward}" if forward else f"storing in {store}"
+        self._line(f"listening at {address}, {what}; Ctrl-C ends it")
 
     def warn(self, text: str) -> None:
         self._event("warning", text=text)
@@ -211,7 +266,8 @@ _COUNTS = [
 
 
 def _document(counters: _core.CollectorCounters) -> dict[str, object]:
-    return {name: getattr(counters, name) for name in _COUNTS} | {
+    counts: dict[str, object] = {name: getattr(counters, name) for name in _COUNTS}
+    return counts | {
         "refused_for": counters.refused_for,
         "damaged": counters.damaged,
     }
@@ -232,32 +288,6 @@ def _troubles(counters: _core.CollectorCounters) -> str:
 
 def _is_loopback(address: str) -> bool:
     return ipaddress.ip_address(address.rpartition(":")[0].strip("[]")).is_loopback
-
-
-def _tokens(file: Path | None) -> tuple[str | None, dict[str, str]]:
-    """The token of all domains, and those of single ones."""
-    if file is None:
-        return os.environ.get("TRIALWISE_TOKEN") or None, {}
-    try:
-        lines = file.read_text().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise TrialwiseError(f"--token-file {file}: {error}") from error
-    if file.stat().st_mode & 0o077:
-        print(f"warning: others can read {file}; chmod 600 {file}", file=sys.stderr)
-    token, domains = None, dict[str, str]()
-    for number, line in enumerate(lines, start=1):
-        words = line.split()
-        if not words or words[0].startswith("#"):
-            continue
-        if len(words) > 2:
-            raise TrialwiseError(f"{file}, line {number}: write TOKEN, or DOMAIN TOKEN")
-        if len(words) == 2:
-            domains[words[0]] = words[1]
-        elif token is None:
-            token = words[0]
-        else:
-            raise TrialwiseError(f"{file}, line {number}: one line holds the token of all domains")
-    return token, domains
 
 
 _UNITS = {

@@ -3,6 +3,7 @@
 use trialwise_streams::native::{Relayed, RowDecoder};
 use trialwise_streams::protocol::{Advance, DamageKind, Decoder, Event, Header, Limits, Schema};
 
+use crate::loader::connection::read_header;
 use crate::status::Watched;
 
 /// Longest row that is passed on; with it a frame stays below what the native protocol takes.
@@ -146,20 +147,6 @@ impl Framer {
             bytes.extend_from_slice(kept);
         }
         Some(framer)
-    }
-}
-
-fn read_header(text: &[u8], limits: Limits) -> Option<Decoder> {
-    let mut decoder = Decoder::new(limits);
-    let mut rest = text;
-    loop {
-        let (taken, found) = decoder.advance(rest).ok()?;
-        rest = &rest[taken..];
-        match found {
-            Advance::Header => return Some(decoder),
-            Advance::Skipped => {}
-            _ => return None,
-        }
     }
 }
 

@@ -247,6 +247,7 @@ impl Talk<'_> {
             return Err(Lost::Paused);
         }
         let blocked = self.write(wire)?;
+        tokio::task::yield_now().await; // a connection that is always ready leaves time to the others
         if state.finished.get() && self.open && state.kept.borrow().is_empty() {
             let mut goodbye = Vec::new();
             Frame::Bye { last: state.through.get() }.write(&mut goodbye);
@@ -274,7 +275,7 @@ impl Talk<'_> {
         while self.greeted < self.greeting.len() {
             match would_block(wire.try_write(&self.greeting[self.greeted..]))? {
                 Some(written) => self.greeted += written,
-                None => return Ok(true),
+                None => return Ok(!wire.is_handshaking()), // the answer to a handshake has to be read
             }
         }
         let state = self.state;

@@ -157,7 +157,8 @@ impl Connection {
     }
 }
 
-fn read_header(text: &[u8], bounds: Limits) -> Option<Decoder> {
+/// A decoder behind the header that `text` is.
+pub(crate) fn read_header(text: &[u8], bounds: Limits) -> Option<Decoder> {
     let mut decoder = Decoder::new(bounds);
     let mut rest = text;
     loop {

@@ -4,7 +4,7 @@
 //! loader may so begin anywhere before: what a database has, it passes over. A database that cannot be written is
 //! put off while the others go on; later the loader goes back for it.
 
-mod connection;
+pub(crate) mod connection;
 mod domain;
 pub(crate) mod scan;
 

@@ -2,10 +2,12 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::{Duration, Instant};
 
 use super::counters::Status;
+use crate::tls::{Channel, TlsError, Trust};
 
 /// The first pause before another attempt; it doubles up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -18,7 +20,15 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 enum State {
     Waiting(Option<Instant>),
     Connecting(Receiver<io::Result<TcpStream>>),
-    Open(TcpStream, Instant),
+    Open(TcpStream, Option<Box<Channel>>, Instant),
+}
+
+/// What goes around a connection.
+enum Around {
+    Nothing,
+    Tls(Trust),
+    /// TLS that cannot be, and why: nothing is ever sent.
+    Broken(String),
 }
 
 /// A connection to one host, made again whenever it is lost.
@@ -28,11 +38,54 @@ pub(super) struct Connection {
     state: State,
     pause: Duration,
     status: Status,
+    around: Around,
+    /// The collector says when a connection is good.
+    is_answered: bool,
 }
 
 impl Connection {
     pub(super) fn new(host: &str, port: u16, status: Status) -> Self {
-        Self { host: host.to_owned(), port, state: State::Waiting(None), pause: FIRST_PAUSE, status }
+        Self {
+            host: host.to_owned(),
+            port,
+            state: State::Waiting(None),
+            pause: FIRST_PAUSE,
+            status,
+            around: Around::Nothing,
+            is_answered: false,
+        }
+    }
+
+    /// With TLS around it, trusting the certificates in a file. What is wrong with that is told as an error of the connection.
+    pub(super) fn inside_tls(mut self, certificates: Option<&Path>) -> Self {
+        let missing =
+            || TlsError::Setting("name the certificates to trust in TRIALWISE_CERTIFICATE".to_owned());
+        self.around = match certificates.ok_or_else(missing).and_then(Trust::read) {
+            Ok(trust) => Around::Tls(trust),
+            Err(error) => Around::Broken(error.to_string()),
+        };
+        self
+    }
+
+    /// To a collector that answers: what was wrong stands until [`Self::welcome`].
+    pub(super) fn answered(self) -> Self {
+        Self { is_answered: true, ..self }
+    }
+
+    /// The collector has answered well.
+    pub(super) fn welcome(&self) {
+        self.status.clear_error();
+    }
+
+    fn channel(&self) -> Result<Option<Box<Channel>>, String> {
+        match &self.around {
+            Around::Nothing => Ok(None),
+            Around::Broken(error) => Err(error.clone()),
+            Around::Tls(trust) => match Channel::client(trust, &self.host) {
+                Ok(channel) => Ok(Some(Box::new(channel))),
+                Err(error) => Err(error.to_string()),
+            },
+        }
     }
 
     /// Goes on with connecting; whether a new connection has just been made.
@@ -49,11 +102,21 @@ impl Connection {
             }
             State::Connecting(result) => match result.try_recv() {
                 Err(TryRecvError::Empty) => false,
-                Ok(Ok(stream)) => {
-                    self.state = State::Open(stream, now);
-                    self.status.set_open();
-                    true
-                }
+                Ok(Ok(stream)) => match self.channel() {
+                    Ok(channel) => {
+                        self.state = State::Open(stream, channel, now);
+                        if self.is_answered {
+                            self.status.set_tried();
+                        } else {
+                            self.status.set_open();
+                        }
+                        true
+                    }
+                    Err(error) => {
+                        self.lose(now, &error);
+                        false
+                    }
+                },
                 Ok(Err(error)) => {
                     self.lose(now, &error);
                     false
@@ -68,8 +131,12 @@ impl Connection {
 
     /// Writes what the system takes at once; 0 when it takes nothing or the connection is lost.
     pub(super) fn write(&mut self, bytes: &[u8], now: Instant) -> usize {
-        let State::Open(stream, _) = &mut self.state else { return 0 };
-        match stream.write(bytes) {
+        let written = match &mut self.state {
+            State::Open(stream, None, _) => stream.write(bytes),
+            State::Open(stream, Some(channel), _) => channel.write(stream, bytes),
+            _ => return 0,
+        };
+        match written {
             Ok(taken) => taken,
             Err(error) if is_passing(&error) => 0,
             Err(error) => {
@@ -81,8 +148,12 @@ impl Connection {
 
     /// Reads what has come; `None` when there is nothing or the connection is lost.
     pub(super) fn read(&mut self, buffer: &mut [u8], now: Instant) -> Option<usize> {
-        let State::Open(stream, _) = &mut self.state else { return None };
-        match stream.read(buffer) {
+        let read = match &mut self.state {
+            State::Open(stream, None, _) => stream.read(buffer),
+            State::Open(stream, Some(channel), _) => channel.read(stream, buffer),
+            _ => return None,
+        };
+        match read {
             Ok(read) if read > 0 => Some(read),
             Err(error) if is_passing(&error) => None,
             Ok(_) => {
@@ -105,7 +176,7 @@ impl Connection {
     /// Ends the connection; the next one is made after a pause, a longer one each time unless this one lasted.
     pub(super) fn lose(&mut self, now: Instant, why: &impl ToString) {
         self.status.set_error(why);
-        if matches!(self.state, State::Open(_, since) if now.duration_since(since) > LASTING) {
+        if matches!(self.state, State::Open(.., since) if now.duration_since(since) > LASTING) {
             self.pause = FIRST_PAUSE;
         }
         self.state = State::Waiting(Some(now + self.pause));
@@ -114,7 +185,10 @@ impl Connection {
 
     /// Says that nothing follows.
     pub(super) fn shut_down(&mut self) {
-        if let State::Open(stream, _) = &self.state {
+        if let State::Open(stream, channel, _) = &mut self.state {
+            if let Some(channel) = channel {
+                channel.close(stream);
+            }
             let _ = stream.shutdown(Shutdown::Write); // a peer that is gone already is as good
         }
     }

@@ -153,9 +153,13 @@ impl Status {
     }
 
     pub(super) fn set_open(&self) {
-        let mut state = lock(&self.0);
-        state.connections += 1;
-        state.error = None;
+        lock(&self.0).connections += 1;
+        self.clear_error();
+    }
+
+    /// A connection that is good only when the collector says so: the last error stands until [`Self::clear_error`].
+    pub(super) fn set_tried(&self) {
+        lock(&self.0).connections += 1;
     }
 
     pub(super) fn set_error(&self, error: &impl ToString) {

@@ -223,7 +223,8 @@ impl Declarations {
 
     fn goes_binary(&self, plan: &Plan) -> bool {
         plan.outlets.iter().map(|&outlet| &self.collects[outlet]).any(|collect| {
-            collect.content == Content::Binary && !matches!(collect.destination, Destination::Native { .. })
+            collect.content == Content::Binary
+                && !matches!(collect.destination, Destination::Native { .. } | Destination::Tls { .. })
         })
     }
 }

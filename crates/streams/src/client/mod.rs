@@ -345,9 +345,12 @@ fn make_outlet(app: &str, config: &Config, collect: &Collect, start: i64, status
         content: collect.content,
     };
     let sink: Box<dyn Sink> = match &collect.destination {
-        Destination::Native { host, port } => {
+        Destination::Native { host, port } | Destination::Tls { host, port } => {
             let header = Header { content: Content::Binary, ..header };
-            let connection = Connection::new(host, *port, status);
+            let mut connection = Connection::new(host, *port, status).answered();
+            if matches!(collect.destination, Destination::Tls { .. }) {
+                connection = connection.inside_tls(config.certificate.as_deref());
+            }
             return Box::new(NativeOutlet::new(header, &config.token, config.buffer_bytes, connection));
         }
         Destination::Tcp { host, port } => Box::new(TcpSink::new(Connection::new(host, *port, status))),

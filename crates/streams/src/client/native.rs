@@ -65,8 +65,9 @@ impl NativeOutlet {
             self.heard = Some(now);
             let routes = &self.routes;
             let count = |rows: Vec<usize>| rows.into_iter().for_each(|route| routes[route].count_sent());
-            if let Err(error) = self.sender.receive(&buffer[..read], |sent| count(sent.note)) {
-                self.connection.lose(now, &error);
+            match self.sender.receive(&buffer[..read], |sent| count(sent.note)) {
+                Ok(()) => self.connection.welcome(),
+                Err(error) => self.connection.lose(now, &error),
             }
             if self.sender.asks_time() {
                 self.sender.tell_time(unix_nanoseconds(SystemTime::now()) / 1000);

@@ -25,6 +25,13 @@ pub enum Destination {
         /// 3003 by default.
         port: u16,
     },
+    /// A Trialwise collector, acknowledged, inside TLS.
+    Tls {
+        /// Name or address, as the collector's certificate has it.
+        host: String,
+        /// 3003 by default.
+        port: u16,
+    },
     /// Appended to a file.
     File(PathBuf),
     /// Standard output.
@@ -38,7 +45,7 @@ impl Destination {
     /// Binary for a collector, text for people.
     pub const fn usual_content(&self) -> Content {
         match self {
-            Self::Tcp { .. } | Self::Native { .. } => Content::Binary,
+            Self::Tcp { .. } | Self::Native { .. } | Self::Tls { .. } => Content::Binary,
             Self::File(_) | Self::Stdout => Content::Text,
         }
     }
@@ -74,7 +81,7 @@ const fn civil_date(days: u64) -> (u64, u64, u64) {
 impl FromStr for Destination {
     type Err = ConfigError;
 
-    /// Reads `[tcp:][//]host[:port]`, `native:…`, `file:path`, `flush:path` or `flushfile:path`, `file:-`; an IPv6 address
+    /// Reads `[tcp:][//]host[:port]`, `native:…`, `tls:…`, `file:path`, `flush:path` or `flushfile:path`, `file:-`; an IPv6 address
     /// stands in brackets.
     fn from_str(uri: &str) -> Result<Self, ConfigError> {
         let refuse =
@@ -90,6 +97,10 @@ impl FromStr for Destination {
         if let Some(rest) = uri.strip_prefix("native:") {
             let (host, port) = parse_host(rest).map_err(refuse)?;
             return Ok(Self::Native { host, port });
+        }
+        if let Some(rest) = uri.strip_prefix("tls:") {
+            let (host, port) = parse_host(rest).map_err(refuse)?;
+            return Ok(Self::Tls { host, port });
         }
         let (host, port) = parse_host(uri.strip_prefix("tcp:").unwrap_or(uri)).map_err(refuse)?;
         Ok(Self::Tcp { host, port })
@@ -115,6 +126,7 @@ impl fmt::Display for Destination {
         match self {
             Self::Tcp { host, port } => write!(formatter, "tcp:{}:{port}", bracketed(host)),
             Self::Native { host, port } => write!(formatter, "native:{}:{port}", bracketed(host)),
+            Self::Tls { host, port } => write!(formatter, "tls:{}:{port}", bracketed(host)),
             Self::File(path) => write!(formatter, "file:{}", path.display()),
             Self::Stdout => formatter.write_str("file:-"),
         }
@@ -140,6 +152,7 @@ mod tests {
             ("[::1]:5", tcp("::1", 5)),
             ("tcp:[fe80::1]", tcp("fe80::1", 3003)),
             ("native://h", Destination::Native { host: "h".into(), port: 3003 }),
+            ("tls:h:5", Destination::Tls { host: "h".into(), port: 5 }),
             ("file:a/b", Destination::File("a/b".into())),
             ("flushfile:a", Destination::File("a".into())),
             ("flush:a", Destination::File("a".into())),

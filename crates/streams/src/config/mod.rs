@@ -31,6 +31,8 @@ pub struct Config {
     pub instrumentation: Duration,
     /// What proves to a native collector that this client may send; empty: nothing.
     pub token: String,
+    /// The certificates trusted with `tls:` destinations, in PEM.
+    pub certificate: Option<PathBuf>,
     /// Where the log goes, if anywhere but standard error.
     pub log_file: Option<PathBuf>,
     /// −2 (nothing) to 4 (everything).
@@ -78,7 +80,9 @@ pub enum ConfigError {
         reason: String,
     },
     /// An address that cannot be read.
-    #[error("destination {uri:?}: {reason}; write tcp:HOST[:PORT], native:HOST[:PORT], file:PATH or file:-")]
+    #[error(
+        "destination {uri:?}: {reason}; write tcp:HOST[:PORT], native:HOST[:PORT], tls:HOST[:PORT], file:PATH or file:-"
+    )]
     Destination {
         /// As it was given.
         uri: String,
@@ -114,6 +118,7 @@ impl Config {
             buffer_bytes: DEFAULT_BUFFER,
             instrumentation: Duration::from_secs(1),
             token: String::new(),
+            certificate: None,
             log_file: None,
             log_level: 0,
         }

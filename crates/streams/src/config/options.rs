@@ -157,6 +157,7 @@ impl Given {
             buffer_bytes: self.buffer_bytes.unwrap_or(DEFAULT_BUFFER).max(LEAST_BUFFER),
             instrumentation: Duration::from_secs(self.instrumentation.unwrap_or(1)),
             token: variable("TRIALWISE_TOKEN").unwrap_or_default(),
+            certificate: variable("TRIALWISE_CERTIFICATE").filter(|path| !path.is_empty()).map(PathBuf::from),
             log_file: self.log_file,
             log_level: self.log_level.unwrap_or(0),
         })
@@ -185,7 +186,7 @@ pub const fn usage() -> &'static str {
     "OML measurement options, also for this program:\n\
      \x20 --oml-id ID              name of this sender [OML_NAME]\n\
      \x20 --oml-domain DOMAIN      domain, one database each [OML_DOMAIN]\n\
-     \x20 --oml-collect URI        tcp:HOST[:PORT], native:HOST[:PORT], file:PATH, file:- [OML_COLLECT];\n\
+     \x20 --oml-collect URI        tcp:HOST[:PORT], native:HOST[:PORT], tls:HOST[:PORT], file:PATH, file:- [OML_COLLECT];\n\
      \x20                          TRIALWISE_COLLECT goes before it, for what only Trialwise understands\n\
      \x20 --oml-config FILE        OML's XML, or TOML if the name ends in .toml [OML_CONFIG]\n\
      \x20 --oml-samples N          a row for every N samples (default 1)\n\
@@ -198,5 +199,5 @@ pub const fn usage() -> &'static str {
      \x20 --oml-noop               measure nothing\n\
      \x20 --oml-list-filters       list the filters\n\
      \x20 --oml-help               this text\n\
-     A native collector may want a token: TRIALWISE_TOKEN.\n"
+     A native collector may want a token: TRIALWISE_TOKEN. For tls: name the certificates to trust: TRIALWISE_CERTIFICATE.\n"
 }

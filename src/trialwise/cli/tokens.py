@@ -1,0 +1,44 @@
+"""Tokens: who may send to a collector."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from trialwise.errors import TrialwiseError
+
+
+def tokens(file: Path | None, variable: str) -> tuple[str | None, dict[str, str]]:
+    """The token of all domains, and those of single ones: of a file, or else the one in an environment variable.
+
+    Raises
+    ------
+    TrialwiseError
+        The file cannot be read, or a line of it.
+    """
+    if file is None:
+        return os.environ.get(variable) or None, {}
+    try:
+        lines = file.read_text().splitlines()
+        mode = file.stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        raise TrialwiseError(f"tokens {file}: {error}") from error
+    if mode & 0o077:
+        print(f"warning: others can read {file}; chmod 600 {file}", file=sys.stderr)
+    token, domains = None, dict[str, str]()
+    for number, line in enumerate(lines, start=1):
+        match line.split():
+            case []:
+                pass
+            case [first, *_] if first.startswith("#"):
+                pass
+            case [domain, secret]:
+                domains[domain] = secret
+            case [secret] if token is None:
+                token = secret
+            case [_]:
+                raise TrialwiseError(f"{file}, line {number}: there is one token of all domains already")
+            case _:
+                raise TrialwiseError(f"{file}, line {number}: write TOKEN, or DOMAIN TOKEN")
+    return token, domains
