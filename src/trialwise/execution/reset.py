@@ -128,6 +128,7 @@ def wait_for_another_boot(
     read_boot_id: Callable[[], str | None],
     *,
     timeout: float,
+    began: float | None = None,
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
     pause: float = 1.0,
@@ -141,7 +142,7 @@ def wait_for_another_boot(
     read_boot_id
         Reads it; gives None while the machine cannot be reached.
     timeout
-        Seconds after which it is given up.
+        Seconds after which it is given up, from `began` (by the clock `now`; default: from now).
     now, sleep, pause
         The clock, how to wait, and seconds between two attempts.
 
@@ -150,7 +151,7 @@ def wait_for_another_boot(
     TrialError
         The machine did not come back in time, or never went down.
     """
-    deadline = now() + timeout
+    deadline = (now() if began is None else began) + timeout
     found: str | None = before
     while now() < deadline:
         found = read_boot_id()

@@ -145,9 +145,12 @@ class Runner:
             if interruption.requested:
                 return self._interrupted(interruption)
         self._ledger.check_in_place()
+        if ending := self._reset(row, interruption):
+            return ending
+        # After the reset, which may boot the machine or build the programs.
         if change := self._keeper.look_again(self._ledger):
             self._tell(EnvironmentChanged(change))
-        return self._reset(row, interruption)
+        return None
 
     def _wait(self, row: TrialRow, interruption: Interruption) -> None:
         if row.planned_start is None:
