@@ -13,6 +13,7 @@ from tests.system.conftest import Bench
 from trialwise import study
 from trialwise.design.plan import make_plan
 from trialwise.errors import PlanError
+from trialwise.execution.namespaces import FreshNamespace
 from trialwise.execution.reset import run_reset
 from trialwise.store.ledger import Ledger
 
@@ -190,7 +191,7 @@ def test_a_service_stands_still_while_its_directory_is_emptied(bench: Bench, mon
         bench.write("true", rest=f'[reset]\nservice = "{service}"\ndirectory = "work"')
         experiment = study.load(bench.file)
         row = study.planned_row(make_plan(experiment).trials[0])
-        problem = run_reset(experiment, row, marker="test:1", cancel=reading)
+        problem = run_reset(experiment, row, FreshNamespace([]), marker="test:1", cancel=reading)
         assert problem is None if says is None else says in (problem or "")
     os.close(reading)
     os.close(writing)

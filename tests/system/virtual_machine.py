@@ -24,7 +24,16 @@ import pytest
 KERNEL = "TRIALWISE_TEST_KERNEL"
 """Environment variable: a folder with boot/vmlinuz-* and lib/modules, as a package of a kernel unpacks to."""
 PROGRAMS = ("qemu-system-x86_64", "busybox", "setpriv", "mkfs.ext4", "ssh", "ssh-keygen", "/usr/sbin/sshd")
-MODULES = ("virtio_pci", "virtio_net", "virtio_blk", "9pnet_virtio", "9p", "overlay", "crc32c_generic", "ext4")
+MODULES = (
+    "virtio_pci",
+    "virtio_net",
+    "virtio_blk",
+    "9pnet_virtio",
+    "9p",
+    "overlay",
+    "crc32c_generic",
+    "ext4",
+)
 BOOT_SECONDS = 60.0
 """How long a boot may take on a busy machine that emulates every instruction."""
 
@@ -67,11 +76,11 @@ def missing() -> str | None:
         return "untested: this is made for x86-64"
     absent = [name for name in PROGRAMS if shutil.which(name, path=_path()) is None]
     if absent:
-        return f"untested: not installed: {', '.join(absent)} (qemu-system-x86, busybox-static, openssh-server)"
-    if _kernel() is None:
         return (
-            f"untested: no kernel with the modules of 9p: unpack a linux-image of Debian and name it in ${KERNEL}"
+            f"untested: not installed: {', '.join(absent)} (qemu-system-x86, busybox-static, openssh-server)"
         )
+    if _kernel() is None:
+        return f"untested: no kernel with the modules of 9p: unpack a linux-image of Debian and name it in ${KERNEL}"
     return None
 
 

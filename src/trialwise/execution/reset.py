@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError
+from trialwise.execution.namespaces import FreshNamespace, hides
 from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.store.records import TrialRow
@@ -22,6 +23,8 @@ from trialwise.trials.starting import ending, start
 CHECK_PAUSE = 0.25
 """Seconds between two attempts at the check."""
 
+NO_NAMESPACE_THERE = "reset.namespace: is not there on workers that ssh reaches"
+_BEFORE_NAMESPACE = {"reset.directory", "reset.service"}
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 # Not through symbolic links, and not into file systems that are mounted below: nothing but what the file names is emptied.
 _EMPTY = """
@@ -78,11 +81,13 @@ def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tupl
     return tuple(steps)
 
 
-def run_reset(experiment: Experiment, row: TrialRow, *, marker: str, cancel: int) -> str | None:
+def run_reset(
+    experiment: Experiment, row: TrialRow, namespace: FreshNamespace, *, marker: str, cancel: int
+) -> str | None:
     """Reset the machine; return what went wrong, or None.
 
     Its processes carry `marker`, and it is given up when the descriptor `cancel` becomes readable. All of it, the check
-    included, has the reset's timeout.
+    included, has the reset's timeout. Where the reset asks for a fresh `namespace`, its command and its check run in it.
     """
     reset = experiment.reset
     if reset is None:
@@ -91,8 +96,13 @@ def run_reset(experiment: Experiment, row: TrialRow, *, marker: str, cancel: int
     run = _Run(experiment.folder, reset.timeout, deadline, {**os.environ, MARKER: marker}, cancel)
     values = _values(experiment, row)
     for step in reset_steps(reset, experiment.folder, values):
+        if reset.namespace and run.inside is None and step.key not in _BEFORE_NAMESPACE:
+            if problem := run.enter(namespace):
+                return problem
         if problem := run.problem(step.words):
             return f"{step.key}: {problem}; try: {step.hint}"
+    if reset.namespace and run.inside is None and (problem := run.enter(namespace)):
+        return problem
     return None if reset.check is None else run.await_success([fill(word, values) for word in reset.check])
 
 
@@ -121,6 +131,16 @@ def check_reset(experiment: Experiment, results: Path) -> None:
         raise PlanError("reset.drop_caches: needs root", hint="run as root, or leave it out")
     if reset.directory:
         _check_directory(reset, experiment.folder, results)
+    if reset.namespace:
+        _check_namespace(experiment, results)
+
+
+def refuse_on_workers(experiment: Experiment) -> None:
+    """Raise PlanError where the reset is one for this machine only."""
+    if experiment.reset is not None and experiment.reset.namespace:
+        raise PlanError(
+            NO_NAMESPACE_THERE, hint="leave it out there (reboot is for them), or run with --workers local"
+        )
 
 
 def wait_for_another_boot(
@@ -168,7 +188,7 @@ def wait_for_another_boot(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Run:
     """The commands of one reset, which share its time."""
 
@@ -177,10 +197,17 @@ class _Run:
     deadline: float
     environment: Mapping[str, str]
     cancel: int
+    inside: int | None = None
 
     @property
     def left(self) -> float:
         return self.deadline - time.monotonic()
+
+    def enter(self, namespace: FreshNamespace) -> str | None:
+        """Make the namespace anew; what runs from now on runs in it."""
+        problem = namespace.renew(self.environment, self.deadline, self.cancel)
+        self.inside = namespace.first
+        return problem
 
     def problem(self, words: tuple[str, ...] | list[str]) -> str | None:
         """Run a command; what went wrong, or None."""
@@ -192,6 +219,7 @@ class _Run:
                 directory=self.folder,
                 timeout=max(0.0, self.left),
                 cancel=self.cancel,
+                inside=self.inside,
             )
         except TrialError as error:
             return error.message
@@ -261,6 +289,20 @@ def _check_directory(reset: Reset, folder: Path, results: Path) -> None:
             f"reset.directory: {inside[0]} is mounted there, and what is mounted is not emptied",
             hint="name a folder below it, or unmount it",
         )
+
+
+def _check_namespace(experiment: Experiment, results: Path) -> None:
+    if experiment.trial.kind == "path":
+        raise PlanError(
+            "reset.namespace: an emulated path has namespaces of its own, fresh in every trial",
+            hint="leave it out",
+        )
+    for what, path in (("experiment file", experiment.folder), ("experiment directory", results)):
+        if place := hides(path):
+            raise PlanError(
+                f"reset.namespace: the {what} stands in {place}, which would be empty",
+                hint="put it into another folder",
+            )
 
 
 def _mount_points() -> list[Path]:

@@ -171,7 +171,9 @@ class Member:
         ready.check(kind, common.factors)
         keeper = SessionKeeper(common.directory, common.ledger, machine)
         ending = self._session(self._runner(kind, keeper, machine), keeper)
-        if ending.word != "reset failed":  # it may not be there any more; the next run drops what it still holds
+        if (
+            ending.word != "reset failed"
+        ):  # it may not be there any more; the next run drops what it still holds
             tasks.acknowledge()
         return ending
 

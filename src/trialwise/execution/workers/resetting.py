@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trialwise.errors import TrialError
-from trialwise.execution.reset import CHECK_PAUSE, reset_steps, wait_for_another_boot
+from trialwise.execution.reset import CHECK_PAUSE, NO_NAMESPACE_THERE, reset_steps, wait_for_another_boot
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
 from trialwise.experiment.model import Level, Reset
@@ -47,6 +47,8 @@ class RemoteReset:
 
     def run(self) -> str | None:
         """Carry out the steps, the reboot and the check; return what went wrong, or None."""
+        if self._reset.namespace:
+            return NO_NAMESPACE_THERE
         for step in reset_steps(self._reset, Path(self._remote.files), self._values):
             if problem := self._problem(step.words):
                 return f"{step.key}: {problem}; try: {step.hint}"
