@@ -114,7 +114,7 @@ def test_nothing_of_a_namespace_outlives_a_killed_run(bench: Bench):
     bench.write("sh -c 'touch started; sleep 54321'", rest="[reset]\nnamespace = true")
     run = subprocess.Popen([*TRIALWISE, "run", str(bench.file), "--dir", str(bench.directory), "--quiet"])
     try:
-        wait_for(lambda: (bench.folder / "started").exists())
+        wait_for((bench.folder / "started").exists)
         assert "sleep 54321" in processes()
     finally:
         run.send_signal(signal.SIGKILL)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -24,6 +25,17 @@ def events(bench: Bench) -> list[tuple[str, str]]:
     ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
     try:
         return [(event.kind, event.text) for event in ledger.events()]
+    finally:
+        ledger.close()
+
+
+def read_from_disks(bench: Bench) -> list[float]:
+    """Bytes, for each trial."""
+    ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
+    try:
+        return [
+            value or 0.0 for _, _, source, value, _, _ in ledger.values() if source == "instrument:bytes_in"
+        ]
     finally:
         ledger.close()
 
@@ -122,6 +134,26 @@ def test_dropped_caches_are_read_from_the_disk_again(bench: Bench):
         assert "drop_caches needs root and a /proc/sys that can be written" in events(bench)[0][1]
         pytest.skip("this machine lets nobody drop caches")
     assert [kind for kind, _ in events(bench)] == ["reset", "reset"]
+
+
+@AS_ROOT
+@pytest.mark.skipif(shutil.which("fincore") is None, reason="no fincore (util-linux-extra)")
+def test_a_check_tells_dropped_caches_from_kept_ones(bench: Bench):
+    (bench.folder / "data").write_bytes(os.urandom(4 << 20))
+    check = 'check = "sh -c \'test $(fincore -nbo PAGES data) = 0\'"\ntimeout = "3s"'
+    assert "reset.check: has not succeeded within the 3 s" in failing(bench, f'command = "cat data"\n{check}')
+    again = Bench(bench.folder / "again")
+    again.folder.mkdir()
+    shutil.copy(bench.folder / "data", again.folder)
+    instruments = "\n[instrumentation]\nresources = true"
+    result = again.write(
+        "cat data", 'instrument = "bytes_in"', rest=f"[reset]\ndrop_caches = true\n{check}{instruments}"
+    ).run()
+    if result.ending.word == "reset failed":
+        assert "drop_caches needs root and a /proc/sys that can be written" in result.ending.text
+        pytest.skip("this machine lets nobody drop caches")
+    assert result.counts == {"finished": 2}
+    assert min(read_from_disks(again)) >= 4 << 20
 
 
 def test_the_check_is_tried_again_until_it_succeeds(bench: Bench):

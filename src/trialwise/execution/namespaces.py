@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO, cast
 
 HIDDEN = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 they are mounted over, not written to
 """Folders that are fresh, in memory."""
@@ -40,7 +41,7 @@ echo ready
 trap '' CHLD
 exec cat >/dev/null 2>&1
 """
-_HINT = (
+NAMESPACE_HINT = (
     "run as root, or where unprivileged user namespaces are allowed (unshare --user --map-current-user true)"
 )
 
@@ -79,14 +80,14 @@ class FreshNamespace:
             return found
         before, self._holder = self._holder, found
         problem = _not_new(found, before)
-        if before is not None and not _end(before):
+        if before is not None and not _close(before.started):
             problem = f"the one before could not be ended within {END_SECONDS:g} s: a process of it is stuck in the kernel"
-        return problem and f"reset.namespace: {problem}; try: run again"
+        return problem
 
     def end(self) -> None:
         """End it, and everything in it."""
         if self._holder is not None:
-            _end(self._holder)
+            _close(self._holder.started)
             self._holder = None
 
 
@@ -123,19 +124,18 @@ def _begin(kept: Sequence[str], environment: Mapping[str, str], deadline: float,
             env=environment,
         )
     except OSError as error:
-        return f"reset.namespace: unshare cannot be started: {error.strerror}; try: install util-linux"
+        return f"unshare (util-linux) cannot be started: {error.strerror}"
     said = _first_words(started, deadline, cancel)
     if said.endswith("ready"):
         return Holder(started, _only_child(started.pid))
     _close(started)
     told = said.splitlines()[-1] if said else "nothing came of it in time"
-    return f"reset.namespace: none can be made: {told}; try: {_HINT}"
+    return f"none can be made: {told}"
 
 
 def _first_words(started: subprocess.Popen[bytes], deadline: float, cancel: int) -> str:
     """What it says until it is ready, has ended, or is waited for no longer."""
-    assert started.stdout is not None
-    output, said = started.stdout.fileno(), b""
+    output, said = cast("IO[bytes]", started.stdout).fileno(), b""
     while not said.endswith(b"ready\n"):
         if output not in select.select([output, cancel], [], [], max(deadline - time.monotonic(), 0))[0]:
             break
@@ -162,12 +162,8 @@ def _not_new(holder: Holder, before: Holder | None) -> str | None:
     return None
 
 
-def _end(holder: Holder) -> bool:
-    """Let go of it; whether it has ended."""
-    return _close(holder.started)
-
-
 def _close(started: subprocess.Popen[bytes]) -> bool:
+    """Let go of one; whether it has ended."""
     for stream in (started.stdin, started.stdout):
         if stream is not None:
             stream.close()

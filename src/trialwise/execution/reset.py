@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError
-from trialwise.execution.namespaces import FreshNamespace, hides
+from trialwise.execution.namespaces import NAMESPACE_HINT, FreshNamespace, hides
 from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.store.records import TrialRow
@@ -24,7 +24,6 @@ CHECK_PAUSE = 0.25
 """Seconds between two attempts at the check."""
 
 NO_NAMESPACE_THERE = "reset.namespace: is not there on workers that ssh reaches"
-_BEFORE_NAMESPACE = {"reset.directory", "reset.service"}
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 # Not through symbolic links, and not into file systems that are mounted below: nothing but what the file names is emptied.
 _EMPTY = """
@@ -55,7 +54,7 @@ def is_due(reset: Reset | None, before: TrialRow | None, row: TrialRow) -> bool:
 
 
 def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tuple[ResetStep, ...]:
-    """The commands of a reset but reboot and check, in their order: directory, service, command, caches.
+    """The commands of a reset but reboot and check, in their order: directory, service, namespace (no words), command, caches.
 
     A service whose data stand in the directory is stopped before and started after. `folder` is that of the experiment
     on the machine where they run, with no symbolic link in it; `values` fills the placeholders.
@@ -68,6 +67,8 @@ def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tupl
         steps.append(_fresh_directory(reset, folder))
     if service:
         steps.append(_service("start" if reset.directory else "restart", service))
+    if reset.namespace:
+        steps.append(ResetStep("reset.namespace", (), NAMESPACE_HINT))
     if reset.command:
         words = tuple(fill(word, values) for word in reset.command)
         steps.append(
@@ -96,13 +97,8 @@ def run_reset(
     run = _Run(experiment.folder, reset.timeout, deadline, {**os.environ, MARKER: marker}, cancel)
     values = _values(experiment, row)
     for step in reset_steps(reset, experiment.folder, values):
-        if reset.namespace and run.inside is None and step.key not in _BEFORE_NAMESPACE:
-            if problem := run.enter(namespace):
-                return problem
-        if problem := run.problem(step.words):
+        if problem := run.enter(namespace) if step.key == "reset.namespace" else run.problem(step.words):
             return f"{step.key}: {problem}; try: {step.hint}"
-    if reset.namespace and run.inside is None and (problem := run.enter(namespace)):
-        return problem
     return None if reset.check is None else run.await_success([fill(word, values) for word in reset.check])
 
 
