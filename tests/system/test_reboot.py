@@ -49,6 +49,7 @@ def boots_in_ledger(bench: Bench) -> list[str]:
         ledger.close()
 
 
+@pytest.mark.soak
 def test_a_reboot_that_does_not_happen_stops_the_worker(bench: Bench, machine: VirtualMachine):
     machine.run("mv /usr/local/sbin/reboot /run/kept; ln -s /bin/true /usr/local/sbin/reboot")
     boot = machine.run("cat /proc/sys/kernel/random/boot_id")
@@ -63,6 +64,7 @@ def test_a_reboot_that_does_not_happen_stops_the_worker(bench: Bench, machine: V
     assert "try: " in result.ending.text
 
 
+@pytest.mark.soak
 def test_a_user_who_may_not_reboot_stops_the_worker(bench: Bench, machine: VirtualMachine):
     machine.run("mv /usr/local/sbin/reboot /run/kept; ln -s /bin/false /usr/local/sbin/reboot")
     try:
@@ -104,6 +106,7 @@ def test_a_folder_that_does_not_outlive_the_reboot_is_named(bench: Bench, machin
     assert "has not outlived the reboot; try: name a folder on a disk" in result.ending.text
 
 
+@pytest.mark.soak
 def test_a_machine_that_stays_away_after_its_reboot_is_named(bench: Bench, machine: VirtualMachine):
     """The last: it is switched off for good."""
     machine.run("rm /usr/local/sbin/reboot; echo '/run/busybox poweroff -f' > /usr/local/sbin/reboot")

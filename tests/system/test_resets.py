@@ -210,7 +210,11 @@ def test_a_service_stands_still_while_its_directory_is_emptied(bench: Bench, mon
     """With a systemctl of the test's own: this machine need not be run by systemd."""
     programs = bench.folder / "programs"
     programs.mkdir()
-    (programs / "systemctl").write_text('#!/bin/sh\necho "$@ $(ls work)" >> calls; test "$3" != broken\n')
+    (programs / "systemctl").write_text(
+        '#!/bin/sh\nif [ "$1" = show ]; then wc -l < calls; exit; fi\n'
+        'test "$3" = stuck || echo "$@ $(ls work)" >> calls; test "$3" != broken\n'
+    )
+    (bench.folder / "calls").touch()
     (programs / "systemctl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     (bench.folder / "work").mkdir()
@@ -218,6 +222,10 @@ def test_a_service_stands_still_while_its_directory_is_emptied(bench: Bench, mon
     reading, writing = os.pipe()
     for service, says in (
         ("memcached", None),
+        (
+            "stuck",
+            "reset.service: 'sh' ended with exit code 1: stuck was not started again: its invocation is still 2",
+        ),
         ("broken", "reset.service: 'systemctl stop -- broken' ended with exit code 1"),
     ):
         bench.write("true", rest=f'[reset]\nservice = "{service}"\ndirectory = "work"')

@@ -29,6 +29,15 @@ _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 _EMPTY = """
 [ "$(realpath -m -- "$0")" = "$0" ] || { echo "goes through a symbolic link: name $(realpath -m -- "$0")" >&2; exit 1; }
 mkdir -p -- "$0" && find "$0" -xdev -mindepth 1 -delete"""
+# systemd.exec(5): a service has another invocation ID each time it is started; versions before 232 tell none.
+_START = """
+invocation() { systemctl show --property=InvocationID --value -- "$1"; }
+before=$(invocation "$1")
+systemctl "$0" -- "$1" || exit
+if [ -n "$before" ] && [ "$(invocation "$1")" = "$before" ]; then
+    echo "$1 was not started again: its invocation is still $before" >&2
+    exit 1
+fi"""
 _COPY = """ && cp -a -- "$1/." "$0/" """
 
 
@@ -250,7 +259,8 @@ def _values(experiment: Experiment, row: TrialRow) -> dict[str, Level]:
 
 def _service(verb: str, service: str) -> ResetStep:
     hint = f"systemctl status {service}; journalctl -u {service}"
-    return ResetStep("reset.service", ("systemctl", verb, "--", service), hint)
+    words = ("systemctl", verb, "--", service) if verb == "stop" else ("sh", "-c", _START, verb, service)
+    return ResetStep("reset.service", words, hint)
 
 
 def _fresh_directory(reset: Reset, folder: Path) -> ResetStep:
