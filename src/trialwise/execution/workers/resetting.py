@@ -102,6 +102,8 @@ class RemoteReset:
 
     def _lost_folder(self) -> str | None:
         """What was written down before the reboot was to be done must be there after it: then the files are, too."""
+        self._remote.close()
+        self._remote.look([])  # greets it again, and so learns what it holds
         if any(key.startswith(f"{self._key}-") for key in self._remote.hello["keys"]):
             return None
         return (
