@@ -298,6 +298,7 @@ def run_command(
     cpus: Sequence[int] | None = None,
     counters: Sequence[str] | None = None,
     isolate: Sequence[str] | None = None,
+    inside: int | None = None,
     cancel_fd: int | None = None,
 ) -> CommandResult: ...
 def window_percentiles(

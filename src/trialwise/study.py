@@ -34,7 +34,7 @@ from trialwise.execution.interruption import Interruption
 from trialwise.execution.lanes import abandon_local, assign_lanes, has_lanes, planned_row
 from trialwise.execution.leftovers import end_leftovers
 from trialwise.execution.recalling import recalled
-from trialwise.execution.reset import check_reset
+from trialwise.execution.reset import check_reset, refuse_on_workers
 from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
 from trialwise.execution.state import State, state
@@ -289,6 +289,7 @@ def _check(
     wanted = subset(only, factors)
     if not is_alone(experiment.workers):
         refuse_kinds(experiment)
+        refuse_on_workers(experiment)
     if runs_here(experiment.workers):
         kind.check(experiment, [values for values in factors if matches(values, wanted)])
 

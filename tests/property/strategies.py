@@ -215,6 +215,7 @@ resets = st.builds(
     service=st.none() | st.sampled_from(["memcached", "postgresql@15-main.service"]),
     drop_caches=st.booleans(),
     reboot=st.booleans(),
+    namespace=st.booleans(),
     check=st.none() | commands,
 ) | st.builds(
     model.Reset,

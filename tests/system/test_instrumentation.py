@@ -84,6 +84,26 @@ def test_a_counter_that_is_not_there_is_named_once_and_left_out(bench: Bench):
     assert "instrument:rfffffffffff" not in recorded(bench)
 
 
+@pytest.mark.skipif(is_counted("instructions"), reason="untested: this processor has its counters")
+@NEEDS_COUNTERS
+def test_counters_of_a_processor_that_shows_none_are_named_once_beside_those_of_the_kernel(bench: Bench):
+    bench.write(
+        "sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done'", rounds=3,
+        rest='[instrumentation]\nperf = ["instructions", "cycles", "task-clock", "page-faults", "context-switches"]',
+    )  # fmt: skip
+    assert bench.run().counts == {"finished": 3}
+    told = remarks(bench)
+    assert [text.partition(" is not counted and left out: ")[0] for text in told] == [
+        "instructions",
+        "cycles",
+    ]
+    found = recorded(bench)
+    assert not {"instrument:instructions", "instrument:cycles"} & set(found)
+    assert min(found["instrument:task-clock"]) > 1e-3
+    assert min(found["instrument:page-faults"]) > 10
+    assert len(found["instrument:context-switches"]) == 3
+
+
 def test_a_metric_of_a_counter_that_is_not_there_is_refused_before_anything_runs(bench: Bench):
     bench.write("true", 'instrument = "rfffffffffff"', rest='[instrumentation]\nperf = ["rfffffffffff"]')
     with pytest.raises(PlanError, match=r"metrics\.m\.instrument: rfffffffffff is not counted: "):

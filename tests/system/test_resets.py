@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.system.conftest import Bench
 from trialwise import study
 from trialwise.design.plan import make_plan
 from trialwise.errors import PlanError
+from trialwise.execution.namespaces import FreshNamespace
 from trialwise.execution.reset import run_reset
 from trialwise.store.ledger import Ledger
 
@@ -23,6 +25,17 @@ def events(bench: Bench) -> list[tuple[str, str]]:
     ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
     try:
         return [(event.kind, event.text) for event in ledger.events()]
+    finally:
+        ledger.close()
+
+
+def read_from_disks(bench: Bench) -> list[float]:
+    """Bytes, for each trial."""
+    ledger = Ledger.open(bench.directory / "ledger.sqlite", read_only=True)
+    try:
+        return [
+            value or 0.0 for _, _, source, value, _, _ in ledger.values() if source == "instrument:bytes_in"
+        ]
     finally:
         ledger.close()
 
@@ -123,6 +136,26 @@ def test_dropped_caches_are_read_from_the_disk_again(bench: Bench):
     assert [kind for kind, _ in events(bench)] == ["reset", "reset"]
 
 
+@AS_ROOT
+@pytest.mark.skipif(shutil.which("fincore") is None, reason="no fincore (util-linux-extra)")
+def test_a_check_tells_dropped_caches_from_kept_ones(bench: Bench):
+    (bench.folder / "data").write_bytes(os.urandom(4 << 20))
+    check = 'check = "sh -c \'test $(fincore -nbo PAGES data) = 0\'"\ntimeout = "3s"'
+    assert "reset.check: has not succeeded within the 3 s" in failing(bench, f'command = "cat data"\n{check}')
+    again = Bench(bench.folder / "again")
+    again.folder.mkdir()
+    shutil.copy(bench.folder / "data", again.folder)
+    instruments = "\n[instrumentation]\nresources = true"
+    result = again.write(
+        "cat data", 'instrument = "bytes_in"', rest=f"[reset]\ndrop_caches = true\n{check}{instruments}"
+    ).run()
+    if result.ending.word == "reset failed":
+        assert "drop_caches needs root and a /proc/sys that can be written" in result.ending.text
+        pytest.skip("this machine lets nobody drop caches")
+    assert result.counts == {"finished": 2}
+    assert min(read_from_disks(again)) >= 4 << 20
+
+
 def test_the_check_is_tried_again_until_it_succeeds(bench: Bench):
     bench.write(
         "test -e ready", rounds=1,
@@ -177,7 +210,11 @@ def test_a_service_stands_still_while_its_directory_is_emptied(bench: Bench, mon
     """With a systemctl of the test's own: this machine need not be run by systemd."""
     programs = bench.folder / "programs"
     programs.mkdir()
-    (programs / "systemctl").write_text('#!/bin/sh\necho "$@ $(ls work)" >> calls; test "$3" != broken\n')
+    (programs / "systemctl").write_text(
+        '#!/bin/sh\nif [ "$1" = show ]; then wc -l < calls; exit; fi\n'
+        'test "$3" = stuck || echo "$@ $(ls work)" >> calls; test "$3" != broken\n'
+    )
+    (bench.folder / "calls").touch()
     (programs / "systemctl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     (bench.folder / "work").mkdir()
@@ -185,12 +222,16 @@ def test_a_service_stands_still_while_its_directory_is_emptied(bench: Bench, mon
     reading, writing = os.pipe()
     for service, says in (
         ("memcached", None),
+        (
+            "stuck",
+            "reset.service: 'sh' ended with exit code 1: stuck was not started again: its invocation is still 2",
+        ),
         ("broken", "reset.service: 'systemctl stop -- broken' ended with exit code 1"),
     ):
         bench.write("true", rest=f'[reset]\nservice = "{service}"\ndirectory = "work"')
         experiment = study.load(bench.file)
         row = study.planned_row(make_plan(experiment).trials[0])
-        problem = run_reset(experiment, row, marker="test:1", cancel=reading)
+        problem = run_reset(experiment, row, FreshNamespace([]), marker="test:1", cancel=reading)
         assert problem is None if says is None else says in (problem or "")
     os.close(reading)
     os.close(writing)

@@ -30,6 +30,9 @@ pub struct Command {
     pub cpus: Vec<usize>,
     /// The namespaces of its own that it gets, made before the clock is read.
     pub isolate: Vec<Namespace>,
+    /// A process whose namespaces (mounts, processes, IPC, name) it enters before. It must have no other children:
+    /// what becomes a child of it counts as left behind by the program.
+    pub inside: Option<u32>,
     /// What is counted of it and of all that it starts, from the moment at which it has become the program.
     pub counters: Vec<Counter>,
     /// A descriptor that, when readable, abandons the run: SIGTERM, grace, SIGKILL.
@@ -73,6 +76,7 @@ impl Command {
             grace: Duration::from_secs(1),
             cpus: Vec::new(),
             isolate: Vec::new(),
+            inside: None,
             counters: Vec::new(),
             cancel: None,
         })

@@ -100,9 +100,9 @@ pub enum Error {
         /// Why not.
         source: io::Error,
     },
-    /// The namespaces cannot be made.
+    /// The namespaces cannot be made, or not be entered.
     #[error(
-        "cannot make namespaces for the program (as root, or where unprivileged user namespaces are allowed): {source}"
+        "cannot make namespaces for the program, or enter them (as root, or where unprivileged user namespaces are allowed): {source}"
     )]
     Namespace {
         /// Why not.

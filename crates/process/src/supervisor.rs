@@ -238,7 +238,7 @@ fn supervisor_arguments(command: &Command, path: CString) -> Result<Vec<CString>
     for setting in settings.into_iter().chain([
         cpu_list(&command.cpus)?,
         counter_list(&command.counters)?,
-        namespace_flags(&command.isolate),
+        namespaces(command),
     ]) {
         arguments.push(c_string("setting", setting.into())?);
     }
@@ -264,12 +264,14 @@ fn cpu_list(cpus: &[usize]) -> Result<String, Error> {
     Ok(if list.is_empty() { "-".to_owned() } else { list.join(",") })
 }
 
-fn namespace_flags(namespaces: &[Namespace]) -> String {
+/// `FLAGS` or `FLAGS@PROCESS`.
+fn namespaces(command: &Command) -> String {
     let flag = |namespace: &Namespace| match namespace {
         Namespace::Network => libc::CLONE_NEWNET,
         Namespace::Ipc => libc::CLONE_NEWIPC,
     };
-    namespaces.iter().map(flag).fold(0, |flags, flag| flags | flag).to_string()
+    let flags = command.isolate.iter().map(flag).fold(0, |flags, flag| flags | flag);
+    command.inside.map_or_else(|| flags.to_string(), |process| format!("{flags}@{process}"))
 }
 
 fn counter_list(counters: &[Counter]) -> Result<String, Error> {

@@ -10,7 +10,8 @@
  *   supervisor TIMEOUT_NS GRACE_NS CPUS COUNTERS NAMESPACES PATH ARGV0 ARGV1...
  *
  * TIMEOUT_NS "-": none. CPUS "-" or "0,2,5". COUNTERS "-" or TYPE:CONFIG:USER,... as perf_event_open(2) has them, USER 1 to
- * leave the kernel's part out. NAMESPACES are flags of unshare(2).
+ * leave the kernel's part out. NAMESPACES are flags of unshare(2); behind them may stand @PROCESS, whose namespaces the
+ * program is to enter first. Then nothing else but PROCESS is to be a child of PROCESS: what is, is of this run.
  *
  * Descriptor 3: where the report goes; its reader's end closing means that the caller is gone.
  * Descriptor 4: what abandons the run when it is readable (descriptor 3 again when nothing does).
@@ -191,11 +192,37 @@ static void raise_loopback(void) {
     CALL(__NR_close, socket, 0, 0, 0);
 }
 
+/* Whose namespaces the program enters, 0 for nobody's: orphans become its children and not the supervisor's. */
+static int32_t host;
+static long host_pidfd;
+
+/* All of them but that of mounts, which is for the program alone: the supervisor finds processes in this machine's /proc. */
+static long enter(const char *from) {
+    const long flags = CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
+    host = (int32_t)integer(&from);
+    host_pidfd = CALL(__NR_pidfd_open, host, 0, 0, 0);
+    if (host_pidfd < 0) return host_pidfd;
+    long result = CALL(__NR_setns, host_pidfd, flags, 0, 0);
+    return result == -EPERM ? CALL(__NR_setns, host_pidfd, flags | CLONE_NEWUSER, 0, 0) : result;
+}
+
+/* In the child. The new root is that of the namespace, so the working directory is looked up again, by its name. */
+static long enter_mounts(void) {
+    char directory[4096];
+    if (!host) return 0;
+    long result = CALL(__NR_getcwd, directory, sizeof directory, 0, 0);
+    if (result >= 0) result = CALL(__NR_setns, host_pidfd, CLONE_NEWNS, 0, 0);
+    return result < 0 ? result : CALL(__NR_chdir, directory, 0, 0, 0);
+}
+
 /* Before the clock is read. Who may not have namespaces of their own may have them inside a user namespace. */
-static int isolate(int64_t flags, struct report *report) {
-    if (flags <= 0) return 1;
-    long result = CALL(__NR_unshare, flags, 0, 0, 0);
-    if (result == -EPERM) result = unshare_as_user(flags);
+static int isolate(const char *namespaces, struct report *report) {
+    int64_t flags = integer(&namespaces);
+    long result = *namespaces == '@' ? enter(namespaces + 1) : 0;
+    if (result == 0 && flags) {
+        result = CALL(__NR_unshare, flags, 0, 0, 0);
+        if (result == -EPERM) result = unshare_as_user(flags);
+    }
     if (result == 0 && flags & CLONE_NEWNET) raise_loopback();
     report->stage = result ? NAMESPACE : RAN;
     report->error = -result;
@@ -289,7 +316,7 @@ static int list_processes(void) {
 }
 
 static int is_in_tree(int32_t process, int32_t root, int count) {
-    if (process == root) return 1;
+    if (process == root || (host && process == host)) return 1;
     for (int other = 0; other < count; other++)
         if (process_id[other] == process) return in_tree[other];
     return 0;
@@ -329,8 +356,12 @@ struct run {
 _Noreturn static void become(const char *cpus, char **arguments, char **environment, volatile struct report *report) {
     CALL(__NR_setpgid, 0, 0, 0, 0);
     CALL(__NR_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0);
-    long result = bind_to(cpus);
-    report->stage = AFFINITY;
+    long result = enter_mounts();
+    report->stage = NAMESPACE;
+    if (result >= 0) {
+        result = bind_to(cpus);
+        report->stage = AFFINITY;
+    }
     if (result >= 0) {
         report->stage = EXEC;
         result = CALL(__NR_execve, arguments[0], arguments + 1, environment, 0);
@@ -419,19 +450,22 @@ static int children_live(void) {
     return result == 0;
 }
 
+/* Whether anything that the program started still lives; in namespaces of their own, orphans are no children of ours. */
+static int tree_lives(void) { return children_live() || (host && signal_tree(0)); }
+
 /* Ends what the program left behind: SIGTERM, grace, SIGKILL. */
 static void clear_up(struct run *run, struct report *report) {
     struct __kernel_timespec pause = {0, SECOND / 1000};
-    if (!children_live()) return;
+    if (!tree_lives()) return;
     report->leftover = ask_tree_to_end();
     if (!run->kill_at) run->kill_at = clock_ns(CLOCK_MONOTONIC) + run->grace;
-    while (children_live()) {
+    while (tree_lives()) {
         int64_t late = clock_ns(CLOCK_MONOTONIC) - run->kill_at;
         if (late > GIVE_UP_AFTER) break;
         if (late >= 0) signal_tree(SIGKILL);
         CALL(__NR_nanosleep, &pause, 0, 0, 0);
     }
-    report->surviving = children_live() ? signal_tree(0) : 0;
+    report->surviving = tree_lives() ? signal_tree(0) : 0;
 }
 
 /* The C library's own two signals, which posix_spawn cannot put back to their default. */
@@ -450,7 +484,7 @@ _Noreturn void supervise(long *stack) {
     CALL(__NR_close_range, 5, ~0U, 0, 0);
     forget_signals();
     CALL(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0);
-    if (isolate(argument(arguments[5]), &report)) {
+    if (isolate(arguments[5], &report)) {
         open_counters(arguments[4], counters);
         run.process = start(arguments[3], arguments + 6, environment, &report);
     }

@@ -3,10 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use trialwise_process::{Command, Counter, End, Error, Namespace, Outcome, Sink, run};
@@ -238,6 +239,46 @@ fn an_isolated_program_has_a_loopback_and_nothing_of_others() {
     assert_eq!(lines[..3], ["3", "1", user.as_str()], "two lines of heading and lo; one of heading");
     assert_ne!(lines[3], fs::read_link("/proc/self/ns/net").unwrap().to_string_lossy());
     assert!(lines[4].ends_with("lo"), "{lines:?}: the loopback has an address only when it is up");
+}
+
+#[test]
+fn a_program_enters_the_namespaces_of_a_process_and_leaves_no_orphan_there() {
+    let mut unshare = std::process::Command::new("unshare")
+        .args([
+            "--map-root-user",
+            "--mount",
+            "--pid",
+            "--ipc",
+            "--uts",
+            "--fork",
+            "--kill-child",
+            "--mount-proc",
+        ])
+        .args(["sh", "-c", "mount -t tmpfs tmpfs /tmp && echo ready && trap '' CHLD && exec cat"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut said = [0; 6];
+    if unshare.stdout.as_mut().unwrap().read_exact(&mut said).is_err() {
+        unshare.wait().unwrap();
+        return; // this machine lets nobody have one
+    }
+    let id = unshare.id();
+    let first = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+    let mut inside = shell(
+        "ls /tmp | wc -l; touch /tmp/left; setsid sleep 7654 & setsid sleep 7654 & sleep 0.2; ls -d /proc/[0-9]* | wc -l",
+    );
+    inside.inside = Some(first.trim().parse().unwrap());
+    let outcome = run(&inside).unwrap();
+    assert_eq!(printed(&outcome), "0\n6\n", "cat, sh, two sleeps, ls and wc");
+    assert_eq!(outcome.leftover_processes, 2);
+    let again = run(&inside).unwrap();
+    assert!(printed(&again).starts_with("1\n") && again.end == End::Exited(0), "{again:?}");
+    drop(unshare.stdin.take());
+    unshare.wait().unwrap();
+    assert_eq!(run(&inside).unwrap_err().reason(), "namespace");
 }
 
 #[test]

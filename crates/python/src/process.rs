@@ -157,6 +157,9 @@ impl CommandResult {
 /// isolate
 ///     Namespaces of its own that it gets, made before the clock is read: ``"network"`` (nothing in it but a loopback
 ///     device) and ``"ipc"`` (no shared memory, semaphores and message queues of others).
+/// inside
+///     A process whose namespaces (of mounts, processes, IPC and name) it enters before. What becomes a child of that
+///     process meanwhile counts as left behind.
 /// cancel_fd
 ///     A descriptor that abandons the run when it is readable; it is not read. For Ctrl-C in the main thread use the
 ///     reading end of a pipe whose writing end is given to `signal.set_wakeup_fd`: Python's own handlers run only when
@@ -170,7 +173,8 @@ impl CommandResult {
 ///     An empty `argv`, a zero byte, an impossible variable name, a negative time, an unknown counter or namespace.
 #[pyfunction]
 #[pyo3(signature = (argv, *, environment, working_directory, stdin=None, stdout_limit=1048576, stderr_limit=1048576,
-    stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, counters=None, isolate=None, cancel_fd=None))]
+    stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, counters=None, isolate=None, inside=None,
+    cancel_fd=None))]
 #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a run")]
 fn run_command(
     python: Python<'_>,
@@ -187,6 +191,7 @@ fn run_command(
     cpus: Option<Vec<usize>>,
     counters: Option<Vec<String>>,
     isolate: Option<Vec<String>>,
+    inside: Option<u32>,
     cancel_fd: Option<RawFd>,
 ) -> PyResult<CommandResult> {
     let path = |text: Text| PathBuf::from(text.0);
@@ -201,6 +206,7 @@ fn run_command(
         grace: span("grace", grace)?,
         cpus: cpus.unwrap_or_default(),
         isolate: isolate.unwrap_or_default().iter().map(|name| namespace(name)).collect::<PyResult<_>>()?,
+        inside,
         counters: counters.unwrap_or_default().iter().map(|name| counter(name)).collect::<PyResult<_>>()?,
         cancel: cancel_fd,
     };

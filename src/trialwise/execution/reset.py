@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError
+from trialwise.execution.namespaces import NAMESPACE_HINT, FreshNamespace, hides
 from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.store.records import TrialRow
@@ -22,11 +23,21 @@ from trialwise.trials.starting import ending, start
 CHECK_PAUSE = 0.25
 """Seconds between two attempts at the check."""
 
+NO_NAMESPACE_THERE = "reset.namespace: is not there on workers that ssh reaches"
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 # Not through symbolic links, and not into file systems that are mounted below: nothing but what the file names is emptied.
 _EMPTY = """
 [ "$(realpath -m -- "$0")" = "$0" ] || { echo "goes through a symbolic link: name $(realpath -m -- "$0")" >&2; exit 1; }
 mkdir -p -- "$0" && find "$0" -xdev -mindepth 1 -delete"""
+# systemd.exec(5): a service has another invocation ID each time it is started; versions before 232 tell none.
+_START = """
+invocation() { systemctl show --property=InvocationID --value -- "$1"; }
+before=$(invocation "$1")
+systemctl "$0" -- "$1" || exit
+if [ -n "$before" ] && [ "$(invocation "$1")" = "$before" ]; then
+    echo "$1 was not started again: its invocation is still $before" >&2
+    exit 1
+fi"""
 _COPY = """ && cp -a -- "$1/." "$0/" """
 
 
@@ -52,7 +63,7 @@ def is_due(reset: Reset | None, before: TrialRow | None, row: TrialRow) -> bool:
 
 
 def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tuple[ResetStep, ...]:
-    """The commands of a reset but reboot and check, in their order: directory, service, command, caches.
+    """The commands of a reset but reboot and check, in their order: directory, service, namespace (no words), command, caches.
 
     A service whose data stand in the directory is stopped before and started after. `folder` is that of the experiment
     on the machine where they run, with no symbolic link in it; `values` fills the placeholders.
@@ -65,6 +76,8 @@ def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tupl
         steps.append(_fresh_directory(reset, folder))
     if service:
         steps.append(_service("start" if reset.directory else "restart", service))
+    if reset.namespace:
+        steps.append(ResetStep("reset.namespace", (), NAMESPACE_HINT))
     if reset.command:
         words = tuple(fill(word, values) for word in reset.command)
         steps.append(
@@ -78,11 +91,13 @@ def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tupl
     return tuple(steps)
 
 
-def run_reset(experiment: Experiment, row: TrialRow, *, marker: str, cancel: int) -> str | None:
+def run_reset(
+    experiment: Experiment, row: TrialRow, namespace: FreshNamespace, *, marker: str, cancel: int
+) -> str | None:
     """Reset the machine; return what went wrong, or None.
 
     Its processes carry `marker`, and it is given up when the descriptor `cancel` becomes readable. All of it, the check
-    included, has the reset's timeout.
+    included, has the reset's timeout. Where the reset asks for a fresh `namespace`, its command and its check run in it.
     """
     reset = experiment.reset
     if reset is None:
@@ -91,7 +106,7 @@ def run_reset(experiment: Experiment, row: TrialRow, *, marker: str, cancel: int
     run = _Run(experiment.folder, reset.timeout, deadline, {**os.environ, MARKER: marker}, cancel)
     values = _values(experiment, row)
     for step in reset_steps(reset, experiment.folder, values):
-        if problem := run.problem(step.words):
+        if problem := run.enter(namespace) if step.key == "reset.namespace" else run.problem(step.words):
             return f"{step.key}: {problem}; try: {step.hint}"
     return None if reset.check is None else run.await_success([fill(word, values) for word in reset.check])
 
@@ -121,6 +136,16 @@ def check_reset(experiment: Experiment, results: Path) -> None:
         raise PlanError("reset.drop_caches: needs root", hint="run as root, or leave it out")
     if reset.directory:
         _check_directory(reset, experiment.folder, results)
+    if reset.namespace:
+        _check_namespace(experiment, results)
+
+
+def refuse_on_workers(experiment: Experiment) -> None:
+    """Raise PlanError where the reset is one for this machine only."""
+    if experiment.reset is not None and experiment.reset.namespace:
+        raise PlanError(
+            NO_NAMESPACE_THERE, hint="leave it out there (reboot is for them), or run with --workers local"
+        )
 
 
 def wait_for_another_boot(
@@ -128,6 +153,7 @@ def wait_for_another_boot(
     read_boot_id: Callable[[], str | None],
     *,
     timeout: float,
+    began: float | None = None,
     now: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
     pause: float = 1.0,
@@ -141,7 +167,7 @@ def wait_for_another_boot(
     read_boot_id
         Reads it; gives None while the machine cannot be reached.
     timeout
-        Seconds after which it is given up.
+        Seconds after which it is given up, from `began` (by the clock `now`; default: from now).
     now, sleep, pause
         The clock, how to wait, and seconds between two attempts.
 
@@ -150,7 +176,7 @@ def wait_for_another_boot(
     TrialError
         The machine did not come back in time, or never went down.
     """
-    deadline = now() + timeout
+    deadline = (now() if began is None else began) + timeout
     found: str | None = before
     while now() < deadline:
         found = read_boot_id()
@@ -167,7 +193,7 @@ def wait_for_another_boot(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Run:
     """The commands of one reset, which share its time."""
 
@@ -176,10 +202,17 @@ class _Run:
     deadline: float
     environment: Mapping[str, str]
     cancel: int
+    inside: int | None = None
 
     @property
     def left(self) -> float:
         return self.deadline - time.monotonic()
+
+    def enter(self, namespace: FreshNamespace) -> str | None:
+        """Make the namespace anew; what runs from now on runs in it."""
+        problem = namespace.renew(self.environment, self.deadline, self.cancel)
+        self.inside = namespace.first
+        return problem
 
     def problem(self, words: tuple[str, ...] | list[str]) -> str | None:
         """Run a command; what went wrong, or None."""
@@ -191,6 +224,7 @@ class _Run:
                 directory=self.folder,
                 timeout=max(0.0, self.left),
                 cancel=self.cancel,
+                inside=self.inside,
             )
         except TrialError as error:
             return error.message
@@ -225,7 +259,8 @@ def _values(experiment: Experiment, row: TrialRow) -> dict[str, Level]:
 
 def _service(verb: str, service: str) -> ResetStep:
     hint = f"systemctl status {service}; journalctl -u {service}"
-    return ResetStep("reset.service", ("systemctl", verb, "--", service), hint)
+    words = ("systemctl", verb, "--", service) if verb == "stop" else ("sh", "-c", _START, verb, service)
+    return ResetStep("reset.service", words, hint)
 
 
 def _fresh_directory(reset: Reset, folder: Path) -> ResetStep:
@@ -260,6 +295,20 @@ def _check_directory(reset: Reset, folder: Path, results: Path) -> None:
             f"reset.directory: {inside[0]} is mounted there, and what is mounted is not emptied",
             hint="name a folder below it, or unmount it",
         )
+
+
+def _check_namespace(experiment: Experiment, results: Path) -> None:
+    if experiment.trial.kind == "path":
+        raise PlanError(
+            "reset.namespace: an emulated path has namespaces of its own, fresh in every trial",
+            hint="leave it out",
+        )
+    for what, path in (("experiment file", experiment.folder), ("experiment directory", results)):
+        if place := hides(path):
+            raise PlanError(
+                f"reset.namespace: the {what} stands in {place}, which would be empty",
+                hint="put it into another folder",
+            )
 
 
 def _mount_points() -> list[Path]:

@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, Protocol
 
 from trialwise.design.subset import Subset
@@ -24,6 +25,7 @@ from trialwise.execution.events import (
     Waiting,
 )
 from trialwise.execution.interruption import Interruption
+from trialwise.execution.namespaces import FreshNamespace
 from trialwise.execution.reset import is_due, run_reset
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
@@ -60,9 +62,21 @@ class Place(Protocol):
         """Reset it before `row`; return what went wrong, or None."""
         ...
 
+    @property
+    def inside(self) -> int | None:
+        """A process whose namespaces trials are to run in, or None."""
+        ...
+
+    def leave(self) -> None:
+        """Give up what the reset has made for trials to run in."""
+        ...
+
 
 class Here:
-    """The machine that we run on."""
+    """The machine that we run on; `kept` are folders that trials need."""
+
+    def __init__(self, kept: Sequence[Path] = ()) -> None:
+        self._namespace = FreshNamespace(kept)
 
     def clocks(self) -> Clocks:
         """Its clocks now."""
@@ -70,7 +84,16 @@ class Here:
 
     def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
         """Reset it before `row`; return what went wrong, or None."""
-        return run_reset(experiment, row, marker=marker, cancel=cancel)
+        return run_reset(experiment, row, self._namespace, marker=marker, cancel=cancel)
+
+    @property
+    def inside(self) -> int | None:
+        """The first process of the namespace that the reset has made."""
+        return self._namespace.first
+
+    def leave(self) -> None:
+        """End the namespace."""
+        self._namespace.end()
 
 
 class Runner:
@@ -103,7 +126,7 @@ class Runner:
         self._observers = observers
         self._only = only
         self._blocks = blocks
-        self._place = place or Here()
+        self._place = place or Here([experiment.folder, directory.path])
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
@@ -117,6 +140,12 @@ class Runner:
         StoreError
             When the directory cannot be written, or is there no more.
         """
+        try:
+            return self._run(interruption)
+        finally:
+            self._place.leave()
+
+    def _run(self, interruption: Interruption) -> Ending:
         place: tuple[int, int, bool] | None = None
         clocks = self._place.clocks()
         while (row := self._ledger.next_planned(self._only, self._blocks)) is not None:
@@ -145,9 +174,12 @@ class Runner:
             if interruption.requested:
                 return self._interrupted(interruption)
         self._ledger.check_in_place()
+        if ending := self._reset(row, interruption):
+            return ending
+        # After the reset, which may boot the machine or build the programs.
         if change := self._keeper.look_again(self._ledger):
             self._tell(EnvironmentChanged(change))
-        return self._reset(row, interruption)
+        return None
 
     def _wait(self, row: TrialRow, interruption: Interruption) -> None:
         if row.planned_start is None:
@@ -216,6 +248,7 @@ class Runner:
             scratch=self._directory.scratch,
             marker=self._marker(row),
             cancel=interruption.descriptor,
+            inside=self._place.inside,
         )
 
     def _marker(self, row: TrialRow) -> str:

@@ -32,7 +32,7 @@ _PLACES = {"command": "trial.command", "path": "trial.scheme, trial.path"}
 MOST_TREATMENTS = 100_000
 """More combinations of levels than this are a mistake in the file."""
 
-_RESETS = ("command", "service", "directory", "drop_caches", "reboot")
+_RESETS = ("command", "service", "directory", "drop_caches", "reboot", "namespace")
 _SYSTEM = {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin", "sys", "usr"}
 
 LARGEST_DRAWN = 2**53
@@ -324,6 +324,7 @@ def _reset(section: doc.ResetSection | None, problems: Problems) -> model.Reset 
         section.drop_caches,
         section.reboot,
         _words(("reset", "check"), section.check, problems),
+        section.namespace,
     )
 
 

@@ -572,6 +572,11 @@ class ResetSection(Section):
     service: Annotated[str, Field(pattern=SERVICE_PATTERN)] | None = Field(
         None, description="A service that systemd restarts.", examples=["memcached"]
     )
+    namespace: bool = Field(
+        False,
+        description="A namespace for trials, with empty /tmp, /var/tmp and /dev/shm and no process or shared memory of before.",
+        examples=[True],
+    )
     command: Words | None = Field(
         None, description="Command line, split as a shell would.", examples=["make clean"]
     )

@@ -292,6 +292,7 @@ class Reset:
     drop_caches: bool = False
     reboot: bool = False
     check: tuple[str, ...] | None = None
+    namespace: bool = False
 
     @property
     def text(self) -> str:
@@ -299,6 +300,7 @@ class Reset:
         parts = [
             f"fresh directory {self.directory}" if self.directory else "",
             f"restart of {self.service}" if self.service else "",
+            "fresh namespace" if self.namespace else "",
             shlex.join(self.command or ()),
             "dropped caches" if self.drop_caches else "",
             "reboot" if self.reboot else "",

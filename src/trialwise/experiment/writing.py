@@ -234,6 +234,7 @@ def _reset(reset: model.Reset) -> Table:
         if reset.directory and reset.template
         else reset.directory,
         "service": reset.service,
+        "namespace": reset.namespace,
         "command": None if reset.command is None else shlex.join(reset.command),
         "drop_caches": reset.drop_caches,
         "reboot": reset.reboot,

@@ -19,7 +19,8 @@ class TrialRequest:
     """One trial to be executed.
 
     `scratch` is a folder in which a fresh directory may be made, `marker` the value of the variable `MARKER`, and
-    `cancel` a file descriptor that becomes readable when the trial is to be abandoned.
+    `cancel` a file descriptor that becomes readable when the trial is to be abandoned. `inside` is a process whose namespaces
+    the trial is to run in, where there is one.
     """
 
     experiment: Experiment
@@ -33,6 +34,7 @@ class TrialRequest:
     scratch: Path
     marker: str
     cancel: int
+    inside: int | None = None
 
     @property
     def places(self) -> dict[str, Level]:

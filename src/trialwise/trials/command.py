@@ -141,6 +141,7 @@ class _Execution:
             counters=wanted.perf,
             cpus=wanted.cpus,
             isolate=self.trial.isolate,
+            inside=self.request.inside,
         )
         return run, None if before is None else (before, read_machine_counts())
 
@@ -151,6 +152,7 @@ class _Execution:
             directory=self.directory,
             timeout=timeout,
             cancel=self.request.cancel,
+            inside=self.request.inside,
         )
 
     def _beside(self, what: str, command: Sequence[str]) -> Problem | None:

@@ -47,6 +47,7 @@ def start(
     counters: Sequence[str] = (),
     cpus: Sequence[int] = (),
     isolate: Sequence[str] = (),
+    inside: int | None = None,
 ) -> CommandResult:
     """Run a program to its end.
 
@@ -66,6 +67,8 @@ def start(
         Bytes of standard output kept.
     counters, cpus, isolate
         What is counted, the CPUs that it is pinned to (none: any), and the namespaces of its own that it gets.
+    inside
+        A process whose namespaces it enters before.
 
     Raises
     ------
@@ -84,6 +87,7 @@ def start(
             cpus=cpus or None,
             counters=counters,
             isolate=isolate,
+            inside=inside,
             cancel_fd=cancel,
         )
     except OSError as error:

@@ -102,6 +102,14 @@ class RemoteMachine:
         problem = RemoteReset(self._remote, self._tasks, experiment.reset, row, marker, cancel).run()
         return None if problem is None else f"{self.worker}: {problem}"
 
+    @property
+    def inside(self) -> int | None:
+        """None: a fresh namespace is for this machine only."""
+        return None
+
+    def leave(self) -> None:
+        """Nothing: what a reset made there stays."""
+
     def _executables(self) -> tuple[Executable, ...]:
         answers = self._remote.ask("resolve", {"queries": self._queries}).head["found"]
         found = {each["path"]: Executable(**each) for answer in answers for each in answer["files"]}

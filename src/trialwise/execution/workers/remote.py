@@ -56,6 +56,8 @@ class Remote:
         self.settings = settings
         self.offset = 0.0
         self.hello: dict[str, Any] = {}
+        self.why = ""
+        """What kept `boot_now` from reaching the worker the last time, in words."""
         self._folder = folder
         self._cancel = cancel
         self._tell = tell
@@ -125,7 +127,8 @@ class Remote:
             return str(answer.head["clocks"]["boot"])
         except DisconnectedError as problem:
             self._lost(problem)
-        except WorkerError:
+        except WorkerError as error:
+            self.why = error.message
             return None
         return None
 
@@ -142,6 +145,24 @@ class Remote:
                 return self._checked(self._run_once(op, key, marker, body, cancel))
             except DisconnectedError as problem:
                 self._lost(problem)
+
+    def order(
+        self, key: str, task: dict[str, Any], *, marker: str, cancel: int | None, patience: float
+    ) -> Reply | None:
+        """Have a task executed that may take the worker down; None where no answer comes within `patience` seconds.
+
+        Then there is no connection any more: what comes through an old one after a reboot is nobody's answer.
+        """
+        try:
+            connection = self._connected()
+            body = json.dumps(task).encode()
+            number = connection.request("run", {"key": key, "marker": marker}, body, patience=self._patience)
+            if (reply := connection.reply(number, patience=patience, cancel=cancel)) is not None:
+                return self._checked(reply)
+        except DisconnectedError:
+            pass
+        self.close()
+        return None
 
     def forget(self, key: str) -> None:
         """Tell the worker that the result of a task is safe here."""

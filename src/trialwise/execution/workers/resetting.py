@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trialwise.errors import TrialError
-from trialwise.execution.reset import CHECK_PAUSE, reset_steps, wait_for_another_boot
+from trialwise.execution.reset import CHECK_PAUSE, NO_NAMESPACE_THERE, reset_steps, wait_for_another_boot
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
 from trialwise.experiment.model import Level, Reset
@@ -17,6 +17,8 @@ from trialwise.store.records import TrialRow
 from trialwise.trials.starting import ending
 
 REBOOT = ("sh", "-c", "reboot || sudo -n reboot")
+ORDER_SECONDS = 10.0
+"""How long the command that reboots may take to say that it cannot, before nothing but the boot id counts."""
 
 
 class RemoteReset:
@@ -32,7 +34,7 @@ class RemoteReset:
         self._cancel = cancel
         self._key = f"reset-{row.number}.{row.attempt}"
         self._number = 0
-        self._deadline = time.monotonic() + reset.timeout
+        self._began = time.monotonic()
         self._values: dict[str, Level] = {
             **row.factors,
             "series": row.series,
@@ -45,6 +47,8 @@ class RemoteReset:
 
     def run(self) -> str | None:
         """Carry out the steps, the reboot and the check; return what went wrong, or None."""
+        if self._reset.namespace:
+            return NO_NAMESPACE_THERE
         for step in reset_steps(self._reset, Path(self._remote.files), self._values):
             if problem := self._problem(step.words):
                 return f"{step.key}: {problem}; try: {step.hint}"
@@ -54,13 +58,17 @@ class RemoteReset:
 
     @property
     def _left(self) -> float:
-        return max(self._deadline - time.monotonic(), 0.0)
+        return max(self._began + self._reset.timeout - time.monotonic(), 0.0)
 
-    def _command(self, words: Sequence[str]) -> RemoteRun | str:
+    def _command(self, words: Sequence[str], patience: float | None = None) -> RemoteRun | str:
         self._number += 1
-        what = f"{self._key}-{self._number}"
         return self._tasks.command(
-            what, words, marker=self._marker, timeout=max(self._left, 0.001), cancel=self._cancel
+            f"{self._key}-{self._number}",
+            words,
+            marker=self._marker,
+            timeout=max(self._left, 0.001),
+            cancel=self._cancel,
+            patience=patience,
         )
 
     def _problem(self, words: Sequence[str]) -> str | None:
@@ -75,15 +83,37 @@ class RemoteReset:
 
     def _reboot(self) -> str | None:
         before = self._remote.look([]).clocks.boot
-        run = self._command(REBOOT)
+        run = self._command(REBOOT, patience=min(ORDER_SECONDS, self._left))
         # That nothing came of it is as it should be: the machine went down.
         if not isinstance(run, str) and run.exit_code:
             return f"reset.reboot: {ending(run)}; try: let the user reboot it (sudo -n reboot)"
         try:
-            wait_for_another_boot(before, self._remote.boot_now, timeout=self._left)
+            wait_for_another_boot(
+                before,
+                self._remote.boot_now,
+                timeout=self._reset.timeout,
+                began=self._began,
+                sleep=self._sleep,
+            )
         except TrialError as error:
-            return f"{error.message}; try: {error.hint}"
-        return None
+            told = f" ({self._remote.why})" if self._remote.why else ""
+            return f"{error.message}{told}; try: {error.hint}"
+        return self._lost_folder()
+
+    def _lost_folder(self) -> str | None:
+        """What was written down before the reboot was to be done must be there after it: then the files are, too."""
+        self._remote.close()
+        self._remote.look([])  # greets it again, and so learns what it holds
+        if any(key.startswith(f"{self._key}-") for key in self._remote.hello["keys"]):
+            return None
+        return (
+            f"reset.reboot: {self._remote.folder} has not outlived the reboot; "
+            "try: name a folder on a disk with workers.folder"
+        )
+
+    def _sleep(self, seconds: float) -> None:
+        if select.select([self._cancel], [], [], seconds)[0]:
+            raise TrialError("reset.reboot: was not waited for on request", hint="run again to go on")
 
     def _await(self, check: Sequence[str]) -> str | None:
         words = [fill(word, self._values) for word in check]

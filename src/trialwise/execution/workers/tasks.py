@@ -84,10 +84,12 @@ class Tasks:
         marker: str,
         cancel: int | None,
         counters: Sequence[str] = (),
+        patience: float | None = None,
     ) -> Report | None:
         """Have a task executed, or only ask what came of it where `task` is None; None where nothing is known of it.
 
-        `counters` are the names of those that the task asks for.
+        `counters` are the names of those that the task asks for. With `patience` it may take the worker down: it is waited
+        for so many seconds, and not asked for again.
 
         Raises
         ------
@@ -95,10 +97,13 @@ class Tasks:
             The worker is lost.
         """
         self.acknowledge()
-        reply = self._remote.run(key, task, marker=marker, cancel=cancel)
-        if reply.head["state"] == "unknown":
-            return None
+        if task is None or patience is None:
+            reply = self._remote.run(key, task, marker=marker, cancel=cancel)
+        else:
+            reply = self._remote.order(key, task, marker=marker, cancel=cancel, patience=patience)
         self._unacknowledged.append(key)
+        if reply is None or reply.head["state"] == "unknown":
+            return None
         return _report(reply, self._remote.offset, counters)
 
     def acknowledge(self) -> None:
@@ -117,8 +122,9 @@ class Tasks:
         cancel: int | None,
         directory: str | None = None,
         once: str | None = None,
+        patience: float | None = None,
     ) -> RemoteRun | str:
-        """Run a command that is no trial; its run, or what went wrong before there was one."""
+        """Run a command that is no trial; its run, or what went wrong before there was one; `patience` as in `execute`."""
         task = {
             "command": list(words),
             "directory": directory or self._remote.files,
@@ -130,7 +136,8 @@ class Tasks:
             "files": [],
             "once": once,
         }
-        report = self.execute(f"{what}-{self._session}", task, marker=marker, cancel=cancel)
+        key = f"{what}-{self._session}"
+        report = self.execute(key, task, marker=marker, cancel=cancel, patience=patience)
         if report is None or report.lost is not None:
             return (report and report.lost) or "the worker knows nothing of it"
         return _NOTHING if report.skipped else report.runs["command"]
