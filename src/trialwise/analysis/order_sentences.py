@@ -67,10 +67,10 @@ def treatment(
         size = ", within the margin" if change == "small" else ""
         return f"{begin}: {shift}{size} (p = {p_text}, case {effect.case})"
     if change == "distribution":
-        ratio = number(effect.spread_ratio)
+        fixed, random = number(effect.fixed_interval.median), number(effect.random_interval.median)
         return (
-            f"{begin}: spread or shape differ, the location hardly: interquartile range in random order {ratio} times that "
-            f"in fixed order (Anderson-Darling p = {number(p_shape or 0.0)})"
+            f"{begin}: spread or shape differ: median {fixed} in fixed and {random} in random order, interquartile range in "
+            f"random order {number(effect.spread_ratio)} times that in fixed order (Anderson-Darling p = {number(p_shape or 0.0)})"
         )
     if change == "same":
         return f"{begin}: no difference found: {shift} (p = {p_text}, case {effect.case})"

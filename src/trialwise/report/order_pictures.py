@@ -280,8 +280,9 @@ def _carried(view: OrderView, labels: Mapping[str, str]) -> Iterator[Picture]:
 def _matrix(place: int, group: GroupCarryOver, labels: Mapping[str, str], *, several: bool) -> Picture:
     rows = list(_cells(group, labels))
     tested = [abs(float(row["percent"] or 0.0)) for row in rows if row["p"] is not None]
-    there = {labels.get(name, name) for name in (group.matrix.treatments if group.matrix else ())}
-    names = tuple(dict.fromkeys(name for name in (*labels.values(), *_named(rows)) if name in there))
+    # Also those that have no percentages, because their mean is 0: they are predecessors of others.
+    there = [labels.get(name, name) for name in (group.matrix.treatments if group.matrix else ())]
+    names = tuple(dict.fromkeys(name for name in (*labels.values(), *there) if name in there))
     found = (
         f"{counted(len(group.pairs), 'pair stands', 'pairs stand')} out"
         if group.pairs

@@ -14,7 +14,15 @@ from trialwise.report.numbers import counted
 from trialwise.report.order_figures import order_figures
 from trialwise.report.order_pictures import Kind, Picture, left_out, pictures
 from trialwise.report.order_tables import order_tables
-from trialwise.report.order_text import carry_over_title, how_compared, no_pair, ranked, sentence_of, trends
+from trialwise.report.order_text import (
+    carry_over_title,
+    conclusion_of,
+    how_compared,
+    no_pair,
+    ranked,
+    sentence_of,
+    trends,
+)
 from trialwise.report.sheets import Sheet
 from trialwise.report.tables import Table
 
@@ -173,10 +181,8 @@ def _treatments(found: OrderAnalysis) -> Iterator[Part]:
 
 
 def _conclusions(found: OrderAnalysis) -> Iterator[Line]:
-    several = len({(one.metric, one.group) for one in found.conclusions}) > 1
     for one in found.conclusions:
-        where = f"{one.metric} ({one.group}): " if one.group else f"{one.metric}: "
-        yield Line(f"{where if several else ''}{one.sentence}", *_OUTCOMES[one.outcome])
+        yield Line(conclusion_of(found, one), *_OUTCOMES[one.outcome])
 
 
 def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Iterator[Part]:

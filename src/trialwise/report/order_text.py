@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise import statistics as st
-from trialwise.analysis.order_results import GroupCarryOver, OrderAnalysis, TreatmentOrder
+from trialwise.analysis.order_results import GroupCarryOver, OrderAnalysis, PairConclusion, TreatmentOrder
 from trialwise.report.latex import escaped
 from trialwise.report.numbers import ABSENT, percent
 
@@ -26,7 +26,7 @@ def order_lines(found: OrderAnalysis) -> Iterator[str]:
     yield f"  {found.source}: {found.n_trials} values, {rounds}"
     yield from (f"  {note}" for note in found.notes)
     yield from _treatments(found)
-    yield from _part("Would the conclusion change?", [one.sentence for one in found.conclusions])
+    yield from _part("Would the conclusion change?", [conclusion_of(found, one) for one in found.conclusions])
     for group in found.carry_over:
         yield from _carry_over(group, several=len(found.carry_over) > 1)
     workers = [
@@ -64,6 +64,13 @@ def sentence_of(found: OrderAnalysis, one: TreatmentOrder) -> str:
     """The sentence of a treatment, with its metric where there are several."""
     several = len({known.metric for known in found.treatments}) > 1
     return f"{one.metric}: {one.sentence}" if several else one.sentence
+
+
+def conclusion_of(found: OrderAnalysis, one: PairConclusion) -> str:
+    """The sentence of a pair of treatments, with its metric and group where there are several."""
+    several = len({(known.metric, known.group) for known in found.conclusions}) > 1
+    where = f"{one.metric} ({one.group}): " if one.group else f"{one.metric}: "
+    return f"{where if several else ''}{one.sentence}"
 
 
 def how_compared(found: OrderAnalysis) -> str:

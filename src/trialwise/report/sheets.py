@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isfinite
 
 from trialwise.report.points import Row, Value
 
@@ -28,4 +29,7 @@ def _column(values: list[Value]) -> Column:
 
 
 def _short(value: Value) -> Value:
-    return float(f"{value:.7g}") if isinstance(value, float) else value
+    if not isinstance(value, float):
+        return value
+    # JSON has no NaN: what is not a number is not drawn.
+    return float(f"{value:.7g}") if isfinite(value) else None

@@ -110,6 +110,23 @@ def test_the_matrix_has_the_cells_of_json_and_marks_what_stands_out(view: OrderV
     assert picture.most == max(abs(float(row["percent"] or 0)) for row in picture.rows)
 
 
+def test_a_treatment_that_is_always_0_has_its_place_in_every_figure(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    path = tmp_path / "trials.csv"
+    with path.open("w") as file:
+        rows = csv.writer(file)
+        rows.writerow(HEADER)
+        for turn in range(60):
+            order = np.arange(4) if turn % 2 else rng.permutation(4)
+            for position, one in enumerate(order):
+                value = 0 if one == 0 else 100 + rng.normal()
+                rows.writerow([f"t{one}", "fixed" if turn % 2 else "random", turn, position, value])
+    zero = viewed(path)
+    assert "t0" in named(zero)["carry-over-0"].names
+    assert order_page(zero)  # JSON without NaN, or it raises
+    assert tmp_path / "carry-over-0.svg" in write_order_figures(zero, tmp_path, "svg")
+
+
 def test_curves_are_sorted_and_cases_counted(view: OrderView) -> None:
     assert view.found
     shown, treatments = named(view), view.found.treatments
