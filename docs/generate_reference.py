@@ -19,6 +19,14 @@ from pydantic.fields import FieldInfo
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment import document
 from trialwise.experiment.checking import document_schema
+from trialwise.experiment.document_machines import FreshDirectory, GitSection, ResetSection, WorkersSection
+from trialwise.experiment.document_metrics import (
+    ConvergenceSection,
+    KpiSection,
+    MetricSection,
+    VariabilitySection,
+)
+from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection, SchemesSection
 from trialwise.experiment.quantities import QUANTITIES
 from trialwise.experiment.words import allowed
 from trialwise.experiment.writing import toml_value
@@ -31,21 +39,21 @@ SECTIONS = {
     "factor": document.Draw,
     "range": document.Range,
     "trial": document.TrialSection,
-    "flow": document.FlowSection,
-    "link": document.LinkSection,
-    "path": document.PathSection,
-    "schemes": document.SchemesSection,
-    "metric": document.MetricSection,
-    "convergence": document.ConvergenceSection,
-    "kpi": document.KpiSection,
-    "variability": document.VariabilitySection,
+    "flow": FlowSection,
+    "link": LinkSection,
+    "path": PathSection,
+    "schemes": SchemesSection,
+    "metric": MetricSection,
+    "convergence": ConvergenceSection,
+    "kpi": KpiSection,
+    "variability": VariabilitySection,
     "design": document.DesignSection,
-    "reset": document.ResetSection,
-    "workers": document.WorkersSection,
-    "git": document.GitSection,
+    "reset": ResetSection,
+    "workers": WorkersSection,
+    "git": GitSection,
     "measurement": document.MeasurementSection,
     "instrumentation": document.InstrumentationSection,
-    "fresh": document.FreshDirectory,
+    "fresh": FreshDirectory,
 }
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
 SCHEME_SECTIONS = {

@@ -5,8 +5,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
-from trialwise.experiment import document, model
+from trialwise.experiment import model
 from trialwise.experiment.building import default_bound
+from trialwise.experiment.document_paths import LinkSection
 from trialwise.experiment.quantities import QUANTITIES
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.\-]{0,8}", fullmatch=True)
@@ -148,7 +149,7 @@ link_pairs = st.fixed_dictionaries(
         "batches": st.just("every=20ms"),
     },
 )
-KEYS = tuple(document.LinkSection.model_fields)
+KEYS = tuple(LinkSection.model_fields)
 
 
 @st.composite

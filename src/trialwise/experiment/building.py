@@ -14,6 +14,9 @@ from trialwise._core import counter_names
 from trialwise.errors import PlanError
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
+from trialwise.experiment.document_machines import FreshDirectory, ResetSection, WorkersSection
+from trialwise.experiment.document_metrics import ConvergenceSection, KpiSection, MetricSection
+from trialwise.experiment.document_values import Level
 from trialwise.experiment.instruments import (
     INTERRUPTS,
     RESOURCES,
@@ -76,9 +79,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
 # Factors
 
 
-def _factor(
-    name: str, section: Sequence[doc.Level] | doc.Draw, path: Path, problems: Problems
-) -> model.Factor:
+def _factor(name: str, section: Sequence[Level] | doc.Draw, path: Path, problems: Problems) -> model.Factor:
     if name in BUILT_IN:
         taken = ", ".join(f"{{{word}}}" for word in BUILT_IN)
         problems.add(("factors", name), f"this name is taken; built in are {taken}")
@@ -114,7 +115,7 @@ def _check_treatments(factors: Sequence[model.Factor], problems: Problems) -> No
 
 
 def _drawn(
-    name: str, draw: str | Sequence[doc.Level] | doc.Range, path: Path, problems: Problems
+    name: str, draw: str | Sequence[Level] | doc.Range, path: Path, problems: Problems
 ) -> model.DrawnFactor:
     if isinstance(draw, doc.Range):
         return _drawn_from_range(name, draw, problems)
@@ -303,13 +304,13 @@ def _words(key: Key, command: str | Sequence[str] | None, problems: Problems) ->
     return words
 
 
-def _reset(section: doc.ResetSection | None, problems: Problems) -> model.Reset | None:
+def _reset(section: ResetSection | None, problems: Problems) -> model.Reset | None:
     if section is None:
         return None
     if not any(getattr(section, name) for name in _RESETS):
         problems.add(("reset",), "resets nothing", f"give at least one of {', '.join(_RESETS)}")
     path, template = section.directory, None
-    if isinstance(path, doc.FreshDirectory):
+    if isinstance(path, FreshDirectory):
         path, template = path.path, path.template
     if path is not None:
         check_directory(("reset", "directory"), path, problems)
@@ -410,7 +411,7 @@ def _switch_on(name: str, known: Sequence[str]) -> str:
     )
 
 
-def _workers(section: doc.WorkersSection, problems: Problems) -> model.Workers:
+def _workers(section: WorkersSection, problems: Problems) -> model.Workers:
     given = section.model_fields_set
     if section.git is not None:
         for name in ("files", "exclude"):
@@ -439,7 +440,7 @@ def _workers(section: doc.WorkersSection, problems: Problems) -> model.Workers:
 # Metrics
 
 
-def _metric(name: str, section: doc.MetricSection, kind: str, problems: Problems) -> model.Metric:
+def _metric(name: str, section: MetricSection, kind: str, problems: Problems) -> model.Metric:
     key: Key = ("metrics", name)
     sections = section.kpi if isinstance(section.kpi, list) else [section.kpi] if section.kpi else []
     if section.variability and not sections:
@@ -473,7 +474,7 @@ def _limits(key: Key, limits: Sequence[float] | None, problems: Problems) -> tup
     return float(limits[0]), float(limits[1])
 
 
-def _convergence(section: doc.ConvergenceSection | bool | None) -> model.Convergence | None:
+def _convergence(section: ConvergenceSection | bool | None) -> model.Convergence | None:
     if section is True:
         return model.Convergence()
     if not section or not section.expected:
@@ -481,7 +482,7 @@ def _convergence(section: doc.ConvergenceSection | bool | None) -> model.Converg
     return model.Convergence(section.confidence, section.tolerance)
 
 
-def _kpi(section: doc.KpiSection, better: model.Better | None) -> model.Kpi:
+def _kpi(section: KpiSection, better: model.Better | None) -> model.Kpi:
     bound = section.bound or default_bound(section.percentile, better)
     return model.Kpi(section.percentile, section.confidence, bound)
 
@@ -519,7 +520,7 @@ def own_direction(source: model.Source) -> model.Better | None:
 # Sources
 
 
-def _source(key: Key, section: doc.MetricSection, kind: str, problems: Problems) -> model.Source:
+def _source(key: Key, section: MetricSection, kind: str, problems: Problems) -> model.Source:
     if kind == "path":
         return path_source(key, section, problems)
     readers = [
@@ -549,7 +550,7 @@ def _source(key: Key, section: doc.MetricSection, kind: str, problems: Problems)
     return _text_source(key, section, readers, problems)
 
 
-def _source_alone(section: doc.MetricSection) -> model.Source:
+def _source_alone(section: MetricSection) -> model.Source:
     """What nothing else is needed for."""
     if section.resource:
         return model.ResourceSource(section.resource)
@@ -560,7 +561,7 @@ def _source_alone(section: doc.MetricSection) -> model.Source:
 
 
 def _text_source(
-    key: Key, section: doc.MetricSection, readers: Sequence[str], problems: Problems
+    key: Key, section: MetricSection, readers: Sequence[str], problems: Problems
 ) -> model.TextSource:
     if len(readers) != 1:
         have = f"{' and '.join(readers)} are {len(readers)} sources; give one" if readers else "no source"

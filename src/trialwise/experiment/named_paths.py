@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from trialwise.errors import PlanError
-from trialwise.experiment import document as doc
+from trialwise.experiment.document_paths import PathSection
 from trialwise.experiment.model import PathSettings
 from trialwise.experiment.path_building import path_settings
 from trialwise.experiment.problems import nearest
@@ -42,5 +42,5 @@ def path_named(name: str, own: Mapping[str, PathSettings] | None = None) -> Path
 
 def _shipped(table: dict[str, object]) -> PathSettings:
     source = str(table.pop("source"))
-    settings = path_settings(doc.PathSection.model_validate(table))
+    settings = path_settings(PathSection.model_validate(table))
     return dataclasses.replace(settings, folder=str(_FILE.parent), source=source)

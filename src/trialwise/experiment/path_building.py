@@ -9,6 +9,8 @@ from pathlib import Path
 from trialwise import _core
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
+from trialwise.experiment.document_metrics import MetricSection
+from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
@@ -31,7 +33,7 @@ _FROM_FILES = ("trace:", "series:", "pattern:")
 """Links that name files are checked where they are run: an experiment can be read where its files are not."""
 
 
-def path_settings(section: doc.PathSection) -> model.PathSettings:
+def path_settings(section: PathSection) -> model.PathSettings:
     """The path of a table: its own keys both ways, each overridden by those of uplink or downlink."""
     both = _pairs(section)
     return model.PathSettings(
@@ -44,8 +46,8 @@ def path_settings(section: doc.PathSection) -> model.PathSettings:
 
 def check_paths(document: doc.Document, problems: Problems) -> None:
     """Note what no link can be, as far as it needs neither a factor nor a file."""
-    tables: dict[Key, doc.PathSection] = {("paths", name): table for name, table in document.paths.items()}
-    if isinstance(document.trial.path, doc.PathSection):
+    tables: dict[Key, PathSection] = {("paths", name): table for name, table in document.paths.items()}
+    if isinstance(document.trial.path, PathSection):
         tables[("trial", "path")] = document.trial.path
     for key, table in tables.items():
         both = _pairs(table)
@@ -85,7 +87,7 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
     )
 
 
-def path_source(key: Key, section: doc.MetricSection, problems: Problems) -> model.PathSource:
+def path_source(key: Key, section: MetricSection, problems: Problems) -> model.PathSource:
     """The source of a metric of a path trial: the quantity named, or the metric's own name."""
     for name in ("resource", "instrument", "stdout", "file", "json_", "csv", "pattern", "time", "value"):
         if getattr(section, name) is not None:
@@ -122,8 +124,8 @@ def path_texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
             yield ("trial", "flows", index, "load"), flow.load
 
 
-def _path_texts(key: Key, table: doc.PathSection) -> Iterator[tuple[Key, str]]:
-    parts: Mapping[Key, doc.LinkSection | None] = {
+def _path_texts(key: Key, table: PathSection) -> Iterator[tuple[Key, str]]:
+    parts: Mapping[Key, LinkSection | None] = {
         key: table,
         (*key, "uplink"): table.uplink,
         (*key, "downlink"): table.downlink,
@@ -133,14 +135,14 @@ def _path_texts(key: Key, table: doc.PathSection) -> Iterator[tuple[Key, str]]:
 
 
 def _in_order(pairs: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple((name, pairs[name]) for name in doc.LinkSection.model_fields if name in pairs)
+    return tuple((name, pairs[name]) for name in LinkSection.model_fields if name in pairs)
 
 
-def _pairs(section: doc.LinkSection | None) -> dict[str, str]:
+def _pairs(section: LinkSection | None) -> dict[str, str]:
     """What a table says of a link, in the order of the keys."""
     if section is None:
         return {}
-    values = {name: getattr(section, name) for name in doc.LinkSection.model_fields}
+    values = {name: getattr(section, name) for name in LinkSection.model_fields}
     return {name: text for name, text in values.items() if text is not None}
 
 
@@ -190,6 +192,6 @@ def _flows(trial: doc.TrialSection, runtime: float, problems: Problems) -> tuple
     return tuple(flows)
 
 
-def _flow(flow: doc.FlowSection, trial: doc.TrialSection) -> model.PathFlow:
+def _flow(flow: FlowSection, trial: doc.TrialSection) -> model.PathFlow:
     load = flow.load if "load" in flow.model_fields_set else trial.load
     return model.PathFlow(flow.scheme, flow.start, flow.stop, flow.direction, load)

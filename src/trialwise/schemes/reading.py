@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from trialwise.errors import PlanError
-from trialwise.experiment.document import Duration, PositiveDuration, Section, Text
+from trialwise.experiment.document_values import Duration, PositiveDuration, Section, Text
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import nearest
 from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side
