@@ -23,6 +23,7 @@ ALLOWED = {
     "transport": {"units", "congestion"},
     "utp": {"units"},
     "streams": {"units"},
+    "streams-c": {"streams"},
     "collector": {"units", "streams"},
 }
 """Siblings that each crate may depend on; `python` may depend on all, and nobody on `python`."""
