@@ -1,5 +1,6 @@
 //! A running collector: its threads, its start and its end.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
@@ -12,7 +13,7 @@ use tokio::sync::watch;
 
 use crate::config::Config;
 use crate::counters::{Counters, Counting};
-use crate::loader::{Loader, Stop};
+use crate::loader::{self, Source, Stop, Stopping};
 use crate::server::{self, Context};
 use crate::spool::{Spool, SpoolError};
 
@@ -47,7 +48,7 @@ pub struct Collector {
     counting: Arc<Counting>,
     address: SocketAddr,
     stop_server: watch::Sender<bool>,
-    stop_loader: Arc<Mutex<Stop>>,
+    stop_loader: Stopping,
     server: Option<JoinHandle<()>>,
     loader: Option<JoinHandle<()>>,
 }
@@ -67,15 +68,20 @@ impl Collector {
         listener.set_nonblocking(true)?;
         lengthen_queue(&listener)?;
         let address = listener.local_addr()?;
-        let loader = Loader::new(&config, Arc::clone(&spool), Arc::clone(&counting))?;
+        let stop_loader = Arc::new(Mutex::new(Stop::Never));
+        let source = Source {
+            spool: Arc::clone(&spool),
+            counting: Arc::clone(&counting),
+            stopping: Arc::clone(&stop_loader),
+        };
+        let loader = loader::start(&config, source)?;
         let context =
             Arc::new(Context { config, spool: Arc::clone(&spool), counting: Arc::clone(&counting) });
         let stop_server = watch::Sender::new(false);
-        let stop_loader = Arc::new(Mutex::new(Stop::Never));
         Ok(Self {
             address,
             server: Some(start_server(runtime, listener, context, stop_server.subscribe())?),
-            loader: Some(start_loader(loader, Arc::clone(&stop_loader))?),
+            loader: Some(loader),
             spool,
             counting,
             stop_server,
@@ -96,6 +102,11 @@ impl Collector {
     /// Why nothing is taken any more: the disk of the spool failed. Stop, and start when it is well.
     pub fn failure(&self) -> Option<String> {
         self.spool.progress().borrow().failure.clone()
+    }
+
+    /// Why domains cannot be stored at present, by domain. Their rows wait in the spool.
+    pub fn troubles(&self) -> BTreeMap<String, String> {
+        self.counting.troubles()
     }
 
     /// Waits until everything that arrived is in the databases; false after `patience`.
@@ -168,9 +179,4 @@ fn start_server(
 ) -> io::Result<JoinHandle<()>> {
     let builder = std::thread::Builder::new().name("collect-serve".to_owned());
     builder.spawn(move || runtime.block_on(server::serve(listener, context, stop)))
-}
-
-fn start_loader(loader: Loader, stop: Arc<Mutex<Stop>>) -> io::Result<JoinHandle<()>> {
-    let builder = std::thread::Builder::new().name("collect-load".to_owned());
-    builder.spawn(move || loader.run(|| *stop.lock().unwrap_or_else(PoisonError::into_inner)))
 }

@@ -1,6 +1,9 @@
 //! What a collector counts.
 
+use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use trialwise_streams::protocol::DamageKind;
 
@@ -16,7 +19,10 @@ pub(crate) struct Counting {
     pub(crate) unstorable: AtomicU64,
     pub(crate) suspensions: AtomicU64,
     pub(crate) spool_damage: AtomicU64,
+    pub(crate) replaced: AtomicU64,
     pub(crate) damaged: [AtomicU64; DamageKind::ALL.len()],
+    /// Why domains are put off.
+    troubles: Mutex<BTreeMap<String, String>>,
 }
 
 /// What was counted since the collector started.
@@ -40,6 +46,8 @@ pub struct Counters {
     pub suspensions: u64,
     /// Bytes of the spool that were damaged on disk and passed over.
     pub spool_damage: u64,
+    /// Strings with bytes that the store's texts cannot hold, stored with replacements (the bytes beside them).
+    pub replaced: u64,
     /// Bytes that wait in the spool for the loader.
     pub backlog: u64,
     damaged: [u64; DamageKind::ALL.len()],
@@ -62,6 +70,22 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
 }
 
 impl Counting {
+    /// Notes why a domain is put off.
+    pub(crate) fn tell_trouble(&self, domain: &str, reason: &impl Display) {
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        troubles.insert(domain.to_owned(), reason.to_string());
+    }
+
+    /// Notes that a domain is well again.
+    pub(crate) fn end_trouble(&self, domain: &str) {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(domain);
+    }
+
+    /// Why domains are put off now.
+    pub(crate) fn troubles(&self) -> BTreeMap<String, String> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     pub(crate) fn read(&self, backlog: u64) -> Counters {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Counters {
@@ -74,6 +98,7 @@ impl Counting {
             unstorable: get(&self.unstorable),
             suspensions: get(&self.suspensions),
             spool_damage: get(&self.spool_damage),
+            replaced: get(&self.replaced),
             backlog,
             damaged: self.damaged.each_ref().map(get),
         }

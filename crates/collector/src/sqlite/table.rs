@@ -8,6 +8,7 @@ use trialwise_streams::protocol::{Field, FieldType, Row, Schema, Value};
 
 use super::statement::Statement;
 use super::text::write_vector;
+use crate::loader::store::Origin;
 
 /// Columns that every table has (OML.md section 8).
 const OWN_COLUMNS: &str = "oml_tuple_id INTEGER PRIMARY KEY, oml_sender_id INTEGER, oml_seq INTEGER, oml_ts_client REAL, oml_ts_server REAL";
@@ -22,17 +23,6 @@ pub(super) struct Table {
     pub(super) fields: Vec<Field>,
     /// Prepared for the first row.
     pub(super) insert: Option<Statement>,
-}
-
-/// What is said of a row besides its values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
-    /// The sender's number in `_senders`.
-    pub(crate) sender: i64,
-    /// The row's time stamp, in seconds after the domain's start.
-    pub(crate) client_time: f64,
-    /// When it arrived, likewise.
-    pub(crate) server_time: f64,
 }
 
 /// Whether SQLite can hold such a table.
