@@ -26,7 +26,10 @@ pub enum CollectorError {
     /// Its address.
     #[error("cannot listen at {0}: {1}; give another address or stop who listens there")]
     Listen(SocketAddr, io::Error),
-    /// Its store's folder, or a thread.
+    /// Its store: the folder cannot be made, or the server refuses the collector.
+    #[error("cannot use the store: {0}")]
+    Store(String),
+    /// A thread, or a socket's settings.
     #[error("the collector cannot start: {0}")]
     Io(#[from] io::Error),
 }
@@ -74,7 +77,8 @@ impl Collector {
             counting: Arc::clone(&counting),
             stopping: Arc::clone(&stop_loader),
         };
-        let loader = loader::start(&config, source)?;
+        let loader =
+            loader::start(&config, source).map_err(|error| CollectorError::Store(error.to_string()))?;
         let context =
             Arc::new(Context { config, spool: Arc::clone(&spool), counting: Arc::clone(&counting) });
         let stop_server = watch::Sender::new(false);

@@ -19,14 +19,18 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod catalog;
 mod clock;
 mod collector;
 mod config;
 mod counters;
 mod loader;
+mod parquet;
+mod postgresql;
 mod server;
 mod spool;
 mod sqlite;
+mod texts;
 
 pub use collector::{Collector, CollectorError, StopReport};
 pub use config::{Access, Config, DEFAULT_PORT, Store, UnknownStore};

@@ -10,13 +10,14 @@ pub(crate) mod store;
 mod tables;
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::config::{self, Config};
 use crate::counters::{Counting, count};
+use crate::parquet::Parquet;
+use crate::postgresql::PostgreSql;
 use crate::spool::Spool;
 use crate::spool::record::{Body, Record};
 use crate::spool::segment::Next;
@@ -58,27 +59,40 @@ pub(crate) struct Source {
 /// Starts the thread that loads into the store that `config` names.
 ///
 /// # Errors
-/// The store's folder cannot be made, the spool cannot be listed, or there is no thread.
-pub(crate) fn start(config: &Config, source: Source) -> io::Result<JoinHandle<()>> {
+/// The store's folder cannot be made, the server refuses the collector, the spool cannot be listed, or there is no thread.
+pub(crate) fn start(config: &Config, source: Source) -> Result<JoinHandle<()>, StoreError> {
     match &config.store {
         config::Store::Sqlite(folder) => {
             start_tables(Sqlite::new(folder.clone(), source.spool.id())?, config, source)
         }
+        config::Store::Parquet(folder) => {
+            let counting = Arc::clone(&source.counting);
+            start_tables(Parquet::new(folder.clone(), source.spool.id(), counting)?, config, source)
+        }
+        config::Store::PostgreSql(url) => {
+            let (counting, stopping) = (Arc::clone(&source.counting), Arc::clone(&source.stopping));
+            let server = PostgreSql::new(url, source.spool.id(), counting, stopping)?;
+            start_tables(server, config, source)
+        }
     }
 }
 
-fn start_tables<S: Databases>(databases: S, config: &Config, source: Source) -> io::Result<JoinHandle<()>> {
+fn start_tables<S: Databases>(
+    databases: S,
+    config: &Config,
+    source: Source,
+) -> Result<JoinHandle<()>, StoreError> {
     start_with(Tables::new(databases, config.limits), config.commit, source)
 }
 
 /// Starts the thread that loads into `store`.
-fn start_with<S: Store>(store: S, commit: Duration, source: Source) -> io::Result<JoinHandle<()>> {
+fn start_with<S: Store>(store: S, commit: Duration, source: Source) -> Result<JoinHandle<()>, StoreError> {
     let stopping = Arc::clone(&source.stopping);
     let builder = std::thread::Builder::new().name("collect-load".to_owned());
     let scan = Scan::open(source.spool.folder(), Arc::clone(&source.counting))?;
     let stop = move || *stopping.lock().unwrap_or_else(PoisonError::into_inner);
     // Domains stay in the thread that made them.
-    builder.spawn(move || Loader::new(store, scan, commit, source).run(stop))
+    Ok(builder.spawn(move || Loader::new(store, scan, commit, source).run(stop))?)
 }
 
 enum Slot<D> {
@@ -177,11 +191,11 @@ impl<S: Store> Loader<S> {
 
     /// Commits every domain and gives back the spool before.
     fn commit(&mut self, urgent: bool) {
-        let mut loaded = self.domains.commit(urgent).unwrap_or(u64::MAX).min(self.scan.position());
-        if !urgent && self.scan.position() - loaded > HELD {
-            loaded = self.domains.commit(true).unwrap_or(u64::MAX).min(self.scan.position());
-        }
-        self.waiting_since = self.domains.is_waiting().then(Instant::now);
+        let position = self.scan.position();
+        let urgent = urgent
+            || self.domains.oldest_uncommitted().is_some_and(|oldest| position.saturating_sub(oldest) > HELD);
+        let loaded = self.domains.commit(urgent).unwrap_or(u64::MAX).min(position);
+        self.waiting_since = self.domains.oldest_uncommitted().map(|_| Instant::now());
         // What cannot be noted or deleted now will be the next time: it only costs room.
         let _ = self.scan.note(loaded).and_then(|()| self.spool.release(loaded));
     }
@@ -237,9 +251,13 @@ impl<S: Store> Domains<S> {
         left.min()
     }
 
-    /// Whether some have put off their commit.
-    fn is_waiting(&self) -> bool {
-        self.slots.values().any(|slot| matches!(slot, Slot::Ready(domain) if domain.uncommitted().is_some()))
+    /// The first record that a domain has loaded but not committed.
+    fn oldest_uncommitted(&self) -> Option<u64> {
+        let uncommitted = self.slots.values().filter_map(|slot| match slot {
+            Slot::Ready(domain) => domain.uncommitted(),
+            Slot::PutOff { .. } => None,
+        });
+        uncommitted.min()
     }
 
     /// Does something with every domain for the record at `begin`; puts off those where it fails.

@@ -8,6 +8,7 @@ use trialwise_streams::protocol::{METADATA_NAME, Row, Schema, Value};
 
 use super::statement::Statement;
 use super::table::{self, Table};
+use crate::catalog::table_name;
 use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 
 /// Pages of the write-ahead log after which it is moved to the database.
@@ -167,7 +168,7 @@ impl Database for SqliteDatabase {
             return Ok(None);
         }
         for number in 1_u64.. {
-            let name = candidate(&schema.name, number);
+            let name = table_name(&schema.name, number);
             match self.names.get(&name.to_ascii_lowercase()) {
                 None => return Ok(Some(self.create_table(schema, name)?)),
                 Some(&Some(index)) if self.holds(index, &name, schema) => return Ok(Some(TableId(index))),
@@ -269,12 +270,4 @@ fn create_first(connection: &Connection) -> Result<(), Error> {
     let sql = "INSERT INTO _experiment_metadata (key, value) VALUES (?, ?)";
     connection.execute(sql, [&format!("table_{METADATA_NAME}"), &metadata.to_string()])?;
     Ok(())
-}
-
-/// The name of a stream's table, the `number`-th to be tried. SQLite keeps `sqlite_` for itself, and we `_trialwise_`.
-fn candidate(stream: &str, number: u64) -> String {
-    let lower = stream.to_ascii_lowercase();
-    let kept = lower.starts_with("sqlite_") || lower.starts_with("_trialwise_");
-    let name = if kept { format!("stream_{stream}") } else { stream.to_owned() };
-    if number == 1 { name } else { format!("{name}_{number}") }
 }
