@@ -142,7 +142,7 @@ impl ParquetDatabase {
 
     fn add_table(&mut self, schema: &Schema) -> Result<(), StoreError> {
         self.tables.push(Table::new(schema)?);
-        self.manifest.tables.push(TableEntry { schema: schema.to_string(), part: 1, rows: 0 });
+        self.manifest.tables.push(TableEntry { schema: schema.to_string(), part: 1, rows: 0, made: false });
         Ok(())
     }
 
@@ -202,18 +202,18 @@ impl ParquetDatabase {
 
     fn write_table(&mut self, id: TableId) -> Result<(), StoreError> {
         let Table { layout, waiting, .. } = &mut self.tables[id.0];
-        if waiting.rows == 0 {
+        let (name, entry) = (&self.catalog.tables[id.0].name, &mut self.manifest.tables[id.0]);
+        if waiting.rows == 0 && (entry.made || id == Catalog::BYTES) {
             return Ok(());
         }
         let columns = std::mem::replace(waiting, Columns::new(layout));
-        let (name, entry) = (&self.catalog.tables[id.0].name, &mut self.manifest.tables[id.0]);
         let part = part_name(entry.part);
         let present = self.folder.join(name).join(&part);
         let tail = (entry.rows > 0 && present.exists()).then_some(present.as_path());
         let new = prepare(&self.folder, name, &part)?;
         let size = write_part(layout, tail, columns, &new)?;
         self.manifest.pending.push((name.clone(), part));
-        entry.rows = size.rows;
+        (entry.rows, entry.made) = (size.rows, true);
         if size.rows >= PART_ROWS || size.bytes >= PART_BYTES {
             (entry.part, entry.rows) = (entry.part + 1, 0);
         }

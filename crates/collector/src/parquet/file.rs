@@ -52,7 +52,9 @@ pub(super) fn write_part(
         rows +=
             reader.metadata().row_groups().iter().map(|group| group.num_rows().cast_unsigned()).sum::<u64>();
     }
-    write_group(new, writer.next_row_group()?)?;
+    if new.rows > 0 {
+        write_group(new, writer.next_row_group()?)?;
+    }
     writer.close()?;
     file.sync_all()?;
     Ok(Size { rows, bytes: file.metadata()?.len() })

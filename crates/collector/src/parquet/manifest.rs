@@ -42,6 +42,8 @@ pub(super) struct TableEntry {
     pub(super) part: u64,
     /// The rows in it.
     pub(super) rows: u64,
+    /// Whether there is a part at all: a table without rows has one too, so that readers find its columns.
+    pub(super) made: bool,
 }
 
 /// Damaged rows of one kind.

@@ -139,8 +139,8 @@ fn explain(config: &Config, error: tokio_postgres::Error) -> Away {
     let code = error.code().cloned();
     let user = config.get_user().unwrap_or("the system's user");
     let database = config.get_dbname().unwrap_or(user);
-    let no_password = error.to_string().contains("password missing");
     let text = StoreError::from(error).0;
+    let no_password = text.contains("password missing");
     let advice = match code {
         Some(SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => format!(
             "check user {user:?} and its password (postgresql://USER:PASSWORD@HOST/DATABASE, or PGPASSWORD)"

@@ -7,6 +7,8 @@
     reason = "each test file uses a part"
 )]
 
+pub mod stores;
+
 use std::io::Write;
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
