@@ -6,12 +6,13 @@
 mod common;
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use common::stores::{PostgreSqlServer, config_for, counted, start_for};
+use common::stores::{PostgreSqlServer, config_for, counted, select, start_for};
 use common::{PATIENCE, finish, header, scratch, send, wait_for};
 use trialwise_collector::{Collector, Store};
 
@@ -110,7 +111,7 @@ fn break_everywhere(kind: &str, mode: &str, step: usize) -> u32 {
             break;
         }
         hit += 1;
-        if !matches!(mode, "kill" | "torn") && hit == 8 {
+        if !matches!(mode, "kill" | "torn") && hit == 4 {
             break;
         }
     }
@@ -120,29 +121,37 @@ fn break_everywhere(kind: &str, mode: &str, step: usize) -> u32 {
 
 #[test]
 fn parquet_killed_at_any_file_operation_goes_on() {
-    assert!(break_everywhere("parquet", "kill", 1) > 20);
+    assert!(break_everywhere("parquet", "kill", 5) > 3);
 }
 
 #[test]
 fn parquet_with_torn_writes_goes_on() {
-    assert!(break_everywhere("parquet", "torn", 3) > 5);
+    assert!(break_everywhere("parquet", "torn", 9) > 1);
 }
 
 #[test]
 fn parquet_after_failed_operations_goes_on() {
-    assert_eq!(break_everywhere("parquet", "eio", 5).min(8), 8);
-    assert_eq!(break_everywhere("parquet", "enospc", 5).min(8), 8);
+    assert_eq!(break_everywhere("parquet", "eio", 7).min(4), 4);
+    assert_eq!(break_everywhere("parquet", "enospc", 7).min(4), 4);
 }
 
 #[test]
 fn sqlite_killed_at_any_file_operation_goes_on() {
-    assert!(break_everywhere("sqlite", "kill", 2) > 10);
+    assert!(break_everywhere("sqlite", "kill", 37) > 1);
 }
 
 #[test]
 fn sqlite_after_failed_operations_goes_on() {
-    assert_eq!(break_everywhere("sqlite", "eio", 5).min(8), 8);
-    assert_eq!(break_everywhere("sqlite", "enospc", 5).min(8), 8);
+    assert_eq!(break_everywhere("sqlite", "eio", 7).min(4), 4);
+    assert_eq!(break_everywhere("sqlite", "enospc", 7).min(4), 4);
+}
+
+#[test]
+#[ignore = "soak: some minutes of processes that are killed at each file operation"]
+fn every_store_killed_at_every_file_operation_goes_on() {
+    for (kind, mode) in [("parquet", "kill"), ("parquet", "torn"), ("sqlite", "kill"), ("sqlite", "torn")] {
+        assert!(break_everywhere(kind, mode, 1) > 20);
+    }
 }
 
 #[test]
@@ -177,39 +186,42 @@ fn two_collectors_share_a_domain_of_postgresql() {
     assert_eq!(common::stores::tables(&store, "d")["_senders"].len(), 2);
 }
 
+/// Makes every row of a COPY take a millisecond.
+const SLOW: &str = "CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN PERFORM pg_sleep(0.001); RETURN NEW; END';
+    CREATE TRIGGER slow BEFORE INSERT ON d.app_m FOR EACH ROW EXECUTE FUNCTION slow()";
+const FAST: &str = "DROP TRIGGER slow ON d.app_m; DROP FUNCTION slow";
+
 #[test]
 fn postgresql_killed_inside_a_copy_gets_every_row_once() {
     let Some(mut server) = PostgreSqlServer::start("killed") else { return };
     let folder = scratch("faults_killed");
-    let store = Store::PostgreSql(server.url("postgres"));
+    let url = server.url("postgres");
+    let store = Store::PostgreSql(url.clone());
     let collector = start_for(&store, &folder);
-    let address = collector.address();
-    let rows = 400_000_i64;
-    let sender = thread::spawn(move || {
-        let mut peer = std::net::TcpStream::connect(address).unwrap();
-        let mut send = |text: &str| std::io::Write::write_all(&mut peer, text.as_bytes()).unwrap();
-        send(&header("d", "s", &["1 app_m n:int64"]));
-        for chunk in 0..rows / 1000 {
-            send(
-                &(chunk * 1000..(chunk + 1) * 1000).map(|n| format!("1\t1\t{n}\t{n}\n")).collect::<String>(),
-            );
-            thread::sleep(Duration::from_millis(10));
-        }
-    });
-    for pause in [700, 400, 900] {
-        thread::sleep(Duration::from_millis(pause));
-        let before = collector.counters().rows;
+    let mut peer = std::net::TcpStream::connect(collector.address()).unwrap();
+    let mut send = |first: i64| {
+        let rows: String =
+            (first..first + 10_000).map(|number| format!("1\t1\t{number}\t{number}\n")).collect();
+        let text = if first == 0 { header("d", "s", &["1 app_m n:int64"]) + &rows } else { rows };
+        peer.write_all(text.as_bytes()).unwrap();
+    };
+    send(0);
+    for kill in 1..=3 {
+        wait_for("the rows before", || collector.counters().rows == kill as u64 * 10_000);
+        select(&url, SLOW);
+        send(kill * 10_000);
+        let inside = "SELECT 1 FROM pg_stat_progress_copy WHERE tuples_processed BETWEEN 100 AND 9000";
+        wait_for("a COPY", || !select(&url, inside).is_empty());
         server.kill();
-        thread::sleep(Duration::from_millis(300));
+        wait_for("a suspension", || collector.counters().suspensions >= kill as u64);
         server.launch();
-        wait_for("rows after the kill", || collector.counters().rows > before);
+        select(&url, FAST);
     }
-    sender.join().unwrap();
+    drop(peer);
     wait_for("the end", || collector.counters().open == 0);
     let counters = finish(collector);
-    assert!(counters.suspensions >= 3, "{counters:?}");
-    assert_eq!((counters.unstorable, counters.all_damaged()), (0, 0));
-    assert_eq!(counted(&store, "d", "app_m"), (rows as usize, rows as usize, rows * (rows - 1) / 2));
+    assert_eq!((counters.rows, counters.unstorable, counters.all_damaged()), (40_000, 0, 0));
+    assert_eq!(counted(&store, "d", "app_m"), (40_000, 40_000, 799_980_000));
 }
 
 #[test]

@@ -140,7 +140,7 @@ impl<S: Store> Loader<S> {
                 Stop::By(deadline) => Instant::now() >= deadline,
             };
             if late {
-                break;
+                return self.commit(false); // what a store puts off stays in the spool
             }
             self.step();
         }

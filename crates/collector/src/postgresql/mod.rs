@@ -28,7 +28,10 @@ impl PostgreSql {
         counting: Arc<Counting>,
         stopping: Stopping,
     ) -> Result<Self, StoreError> {
-        let server = Arc::new(Mutex::new(Server::new(url, stopping)?));
+        // In a thread of its own: who starts a collector may be a runtime's task, which must not wait for another runtime.
+        let server = std::thread::scope(|scope| scope.spawn(|| Server::new(url, stopping)).join());
+        let server = server.map_err(|_| StoreError("the PostgreSQL client failed".to_owned()))??;
+        let server = Arc::new(Mutex::new(server));
         Ok(Self { server, spool: spool.to_owned(), counting })
     }
 }
