@@ -100,9 +100,9 @@ impl ParquetDatabase {
             _lock: lock,
         };
         if is_new {
-            database.begin_anew()?
+            database.begin_anew()?;
         } else {
-            database.read()?
+            database.read()?;
         }
         Ok(database)
     }

@@ -1,6 +1,6 @@
 //! One domain's schema. What is to be committed waits in memory, as COPY takes it, and goes in one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,7 +11,7 @@ use tokio_postgres::{Client, Transaction};
 use trialwise_streams::protocol::{Row, Schema, Value};
 
 use super::encode::{END, HEAD, begin_row, write_null, write_value};
-use super::names::{companions, copy, create, fits, schema_name, table};
+use super::names::{companions, copy, create, fit, fits, schema_name, table};
 use super::server::Server;
 use crate::catalog::{Catalog, Found, table_metadata};
 use crate::counters::{Counting, count};
@@ -107,6 +107,9 @@ impl PostgreSqlDatabase {
         for row in transaction.query(&sql, &[]).await? {
             self.catalog.add_sender(row.try_get(0)?, row.try_get::<_, i32>(1)?.into());
         }
+        let sql = "SELECT relname::text FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)";
+        let present = transaction.query(sql, &[schema]).await?;
+        let present = present.iter().map(|row| row.try_get(0)).collect::<Result<HashSet<String>, _>>()?;
         let metadata = table(schema, "_experiment_metadata");
         let sql = format!("SELECT key, value FROM {metadata} WHERE subject IS NULL ORDER BY oml_tuple_id");
         let own = transaction.query(&sql, &[]).await?;
@@ -114,7 +117,9 @@ impl PostgreSqlDatabase {
             let (key, value): (&str, &str) = (row.try_get(0)?, row.try_get(1)?);
             if key == "start_time" {
                 self.catalog.base = self.catalog.base.or(value.parse().ok());
-            } else if let (true, Ok(known)) = (key.starts_with("table_"), value.parse::<Schema>()) {
+            } else if let (true, Ok(known)) = (key.starts_with("table_"), value.parse::<Schema>())
+                && present.contains(&fit(&known.name))
+            {
                 self.catalog.add_table(known);
             }
         }
@@ -126,10 +131,7 @@ impl PostgreSqlDatabase {
             let text = |index| row.try_get::<_, &str>(index).map(str::as_bytes);
             self.catalog.note_metadata(sender.into(), seq, time, [text(3)?, text(4)?, text(5)?]);
         }
-        let sql = "SELECT relname::text FROM pg_class WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)";
-        for row in transaction.query(sql, &[schema]).await? {
-            self.catalog.reserve(row.try_get(0)?);
-        }
+        present.iter().for_each(|name| self.catalog.reserve(name));
         self.batch.tables.clone_from(&self.catalog.tables);
         self.batch.made = self.batch.tables.len();
         self.batch.rows.resize_with(self.batch.made, Vec::new);

@@ -19,7 +19,7 @@ const SYSTEM_COLUMNS: [&str; 6] = ["tableoid", "xmin", "cmin", "xmax", "cmax", "
 const OWN_COLUMNS: &str = "oml_tuple_id BIGSERIAL PRIMARY KEY, oml_sender_id INT4, oml_seq INT8, oml_ts_client FLOAT8, oml_ts_server FLOAT8";
 
 /// A name as PostgreSQL takes it: one that is too long is cut, and a digest of it keeps it apart from others.
-fn fit(name: &str) -> String {
+pub(super) fn fit(name: &str) -> String {
     if name.len() <= LONGEST {
         return name.to_owned();
     }

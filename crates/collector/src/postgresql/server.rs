@@ -15,8 +15,10 @@ use crate::loader::{Stop, Stopping};
 
 /// A connection is made in so long, or not.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A server that does not answer for so long is given up; what it was told is told again later.
-const ANSWER: Duration = Duration::from_secs(30);
+/// A transaction takes so long at most; then it is given up, and told again later.
+const ANSWER: Duration = Duration::from_secs(600);
+/// A connection to a machine that is silent for about so long is given up.
+const SILENT: Duration = Duration::from_secs(20);
 /// After a failure the next attempt comes so long after at the earliest, whatever domain asks.
 const RETRY: Duration = Duration::from_millis(500);
 /// How often a stop is looked for, and how long after it a commit may take.
@@ -48,6 +50,7 @@ impl Server {
             config.password(password);
         }
         config.application_name("trialwise collector").connect_timeout(CONNECT);
+        config.keepalives_idle(SILENT / 2).tcp_user_timeout(SILENT);
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let mut server = Self { runtime, config, client: None, away: None, stopping };
         match server.connect() {
