@@ -181,7 +181,8 @@ fn two_collectors_share_a_domain_of_postgresql() {
             (first..first + 1000).map(|number| format!("1\t1\t{number}\t{number}\n")).collect();
         send(collector, (header("d", &format!("s{first}"), &[]) + &rows).as_bytes());
     }
-    collectors.into_iter().for_each(|collector| drop(finish(collector)));
+    let rows = collectors.map(|collector| finish(collector).rows);
+    assert_eq!(rows, [1000, 1000]);
     assert_eq!(counted(&store, "d", "app_m"), (2000, 2000, 1_999_000));
     assert_eq!(common::stores::tables(&store, "d")["_senders"].len(), 2);
 }
