@@ -30,7 +30,7 @@ mod postgresql;
 mod server;
 mod spool;
 mod sqlite;
-mod texts;
+mod values;
 
 pub use collector::{Collector, CollectorError, StopReport};
 pub use config::{Access, Config, DEFAULT_PORT, Store, UnknownStore};

@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use parquet::data_type::ByteArray;
-use trialwise_streams::protocol::{Element, Value, Vector};
+use trialwise_streams::protocol::{Value, Vector};
 
 use super::layout::{Kind, Layout, Shape};
+use crate::values::element_value;
 
 /// The values of a column that are there.
 #[derive(Debug)]
@@ -61,17 +62,6 @@ impl Values {
             // A decoder gives the types of the schema, from which the columns were made.
             (column, value) => debug_assert!(false, "{value:?} for {column:?}"),
         }
-    }
-
-    fn push_element(&mut self, element: Element) {
-        self.push(match element {
-            Element::Int32(value) => Value::Int32(value),
-            Element::UInt32(value) => Value::UInt32(value),
-            Element::Int64(value) => Value::Int64(value),
-            Element::UInt64(value) => Value::UInt64(value),
-            Element::Double(value) => Value::Double(value),
-            Element::Bool(value) => Value::Bool(value),
-        });
     }
 
     /// Appends what another column of the type has.
@@ -134,7 +124,7 @@ impl Column {
             repetitions.push(0);
             repetitions.resize(definitions.len(), 1);
         }
-        vector.iter().for_each(|element| self.values.push_element(element));
+        vector.iter().for_each(|element| self.values.push(element_value(element)));
     }
 
     fn push_null(&mut self) {

@@ -17,7 +17,7 @@ use crate::catalog::{Catalog, Found, table_metadata};
 use crate::counters::{Counting, count};
 use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 use crate::spool::lock_file;
-use crate::texts::{has_text, is_utf8, metadata_texts, replaced, replacements};
+use crate::values::{has_text, is_utf8, metadata_texts, replaced, replacements};
 
 /// Rows are committed when the oldest has waited for so long while connections live.
 const AGE: Duration = Duration::from_secs(5);

@@ -16,7 +16,7 @@ use super::server::Server;
 use crate::catalog::{Catalog, Found, table_metadata};
 use crate::counters::{Counting, count};
 use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
-use crate::texts::{is_text_without_nul, metadata_texts, replaced, replacements};
+use crate::values::{is_text_without_nul, metadata_texts, replaced, replacements};
 
 /// Bytes that COPY is given at a time.
 const PIECE: usize = 1 << 20;

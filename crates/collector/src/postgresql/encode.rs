@@ -1,7 +1,9 @@
 //! Rows in the binary format of COPY (PostgreSQL's documentation, "COPY", Binary Format; values as their types' receive
 //! functions read them).
 
-use trialwise_streams::protocol::{Element, ElementType, Value, Vector};
+use trialwise_streams::protocol::{ElementType, Value, Vector};
+
+use crate::values::element_value;
 
 /// What begins the data of a COPY: a signature, flags, an extension without bytes.
 pub(super) const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -79,19 +81,7 @@ fn write_vector(vector: Vector<'_>, out: &mut Vec<u8>) {
     for word in head.iter().chain(dimension) {
         out.extend_from_slice(&word.to_be_bytes());
     }
-    vector.iter().for_each(|element| write_element(element, out));
+    vector.iter().for_each(|element| write_value(element_value(element), out));
     let length = (out.len() - start - 4) as u32;
     out[start..start + 4].copy_from_slice(&length.to_be_bytes());
-}
-
-fn write_element(element: Element, out: &mut Vec<u8>) {
-    let value = match element {
-        Element::Int32(value) => Value::Int32(value),
-        Element::UInt32(value) => Value::UInt32(value),
-        Element::Int64(value) => Value::Int64(value),
-        Element::UInt64(value) => Value::UInt64(value),
-        Element::Double(value) => Value::Double(value),
-        Element::Bool(value) => Value::Bool(value),
-    };
-    write_value(value, out);
 }

@@ -1,8 +1,8 @@
-//! Strings that a store's texts cannot hold: OML promises no UTF-8.
+//! Values on their way to a store; above all strings that its texts cannot hold: OML promises no UTF-8.
 
 use std::collections::BTreeMap;
 
-use trialwise_streams::protocol::{FieldType, Row, Schema, Value};
+use trialwise_streams::protocol::{Element, FieldType, Row, Schema, Value};
 
 /// Whether the rows of a stream may have strings that a store cannot hold.
 pub(crate) fn has_text(schema: &Schema) -> bool {
@@ -51,4 +51,16 @@ pub(crate) fn metadata_texts<'a>(values: impl Iterator<Item = Value<'a>>) -> [&'
         }
     }
     texts
+}
+
+/// An element of a vector as a value of its own.
+pub(crate) const fn element_value(element: Element) -> Value<'static> {
+    match element {
+        Element::Int32(value) => Value::Int32(value),
+        Element::UInt32(value) => Value::UInt32(value),
+        Element::Int64(value) => Value::Int64(value),
+        Element::UInt64(value) => Value::UInt64(value),
+        Element::Double(value) => Value::Double(value),
+        Element::Bool(value) => Value::Bool(value),
+    }
 }
