@@ -8,6 +8,7 @@
 )]
 
 pub mod process;
+pub mod stores;
 
 use std::io::Write;
 use std::net::TcpStream;
