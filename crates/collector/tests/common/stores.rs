@@ -262,26 +262,34 @@ fn same(found: &str, wanted: &str) -> bool {
 
 /// A PostgreSQL server in a folder of its own, on a Unix socket there.
 pub struct PostgreSqlServer {
+    programs: PathBuf,
     folder: PathBuf,
     child: Option<Child>,
 }
 
-const PROGRAMS: &str = "/usr/lib/postgresql/15/bin";
+/// The programs of the newest server, as Debian has them.
+fn programs() -> Option<PathBuf> {
+    let versions = fs::read_dir("/usr/lib/postgresql").ok()?.map(|entry| entry.unwrap().path().join("bin"));
+    versions.filter(|folder| folder.join("initdb").exists()).max_by_key(|folder| {
+        let version = folder.parent().unwrap().file_name().unwrap().to_str().unwrap();
+        version.split('.').map(|part| part.parse::<u32>().unwrap_or(0)).collect::<Vec<_>>()
+    })
+}
 
 impl PostgreSqlServer {
     /// Starts one, or says on standard error why there is none.
     pub fn start(name: &str) -> Option<Self> {
-        if !Path::new(PROGRAMS).join("initdb").exists() {
-            eprintln!("skipped: no PostgreSQL 15 in {PROGRAMS}; apt-get install postgresql");
+        let Some(programs) = programs() else {
+            eprintln!("skipped: no PostgreSQL in /usr/lib/postgresql; apt-get install postgresql");
             return None;
-        }
+        };
         let folder = std::env::temp_dir().join(format!("trialwise-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         if is_root() {
             assert!(Command::new("chown").arg("postgres").arg(&folder).status().unwrap().success());
         }
-        let mut server = Self { folder, child: None };
+        let mut server = Self { programs, folder, child: None };
         let arguments =
             ["-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
         let output = server.command("initdb").args(arguments).output().unwrap();
@@ -292,7 +300,7 @@ impl PostgreSqlServer {
 
     /// A server's program as an ordinary user: it refuses root.
     fn command(&self, program: &str) -> Command {
-        let program = Path::new(PROGRAMS).join(program);
+        let program = self.programs.join(program);
         let mut command = if is_root() {
             let mut command = Command::new("setpriv");
             command.args(["--reuid=postgres", "--regid=postgres", "--clear-groups"]).arg(program);
