@@ -138,17 +138,18 @@ def test_rows_come_out_of_parquet(tmp_path: Path):
 def test_rows_come_out_of_postgresql_also_after_it_was_away(tmp_path: Path):
     with (
         postgresql.server() as server,
-        collector("--store", server.url, "--spool", tmp_path, stderr=subprocess.PIPE) as running,
+        (tmp_path / "said").open("w") as said,
+        collector("--store", server.url, "--spool", tmp_path / "spool", stderr=said) as running,
     ):
         running.send((header() + "1\t1\t1\t5\n").encode())
         running.wait(lambda status: status["counters"]["rows"] == 1)
         assert server.select("SELECT oml_seq, n FROM d.app_m") == ["1|5"]
         server.stop()
         running.send((header(sender="t") + "1\t1\t2\t7\n").encode())
-        status = running.wait(lambda status: "d" in status["troubles"])
+        status = running.wait(lambda status: "PostgreSQL" in status["troubles"].get("d", ""))
         assert status["counters"]["backlog"] > 0
-        said = told("collect", "--status", running.address).stdout
-        assert f"domain d cannot be stored now, its rows wait in the spool: {status['troubles']['d']}" in said
+        shown = told("collect", "--status", running.address).stdout
+        assert "domain d cannot be stored now, its rows wait in the spool: PostgreSQL: " in shown, shown
         server.start()
         running.wait(lambda status: status["counters"]["rows"] == 2 and not status["troubles"])
         code, events = running.stop()
@@ -161,7 +162,7 @@ def test_rows_come_out_of_postgresql_also_after_it_was_away(tmp_path: Path):
         warnings = [event["text"] for event in events if event["event"] == "warning"]
         assert "PGPASSWORD" in warnings[0]
         assert any("domain d cannot be stored now" in text for text in warnings)
-        assert "not-asked" not in f"{events} {running.process.stderr.read()}"
+        assert "not-asked" not in f"{events} {(tmp_path / 'said').read_text()}"
 
 
 @pytest.mark.skipif(not RECORDED.exists(), reason="no ../shared/data/oml beside the repository")
@@ -237,7 +238,7 @@ def test_what_cannot_start_says_why(tmp_path: Path):
             (["--listen", "127.0.0.1:0"], 2, "--store"),
             (["--listen", "nowhere", "--store", store], 2, "HOST:PORT"),
             (["--listen", "127.0.0.1:0", "--store", "sqlite:/dev/null/x"], 5, "/dev/null/x"),
-            (["--listen", "127.0.0.1:0", "--store", "parquet:/dev/null/x"], 5, "cannot use the store"),
+            (["--listen", "127.0.0.1:0", "--store", "parquet:/dev/null/x"], 5, "/dev/null/x"),
             (
                 ["--store", "postgresql://h:many/d", "--spool", f"{tmp_path}/c", "--listen", "127.0.0.1:0"],
                 5,
