@@ -16,7 +16,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import polars as pl
 import pytest
+from tests.system import postgresql
 from tests.system.conftest import TRIALWISE
 
 RECORDED = Path(__file__).parents[3] / "shared" / "data" / "oml"
@@ -26,9 +28,10 @@ PATIENCE = 30.0
 class Running:
     """A collector, and what it printed."""
 
-    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], first: list[dict]) -> None:
         self.process = process
-        self.address = address
+        self.first = first
+        self.address = first[-1]["address"]
 
     @property
     def port(self) -> int:
@@ -73,9 +76,11 @@ def collector(*words: str | Path, listen: str = "127.0.0.1:0", **settings) -> It
         stdout=subprocess.PIPE, text=True, **settings,
     )  # fmt: skip
     try:
-        first = json.loads(process.stdout.readline())
-        assert first["event"] == "listening"
-        yield Running(process, first["address"])
+        first = [json.loads(process.stdout.readline())]
+        while first[-1]["event"] == "warning":
+            first.append(json.loads(process.stdout.readline()))
+        assert first[-1]["event"] == "listening"
+        yield Running(process, first)
     finally:
         process.kill()
         process.stdout.close()
@@ -113,6 +118,51 @@ def test_rows_come_out_and_a_term_is_answered(tmp_path: Path):
     assert sender["clock"]["method"] == "upper_bound"
     assert events[-1]["event"] == "stopped"
     assert (events[-1]["rows"], events[-1]["backlog"], events[-1]["failure"]) == (2, 0, None)
+
+
+def test_rows_come_out_of_parquet(tmp_path: Path):
+    with collector("--store", f"parquet:{tmp_path}") as running:
+        running.send((header() + "".join(f"1\t1\t{n}\t{n}\n" for n in range(1000))).encode())
+        status = running.wait(lambda status: status["counters"]["rows"] == 1000)
+        rows = pl.read_parquet(tmp_path / "d" / "app_m" / "*.parquet")
+        assert (rows["n"].to_list(), rows["n"].dtype) == (list(range(1000)), pl.Int32), "while it runs"
+        running.send((header(sender="t") + "1\t1\t1\t-1\n").encode())
+        code, events = running.stop()
+    assert (code, status["troubles"]) == (0, {})
+    assert (events[-1]["rows"], events[-1]["backlog"]) == (1001, 0), "a stop commits what was put off"
+    assert pl.read_parquet(tmp_path / "d" / "app_m" / "*.parquet")["n"].sum() == 499_499
+    assert pl.read_parquet(tmp_path / "d" / "_senders" / "*.parquet").rows() == [("s", 1), ("t", 2)]
+
+
+@pytest.mark.skipif(postgresql.programs() is None, reason="no PostgreSQL; apt-get install postgresql")
+def test_rows_come_out_of_postgresql_also_after_it_was_away(tmp_path: Path):
+    with (
+        postgresql.server() as server,
+        (tmp_path / "said").open("w") as said,
+        collector("--store", server.url, "--spool", tmp_path / "spool", stderr=said) as running,
+    ):
+        running.send((header() + "1\t1\t1\t5\n").encode())
+        running.wait(lambda status: status["counters"]["rows"] == 1)
+        assert server.select("SELECT oml_seq, n FROM d.app_m") == ["1|5"]
+        server.stop()
+        running.send((header(sender="t") + "1\t1\t2\t7\n").encode())
+        status = running.wait(lambda status: "PostgreSQL" in status["troubles"].get("d", ""))
+        assert status["counters"]["backlog"] > 0
+        shown = told("collect", "--status", running.address).stdout
+        assert "domain d cannot be stored now, its rows wait in the spool: PostgreSQL: " in shown, shown
+        server.start()
+        running.wait(lambda status: status["counters"]["rows"] == 2 and not status["troubles"])
+        code, events = running.stop()
+        assert server.select("SELECT name, n FROM d.app_m JOIN d._senders ON id = oml_sender_id") == [
+            "s|5",
+            "t|7",
+        ]
+        assert (code, events[-1]["backlog"]) == (0, 0)
+        events = running.first + events
+        warnings = [event["text"] for event in events if event["event"] == "warning"]
+        assert "PGPASSWORD" in warnings[0]
+        assert any("domain d cannot be stored now" in text for text in warnings)
+        assert "not-asked" not in f"{events} {(tmp_path / 'said').read_text()}"
 
 
 @pytest.mark.skipif(not RECORDED.exists(), reason="no ../shared/data/oml beside the repository")
@@ -188,6 +238,12 @@ def test_what_cannot_start_says_why(tmp_path: Path):
             (["--listen", "127.0.0.1:0"], 2, "--store"),
             (["--listen", "nowhere", "--store", store], 2, "HOST:PORT"),
             (["--listen", "127.0.0.1:0", "--store", "sqlite:/dev/null/x"], 5, "/dev/null/x"),
+            (["--listen", "127.0.0.1:0", "--store", "parquet:/dev/null/x"], 5, "/dev/null/x"),
+            (
+                ["--store", "postgresql://h:many/d", "--spool", f"{tmp_path}/c", "--listen", "127.0.0.1:0"],
+                5,
+                "port",
+            ),
             (["--store", store, "--spool-capacity", "many"], 2, "bytes"),
             (["--status", "127.0.0.1:1"], 6, "no collector answers"),
         ]:

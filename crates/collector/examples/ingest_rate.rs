@@ -1,6 +1,7 @@
-//! Rows per CPU-second from sockets into the spool, and through it into SQLite: `ingest_rate [ROWS]`.
+//! Rows per CPU-second from sockets into the spool, and through it into stores: `ingest_rate [ROWS [STORE…]]`, where a
+//! store is `sqlite`, `parquet` (both below the folder for temporary files) or `postgresql://…`.
 //!
-//! The clients only copy bytes made before; what is counted is the CPU time of the collector's own threads, by name.
+//! A PostgreSQL server's own CPU time is not counted. The clients only copy bytes made before; what is counted is the CPU time of the collector's own threads, by name.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -43,10 +44,20 @@ fn cpu_seconds() -> std::io::Result<BTreeMap<String, f64>> {
     Ok(seconds)
 }
 
+fn store(name: &str, folder: &Path) -> Result<Store, Box<dyn std::error::Error>> {
+    Ok(match name {
+        "sqlite" => Store::Sqlite(folder.to_owned()),
+        "parquet" => Store::Parquet(folder.to_owned()),
+        other => other.parse()?,
+    })
+}
+
 #[expect(clippy::print_stdout, reason = "a program")]
-fn measure(folder: &Path, clients: usize, rows: i32) -> Result<(), Box<dyn std::error::Error>> {
+fn measure(folder: &Path, name: &str, clients: usize, rows: i32) -> Result<(), Box<dyn std::error::Error>> {
     let streams: Vec<_> = (0..clients).map(|sender| stream(sender, rows)).collect();
-    let mut config = Config::new(Store::Sqlite(folder.join(clients.to_string())));
+    let folder = folder.join(format!("{}{clients}", name.split(':').next().unwrap_or(name)));
+    let mut config = Config::new(store(name, &folder)?);
+    config.spool = folder.join(".spool");
     config.listen.set_port(0);
     let collector = Collector::start(config)?;
     let (address, start) = (collector.address(), Instant::now());
@@ -63,13 +74,13 @@ fn measure(folder: &Path, clients: usize, rows: i32) -> Result<(), Box<dyn std::
         return Err("not loaded in ten minutes".into());
     }
     let loaded = start.elapsed().as_secs_f64();
-    let cpu = cpu_seconds()?;
+    let cpu = cpu_seconds()?; // the threads of collectors stopped before are gone
     let all = f64::from(rows) * clients as f64;
     let spool: f64 = cpu.iter().filter(|(name, _)| !name.ends_with("load")).map(|(_, seconds)| seconds).sum();
     let total: f64 = cpu.values().sum();
-    println!("{clients} client(s), {all} rows; CPU seconds {cpu:.3?}");
+    println!("{name}, {clients} client(s), {all} rows; CPU seconds {cpu:.3?}");
     println!("  spool   {:9.0} rows/CPU-s, {:9.0} rows/s", all / spool, all / spooled);
-    println!("  SQLite  {:9.0} rows/CPU-s, {:9.0} rows/s end to end", all / total, all / loaded);
+    println!("  store   {:9.0} rows/CPU-s, {:9.0} rows/s end to end", all / total, all / loaded);
     assert_eq!(collector.counters().rows as f64, all);
     let _ = collector.stop(Duration::from_secs(2));
     Ok(())
@@ -77,9 +88,15 @@ fn measure(folder: &Path, clients: usize, rows: i32) -> Result<(), Box<dyn std::
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rows = std::env::args().nth(1).map_or(Ok(2_000_000), |rows| rows.parse())?;
+    let mut stores: Vec<_> = std::env::args().skip(2).collect();
+    if stores.is_empty() {
+        stores = vec!["sqlite".to_owned(), "parquet".to_owned()];
+    }
     let folder = std::env::temp_dir().join(format!("trialwise-ingest-{}", std::process::id()));
-    for clients in [1, 4] {
-        measure(&folder, clients, rows / i32::try_from(clients)?)?;
+    for store in &stores {
+        for clients in [1, 4] {
+            measure(&folder, store, clients, rows / i32::try_from(clients)?)?;
+        }
     }
     std::fs::remove_dir_all(folder)?;
     Ok(())

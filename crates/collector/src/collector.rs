@@ -1,5 +1,6 @@
 //! A running collector: its threads, its start and its end.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::AsRawFd;
@@ -11,10 +12,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::clock::now_micros;
-use crate::config::{Config, Store};
+use crate::config::Config;
 use crate::counters::{Counters, Counting};
-use crate::forward::{Forwarder, Forwarding};
-use crate::loader::{Loader, Stop};
+use crate::loader::{self, Source, Stop, Stopping};
 use crate::server::{self, Context};
 use crate::spool::{Spool, SpoolError};
 use crate::status::{Status, Watch};
@@ -28,7 +28,10 @@ pub enum CollectorError {
     /// Its address.
     #[error("cannot listen at {0}: {1}; give another address or stop who listens there")]
     Listen(SocketAddr, io::Error),
-    /// Its store's folder, or a thread.
+    /// Its store: the folder cannot be made, or the server refuses the collector.
+    #[error("cannot use the store: {0}")]
+    Store(String),
+    /// A thread, or a socket's settings.
     #[error("the collector cannot start: {0}")]
     Io(#[from] io::Error),
 }
@@ -51,7 +54,7 @@ pub struct Collector {
     watch: Watch,
     address: SocketAddr,
     stop_server: watch::Sender<bool>,
-    stop_loader: Arc<Mutex<Stop>>,
+    stop_loader: Stopping,
     server: Option<JoinHandle<()>>,
     loader: Option<JoinHandle<()>>,
 }
@@ -71,13 +74,20 @@ impl Collector {
         listener.set_nonblocking(true)?;
         lengthen_queue(&listener)?;
         let address = listener.local_addr()?;
-        let behind = Behind::new(&config, &spool, &counting)?;
+        let stop_loader = Arc::new(Mutex::new(Stop::Never));
+        let source = Source {
+            spool: Arc::clone(&spool),
+            counting: Arc::clone(&counting),
+            stopping: Arc::clone(&stop_loader),
+        };
+        let behind =
+            loader::start(&config, source).map_err(|error| CollectorError::Store(error.to_string()))?;
         let watch = Watch {
             spool: Arc::clone(&spool),
             counting: Arc::clone(&counting),
             spool_capacity: config.spool_capacity,
             started: now_micros(),
-            forwarding: behind.forwarding(),
+            forwarding: behind.forwarding,
         };
         let context = Arc::new(Context {
             identity: config.identity.clone(),
@@ -87,11 +97,10 @@ impl Collector {
             watch: watch.clone(),
         });
         let stop_server = watch::Sender::new(false);
-        let stop_loader = Arc::new(Mutex::new(Stop::Never));
         Ok(Self {
             address,
             server: Some(start_server(runtime, listener, context, stop_server.subscribe())?),
-            loader: Some(start_behind(behind, Arc::clone(&stop_loader))?),
+            loader: Some(behind.thread),
             spool,
             counting,
             watch,
@@ -118,6 +127,11 @@ impl Collector {
     /// Why nothing is taken any more: the disk of the spool failed. Stop, and start when it is well.
     pub fn failure(&self) -> Option<String> {
         self.spool.progress().borrow().failure.clone()
+    }
+
+    /// Why domains cannot be stored at present, by domain. Their rows wait in the spool.
+    pub fn troubles(&self) -> BTreeMap<String, String> {
+        self.counting.troubles()
     }
 
     /// Waits until everything that arrived is in the databases; false after `patience`.
@@ -190,38 +204,4 @@ fn start_server(
 ) -> io::Result<JoinHandle<()>> {
     let builder = std::thread::Builder::new().name("collect-serve".to_owned());
     builder.spawn(move || runtime.block_on(server::serve(listener, context, stop)))
-}
-
-/// What empties the spool.
-enum Behind {
-    Loader(Box<Loader>),
-    Forwarder(Box<Forwarder>),
-}
-
-impl Behind {
-    fn new(config: &Config, spool: &Arc<Spool>, counting: &Arc<Counting>) -> io::Result<Self> {
-        let (spool, counting) = (Arc::clone(spool), Arc::clone(counting));
-        Ok(match &config.store {
-            Store::Collector(upstream) => {
-                Self::Forwarder(Box::new(Forwarder::new(upstream, config.limits, spool, counting)?))
-            }
-            _ => Self::Loader(Box::new(Loader::new(config, spool, counting)?)),
-        })
-    }
-
-    fn forwarding(&self) -> Option<Arc<Forwarding>> {
-        match self {
-            Self::Forwarder(forwarder) => Some(forwarder.forwarding()),
-            Self::Loader(_) => None,
-        }
-    }
-}
-
-fn start_behind(behind: Behind, stop: Arc<Mutex<Stop>>) -> io::Result<JoinHandle<()>> {
-    let stop = move || *stop.lock().unwrap_or_else(PoisonError::into_inner);
-    let work = move || match behind {
-        Behind::Loader(loader) => loader.run(stop),
-        Behind::Forwarder(forwarder) => forwarder.run(stop),
-    };
-    std::thread::Builder::new().name("collect-load".to_owned()).spawn(work)
 }

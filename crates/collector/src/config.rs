@@ -1,8 +1,9 @@
 //! What a collector is told before it starts.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -36,10 +37,10 @@ pub struct Config {
 }
 
 impl Config {
-    /// Loopback on OML's port, the spool in `.spool` beside the databases, 64 GiB of it at most, 10,000 connections, a
-    /// commit five times a second.
+    /// Loopback on OML's port, the spool in `.spool` beside the databases (where there is no folder of them, `trialwise-spool`
+    /// in the present one), 64 GiB of it at most, 10,000 connections, a commit five times a second.
     pub fn new(store: Store) -> Self {
-        let spool = store.folder().join(".spool");
+        let spool = store.spool();
         Self {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, DEFAULT_PORT)),
             store,
@@ -55,17 +56,21 @@ impl Config {
 }
 
 /// Where rows go.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Store {
     /// One SQLite file `<domain>.sq3` for each domain in a folder.
     Sqlite(PathBuf),
+    /// A folder `<domain>/<table>` of Parquet files for each table in a folder.
+    Parquet(PathBuf),
+    /// A schema for each domain in the database that a URL `postgresql://USER:PASSWORD@HOST/DATABASE` names.
+    PostgreSql(String),
     /// Another collector, which stores them.
     Collector(Upstream),
 }
 
 /// Another collector.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Upstream {
     /// Name or address.
     pub host: String,
@@ -77,16 +82,37 @@ pub struct Upstream {
     pub access: Access,
 }
 
+impl fmt::Debug for Upstream {
+    /// Without the tokens.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port, certificate, .. } = self;
+        write!(formatter, "Upstream({host}:{port}, {certificate:?})")
+    }
+}
+
+impl fmt::Debug for Store {
+    /// Without the URL, which may have a password.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(folder) => write!(formatter, "Sqlite({folder:?})"),
+            Self::Parquet(folder) => write!(formatter, "Parquet({folder:?})"),
+            Self::PostgreSql(_) => write!(formatter, "PostgreSql(…)"),
+            Self::Collector(upstream) => write!(formatter, "Collector({upstream:?})"),
+        }
+    }
+}
+
 /// A store's name that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("store {0:?} is unknown; write sqlite:DIR")]
+#[error("store {0:?} is unknown; write sqlite:DIR, parquet:DIR or postgresql://USER:PASSWORD@HOST/DATABASE")]
 pub struct UnknownStore(String);
 
 impl Store {
-    fn folder(&self) -> &Path {
+    /// The folder of the spool unless another is given: beside the rows, or where they go elsewhere below the present folder.
+    fn spool(&self) -> PathBuf {
         match self {
-            Self::Sqlite(folder) => folder,
-            Self::Collector(_) => Path::new("."),
+            Self::Sqlite(folder) | Self::Parquet(folder) => folder.join(".spool"),
+            Self::PostgreSql(_) | Self::Collector(_) => "trialwise-spool".into(),
         }
     }
 }
@@ -94,10 +120,16 @@ impl Store {
 impl FromStr for Store {
     type Err = UnknownStore;
 
-    /// Reads `sqlite:DIR`.
+    /// Reads `sqlite:DIR`, `parquet:DIR`, or `postgresql://…` (also `postgres://…`).
     fn from_str(text: &str) -> Result<Self, UnknownStore> {
-        let folder = text.strip_prefix("sqlite:").filter(|folder| !folder.is_empty());
-        folder.map(|folder| Self::Sqlite(folder.into())).ok_or_else(|| UnknownStore(text.to_owned()))
+        match text.split_once(':') {
+            Some(("sqlite", folder)) if !folder.is_empty() => Ok(Self::Sqlite(folder.into())),
+            Some(("parquet", folder)) if !folder.is_empty() => Ok(Self::Parquet(folder.into())),
+            Some(("postgresql" | "postgres", rest)) if rest.starts_with("//") => {
+                Ok(Self::PostgreSql(text.to_owned()))
+            }
+            _ => Err(UnknownStore(text.to_owned())),
+        }
     }
 }
 
@@ -141,6 +173,16 @@ fn same(wanted: &[u8], token: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stores_are_read_and_passwords_not_told() {
+        for text in ["sqlite:", "parquet:", "postgresql:x", "mysql://x", "x"] {
+            assert!(text.parse::<Store>().is_err(), "{text}");
+        }
+        assert_eq!("parquet:a/b".parse(), Ok(Store::Parquet("a/b".into())));
+        let store: Store = "postgresql://me:secret@host/db".parse().unwrap();
+        assert!(!format!("{:?}", Config::new(store)).contains("secret"));
+    }
 
     #[test]
     fn a_domain_with_a_token_takes_that_token_alone() {

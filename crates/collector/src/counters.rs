@@ -1,6 +1,7 @@
 //! What a collector counts.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -42,9 +43,13 @@ pub(crate) struct Counting {
     pub(crate) unstorable: AtomicU64,
     pub(crate) suspensions: AtomicU64,
     pub(crate) spool_damage: AtomicU64,
+    pub(crate) replaced: AtomicU64,
     pub(crate) damaged: [AtomicU64; DamageKind::ALL.len()],
     pub(crate) senders: Arc<Senders>,
+    /// Why a domain was put off last.
     store_error: Mutex<Option<Trouble>>,
+    /// Why domains are put off now.
+    troubles: Mutex<BTreeMap<String, String>>,
 }
 
 /// What was counted since the collector started.
@@ -68,6 +73,8 @@ pub struct Counters {
     pub suspensions: u64,
     /// Bytes of the spool that were damaged on disk and passed over.
     pub spool_damage: u64,
+    /// Strings with bytes that the store's texts cannot hold, stored with replacements (the bytes beside them).
+    pub replaced: u64,
     /// Bytes that wait in the spool for the loader.
     pub backlog: u64,
     #[serde(serialize_with = "damaged_by_name")]
@@ -131,17 +138,33 @@ impl Counting {
         count(&self.refused[reason as usize], 1);
     }
 
-    /// Notes that a domain's database could not be written.
-    pub(crate) fn suspend(&self, domain: &str, error: &impl ToString) {
+    /// Notes that a domain could not be stored, and is put off.
+    pub(crate) fn suspend(&self, domain: &str, reason: &impl Display) {
         count(&self.suspensions, 1);
-        let trouble =
-            Trouble { time: now_micros() as f64 / 1e6, text: format!("{domain}: {}", error.to_string()) };
-        *self.store_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
+        self.tell_trouble(domain, reason);
     }
 
-    /// What [`Self::suspend`] noted last.
+    /// Notes why a domain is put off, also when it is again.
+    pub(crate) fn tell_trouble(&self, domain: &str, reason: &impl Display) {
+        let trouble = Trouble { time: now_micros() as f64 / 1e6, text: format!("{domain}: {reason}") };
+        *self.store_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        troubles.insert(domain.to_owned(), reason.to_string());
+    }
+
+    /// What was told last.
     pub(crate) fn store_error(&self) -> Option<Trouble> {
         self.store_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes that a domain is well again.
+    pub(crate) fn end_trouble(&self, domain: &str) {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).remove(domain);
+    }
+
+    /// Why domains are put off now.
+    pub(crate) fn troubles(&self) -> BTreeMap<String, String> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(crate) fn read(&self, backlog: u64) -> Counters {
@@ -157,6 +180,7 @@ impl Counting {
             unstorable: get(&self.unstorable),
             suspensions: get(&self.suspensions),
             spool_damage: get(&self.spool_damage),
+            replaced: get(&self.replaced),
             backlog,
             damaged: self.damaged.each_ref().map(get),
             refused_for,

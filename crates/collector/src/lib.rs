@@ -19,16 +19,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod catalog;
 mod clock;
 mod collector;
 mod config;
 mod counters;
 mod forward;
 mod loader;
+mod parquet;
+mod postgresql;
 mod server;
 mod spool;
 mod sqlite;
 mod status;
+mod values;
 mod wire;
 
 pub use collector::{Collector, CollectorError, StopReport};

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use common::{config, finish, header, open, query, scratch, send, start, wait_for};
+use common::{config, finish, header, open, query, scratch, send, start, wait_for, waited_for_processors};
 use trialwise_collector::{Collector, CollectorError, SpoolError};
 use trialwise_streams::native::{Frame, FrameDecoder, PREFACE};
 use trialwise_streams::protocol::DamageKind;
@@ -199,12 +199,14 @@ fn idle_clients_stay_and_their_rows_are_visible_within_a_second() {
     for peer in &mut peers {
         peer.write_all(b"5\n").unwrap();
     }
-    let sent = Instant::now();
+    let (sent, waited) = (Instant::now(), waited_for_processors());
     wait_for("the rows", || {
         query(&open(&folder, "d"), "SELECT count(*) FROM sqlite_master WHERE name = 'app_m'") == ["1"]
             && query(&open(&folder, "d"), "SELECT count(*), sum(n) FROM app_m") == ["2000|10000"]
     });
-    assert!(sent.elapsed() < Duration::from_secs(1), "{:?}", sent.elapsed());
+    // What other programs took of the processors is not ours; on a machine without them it is nothing.
+    let (took, waited) = (sent.elapsed(), waited_for_processors().saturating_sub(waited));
+    assert!(took < Duration::from_secs(1) + waited, "{took:?}, of it {waited:?} without a processor");
     assert_eq!(collector.counters().open, 2000);
     let stopping = Instant::now();
     let report = collector.stop(Duration::from_secs(4));

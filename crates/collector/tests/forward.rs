@@ -148,9 +148,10 @@ fn what_came_while_the_other_was_away_or_waiting_was_asked_arrives() {
 fn kills_under_load(name: &str, kills: u32, rate: u64) {
     let (behind, before) = (scratch(&format!("{name}_behind")), scratch(&format!("{name}_before")));
     let (far_port, near_port) = (free_port(), free_port());
+    let (store, forward) = (format!("sqlite:{}", behind.display()), format!("forward:{far_port}"));
     let over = AtomicBool::new(false);
-    let mut far = spawn(&behind, far_port, None);
-    let mut near = spawn(&before, near_port, Some(far_port));
+    let mut far = spawn(&behind, far_port, &store);
+    let mut near = spawn(&before, near_port, &forward);
     let senders = ["one", "two", "three"];
     let injected: Vec<i64> = thread::scope(|scope| {
         let over = &over;
@@ -163,10 +164,10 @@ fn kills_under_load(name: &str, kills: u32, rate: u64) {
             let terminate = (random >> 40).is_multiple_of(4);
             if (random >> 45).is_multiple_of(2) {
                 end(&mut far, terminate);
-                far = spawn(&behind, far_port, None);
+                far = spawn(&behind, far_port, &store);
             } else {
                 end(&mut near, terminate);
-                near = spawn(&before, near_port, Some(far_port));
+                near = spawn(&before, near_port, &forward);
             }
         }
         over.store(true, Ordering::Relaxed);

@@ -38,6 +38,8 @@ struct CollectorCounters {
     suspensions: u64,
     /// Bytes of the spool that were damaged on disk and passed over.
     spool_damage: u64,
+    /// Strings with bytes that the store's texts cannot hold, stored with replacements (the bytes beside them).
+    replaced: u64,
     /// Bytes that wait in the spool for the loader.
     backlog: u64,
     /// Connections closed for what they sent, by reason; reasons that did not occur are left out.
@@ -58,6 +60,7 @@ impl From<collector::Counters> for CollectorCounters {
             unstorable: counters.unstorable,
             suspensions: counters.suspensions,
             spool_damage: counters.spool_damage,
+            replaced: counters.replaced,
             backlog: counters.backlog,
             refused_for: counters.refused_by_reason(),
             damaged: counters.damaged_by_reason(),
@@ -90,9 +93,10 @@ impl State {
 /// listen
 ///     ``HOST:PORT``; port 0 chooses a free one (see `address`).
 /// store
-///     Where the rows go, such as ``sqlite:DIR``.
+///     Where the rows go: ``sqlite:DIR``, ``parquet:DIR`` or ``postgresql://USER:PASSWORD@HOST/DATABASE``.
 /// spool
-///     The folder in which what arrives is made durable first; None for ``.spool`` beside the databases.
+///     The folder in which what arrives is made durable first; None for ``.spool`` in the store's folder, or for PostgreSQL
+///     ``trialwise-spool`` in the present one.
 /// spool_capacity
 ///     Bytes of it that may wait for the store; then clients wait. None for 64 GiB.
 /// token
@@ -195,6 +199,14 @@ impl Collector {
         }
     }
 
+    /// Why domains cannot be stored at present, by domain: their rows wait in the spool. Empty when it has stopped.
+    fn troubles(&self) -> BTreeMap<String, String> {
+        match &*self.lock() {
+            Some(State::Running(running)) => running.troubles(),
+            _ => BTreeMap::new(),
+        }
+    }
+
     /// Why nothing is taken any more, or None: the disk of the spool failed. Stop, and start when it is well.
     #[getter]
     fn failure(&self) -> Option<String> {
@@ -283,7 +295,7 @@ fn exception(python: Python<'_>, error: &collector::CollectorError) -> PyErr {
         collector::CollectorError::Listen(..) => "address",
         collector::CollectorError::Spool(collector::SpoolError::InUse(_)) => "spool_in_use",
         collector::CollectorError::Spool(_) => "spool",
-        collector::CollectorError::Io(_) => "store",
+        collector::CollectorError::Store(_) | collector::CollectorError::Io(_) => "store",
     };
     let raised = CollectorError::new_err(error.to_string());
     match raised.value(python).setattr("reason", reason) {

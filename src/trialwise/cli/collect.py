@@ -17,7 +17,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from trialwise import _core
-from trialwise.cli.tokens import tokens
+from trialwise.cli.tokens import tokens, without_password
 from trialwise.errors import StoreError, TrialwiseError
 
 _STOP = 2.0
@@ -60,6 +60,8 @@ def collect(
 
     ```text
     trialwise collect --store sqlite:measurements
+    trialwise collect --store parquet:measurements
+    trialwise collect --store postgresql://experimenter@localhost/measurements --spool /var/spool/trialwise
     trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements --token-file tokens
     trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements --tls-certificate cert.pem --tls-key key.pem
     trialwise collect --forward collector.example.org:3003 --spool /var/spool/trialwise
@@ -79,12 +81,15 @@ def collect(
     listen
         HOST:PORT; port 0 takes a free one. Other machines reach it only when told so: 0.0.0.0:3003 is every address.
     store
-        Where rows go: sqlite:DIR has a file DIR/DOMAIN.sq3 for each domain.
+        Where rows go: sqlite:DIR has a file DIR/DOMAIN.sq3 for each domain, parquet:DIR files DIR/DOMAIN/TABLE/part-*.parquet,
+        postgresql://USER@HOST/DATABASE a schema DOMAIN in that database (its password in the environment variable PGPASSWORD). A
+        server may be away for a while: what waits is in the spool (docs/reference/collector-stores.md).
     forward
         Instead of --store: another collector, HOST:PORT, or tls:HOST:PORT, that gets everything as if the senders had connected
         to it. It may be away for days: what waits is in the spool.
     spool
-        The folder in which what arrives is made durable first; default .spool beside the databases; --forward needs one.
+        The folder in which what arrives is made durable first; default .spool in the store's folder, for PostgreSQL
+        ./trialwise-spool; --forward needs one.
     spool_capacity
         How much of it may wait for the store, such as 500MiB; then clients wait.
     token_file
@@ -104,7 +109,8 @@ def collect(
         No progress.
     status
         Ask a running collector on this machine how it goes, instead of starting one: what it stored, refused and found
-        damaged, and each sender's rate, gaps, losses and clock. Over HTTP, GET /metrics is the same for OpenMetrics.
+        damaged, what the store cannot take now and why, and each sender's rate, gaps, losses and clock. Over HTTP, GET /metrics
+        is the same for OpenMetrics.
     watch
         With --status: again every second.
     pause, resume
@@ -116,7 +122,7 @@ def collect(
     if (store is None) == (forward is None):
         raise TrialwiseError(
             "a collector stores rows or forwards them",
-            hint="write --store sqlite:DIR, or --forward HOST:PORT --spool DIR",
+            hint="write --store sqlite:DIR, parquet:DIR or postgresql://…, or --forward HOST:PORT --spool DIR",
         )
     if forward is not None and spool is None:
         raise TrialwiseError("--forward needs a folder for what waits", hint="write --spool DIR")
@@ -127,6 +133,8 @@ def collect(
             "other users see the options of programs: give the token in --token-file or TRIALWISE_TOKEN"
         )
         general = token
+    if store is not None and without_password(store) != store:
+        voice.warn("other users see the options of programs: give the password in PGPASSWORD")
     shown, shown_domains = tokens(forward_token_file, "TRIALWISE_FORWARD_TOKEN")
     with _errors():
         collector = _core.Collector(
@@ -145,7 +153,7 @@ def collect(
             forward_domain_tokens=shown_domains,
         )
     with _ending() as end:
-        voice.listening(collector.address, store, forward)
+        voice.listening(collector.address, store and without_password(store), forward)
         if general is None and not _is_loopback(collector.address):
             voice.warn(
                 "other machines reach this collector, and anybody who does can write: give --token-file for native clients "
@@ -182,6 +190,7 @@ def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> N
     while not end.wait(1.0):
         if collector.failure:
             return
+        voice.put_off(collector.troubles())
         voice.progress(collector.counters())
 
 
@@ -210,6 +219,7 @@ class _Voice:
         self._terminal = sys.stderr.isatty()
         self._last = (time.monotonic(), 0)
         self._said = (0.0, "")
+        self._waiting: set[str] = set()
 
     def listening(self, address: str, store: str | None, forward: str | None) -> None:
         self._event("listening", address=address, store=store, forward=forward, process=os.getpid())
@@ -219,6 +229,15 @@ class _Voice:
     def warn(self, text: str) -> None:
         self._event("warning", text=text)
         self._line(f"warning: {text}", always=True)
+
+    def put_off(self, troubles: dict[str, str]) -> None:
+        """Warn of domains that the store cannot take any more, once each time."""
+        if new := sorted(troubles.keys() - self._waiting):
+            others = f" and {len(new) - 1} more" if len(new) > 1 else ""
+            self.warn(
+                f"domain {new[0]}{others} cannot be stored now, its rows wait in the spool: {troubles[new[0]]}"
+            )
+        self._waiting = set(troubles)
 
     def progress(self, counters: _core.CollectorCounters) -> None:
         now = time.monotonic()
@@ -248,6 +267,7 @@ class _Voice:
 
     def _line(self, text: str, *, always: bool = False) -> None:
         if always or not (self._json or self._quiet):
+            text = f"\r\x1b[K{text}" if self._terminal and not self._json else text
             print(text, file=sys.stderr, flush=True)
 
 
@@ -261,6 +281,7 @@ _COUNTS = [
     "unstorable",
     "suspensions",
     "spool_damage",
+    "replaced",
     "backlog",
 ]
 
@@ -280,6 +301,7 @@ def _troubles(counters: _core.CollectorCounters) -> str:
         "connections refused": counters.refused,
         "rows without a table": counters.unstorable,
         "attempts on a database that failed": counters.suspensions,
+        "strings stored with replacements": counters.replaced,
         "bytes of the spool damaged": counters.spool_damage,
         "bytes wait in the spool": counters.backlog,
     }

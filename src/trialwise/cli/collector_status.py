@@ -84,6 +84,10 @@ def _troubles(status: dict[str, Any]) -> Iterator[str]:
         yield f"rows that no table can hold: {counters['unstorable']}"
     if counters["spool_damage"]:
         yield f"bytes of the spool that were damaged on disk: {counters['spool_damage']}"
+    if counters["replaced"]:
+        yield f"strings that the store cannot hold as they are, stored with replacements: {counters['replaced']}"
+    for domain, reason in status["troubles"].items():
+        yield f"domain {domain} cannot be stored now, its rows wait in the spool: {reason}"
     if error := status["store_error"]:
         yield f"the store could not be written {counters['suspensions']} times, last {_ago(status, error)}"
     if status["failure"]:

@@ -1,8 +1,9 @@
-"""Tokens: who may send to a collector."""
+"""Secrets: who may send to a collector, and what is not to be printed."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -42,3 +43,9 @@ def tokens(file: Path | None, variable: str) -> tuple[str | None, dict[str, str]
             case _:
                 raise TrialwiseError(f"{file}, line {number}: write TOKEN, or DOMAIN TOKEN")
     return token, domains
+
+
+def without_password(store: str) -> str:
+    """The store as it may be printed: the password of a URL left out, wherever it stands in it."""
+    store = re.sub(r"^(postgres(?:ql)?://[^:@]*):[^@]*@", r"\1:…@", store)
+    return re.sub(r"([?&]password=)[^&]*", r"\1…", store)

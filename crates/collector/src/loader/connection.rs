@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use trialwise_streams::native::RowDecoder;
 use trialwise_streams::protocol::{Advance, Content, Damage, Decoder, Event, Header, Limits, Row, Schema};
 
-use crate::sqlite::TableId;
+use super::store::TableId;
 use crate::status::Watched;
 
 /// Reads rows and says what they are.
@@ -32,7 +32,7 @@ pub(super) struct Place {
     pub(super) sender: i64,
     /// What is added to a row's time stamp (OML.md section 7).
     pub(super) offset: f64,
-    /// Tables by stream; nothing where SQLite cannot have the table.
+    /// Tables by stream; nothing where the store cannot have the table.
     pub(super) tables: BTreeMap<u32, Option<TableId>>,
     /// What is seen of it besides.
     pub(super) watched: Watched,

@@ -1,31 +1,36 @@
-//! The loader: reads the spool in order and brings each row to its domain's database, exactly once.
+//! The loader: reads the spool in order and brings each row to its domain's place in the store, exactly once.
 //!
 //! Each database holds the position of the spool that it is loaded to, changed in the same transaction as the rows. The
 //! loader may so begin anywhere before: what a database has, it passes over. A database that cannot be written is
 //! put off while the others go on; later the loader goes back for it.
 
 pub(crate) mod connection;
-mod domain;
 pub(crate) mod scan;
+pub(crate) mod store;
+mod tables;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use rusqlite::Error;
-use trialwise_streams::protocol::Limits;
-
-use crate::config::{Config, Store};
+use crate::config::{self, Config};
 use crate::counters::Counting;
+use crate::forward::{Forwarder, Forwarding};
+use crate::parquet::Parquet;
+use crate::postgresql::PostgreSql;
 use crate::spool::Spool;
 use crate::spool::record::{Body, Record};
 use crate::spool::segment::Next;
-use domain::Domain;
+use crate::sqlite::Sqlite;
 use scan::Scan;
+use store::{Databases, Domain, Store, StoreError};
+use tables::Tables;
 
 /// Bytes of the spool that go into one transaction, about.
 const MUCH: u64 = 16 << 20;
+/// Bytes of the spool that may wait for stores that put off a commit.
+const HELD: u64 = 64 << 20;
 /// A database without connections is closed after so long.
 const IDLE: Duration = Duration::from_secs(2);
 /// A database that could not be written is tried again after so long.
@@ -42,8 +47,81 @@ pub(crate) enum Stop {
     By(Instant),
 }
 
-enum Slot {
-    Ready(Box<Domain>),
+/// Told to the loader from outside.
+pub(crate) type Stopping = Arc<Mutex<Stop>>;
+
+/// What the loader works on besides its store.
+pub(crate) struct Source {
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) counting: Arc<Counting>,
+    pub(crate) stopping: Stopping,
+}
+
+/// What empties the spool.
+pub(crate) struct Behind {
+    pub(crate) thread: JoinHandle<()>,
+    /// To watch it by, where it brings everything to another collector.
+    pub(crate) forwarding: Option<Arc<Forwarding>>,
+}
+
+/// Starts the thread that loads into the store that `config` names, or forwards.
+///
+/// # Errors
+/// The store's folder cannot be made, the server refuses the collector, certificates or the spool cannot be read, or there
+/// is no thread.
+pub(crate) fn start(config: &Config, source: Source) -> Result<Behind, StoreError> {
+    let thread = match &config.store {
+        config::Store::Sqlite(folder) => {
+            start_tables(Sqlite::new(folder.clone(), source.spool.id())?, config, source)
+        }
+        config::Store::Parquet(folder) => {
+            let counting = Arc::clone(&source.counting);
+            start_tables(Parquet::new(folder.clone(), source.spool.id(), counting)?, config, source)
+        }
+        config::Store::PostgreSql(url) => {
+            let (counting, stopping) = (Arc::clone(&source.counting), Arc::clone(&source.stopping));
+            let server = PostgreSql::new(url, source.spool.id(), counting, stopping)?;
+            start_tables(server, config, source)
+        }
+        config::Store::Collector(upstream) => {
+            let (spool, counting) = (Arc::clone(&source.spool), Arc::clone(&source.counting));
+            let forwarder = Forwarder::new(upstream, config.limits, spool, counting)?;
+            let forwarding = Some(forwarder.forwarding());
+            let thread = spawn(&source.stopping, move |stop| forwarder.run(stop))?;
+            return Ok(Behind { thread, forwarding });
+        }
+    };
+    Ok(Behind { thread: thread?, forwarding: None })
+}
+
+fn start_tables<S: Databases>(
+    databases: S,
+    config: &Config,
+    source: Source,
+) -> Result<JoinHandle<()>, StoreError> {
+    start_with(Tables::new(databases, config.limits), config.commit, source)
+}
+
+/// Starts the thread that loads into `store`.
+fn start_with<S: Store>(store: S, commit: Duration, source: Source) -> Result<JoinHandle<()>, StoreError> {
+    let stopping = Arc::clone(&source.stopping);
+    let scan = Scan::open(source.spool.folder(), Arc::clone(&source.counting))?;
+    // Domains stay in the thread that made them.
+    Ok(spawn(&stopping, move |stop| Loader::new(store, scan, commit, source).run(stop))?)
+}
+
+/// Starts the thread behind the spool, which is given what to ask whether it is enough.
+fn spawn(
+    stopping: &Stopping,
+    work: impl FnOnce(&dyn Fn() -> Stop) + Send + 'static,
+) -> std::io::Result<JoinHandle<()>> {
+    let stopping = Arc::clone(stopping);
+    let stop = move || *stopping.lock().unwrap_or_else(PoisonError::into_inner);
+    std::thread::Builder::new().name("collect-load".to_owned()).spawn(move || work(&stop))
+}
+
+enum Slot<D> {
+    Ready(Box<D>),
     /// Could not be written: everything from `position` on is yet to be loaded.
     PutOff {
         position: u64,
@@ -52,20 +130,18 @@ enum Slot {
 }
 
 /// The loader of one collector.
-pub(crate) struct Loader {
+struct Loader<S: Store> {
     spool: Arc<Spool>,
     scan: Scan,
-    domains: Domains,
+    domains: Domains<S>,
     /// When the oldest row not yet committed was loaded.
     waiting_since: Option<Instant>,
     commit: Duration,
 }
 
-struct Domains {
-    slots: HashMap<String, Slot>,
-    folder: PathBuf,
-    spool: String,
-    limits: Limits,
+struct Domains<S: Store> {
+    store: S,
+    slots: HashMap<String, Slot<S::Domain>>,
     counting: Arc<Counting>,
     /// Where the last start of a collector stands in the spool.
     epoch: u64,
@@ -73,27 +149,15 @@ struct Domains {
     uncommitted: u64,
 }
 
-impl Loader {
-    pub(crate) fn new(config: &Config, spool: Arc<Spool>, counting: Arc<Counting>) -> std::io::Result<Self> {
-        let Store::Sqlite(folder) = &config.store else {
-            return Err(std::io::Error::other("rows that are forwarded are not loaded"));
-        };
-        std::fs::create_dir_all(folder)?;
-        let domains = Domains {
-            slots: HashMap::new(),
-            folder: folder.clone(),
-            spool: spool.id().to_owned(),
-            limits: config.limits,
-            counting: Arc::clone(&counting),
-            epoch: 0,
-            uncommitted: 0,
-        };
-        let scan = Scan::open(spool.folder(), counting)?;
-        Ok(Self { spool, scan, domains, waiting_since: None, commit: config.commit })
+impl<S: Store> Loader<S> {
+    fn new(store: S, scan: Scan, commit: Duration, source: Source) -> Self {
+        let domains =
+            Domains { store, slots: HashMap::new(), counting: source.counting, epoch: 0, uncommitted: 0 };
+        Self { spool: source.spool, scan, domains, waiting_since: None, commit }
     }
 
     /// Loads until `stop` says that it is enough.
-    pub(crate) fn run(mut self, stop: impl Fn() -> Stop) {
+    fn run(mut self, stop: impl Fn() -> Stop) {
         loop {
             let late = match stop() {
                 Stop::Never => false,
@@ -101,11 +165,11 @@ impl Loader {
                 Stop::By(deadline) => Instant::now() >= deadline,
             };
             if late {
-                break;
+                return self.commit(false); // what a store puts off stays in the spool
             }
             self.step();
         }
-        self.commit();
+        self.commit(true);
     }
 
     fn is_done(&self) -> bool {
@@ -122,7 +186,7 @@ impl Loader {
         while self.load_next(durable) && Instant::now() < due && !self.domains.is_full() {}
         let since = self.waiting_since.is_some_and(|since| since.elapsed() >= self.commit);
         if since || self.domains.is_full() {
-            self.commit();
+            self.commit(false);
         }
         if let Some(position) = self.domains.take_up() {
             self.scan.go_to(position);
@@ -151,77 +215,84 @@ impl Loader {
     }
 
     /// Commits every domain and gives back the spool before.
-    fn commit(&mut self) {
-        self.waiting_since = None;
-        let loaded = self.domains.commit().unwrap_or(u64::MAX).min(self.scan.position());
+    fn commit(&mut self, urgent: bool) {
+        let position = self.scan.position();
+        let urgent = urgent
+            || self.domains.oldest_uncommitted().is_some_and(|oldest| position.saturating_sub(oldest) > HELD);
+        let loaded = self.domains.commit(urgent).unwrap_or(u64::MAX).min(position);
+        self.waiting_since = self.domains.oldest_uncommitted().map(|_| Instant::now());
         // What cannot be noted or deleted now will be the next time: it only costs room.
         let _ = self.scan.note(loaded).and_then(|()| self.spool.release(loaded));
     }
 }
 
-impl Domains {
+impl<S: Store> Domains<S> {
     fn load(&mut self, record: &Record<'_>, begin: u64, end: u64) {
         self.uncommitted += end - begin;
         if record.body == Body::Restart {
             self.epoch = self.epoch.max(begin);
-            return self.each(|domain| domain.end_before(begin));
+            return self.each(begin, |domain| domain.end_before(begin));
         }
         if record.domain.is_empty() {
             return;
         }
         if !self.slots.contains_key(record.domain) {
-            let slot = self
-                .open(record.domain, begin)
-                .map_or_else(|error| self.put_off(record.domain, &error, begin), Slot::Ready);
+            let slot = match self.open(record.domain, begin) {
+                Ok(domain) => Slot::Ready(domain),
+                Err(error) => put_off(&self.counting, record.domain, begin, &error),
+            };
             self.slots.insert(record.domain.to_owned(), slot);
         }
-        let Some(Slot::Ready(domain)) = self.slots.get_mut(record.domain) else { return };
-        if domain.position < end
+        let Some(slot) = self.slots.get_mut(record.domain) else { return };
+        if let Slot::Ready(domain) = slot
+            && domain.position() < end
             && let Err(error) = domain.load(record, begin, end)
         {
-            let slot = Slot::PutOff { position: domain.committed, until: Instant::now() + PUT_OFF };
-            self.slots.insert(record.domain.to_owned(), slot);
-            self.counting.suspend(record.domain, &error);
+            let from = domain.uncommitted().unwrap_or(begin);
+            *slot = put_off(&self.counting, record.domain, from, &error);
         }
     }
 
-    fn open(&self, domain: &str, begin: u64) -> Result<Box<Domain>, Error> {
-        let path = self.folder.join(format!("{domain}.sq3"));
+    fn open(&mut self, domain: &str, begin: u64) -> Result<Box<S::Domain>, StoreError> {
         // Going back behind that start, the connections before it have records yet.
         let epoch = if self.epoch <= begin { self.epoch } else { 0 };
-        Domain::open(path, &self.spool, begin, epoch, self.limits).map(Box::new)
-    }
-
-    fn put_off(&self, domain: &str, error: &Error, position: u64) -> Slot {
-        self.counting.suspend(domain, error);
-        Slot::PutOff { position, until: Instant::now() + PUT_OFF }
+        self.store.open(domain, begin, epoch).map(Box::new)
     }
 
     fn is_full(&self) -> bool {
         self.uncommitted >= MUCH
     }
 
-    /// Commits all; the position from which some have yet to be loaded.
-    fn commit(&mut self) -> Option<u64> {
+    /// Commits all; the position from which some have yet to be loaded or committed.
+    fn commit(&mut self, urgent: bool) -> Option<u64> {
         self.uncommitted = 0;
         let counting = Arc::clone(&self.counting);
-        self.each(|domain| domain.commit(&counting));
+        self.each(u64::MAX, |domain| domain.commit(&counting, urgent));
         self.slots.retain(|_, slot| !matches!(slot, Slot::Ready(domain) if domain.is_idle_for(IDLE)));
-        let put_off = self.slots.values().filter_map(|slot| match slot {
+        let left = self.slots.values().filter_map(|slot| match slot {
             Slot::PutOff { position, .. } => Some(*position),
-            Slot::Ready(_) => None,
+            Slot::Ready(domain) => domain.uncommitted(),
         });
-        put_off.min()
+        left.min()
     }
 
-    /// Does something with every domain; puts off those where it fails.
-    fn each(&mut self, mut act: impl FnMut(&mut Domain) -> Result<(), Error>) {
+    /// The first record that a domain has loaded but not committed.
+    fn oldest_uncommitted(&self) -> Option<u64> {
+        let uncommitted = self.slots.values().filter_map(|slot| match slot {
+            Slot::Ready(domain) => domain.uncommitted(),
+            Slot::PutOff { .. } => None,
+        });
+        uncommitted.min()
+    }
+
+    /// Does something with every domain for the record at `begin`; puts off those where it fails.
+    fn each(&mut self, begin: u64, mut act: impl FnMut(&mut S::Domain) -> Result<(), StoreError>) {
         for (name, slot) in &mut self.slots {
             if let Slot::Ready(domain) = slot
                 && let Err(error) = act(domain)
             {
-                self.counting.suspend(name, &error);
-                *slot = Slot::PutOff { position: domain.committed, until: Instant::now() + PUT_OFF };
+                let from = domain.uncommitted().unwrap_or_else(|| begin.min(domain.position()));
+                *slot = put_off(&self.counting, name, from, &error);
             }
         }
     }
@@ -229,20 +300,28 @@ impl Domains {
     /// Tries those again whose time has come; the position to go back to for them.
     fn take_up(&mut self) -> Option<u64> {
         let now = Instant::now();
-        let due = |(name, slot): (&String, &Slot)| match slot {
+        let due = |(name, slot): (&String, &Slot<S::Domain>)| match slot {
             Slot::PutOff { position, until } if *until <= now => Some((name.clone(), *position)),
             _ => None,
         };
         let due: Vec<_> = self.slots.iter().filter_map(due).collect();
         let mut back = None;
         for (name, position) in due {
-            if self.open(&name, position).is_ok() {
+            if let Err(error) = self.open(&name, position) {
+                self.counting.tell_trouble(&name, &error);
+                self.slots.insert(name, Slot::PutOff { position, until: now + PUT_OFF });
+            } else {
+                self.counting.end_trouble(&name);
                 self.slots.remove(&name);
                 back = Some(back.map_or(position, |earlier: u64| earlier.min(position)));
-            } else {
-                self.slots.insert(name, Slot::PutOff { position, until: now + PUT_OFF });
             }
         }
         back
     }
+}
+
+/// Counts and tells why a domain is put off.
+fn put_off<D>(counting: &Counting, domain: &str, position: u64, error: &StoreError) -> Slot<D> {
+    counting.suspend(domain, error);
+    Slot::PutOff { position, until: Instant::now() + PUT_OFF }
 }

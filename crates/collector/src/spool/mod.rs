@@ -107,7 +107,7 @@ impl Spool {
     pub(crate) fn open(folder: &Path, capacity: u64) -> Result<Self, SpoolError> {
         let failed = |error| SpoolError::Io { path: folder.to_owned(), error };
         std::fs::create_dir_all(folder).map_err(failed)?;
-        let lock = lock_folder(folder).map_err(failed)?;
+        let lock = lock_file(&folder.join("lock")).map_err(failed)?;
         let lock = lock.ok_or_else(|| SpoolError::InUse(folder.to_owned()))?;
         let id = identify(&lock).map_err(failed)?;
         let found = recovery::recover(folder).map_err(failed)?;
@@ -334,10 +334,9 @@ fn identify(mut lock: &File) -> io::Result<String> {
     Ok(name)
 }
 
-/// The lock on a folder; nothing when another process has it.
-fn lock_folder(folder: &Path) -> io::Result<Option<File>> {
-    let file =
-        File::options().create(true).truncate(false).read(true).write(true).open(folder.join("lock"))?;
+/// A file with its lock; nothing when another process has it.
+pub(crate) fn lock_file(path: &Path) -> io::Result<Option<File>> {
+    let file = File::options().create(true).truncate(false).read(true).write(true).open(path)?;
     // SAFETY: flock takes a descriptor, which `file` keeps open during the call, and touches no memory.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
         return Ok(Some(file));

@@ -1,13 +1,15 @@
 //! The database of one domain.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, Error, OptionalExtension, params};
 use trialwise_streams::protocol::{METADATA_NAME, Row, Schema, Value};
 
 use super::statement::Statement;
-use super::table::{self, Origin, Table};
+use super::table::{self, Table};
+use crate::catalog::table_name;
+use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 
 /// Pages of the write-ahead log after which it is moved to the database.
 const CHECKPOINT: u32 = 4000;
@@ -21,17 +23,14 @@ const OWN_TABLES: &str = "
         last_seq INTEGER, PRIMARY KEY (oml_sender_id, stream, kind));
     CREATE INDEX IF NOT EXISTS _trialwise_metadata ON _experiment_metadata (oml_sender_id, oml_seq);";
 
-/// Names a table while the database is open.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TableId(usize);
-
 /// An open database.
 #[derive(Debug)]
-pub(crate) struct Database {
+pub(crate) struct SqliteDatabase {
     // Statements go before their connection.
     known_metadata: Statement,
     tables: Vec<Table>,
     connection: Connection,
+    path: PathBuf,
     /// By name in lower case; nothing where a name is taken by no table of ours.
     names: HashMap<String, Option<usize>>,
     /// The start of the domain's time: UNIX seconds.
@@ -41,16 +40,7 @@ pub(crate) struct Database {
     in_transaction: bool,
 }
 
-/// What became of a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stored {
-    /// It is there now.
-    New,
-    /// It was there.
-    Repeated,
-}
-
-impl Database {
+impl SqliteDatabase {
     /// Opens or makes the database for rows from the spool of that name.
     pub(crate) fn open(path: &Path, spool: &str) -> Result<Self, Error> {
         let connection = Connection::open(path)?;
@@ -74,6 +64,7 @@ impl Database {
             known_metadata,
             tables: Vec::new(),
             connection,
+            path: path.to_owned(),
             names,
             base: None,
             spool: spool.to_owned(),
@@ -107,76 +98,10 @@ impl Database {
         rows.collect()
     }
 
-    /// Begins a transaction unless there is one.
-    pub(crate) fn begin(&mut self) -> Result<(), Error> {
-        if !self.in_transaction {
-            self.connection.execute_batch("BEGIN IMMEDIATE;")?;
-            self.in_transaction = true;
-        }
-        Ok(())
-    }
-
-    /// Makes everything since [`Self::begin`] last, with the spool's position behind it.
-    pub(crate) fn commit(&mut self, position: u64) -> Result<(), Error> {
-        self.begin()?;
-        let sql = "INSERT INTO _trialwise_spool VALUES (?, ?) ON CONFLICT DO UPDATE SET position = excluded.position";
-        self.connection.prepare_cached(sql)?.execute(params![self.spool, position.cast_signed()])?;
-        self.connection.execute_batch("COMMIT;")?;
-        self.in_transaction = false;
-        Ok(())
-    }
-
-    /// The position that the last commit gave.
-    pub(crate) fn position(&self) -> Result<u64, Error> {
-        let sql = "SELECT position FROM _trialwise_spool WHERE spool = ?";
-        let found: Option<i64> =
-            self.connection.query_row(sql, [&self.spool], |row| row.get(0)).optional()?;
-        Ok(found.map_or(0, i64::cast_unsigned))
-    }
-
-    /// The number of a sender, its first or the one that it has.
-    pub(crate) fn sender(&self, name: &str) -> Result<i64, Error> {
-        let known =
-            self.connection.query_row("SELECT id FROM _senders WHERE name = ?", [name], |row| row.get(0));
-        if let Some(id) = known.optional()? {
-            return Ok(id);
-        }
-        let sql = "INSERT INTO _senders SELECT ?, coalesce(max(id), 0) + 1 FROM _senders RETURNING id";
-        self.connection.query_row(sql, [name], |row| row.get(0))
-    }
-
-    /// The start of the domain's time, set by the first client that says one.
-    pub(crate) fn base(&mut self, start_time: Option<i64>, arrival: i64) -> Result<i64, Error> {
-        if let Some(base) = self.base {
-            return Ok(base);
-        }
-        let base = start_time.unwrap_or(arrival);
-        self.write_own_metadata("start_time", &base.to_string())?;
-        self.base = Some(base);
-        Ok(base)
-    }
-
     fn write_own_metadata(&self, key: &str, value: &str) -> Result<(), Error> {
         let sql = "INSERT INTO _experiment_metadata (key, value) VALUES (?, ?)";
         self.connection.execute(sql, [key, value])?;
         Ok(())
-    }
-
-    /// The table of a stream: one of its name and fields, else a new one, numbered when the name is taken (OML.md section
-    /// 8; but without end at 9). Nothing when SQLite cannot have such a table.
-    pub(crate) fn table(&mut self, schema: &Schema) -> Result<Option<TableId>, Error> {
-        if !table::fits(schema) {
-            return Ok(None);
-        }
-        for number in 1_u64.. {
-            let name = candidate(&schema.name, number);
-            match self.names.get(&name.to_ascii_lowercase()) {
-                None => return self.create_table(schema, name).map(Some),
-                Some(&Some(index)) if self.holds(index, &name, schema) => return Ok(Some(TableId(index))),
-                Some(_) => {}
-            }
-        }
-        Ok(None)
     }
 
     fn holds(&self, index: usize, name: &str, schema: &Schema) -> bool {
@@ -192,9 +117,68 @@ impl Database {
         self.tables.push(Table { name: named.name, fields: named.fields, insert: None });
         Ok(TableId(index))
     }
+}
 
-    /// Adds a row to a table.
-    pub(crate) fn insert(&mut self, table: TableId, origin: Origin, row: &Row<'_>) -> Result<(), Error> {
+impl Database for SqliteDatabase {
+    fn position(&self) -> Result<u64, StoreError> {
+        let sql = "SELECT position FROM _trialwise_spool WHERE spool = ?";
+        let found: Option<i64> =
+            self.connection.query_row(sql, [&self.spool], |row| row.get(0)).optional()?;
+        Ok(found.map_or(0, i64::cast_unsigned))
+    }
+
+    fn connections(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError> {
+        let sql = "SELECT id, state FROM _trialwise_connections WHERE spool = ? ORDER BY id";
+        let mut statement = self.connection.prepare(sql)?;
+        let rows = statement
+            .query_map([&self.spool], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)))?;
+        Ok(rows.collect::<Result<_, Error>>()?)
+    }
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        if !self.in_transaction {
+            self.connection.execute_batch("BEGIN IMMEDIATE;")?;
+            self.in_transaction = true;
+        }
+        Ok(())
+    }
+
+    fn sender(&mut self, name: &str) -> Result<i64, StoreError> {
+        let known =
+            self.connection.query_row("SELECT id FROM _senders WHERE name = ?", [name], |row| row.get(0));
+        if let Some(id) = known.optional()? {
+            return Ok(id);
+        }
+        let sql = "INSERT INTO _senders SELECT ?, coalesce(max(id), 0) + 1 FROM _senders RETURNING id";
+        Ok(self.connection.query_row(sql, [name], |row| row.get(0))?)
+    }
+
+    fn base(&mut self, start_time: Option<i64>, arrival: i64) -> Result<i64, StoreError> {
+        if let Some(base) = self.base {
+            return Ok(base);
+        }
+        let base = start_time.unwrap_or(arrival);
+        self.write_own_metadata("start_time", &base.to_string())?;
+        self.base = Some(base);
+        Ok(base)
+    }
+
+    fn table(&mut self, schema: &Schema) -> Result<Option<TableId>, StoreError> {
+        if !table::fits(schema) {
+            return Ok(None);
+        }
+        for number in 1_u64.. {
+            let name = table_name(&schema.name, number);
+            match self.names.get(&name.to_ascii_lowercase()) {
+                None => return Ok(Some(self.create_table(schema, name)?)),
+                Some(&Some(index)) if self.holds(index, &name, schema) => return Ok(Some(TableId(index))),
+                Some(_) => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn insert(&mut self, table: TableId, origin: Origin, row: &Row<'_>) -> Result<(), StoreError> {
         let table = &mut self.tables[table.0];
         let statement = match &mut table.insert {
             Some(statement) => statement,
@@ -205,16 +189,16 @@ impl Database {
             }
         };
         table::bind(statement, origin, row, &mut self.scratch);
-        statement.execute().map(drop)
+        statement.execute()?;
+        Ok(())
     }
 
-    /// Adds a row of stream 0 unless the very same is there: OML's clients repeat them after a reconnect.
-    pub(crate) fn insert_metadata(
+    fn insert_metadata(
         &mut self,
         table: TableId,
         origin: Origin,
         row: &Row<'_>,
-    ) -> Result<Stored, Error> {
+    ) -> Result<Stored, StoreError> {
         let known = &mut self.known_metadata;
         known.bind_integer(1, origin.sender);
         known.bind_integer(2, row.seq);
@@ -230,17 +214,7 @@ impl Database {
         self.insert(table, origin, row).map(|()| Stored::New)
     }
 
-    /// The states of connections that were kept.
-    pub(crate) fn connections(&self) -> Result<Vec<(u64, Vec<u8>)>, Error> {
-        let sql = "SELECT id, state FROM _trialwise_connections WHERE spool = ? ORDER BY id";
-        let mut statement = self.connection.prepare(sql)?;
-        let rows = statement
-            .query_map([&self.spool], |row| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?)))?;
-        rows.collect()
-    }
-
-    /// Keeps the state of a connection, or forgets it.
-    pub(crate) fn keep_connection(&self, id: u64, state: Option<&[u8]>) -> Result<(), Error> {
+    fn keep_connection(&mut self, id: u64, state: Option<&[u8]>) -> Result<(), StoreError> {
         let id = id.cast_signed();
         match state {
             Some(state) => {
@@ -255,24 +229,24 @@ impl Database {
         Ok(())
     }
 
-    /// Adds to the count of damaged rows; `stream` is −1 where it could not be read.
-    pub(crate) fn add_damaged(
-        &self,
-        sender: i64,
-        stream: i64,
-        kind: &str,
-        rows: u64,
-        seq: Option<i64>,
-    ) -> Result<(), Error> {
+    fn add_damaged(&mut self, damaged: Damaged<'_>) -> Result<(), StoreError> {
         let sql = "INSERT INTO _trialwise_damaged VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET \
                    rows = rows + excluded.rows, last_seq = coalesce(excluded.last_seq, last_seq)";
-        self.connection.prepare_cached(sql)?.execute(params![
-            sender,
-            stream,
-            kind,
-            rows.cast_signed(),
-            seq
-        ])?;
+        let Damaged { sender, stream, kind, rows, last_seq } = damaged;
+        let rows = rows.cast_signed();
+        self.connection.prepare_cached(sql)?.execute(params![sender, stream, kind, rows, last_seq])?;
+        Ok(())
+    }
+
+    fn commit(&mut self, position: u64) -> Result<(), StoreError> {
+        if !self.path.exists() {
+            return Err(Error::InvalidPath(self.path.clone()).into()); // what is written to a deleted file is lost
+        }
+        self.begin()?;
+        let sql = "INSERT INTO _trialwise_spool VALUES (?, ?) ON CONFLICT DO UPDATE SET position = excluded.position";
+        self.connection.prepare_cached(sql)?.execute(params![self.spool, position.cast_signed()])?;
+        self.connection.execute_batch("COMMIT;")?;
+        self.in_transaction = false;
         Ok(())
     }
 }
@@ -296,12 +270,4 @@ fn create_first(connection: &Connection) -> Result<(), Error> {
     let sql = "INSERT INTO _experiment_metadata (key, value) VALUES (?, ?)";
     connection.execute(sql, [&format!("table_{METADATA_NAME}"), &metadata.to_string()])?;
     Ok(())
-}
-
-/// The name of a stream's table, the `number`-th to be tried. SQLite keeps `sqlite_` for itself, and we `_trialwise_`.
-fn candidate(stream: &str, number: u64) -> String {
-    let lower = stream.to_ascii_lowercase();
-    let kept = lower.starts_with("sqlite_") || lower.starts_with("_trialwise_");
-    let name = if kept { format!("stream_{stream}") } else { stream.to_owned() };
-    if number == 1 { name } else { format!("{name}_{number}") }
 }

@@ -9,5 +9,30 @@ mod statement;
 mod table;
 mod text;
 
-pub(crate) use database::{Database, Stored, TableId};
-pub(crate) use table::Origin;
+use std::io;
+use std::path::PathBuf;
+
+use crate::loader::store::{Databases, StoreError};
+use database::SqliteDatabase;
+
+/// A folder of databases.
+pub(crate) struct Sqlite {
+    folder: PathBuf,
+    spool: String,
+}
+
+impl Sqlite {
+    /// Makes the folder where there is none; rows come from the spool of that name.
+    pub(crate) fn new(folder: PathBuf, spool: &str) -> io::Result<Self> {
+        std::fs::create_dir_all(&folder)?;
+        Ok(Self { folder, spool: spool.to_owned() })
+    }
+}
+
+impl Databases for Sqlite {
+    type Database = SqliteDatabase;
+
+    fn open(&mut self, domain: &str) -> Result<SqliteDatabase, StoreError> {
+        Ok(SqliteDatabase::open(&self.folder.join(format!("{domain}.sq3")), &self.spool)?)
+    }
+}

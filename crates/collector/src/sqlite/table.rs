@@ -1,6 +1,5 @@
 //! Tables for streams: names, columns, values.
 
-use std::collections::HashSet;
 use std::ffi::c_int;
 use std::fmt::Write;
 
@@ -8,10 +7,11 @@ use trialwise_streams::protocol::{Field, FieldType, Row, Schema, Value};
 
 use super::statement::Statement;
 use super::text::write_vector;
+use crate::catalog::{OWN_COLUMNS, columns};
+use crate::loader::store::Origin;
 
 /// Columns that every table has (OML.md section 8).
-const OWN_COLUMNS: &str = "oml_tuple_id INTEGER PRIMARY KEY, oml_sender_id INTEGER, oml_seq INTEGER, oml_ts_client REAL, oml_ts_server REAL";
-const OWN: [&str; 5] = ["oml_tuple_id", "oml_sender_id", "oml_seq", "oml_ts_client", "oml_ts_server"];
+const OWN_DEFINITIONS: &str = "oml_tuple_id INTEGER PRIMARY KEY, oml_sender_id INTEGER, oml_seq INTEGER, oml_ts_client REAL, oml_ts_server REAL";
 /// SQLite's own bound on columns (`SQLITE_MAX_COLUMN`).
 const MOST_COLUMNS: usize = 2000;
 
@@ -24,32 +24,9 @@ pub(super) struct Table {
     pub(super) insert: Option<Statement>,
 }
 
-/// What is said of a row besides its values.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
-    /// The sender's number in `_senders`.
-    pub(crate) sender: i64,
-    /// The row's time stamp, in seconds after the domain's start.
-    pub(crate) client_time: f64,
-    /// When it arrived, likewise.
-    pub(crate) server_time: f64,
-}
-
 /// Whether SQLite can hold such a table.
 pub(super) fn fits(schema: &Schema) -> bool {
-    schema.fields.len() + OWN.len() <= MOST_COLUMNS
-}
-
-/// Names of the columns: the fields', numbered where SQLite, which takes `a` for `A`, has the name already.
-fn columns(fields: &[Field]) -> Vec<String> {
-    let mut taken: HashSet<String> = OWN.iter().map(ToString::to_string).collect();
-    let mut name = |field: &Field| {
-        let numbered = (2..).map(|number| format!("{}_{number}", field.name));
-        let free = std::iter::once(field.name.clone()).chain(numbered);
-        let mut free = free.filter(|name| taken.insert(name.to_ascii_lowercase()));
-        free.next().unwrap_or_default()
-    };
-    fields.iter().map(&mut name).collect()
+    schema.fields.len() + OWN_COLUMNS.len() <= MOST_COLUMNS
 }
 
 const fn column_type(field_type: FieldType) -> &'static str {
@@ -66,8 +43,8 @@ const fn column_type(field_type: FieldType) -> &'static str {
 
 /// The definition of a table.
 pub(super) fn create(name: &str, fields: &[Field]) -> String {
-    let mut sql = format!("CREATE TABLE \"{name}\" ({OWN_COLUMNS}");
-    for (column, field) in columns(fields).iter().zip(fields) {
+    let mut sql = format!("CREATE TABLE \"{name}\" ({OWN_DEFINITIONS}");
+    for (column, field) in columns(fields, &[]).iter().zip(fields) {
         let _ = write!(sql, ", \"{column}\" {}", column_type(field.field_type));
     }
     sql + ");"
@@ -75,9 +52,9 @@ pub(super) fn create(name: &str, fields: &[Field]) -> String {
 
 /// The statement that adds a row; [`bind`] fills it.
 pub(super) fn insert(name: &str, fields: &[Field]) -> String {
-    let places = ",?".repeat(OWN.len() - 2 + fields.len());
+    let places = ",?".repeat(OWN_COLUMNS.len() - 2 + fields.len());
     let mut sql = format!("INSERT INTO \"{name}\" (oml_sender_id, oml_seq, oml_ts_client, oml_ts_server");
-    for column in columns(fields) {
+    for column in columns(fields, &[]) {
         let _ = write!(sql, ", \"{column}\"");
     }
     format!("{sql}) VALUES (?{places});")
@@ -117,17 +94,5 @@ fn bind_unsigned(statement: &mut Statement, index: c_int, value: u64) {
     match i64::try_from(value) {
         Ok(value) => statement.bind_integer(index, value),
         Err(_) => statement.bind_text(index, format!("{value:#018x}").as_bytes()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn columns_that_sqlite_takes_for_the_same_are_numbered() {
-        let field = |name: &str| Field { name: name.to_owned(), field_type: FieldType::Int32 };
-        let names = columns(&[field("a"), field("A"), field("a_2"), field("OML_seq")]);
-        assert_eq!(names, ["a", "A_2", "a_2_2", "OML_seq_2"]);
     }
 }

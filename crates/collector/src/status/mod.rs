@@ -6,6 +6,8 @@ mod senders;
 mod watch;
 mod watched;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 pub(crate) use openmetrics::openmetrics;
@@ -34,6 +36,8 @@ pub struct Status {
     pub spool_capacity: u64,
     /// What the store said last when it could not be written.
     pub store_error: Option<Trouble>,
+    /// Why domains cannot be stored now, by domain. Their rows wait in the spool.
+    pub troubles: BTreeMap<String, String>,
     /// Why nothing is taken any more.
     pub failure: Option<String>,
     /// How forwarding goes, where the collector forwards.
@@ -71,7 +75,7 @@ pub struct ForwardStatus {
     /// Bytes that the other collector has acknowledged.
     pub acknowledged: u64,
     /// Domains that the other collector refuses, and why.
-    pub refused: std::collections::BTreeMap<String, String>,
+    pub refused: BTreeMap<String, String>,
     /// Why the last connection was lost or not made.
     pub last_error: Option<Trouble>,
 }

@@ -17,6 +17,7 @@ pub(crate) fn openmetrics(status: &Status) -> String {
         ("repeated_rows", "Rows of stream 0 that were stored before.", counters.repeated),
         ("unstorable_rows", "Rows that no table of the store can hold.", counters.unstorable),
         ("store_failures", "How often a database could not be written.", counters.suspensions),
+        ("replaced_strings", "Strings that the store's texts cannot hold as they are.", counters.replaced),
         ("spool_damaged_bytes", "Bytes of the spool passed over for damage.", counters.spool_damage),
     ] {
         family(&mut text, name, "counter", help);
@@ -24,6 +25,7 @@ pub(crate) fn openmetrics(status: &Status) -> String {
     }
     for (name, help, value) in [
         ("open_connections", "Connections open now.", counters.open),
+        ("domains_put_off", "Domains that cannot be stored now.", status.troubles.len() as u64),
         ("spool_backlog_bytes", "Bytes of the spool that wait for the store.", counters.backlog),
         ("spool_capacity_bytes", "Bytes of the spool that may wait.", status.spool_capacity),
     ] {

@@ -28,6 +28,7 @@ impl Watch {
             counters: self.counting.read(self.spool.backlog()),
             spool_capacity: self.spool_capacity,
             store_error: self.counting.store_error(),
+            troubles: self.counting.troubles(),
             failure: self.spool.progress().borrow().failure.clone(),
             forward: self.forwarding.as_ref().map(|forwarding| forwarding.status()),
             senders: self.counting.senders.status(),

@@ -8,6 +8,7 @@
 )]
 
 pub mod process;
+pub mod stores;
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -55,6 +56,16 @@ pub fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
         assert!(Instant::now() < stop, "waited for {what}");
         std::thread::sleep(Duration::from_millis(2));
     }
+}
+
+/// How long the threads of this process were ready to run and had no processor, together.
+pub fn waited_for_processors() -> Duration {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let waited = |task: std::io::Result<std::fs::DirEntry>| -> Option<u64> {
+        let text = std::fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?; // one that ended meanwhile
+        text.split(' ').nth(1)?.parse().ok()
+    };
+    Duration::from_nanos(tasks.filter_map(waited).sum())
 }
 
 /// Sends bytes on a connection of their own and waits until the collector has taken them.

@@ -14,22 +14,24 @@ use trialwise_streams::client::Client;
 use trialwise_streams::config::{Config, Destination};
 use trialwise_streams::protocol::{FieldType, Value};
 
-use super::config;
+use super::stores::config_for;
 
 const FOLDER: &str = "TRIALWISE_TEST_FOLDER";
 const PORT: &str = "TRIALWISE_TEST_PORT";
-
-const FORWARD: &str = "TRIALWISE_TEST_FORWARD";
+const TO: &str = "TRIALWISE_TEST_TO";
 
 /// What the ignored test `collector_process` of a file does: a collector as its environment says, until TERM.
 pub fn run_collector() {
     let Ok(folder) = std::env::var(FOLDER) else { return };
-    let mut config = config(Path::new(&folder));
-    if let Ok(port) = std::env::var(FORWARD) {
-        let (host, access) = ("127.0.0.1".to_owned(), Access::default());
-        config.store =
-            Store::Collector(Upstream { host, port: port.parse().unwrap(), certificate: None, access });
-    }
+    let to = std::env::var(TO).unwrap();
+    let store = match to.strip_prefix("forward:") {
+        Some(port) => {
+            let (host, access) = ("127.0.0.1".to_owned(), Access::default());
+            Store::Collector(Upstream { host, port: port.parse().unwrap(), certificate: None, access })
+        }
+        None => to.parse().unwrap(),
+    };
+    let mut config = config_for(store, &Path::new(&folder).join(".spool"));
     config.listen.set_port(std::env::var(PORT).unwrap().parse().unwrap());
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
@@ -40,14 +42,11 @@ pub fn run_collector() {
     });
 }
 
-/// Starts one that stores, or forwards to the port.
-pub fn spawn(folder: &Path, port: u16, forward: Option<u16>) -> Child {
+/// Starts one with its spool in `folder` that brings rows to a store, or to the collector at the port of `forward:PORT`.
+pub fn spawn(folder: &Path, port: u16, to: &str) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "collector_process", "--nocapture"]);
-    command.env(FOLDER, folder).env(PORT, port.to_string());
-    if let Some(forward) = forward {
-        command.env(FORWARD, forward.to_string());
-    }
+    command.env(FOLDER, folder).env(PORT, port.to_string()).env(TO, to);
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 

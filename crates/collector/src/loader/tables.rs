@@ -1,41 +1,44 @@
-//! One domain while it is loaded: its database, its live connections, what was counted since the last commit.
+//! Stores with tables: one domain while it is loaded, its database, its live connections, what was counted since the last
+//! commit.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rusqlite::Error;
 use trialwise_streams::protocol::{Damage, DamageKind, Limits, Row, Schema, Value};
 
 use super::connection::{Connection, Place, Sink};
+use super::store::{Damaged, Database, Databases, Domain, Origin, Store, StoreError, Stored};
 use crate::counters::{Counting, count};
 use crate::spool::record::{Body, Record};
-use crate::sqlite::{Database, Origin, Stored};
 use crate::status::Watched;
 
 /// Keys of metadata about the experiment that only a header may say (OML.md section 6).
 const HEADER_KEYS: [&[u8]; 7] =
     [b"protocol", b"domain", b"experiment-id", b"start-time", b"sender-id", b"app-name", b"content"];
 
+/// A store whose domains have a database each.
+pub(crate) struct Tables<S> {
+    databases: S,
+    limits: Limits,
+}
+
 /// A domain with an open database.
-pub(super) struct Domain {
+pub(crate) struct TableDomain<D> {
     connections: HashMap<u64, Connection>,
-    rows: Rows,
+    rows: Rows<D>,
     /// Everything before is loaded (but perhaps not committed).
-    pub(super) position: u64,
-    /// Everything before is committed.
-    pub(super) committed: u64,
-    path: PathBuf,
+    position: u64,
+    /// The first record since the last commit.
+    uncommitted: Option<u64>,
     /// When the last record came.
     touched: Instant,
-    dirty: bool,
     ended: Vec<u64>,
     limits: Limits,
 }
 
 /// The half of a domain that takes rows.
-struct Rows {
-    database: Database,
+struct Rows<D> {
+    database: D,
     base: f64,
     /// When the present record arrived, in seconds of the domain.
     now: f64,
@@ -52,17 +55,22 @@ struct Counts {
     watched: Vec<Watched>,
 }
 
-impl Domain {
-    /// Opens the database for the records from `begin` on (there are no others that it lacks); connections older than
-    /// the collector's start at `epoch` are over.
-    pub(super) fn open(
-        path: PathBuf,
-        spool: &str,
-        begin: u64,
-        epoch: u64,
-        limits: Limits,
-    ) -> Result<Self, Error> {
-        let database = Database::open(&path, spool)?;
+impl<S> Tables<S> {
+    pub(crate) const fn new(databases: S, limits: Limits) -> Self {
+        Self { databases, limits }
+    }
+}
+
+impl<S: Databases> Store for Tables<S> {
+    type Domain = TableDomain<S::Database>;
+
+    fn open(&mut self, name: &str, begin: u64, epoch: u64) -> Result<Self::Domain, StoreError> {
+        TableDomain::open(self.databases.open(name)?, begin, epoch, self.limits)
+    }
+}
+
+impl<D: Database> TableDomain<D> {
+    fn open(database: D, begin: u64, epoch: u64, limits: Limits) -> Result<Self, StoreError> {
         let position = database.position()?;
         let kept = database.connections()?;
         let rows = Rows { database, base: 0.0, now: 0.0, counts: Counts::default() };
@@ -70,21 +78,27 @@ impl Domain {
             connections: HashMap::new(),
             rows,
             position,
-            committed: position.max(begin),
-            path,
+            uncommitted: None,
             touched: Instant::now(),
-            dirty: false,
             ended: Vec::new(),
             limits,
         };
         for (id, state) in kept {
-            domain.restore(id, &state)?;
+            domain.restore(id, &state, begin)?;
         }
-        domain.end_before(epoch)?;
+        domain.end_those_before(epoch, begin)?;
         Ok(domain)
     }
 
-    fn restore(&mut self, id: u64, state: &[u8]) -> Result<(), Error> {
+    /// Notes that the record at `begin` changes something.
+    fn touch(&mut self, begin: u64) -> Result<(), StoreError> {
+        self.uncommitted.get_or_insert(begin);
+        self.touched = Instant::now();
+        self.rows.database.begin()
+    }
+
+    fn restore(&mut self, id: u64, state: &[u8], begin: u64) -> Result<(), StoreError> {
+        self.touch(begin)?;
         match Connection::restore(state, self.limits) {
             Some(mut connection) => {
                 let sender = connection.place.sender;
@@ -96,10 +110,94 @@ impl Domain {
         Ok(())
     }
 
-    /// Loads one record that ends at `end`.
-    pub(super) fn load(&mut self, record: &Record<'_>, begin: u64, end: u64) -> Result<(), Error> {
-        self.rows.database.begin()?;
-        (self.dirty, self.touched) = (true, Instant::now());
+    fn connect(&mut self, id: u64, connection: Option<Connection>, time: u64) -> Result<(), StoreError> {
+        // The server has read this header: only another program's spool can fail here.
+        let Some(mut connection) = connection else { return Ok(()) };
+        self.settle(&mut connection, None, time)?;
+        self.connections.insert(id, connection);
+        Ok(())
+    }
+
+    /// Finds sender, time and tables of a connection.
+    fn settle(
+        &mut self,
+        connection: &mut Connection,
+        sender: Option<i64>,
+        time: u64,
+    ) -> Result<(), StoreError> {
+        let header = connection.header().clone();
+        let database = &mut self.rows.database;
+        let base = database.base(header.start_time, (time / 1_000_000).cast_signed())?;
+        self.rows.base = base as f64;
+        let place = &mut connection.place;
+        place.sender = sender.map_or_else(|| database.sender(&header.sender_id), Ok)?;
+        place.offset = header.start_time.map_or(0.0, |start| start.saturating_sub(base) as f64);
+        if header.protocol >= 4 {
+            place.tables.insert(0, database.table(&Schema::metadata())?);
+        }
+        for schema in &header.schemas {
+            let table = database.table(schema)?;
+            place.tables.insert(schema.index, table);
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, id: u64, bytes: &[u8]) -> Result<(), StoreError> {
+        match self.connections.get_mut(&id) {
+            Some(connection) => connection.take(bytes, &mut self.rows),
+            None => {
+                self.rows.counts.unstorable += 1; // its database was taken away meanwhile
+                Ok(())
+            }
+        }
+    }
+
+    fn end(&mut self, id: u64) -> Result<(), StoreError> {
+        if let Some(mut connection) = self.connections.remove(&id) {
+            connection.finish(&mut self.rows)?;
+            self.rows.counts.watched.push(connection.place.watched.take());
+            self.ended.push(id);
+        }
+        Ok(())
+    }
+
+    fn end_those_before(&mut self, position: u64, begin: u64) -> Result<(), StoreError> {
+        let old: Vec<_> = self.connections.keys().copied().filter(|&id| id < position).collect();
+        if !old.is_empty() {
+            self.touch(begin)?;
+        }
+        old.into_iter().try_for_each(|id| self.end(id))
+    }
+
+    /// Tells the database what is to last besides rows.
+    fn keep(&mut self) -> Result<(), StoreError> {
+        let database = &mut self.rows.database;
+        for id in self.ended.drain(..) {
+            database.keep_connection(id, None)?;
+        }
+        for (&id, connection) in self.connections.iter_mut().filter(|(_, connection)| connection.changed) {
+            database.keep_connection(id, Some(&connection.state()))?;
+            connection.changed = false;
+            self.rows.counts.watched.push(connection.place.watched.take());
+        }
+        for (&(sender, stream, kind), &(rows, last_seq)) in &self.rows.counts.damaged {
+            database.add_damaged(Damaged { sender, stream, kind: &format!("{kind:?}"), rows, last_seq })?;
+        }
+        Ok(())
+    }
+}
+
+impl<D: Database> Domain for TableDomain<D> {
+    fn position(&self) -> u64 {
+        self.position
+    }
+
+    fn uncommitted(&self) -> Option<u64> {
+        self.uncommitted
+    }
+
+    fn load(&mut self, record: &Record<'_>, begin: u64, end: u64) -> Result<(), StoreError> {
+        self.touch(begin)?;
         self.rows.now = record.time as f64 / 1e6;
         match record.body {
             Body::BeginOml(header) => {
@@ -117,93 +215,24 @@ impl Domain {
         Ok(())
     }
 
-    fn connect(&mut self, id: u64, connection: Option<Connection>, time: u64) -> Result<(), Error> {
-        // The server has read this header: only another program's spool can fail here.
-        let Some(mut connection) = connection else { return Ok(()) };
-        self.settle(&mut connection, None, time)?;
-        self.connections.insert(id, connection);
-        Ok(())
+    fn end_before(&mut self, position: u64) -> Result<(), StoreError> {
+        self.end_those_before(position, position)
     }
 
-    /// Finds sender, time and tables of a connection.
-    fn settle(&mut self, connection: &mut Connection, sender: Option<i64>, time: u64) -> Result<(), Error> {
-        let header = connection.header().clone();
-        self.rows.database.begin()?;
-        self.dirty = true;
-        let database = &mut self.rows.database;
-        let base = database.base(header.start_time, (time / 1_000_000).cast_signed())?;
-        self.rows.base = base as f64;
-        let place = &mut connection.place;
-        place.sender = sender.map_or_else(|| database.sender(&header.sender_id), Ok)?;
-        place.offset = header.start_time.map_or(0.0, |start| start.saturating_sub(base) as f64);
-        if header.protocol >= 4 {
-            place.tables.insert(0, database.table(&Schema::metadata())?);
-        }
-        for schema in &header.schemas {
-            let table = database.table(schema)?;
-            place.tables.insert(schema.index, table);
-        }
-        Ok(())
-    }
-
-    fn take(&mut self, id: u64, bytes: &[u8]) -> Result<(), Error> {
-        match self.connections.get_mut(&id) {
-            Some(connection) => connection.take(bytes, &mut self.rows),
-            None => {
-                self.rows.counts.unstorable += 1; // its database was taken away meanwhile
-                Ok(())
-            }
-        }
-    }
-
-    fn end(&mut self, id: u64) -> Result<(), Error> {
-        if let Some(mut connection) = self.connections.remove(&id) {
-            connection.finish(&mut self.rows)?;
-            self.rows.counts.watched.push(connection.place.watched.take());
-            self.ended.push(id);
-            self.dirty = true;
-        }
-        Ok(())
-    }
-
-    /// Ends every connection that began before `position`.
-    pub(super) fn end_before(&mut self, position: u64) -> Result<(), Error> {
-        let old: Vec<_> = self.connections.keys().copied().filter(|&id| id < position).collect();
-        if !old.is_empty() {
-            self.rows.database.begin()?;
-        }
-        old.into_iter().try_for_each(|id| self.end(id))
-    }
-
-    /// Whether nothing went on for so long.
-    pub(super) fn is_idle_for(&self, time: Duration) -> bool {
-        self.connections.is_empty() && !self.dirty && self.touched.elapsed() > time
-    }
-
-    /// Makes everything loaded last, if there is anything.
-    pub(super) fn commit(&mut self, counting: &Counting) -> Result<(), Error> {
-        if !self.dirty {
+    fn commit(&mut self, counting: &Counting, urgent: bool) -> Result<(), StoreError> {
+        let quiet = self.connections.is_empty();
+        if self.uncommitted.is_none() || !(urgent || self.rows.database.is_due(quiet)) {
             return Ok(());
         }
-        if !self.path.exists() {
-            return Err(Error::InvalidPath(self.path.clone())); // what is written to a deleted file is lost
-        }
-        let database = &self.rows.database;
-        for id in self.ended.drain(..) {
-            database.keep_connection(id, None)?;
-        }
-        for (&id, connection) in self.connections.iter_mut().filter(|(_, connection)| connection.changed) {
-            database.keep_connection(id, Some(&connection.state()))?;
-            connection.changed = false;
-            self.rows.counts.watched.push(connection.place.watched.take());
-        }
-        for (&(sender, stream, kind), &(rows, seq)) in &self.rows.counts.damaged {
-            database.add_damaged(sender, stream, &format!("{kind:?}"), rows, seq)?;
-        }
+        self.keep()?;
         self.rows.database.commit(self.position)?;
-        (self.dirty, self.committed) = (false, self.position);
+        self.uncommitted = None;
         std::mem::take(&mut self.rows.counts).add_to(counting);
         Ok(())
+    }
+
+    fn is_idle_for(&self, time: Duration) -> bool {
+        self.connections.is_empty() && self.uncommitted.is_none() && self.touched.elapsed() > time
     }
 }
 
@@ -219,10 +248,10 @@ impl Counts {
     }
 }
 
-impl Sink for Rows {
-    type Error = Error;
+impl<D: Database> Sink for Rows<D> {
+    type Error = StoreError;
 
-    fn row(&mut self, place: &mut Place, row: &Row<'_>) -> Result<(), Error> {
+    fn row(&mut self, place: &mut Place, row: &Row<'_>) -> Result<(), StoreError> {
         place.watched.row(row, self.now);
         if let Some(schema) = row.defines {
             let table = self.database.table(schema)?;
