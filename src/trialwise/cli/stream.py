@@ -1,0 +1,198 @@
+"""`trialwise stream`: programs, packets, processes and sockets as measurement streams."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from trialwise.cli.output import messages
+from trialwise.errors import PlanError
+
+if TYPE_CHECKING:
+    from trialwise.measurement.adapters.lines import Reader
+    from trialwise.measurement.adapters.output import LineCounts
+    from trialwise.measurement.points import Client
+
+Format = Literal["csv", "json-lines", "key-value", "iperf3", "pattern"]
+Command = Annotated[str, Parameter(allow_leading_hyphen=True)]
+Oml = Annotated[tuple[str, ...], Parameter(name="--oml", show=False)]
+Flag = Annotated[bool, Parameter(negative="")]
+Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")]
+
+app = App(
+    name="stream",
+    help="""Make programs stream that have no measurement points of their own.
+
+What is measured goes where TRIALWISE_COLLECT or OML_COLLECT says, as inside a trial with `[measurement]`, or --oml-collect: a
+collector (native:HOST:PORT, tcp:HOST:PORT), a file (file:PATH) or standard output (file:-). OML's other options are
+understood too, before `--`: --oml-id, --oml-domain, --oml-samples, --oml-interval, --oml-config, …; --oml-help lists them.
+
+For example:
+
+```text
+trialwise stream output --point transfer -- iperf3 -c 192.0.2.1 -i 0.1
+```
+
+Exit codes: 0, or the command's own; 2 wrong options, or something that this machine lacks or does not permit.""",
+    help_format="markdown",
+    default_parameter=Parameter(negative=()),
+)
+
+
+@app.command
+def output(
+    *command: Command,
+    point: str,
+    format: Format | None = None,  # noqa: A002 the option's name
+    pattern: str | None = None,
+    columns: str | None = None,
+    type: tuple[str, ...] = (),  # noqa: A002 the option's name
+    name: str | None = None,
+    pty: Flag = False,
+    quiet: Quiet = False,
+    oml: Oml = (),
+) -> int:
+    r"""Run a command, pass its output on as it is, and make a sample of each line.
+
+    Types of fields (int64, double, string; bool in JSON) are those of the first ten rows, or of the first second, and stay; a
+    later line that does not fit is counted, and said at the end, as what was not sent. Streams are called after the command and
+    the point: iperf3_transfer. Signals go to the command.
+
+    For example:
+
+    ```text
+    trialwise stream output --point transfer -- iperf3 -c 192.0.2.1 -i 0.1
+    trialwise stream output --point reply --pattern 'seq=(?P<seq>\d+) .*time=(?P<ms>[\d.]+)' -- ping -c 10 192.0.2.1
+    trialwise stream output --point cpu --format csv --oml-collect tcp:192.0.2.9:3003 -- ./sampler
+    trialwise stream output --point request --format json-lines --type id=string --pty -- ./server
+    ```
+
+    Exit codes: the command's own; 128 and more when a signal ended it; 2 wrong options, no destination, or no such command.
+
+    Parameters
+    ----------
+    command
+        The command with its arguments, after `--`.
+    point
+        What each line is a sample of.
+    format
+        csv (commas, semicolons or tabs; the first line names the columns unless a cell is a number), json-lines (an object in
+        each), key-value (key=value), iperf3 (text, --json, --json-stream), pattern. Default: pattern with --pattern, iperf3 for
+        iperf3.
+    pattern
+        A regular expression with named groups, which are the fields; lines without a match are no samples.
+    columns
+        For csv without a heading: the names, with commas between.
+    type
+        NAME=TYPE: a field's type, whatever the first rows look like; repeatable.
+    name
+        What the names of streams begin with; default: the command's.
+    pty
+        The command prints to a terminal: most programs then print each line when they have it.
+    quiet
+        Do not say what did not fit.
+    oml
+        OML's options.
+    """
+    from trialwise.measurement.adapters.child import Child, check_command
+    from trialwise.measurement.adapters.output import LineRecorder, record
+
+    check_command(command)
+    reader = _reader(format, pattern, columns, command[0])
+    types = _types(type)
+    client = _client(name or Path(command[0]).name, oml)
+    recorder = LineRecorder(client, _checked_name("--point", point), reader, types)
+    child = Child(command, terminal=pty)
+    client.start()
+    code = record(child, recorder)
+    dropped = client.close().counters.dropped
+    if not quiet:
+        _say(point, recorder.counts, dropped)
+    return code
+
+
+def _client(program: str, oml: Sequence[str]) -> Client:
+    """A client of this name, which knows where samples go."""
+    from trialwise.measurement.adapters.fields import field_names
+    from trialwise.measurement.points import Client, says_where
+
+    if not says_where(oml):
+        raise PlanError(
+            "nobody says where samples go",
+            hint="give --oml-collect native:HOST:PORT or file:PATH, or set OML_COLLECT; inside a trial, [measurement] does",
+        )
+    words = [sys.argv[0], *oml]
+    try:
+        return Client(field_names([program])[0], arguments=words)
+    except ValueError as error:
+        raise PlanError(str(error)) from error
+
+
+def _reader(chosen: Format | None, pattern: str | None, columns: str | None, command: str) -> Reader:
+    from trialwise.measurement.adapters import lines
+    from trialwise.measurement.adapters.iperf3 import Iperf3Reader
+
+    is_iperf3 = Path(command).name == "iperf3"
+    kind = chosen or ("pattern" if pattern is not None else "iperf3" if is_iperf3 else None)
+    if (pattern is not None) != (kind == "pattern"):
+        raise PlanError(
+            "--pattern and --format pattern belong together",
+            hint="give --pattern REGEX, or another --format without it",
+        )
+    if columns is not None and kind != "csv":
+        raise PlanError("--columns names those of --format csv")
+    if kind == "pattern":
+        return lines.PatternReader(pattern or "")
+    if kind == "csv":
+        return lines.CsvReader(columns.split(",") if columns else ())
+    if kind == "json-lines":
+        return lines.JsonLinesReader()
+    if kind == "key-value":
+        return lines.KeyValueReader()
+    if kind == "iperf3":
+        return Iperf3Reader()
+    raise PlanError(
+        f"what does {Path(command).name} print?",
+        hint="give --format csv, json-lines, key-value or iperf3, or --pattern REGEX",
+    )
+
+
+def _types(words: Sequence[str]) -> dict[str, str]:
+    from trialwise.measurement.adapters.fields import TYPES
+
+    pairs = [word.partition("=") for word in words]
+    for name, _, kind in pairs:
+        if kind not in TYPES:
+            raise PlanError(f"--type {name}={kind}: write NAME=TYPE, with a type of {', '.join(TYPES)}")
+    return {name: kind for name, _, kind in pairs}
+
+
+def _checked_name(option: str, name: str) -> str:
+    from trialwise.measurement.adapters.fields import field_names
+
+    if (name,) != field_names([name]):
+        raise PlanError(
+            f"{option} {name!r} is no name", hint="letters, digits and _ make one, the first no digit"
+        )
+    return name
+
+
+def _say(point: str, counts: LineCounts, dropped: int) -> None:
+    """Say what was not sent."""
+    say = messages().print
+    if counts.misfits:
+        say(
+            f"trialwise stream: {counts.misfits} of {counts.lines} lines did not fit {point}; {counts.first_misfit}",
+            markup=False,
+        )
+    if counts.left_out:
+        names = ", ".join(counts.left_out)
+        say(f"trialwise stream: fields that came after the first rows were left out: {names}", markup=False)
+    if not counts.samples:
+        say(f"trialwise stream: none of {counts.lines} lines was a sample of {point}", markup=False)
+    if dropped:
+        say(f"trialwise stream: {dropped} samples or rows were lost on their way", markup=False)
