@@ -51,11 +51,16 @@ class Iperf3Reader:
 
     def read(self, line: str) -> Sequence[Row]:
         """Read one line."""
-        line = line.rstrip()
+        try:
+            return self._read(line.rstrip())
+        except (ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise MisfitError(f"not as iperf3 prints: {error}") from error
+
+    def _read(self, line: str) -> Sequence[Row]:
         if self._document is not None or line == "{":
             return self._read_document(line)
         if line.startswith('{"event"'):
-            return _of_event(_parse(line))
+            return _of_event(json.loads(line))
         if "Interval" in line:
             self._counts_packets = "Datagrams" in line
         found = _LINE.search(line)
@@ -70,20 +75,13 @@ class Iperf3Reader:
             return ()
         self._document, self._length = None, 0
         if line != "}":
-            raise MisfitError(f"a document of more than {_LARGEST_DOCUMENT} characters")
-        document = _parse("\n".join(lines))
+            raise ValueError(f"a document of more than {_LARGEST_DOCUMENT} characters")
+        document = json.loads("\n".join(lines))
         began = document.get("start", {}).get("timestamp", {}).get("timesecs")
         intervals = [
             row for interval in document.get("intervals", ()) for row in _of_interval(interval, began)
         ]
         return [*intervals, *_of_end(document.get("end", {}), began)]
-
-
-def _parse(text: str) -> dict[str, Any]:
-    try:
-        return json.loads(text)
-    except ValueError as error:
-        raise MisfitError(f"no JSON: {error}") from error
 
 
 def _of_text(found: re.Match[str], *, counts_packets: bool) -> Row:

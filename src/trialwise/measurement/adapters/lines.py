@@ -63,7 +63,7 @@ class CsvReader:
             return ()
         if self._delimiter is None:
             self._delimiter = max(_DELIMITERS, key=line.count)
-        cells = next(csv.reader([line], delimiter=self._delimiter, skipinitialspace=True))
+        cells = _cells(line, self._delimiter)
         if not self._names and self._names_columns(cells):
             return ()
         if cells == self._heading:
@@ -136,6 +136,13 @@ class PatternReader:
         """Read one line."""
         found = self._pattern.search(line)
         return () if found is None else (Row(found.groupdict()),)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+    except csv.Error as error:
+        raise MisfitError(f"no CSV: {error}") from error
 
 
 def _row(pairs: Sequence[tuple[str, object]]) -> Sequence[Row]:
