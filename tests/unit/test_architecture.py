@@ -24,6 +24,7 @@ ALLOWED = {
     "utp": {"units"},
     "streams": {"units"},
     "collector": {"units", "streams"},
+    "capture": {"streams"},
 }
 """Siblings that each crate may depend on; `python` may depend on all, and nobody on `python`."""
 SANS_IO = ("units", "link", "congestion", "simulator")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -113,6 +115,254 @@ def output(
     if not quiet:
         _say(point, recorder.counts, dropped)
     return code
+
+
+@app.command
+def packets(
+    *,
+    interface: str,
+    filter: Literal["any", "ip", "tcp", "udp"] = "any",  # noqa: A002 the option's name
+    port: tuple[int, ...] = (),
+    count: int | None = None,
+    seconds: str | None = None,
+    name: str = "packets",
+    quiet: Quiet = False,
+    oml: Oml = (),
+) -> int:
+    """Capture the packets of an interface: a sample of the points ip, tcp and udp for each header, stamped by the kernel.
+
+    Until --count or --seconds, or INT or TERM. Point radiotap is there where the interface is of that type; point capture says
+    every second what the kernel saw and dropped. Needs CAP_NET_RAW. Where samples leave through the same interface, choose
+    packets with --port, lest each sample makes packets.
+
+    For example:
+
+    ```text
+    trialwise stream packets --interface eth0 --filter tcp --port 5201 --seconds 10s
+    trialwise stream packets --interface lo --count 1000 --oml-collect file:packets.txt
+    ```
+
+    Exit codes: 0; 2 wrong options, no destination, no such interface, or no permission; 4 the interface went away.
+
+    Parameters
+    ----------
+    interface
+        Its name, as `ip link` shows it.
+    filter
+        Only packets of this protocol; any: those of IP, and of radiotap.
+    port
+        Only packets from or to this port; repeatable.
+    count
+        End after so many packets.
+    seconds
+        End after this time, such as 10s.
+    name
+        What the names of streams begin with.
+    quiet
+        Do not say what came and what was lost.
+    oml
+        OML's options.
+    """
+    from trialwise.measurement.adapters.packets import capture
+
+    if any(not 0 < number < 65536 for number in port):
+        raise PlanError("--port: a port is a number from 1 to 65535")
+    if count is not None and count < 1:
+        raise PlanError("--count: at least one packet")
+    length = None if seconds is None else _duration("--seconds", seconds)
+    client = _client(name, oml)
+    say = messages().print
+    with _until_stopped() as stopped:
+        counts = capture(
+            client, interface, protocol=filter, ports=port, count=count, seconds=length, stopped=stopped,
+            begun=lambda: None if quiet else say(f"trialwise stream: capturing at {interface}", markup=False),
+        )  # fmt: skip
+    dropped = client.close().counters.dropped
+    if not quiet:
+        say(
+            f"trialwise stream: {counts.samples} of {counts.packets} packets are samples; "
+            f"{counts.kernel_dropped} dropped by the kernel, {dropped} samples lost on their way",
+            markup=False,
+        )
+    return 0
+
+
+@app.command
+def process(
+    *command: Command,
+    pid: int | None = None,
+    interval: str = "100ms",
+    seconds: str | None = None,
+    children: Flag = False,
+    name: str = "process",
+    quiet: Quiet = False,
+    oml: Oml = (),
+) -> int:
+    """Sample what the kernel counts of a process, as point usage: CPU seconds, memory, threads, context switches, bytes.
+
+    Of a command that is started, or of a process that is there, until it ends, or INT or TERM. Samples are taken at deadlines that
+    do not drift; each says how late it was, and how many deadlines were missed so far.
+
+    For example:
+
+    ```text
+    trialwise stream process --interval 50ms -- ./server --port 8080
+    trialwise stream process --pid 1234 --seconds 10s --oml-collect file:usage.txt
+    trialwise stream process --children -- sh -c 'make -j4'
+    ```
+
+    Exit codes: 0, or the command's own; 128 and more when a signal ended it; 2 wrong options, no destination, no such process.
+
+    Parameters
+    ----------
+    command
+        The command with its arguments, after `--`.
+    pid
+        Instead of a command: a process that is there.
+    interval
+        From sample to sample.
+    seconds
+        End after this time; a command goes on.
+    children
+        A sample for every descendant that lives, too.
+    name
+        What the names of streams begin with.
+    quiet
+        Do not say what was missed and lost.
+    oml
+        OML's options.
+    """
+    from trialwise.measurement.adapters.process import sample_process
+
+    if (pid is None) == (not command):
+        raise PlanError("which process?", hint="give --pid PID, or a command behind --")
+    length = None if seconds is None else _duration("--seconds", seconds)
+    step = _duration("--interval", interval)
+    with _target(command, pid, name, oml) as (client, found, stopped, end):
+        counted = sample_process(
+            client, found, interval=step, seconds=length, children=children, stopped=stopped
+        )
+        code = end()
+    _say_sampled(client, counted, quiet=quiet)
+    return code
+
+
+@app.command
+def sockets(
+    *command: Command,
+    pid: int | None = None,
+    port: int | None = None,
+    interval: str = "100ms",
+    seconds: str | None = None,
+    name: str = "sockets",
+    quiet: Quiet = False,
+    oml: Oml = (),
+) -> int:
+    """Sample what the kernel knows of TCP connections, as point tcp: window, round-trip time, retransmissions, rates.
+
+    Those of a command that is started, of a process that is there, or of a port (of this network namespace, at either end), until
+    the process ends, or INT or TERM. Each sample says how late it was, and how many deadlines were missed so far.
+
+    For example:
+
+    ```text
+    trialwise stream sockets --interval 20ms -- curl -o /dev/null http://192.0.2.1/large
+    trialwise stream sockets --port 5201 --seconds 10s --oml-collect file:tcp.txt
+    ```
+
+    Exit codes: 0, or the command's own; 128 and more when a signal ended it; 2 wrong options, no destination, no such process, or one
+    whose sockets cannot be seen from here.
+
+    Parameters
+    ----------
+    command
+        The command with its arguments, after `--`.
+    pid
+        Instead of a command: a process that is there.
+    port
+        Only connections from or to this port.
+    interval
+        From sample to sample.
+    seconds
+        End after this time; a command goes on.
+    name
+        What the names of streams begin with.
+    quiet
+        Do not say what was missed and lost.
+    oml
+        OML's options.
+    """
+    from trialwise.measurement.adapters.sockets import sample_sockets
+
+    if (pid is not None and command) or (pid is None and port is None and not command):
+        raise PlanError("which sockets?", hint="give --pid PID, --port PORT, or a command behind --")
+    length = None if seconds is None else _duration("--seconds", seconds)
+    step = _duration("--interval", interval)
+    with _target(command, pid, name, oml) as (client, found, stopped, end):
+        counted = sample_sockets(
+            client, pid=found or None, port=port, interval=step, seconds=length, stopped=stopped
+        )
+        code = end()
+    _say_sampled(client, counted, quiet=quiet)
+    return code
+
+
+@contextmanager
+def _target(
+    command: Sequence[str], pid: int | None, name: str, oml: Sequence[str]
+) -> Generator[tuple[Client, int, Callable[[], bool], Callable[[], int]]]:
+    """A client; the process to watch, or 0; what says whether to stop, and what gives the exit code at the end."""
+    from trialwise.measurement.adapters.child import Child, check_command
+
+    if command:
+        check_command(command)
+    client = _client(name, oml)
+    try:
+        if command:
+            child = Child(command, captured=False)
+            yield client, child.pid, child.has_ended, child.wait
+        else:
+            with _until_stopped() as stopped:
+                yield client, pid or 0, stopped, lambda: 0
+    except ProcessLookupError as error:
+        raise PlanError(f"there is no process {pid}") from error
+
+
+def _say_sampled(client: Client, counted: tuple[int, int], *, quiet: bool) -> None:
+    samples, missed = counted
+    dropped = client.close().counters.dropped
+    if not quiet and (missed or dropped or not samples):
+        messages().print(
+            f"trialwise stream: {samples} samples; {missed} deadlines missed, {dropped} samples lost on their way",
+            markup=False,
+        )
+
+
+@contextmanager
+def _until_stopped() -> Generator[Callable[[], bool]]:
+    """Whether INT or TERM has come."""
+    came: list[int] = []
+    before = {
+        number: signal.signal(number, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield lambda: bool(came)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _duration(option: str, text: str) -> float:
+    from trialwise.experiment.quantity import seconds
+
+    try:
+        value = seconds(text)
+    except ValueError as error:
+        raise PlanError(f"{option} {text}: {error}") from error
+    if value <= 0:
+        raise PlanError(f"{option} {text}: longer than nothing", hint='write it as in "100ms" or "10s"')
+    return value
 
 
 def _client(program: str, oml: Sequence[str]) -> Client:

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from trialwise._core import PointCount, StreamClient, StreamCount, StreamPoint
+from trialwise._core import PacketCapture, PointCount, StreamClient, StreamCount, StreamPoint
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -154,6 +154,14 @@ class Client:
         known = None if point is None else self.declare(point)
         self.start()
         self._client.metadata(key, str(value), known, field)
+
+    def capture(
+        self, interface: str, protocol: str, ports: Sequence[int], count: int | None
+    ) -> PacketCapture:
+        """Begin to capture packets into points of this client (see `trialwise.measurement.adapters.packets`)."""
+        capture = PacketCapture(self._client, interface, protocol, ports, count)
+        self.start()
+        return capture
 
     def counters(self) -> Counters:
         """Count what was injected, sent and dropped so far."""
