@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from trialwise.errors import PlanError
 from trialwise.measurement.adapters.sampling import deadlines, open_process
@@ -45,7 +46,7 @@ FIELDS = {
     "missed": "int64",
 }
 """Of the point. `cwnd` and what stands beside it are in segments; rates in bytes per second; totals since the connection began."""
-STATES = (
+STATES: tuple[str, ...] = (
     "", "established", "syn-sent", "syn-recv", "fin-wait-1", "fin-wait-2", "time-wait", "close", "close-wait",
     "last-ack", "listen", "closing", "new-syn-recv",
 )  # fmt: skip
@@ -122,13 +123,16 @@ def read_connection(body: bytes) -> Connection | None:
     """A connection out of an answer (struct inet_diag_msg and its attributes); None where it says nothing of TCP."""
     if len(body) < _MESSAGE.size:
         return None
-    family, state, _, _, local, remote, source, destination, _, cookie, *_, inode = _MESSAGE.unpack_from(body)
+    told: tuple[Any, ...] = _MESSAGE.unpack_from(body)
+    family, _, _, _, local, remote, source, destination, _, cookie = told[:10]
+    state: int = told[1]
+    inode: int = told[-1]
     attributes = dict(_attributes(body[_MESSAGE.size :]))
     if _INFORMATION not in attributes or family not in {socket.AF_INET, socket.AF_INET6}:
         return None
     length = 4 if family == socket.AF_INET else 16
     local_port, remote_port = int.from_bytes(local, "big"), int.from_bytes(remote, "big")
-    named: str = STATES[state] if state < len(STATES) else str(state)
+    named = STATES[state] if state < len(STATES) else str(state)
     congestion = attributes.get(_CONGESTION, b"").rstrip(b"\0").decode(errors="replace")
     values = (
         cookie, socket.inet_ntop(family, source[:length]), local_port, socket.inet_ntop(family, destination[:length]),
