@@ -18,6 +18,7 @@ __all__ = [
     "LinkDescription",
     "LinkReport",
     "OuterPath",
+    "PacketCapture",
     "PacketColumns",
     "Path",
     "PathReport",
@@ -416,6 +417,14 @@ class StreamCount:
     def dropped(self) -> int: ...
 
 _StreamCounters: TypeAlias = tuple[list[PointCount], list[StreamCount], list[str]]
+
+@final
+class PacketCapture:
+    def __new__(
+        cls, client: StreamClient, interface: str, protocol: str, ports: Sequence[int], count: int | None
+    ) -> Self: ...
+    def run(self, seconds: float) -> bool: ...
+    def finish(self) -> tuple[int, int, int, int]: ...
 
 @final
 class StreamPoint:

@@ -25,6 +25,7 @@ ALLOWED = {
     "streams": {"units"},
     "streams-c": {"streams"},
     "collector": {"units", "streams"},
+    "capture": {"streams"},
 }
 """Siblings that each crate may depend on; `python` may depend on all, and nobody on `python`."""
 SANS_IO = ("units", "link", "congestion", "simulator")

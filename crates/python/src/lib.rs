@@ -2,6 +2,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
+mod capture;
 mod collector;
 mod emulator;
 mod features;
@@ -19,6 +20,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    capture::register(module)?;
     collector::register(module)?;
     emulator::register(module)?;
     features::register(module)?;

@@ -42,7 +42,7 @@ fn refused(error: impl ToString) -> PyErr {
 /// ValueError
 ///     A wrong name, option, destination or file.
 #[pyclass(frozen, module = "trialwise._core")]
-struct StreamClient {
+pub(crate) struct StreamClient {
     client: Mutex<Option<Client>>,
     /// The words that are not OML's.
     #[pyo3(get)]
@@ -122,7 +122,7 @@ impl StreamClient {
 }
 
 impl StreamClient {
-    fn with<T>(&self, act: impl FnOnce(&mut Client) -> PyResult<T>) -> PyResult<T> {
+    pub(crate) fn with<T>(&self, act: impl FnOnce(&mut Client) -> PyResult<T>) -> PyResult<T> {
         act(self.client.lock().unwrap_or_else(PoisonError::into_inner).as_mut().ok_or_else(closed)?)
     }
 }

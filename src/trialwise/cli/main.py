@@ -27,7 +27,7 @@ Exit codes:
     help_format="plaintext",
     default_parameter=Parameter(negative=()),
 )
-GROUPS = ("schemes", "trace")
+GROUPS = ("schemes", "stream", "trace")
 """Commands with commands of their own, which their `app` describes."""
 for _name, _summary in {
     "new": "Write an experiment file to start from.",
@@ -44,6 +44,7 @@ for _name, _summary in {
     "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
     "scaffold": "Write the skeleton of a program that measures, in C, Rust or Python.",
     "packets": "Say what a log of packets says, and write it in another format.",
+    "stream": "Make programs stream that have no measurement points of their own.",
     "collect": "Collect measurement streams into a database.",
     "doctor": "Name what will disturb a measurement on this machine.",
     "schema": "Print the JSON Schema of a public format.",
@@ -59,6 +60,10 @@ app.register_install_completion_command(add_to_startup=False)  # pyright: ignore
 
 def _words() -> list[str]:
     words = sys.argv[1:]
+    if words[:1] == ["stream"]:
+        from trialwise.cli.oml_options import gathered
+
+        return gathered(words)
     if words[:1] != ["path"]:
         return words
     from trialwise.cli.path import separated

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
-from trialwise._core import PointCount, StreamClient, StreamCount, StreamPoint
+from trialwise._core import PacketCapture, PointCount, StreamClient, StreamCount, StreamPoint
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -125,7 +125,7 @@ class Client:
         # The last option of a name counts: what the program says goes after the command line's.
         words = list((arguments or [""])[1:])
         words += [f"--oml-{name}={value}" for name, value in given.items() if value is not None]
-        if not _says_where(words):
+        if not says_where(words):
             words.append("--oml-noop")
         self._client = StreamClient(app or _script_name(), words, _variables())
         if arguments:
@@ -154,6 +154,14 @@ class Client:
         known = None if point is None else self.declare(point)
         self.start()
         self._client.metadata(key, str(value), known, field)
+
+    def capture(
+        self, interface: str, protocol: str, ports: Sequence[int], count: int | None
+    ) -> PacketCapture:
+        """Begin to capture packets into points of this client (see `trialwise.measurement.adapters.packets`)."""
+        capture = PacketCapture(self._client, interface, protocol, ports, count)
+        self.start()
+        return capture
 
     def counters(self) -> Counters:
         """Count what was injected, sent and dropped so far."""
@@ -330,7 +338,8 @@ def _forget() -> None:
 os.register_at_fork(after_in_child=_forget)
 
 
-def _says_where(words: Sequence[str]) -> bool:
+def says_where(words: Sequence[str]) -> bool:
+    """Whether OML's options among these words, or the environment, say where samples go."""
     options = ("--oml-collect", "--oml-server", "--oml-file", "--oml-config", "--oml-help", "--oml-list")
     return any(word.startswith(options) for word in words) or any(os.environ.get(name) for name in _WHERE)
 

@@ -1,0 +1,96 @@
+//! What Python sees of `trialwise-capture`.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use pyo3::exceptions::{PyOSError, PyPermissionError, PyValueError};
+use pyo3::prelude::*;
+use trialwise_capture::{Capture, Counts, Error, Options, Protocol};
+
+use crate::streams::StreamClient;
+
+/// Adds the class of this file to the module.
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<PacketCapture>()
+}
+
+fn raised(error: Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::Permission => PyPermissionError::new_err(message),
+        Error::Interface(_) | Error::Link(..) | Error::Declare(_) => PyValueError::new_err(message),
+        Error::System(..) => PyOSError::new_err(message),
+    }
+}
+
+/// Packets of an interface, as samples of the points ip, tcp, udp, radiotap (where the interface is of that type) and
+/// capture (counts, every second).
+///
+/// Parameters
+/// ----------
+/// client
+///     Whose points they are.
+/// interface
+///     Its name.
+/// protocol
+///     "any", "ip", "tcp" or "udp": which packets.
+/// ports
+///     Only packets from or to one of them; none: all.
+/// count
+///     After so many samples it is done.
+///
+/// Raises
+/// ------
+/// PermissionError
+///     Without CAP_NET_RAW.
+/// ValueError
+///     No such interface, or one whose frames are not decoded.
+/// OSError
+///     A call of the system failed.
+#[pyclass(frozen, module = "trialwise._core")]
+struct PacketCapture(Mutex<Capture>);
+
+#[pymethods]
+impl PacketCapture {
+    #[new]
+    #[pyo3(signature = (client, interface, protocol, ports, count))]
+    fn new(
+        client: &StreamClient,
+        interface: String,
+        protocol: &str,
+        ports: Vec<u16>,
+        count: Option<u64>,
+    ) -> PyResult<Self> {
+        let protocol = match protocol {
+            "any" => Protocol::Any,
+            "ip" => Protocol::Ip,
+            "tcp" => Protocol::Tcp,
+            "udp" => Protocol::Udp,
+            _ => return Err(PyValueError::new_err(format!("{protocol:?} is no protocol"))),
+        };
+        let options = Options { interface, protocol, ports, count };
+        client
+            .with(|client| Capture::new(client, options).map_err(raised))
+            .map(|capture| Self(Mutex::new(capture)))
+    }
+
+    /// Captures for so many seconds, without the GIL: whether all wanted packets have come.
+    fn run(&self, python: Python<'_>, seconds: f64) -> PyResult<bool> {
+        let patience =
+            Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        python.detach(|| self.with(|capture| capture.run(patience))).map_err(raised)
+    }
+
+    /// Takes what waits in the kernel, and gives the last counts: packets, dropped by the kernel, samples, others.
+    fn finish(&self, python: Python<'_>) -> PyResult<(u64, u64, u64, u64)> {
+        let Counts { packets, kernel_dropped, samples, others } =
+            python.detach(|| self.with(Capture::finish)).map_err(raised)?;
+        Ok((packets, kernel_dropped, samples, others))
+    }
+}
+
+impl PacketCapture {
+    fn with<T>(&self, act: impl FnOnce(&mut Capture) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

@@ -1,0 +1,156 @@
+"""A command that is run as if it had been started alone, but for its output, which passes through here."""
+
+from __future__ import annotations
+
+import os
+import pty
+import select
+import shutil
+import signal
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+
+from trialwise.errors import PlanError
+
+CHUNK = 1 << 16
+"""Bytes that are read at once."""
+_FORWARDED = {
+    signal.SIGHUP,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGTERM,
+    signal.SIGUSR1,
+    signal.SIGUSR2,
+    signal.SIGWINCH,
+}
+_FROM_KERNEL = 0x80
+"""``si_code`` of a terminal's signals, which go to the whole process group."""
+
+
+class Child:
+    """The command, started. Signals that come here go to it from now on; make it before any other thread.
+
+    Parameters
+    ----------
+    command
+        The program and its arguments.
+    terminal
+        Its standard output is a terminal of its own, on which most programs print line by line.
+    captured
+        Its standard output is read here; else it is ours.
+
+    Raises
+    ------
+    PlanError
+        It cannot be started.
+    """
+
+    def __init__(self, command: Sequence[str], *, terminal: bool = False, captured: bool = True) -> None:
+        check_command(command)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, _FORWARDED)
+        actions: list[tuple[int, int, int]] = []
+        self._output, theirs = (None, None) if not captured else _terminal() if terminal else os.pipe()
+        if theirs is not None:
+            actions.append((os.POSIX_SPAWN_DUP2, theirs, 1))
+        try:
+            # Python ignores these two; nobody else does.
+            self.pid = os.posix_spawnp(
+                command[0], list(command), os.environ, file_actions=actions, setsigmask=before,
+                setsigdef=[signal.SIGPIPE, signal.SIGXFSZ],
+            )  # fmt: skip
+        except OSError as error:
+            raise PlanError(f"{command[0]} cannot be started: {error.strerror}") from error
+        finally:
+            if theirs is not None:
+                os.close(theirs)
+        self._stop, self._stopper = os.pipe()
+        threading.Thread(target=self._forward, daemon=True, name="signals").start()
+
+    def chunks(self, patience: Callable[[], float | None]) -> Iterator[bytes]:
+        """What it prints, as it comes, until nobody can print any more; nothing after `patience()` seconds of silence."""
+        while self._output is not None:
+            ready, _, _ = select.select([self._output, self._stop], [], [], patience())
+            if self._output in ready:
+                if not (chunk := _read(self._output)):
+                    break
+                yield chunk
+            elif self._stop in ready:
+                break
+            else:
+                yield b""
+
+    def close(self) -> None:
+        """Read no more: it gets SIGPIPE at its next print, as from any reader that left."""
+        if self._output is not None:
+            os.close(self._output)
+            self._output = None
+
+    def has_ended(self) -> bool:
+        """Whether it has ended."""
+        return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+    def wait(self) -> int:
+        """Wait for its end; its exit code, or 128 and the number of the signal that ended it."""
+        _, status = os.waitpid(self.pid, 0)
+        code = os.waitstatus_to_exitcode(status)
+        return code if code >= 0 else 128 - code
+
+    def _forward(self) -> None:
+        while True:
+            got = signal.sigwaitinfo(_FORWARDED)
+            if got.si_code == _FROM_KERNEL:
+                continue
+            with suppress(ProcessLookupError, ChildProcessError):
+                os.kill(self.pid, got.si_signo)
+                if got.si_signo != signal.SIGWINCH and self._has_left_others():
+                    os.write(self._stopper, b".")
+
+    def _has_left_others(self) -> bool:
+        """Whether it ended and others still hold its output: then the signal is for us."""
+        time.sleep(0.05)
+        return self.has_ended()
+
+
+def check_command(command: Sequence[str]) -> None:
+    """Raise PlanError where there is no such program."""
+    if not command:
+        raise PlanError("no command was given", hint="write it behind --, as in: -- ping -c 10 localhost")
+    if shutil.which(command[0]) is None:
+        raise PlanError(
+            f"{command[0]}: there is no such program",
+            hint="check its name, and PATH; ./NAME is one of this folder",
+        )
+
+
+def _terminal() -> tuple[int, int]:
+    """Our side and the other one of a terminal that changes nothing of what is printed."""
+    ours, theirs = pty.openpty()
+    settings = termios.tcgetattr(theirs)
+    settings[1] &= ~termios.OPOST
+    termios.tcsetattr(theirs, termios.TCSANOW, settings)
+    with suppress(OSError, termios.error):
+        termios.tcsetwinsize(theirs, termios.tcgetwinsize(2))
+    return ours, theirs
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, CHUNK)
+    except OSError:  # a terminal that everybody has closed
+        return b""
+
+
+def pass_on(chunk: bytes) -> bool:
+    """Write to standard output; whether somebody reads it."""
+    rest = memoryview(chunk)
+    while rest:
+        try:
+            rest = rest[os.write(1, rest) :]
+        except BlockingIOError:
+            select.select([], [1], [])
+        except BrokenPipeError:
+            return False
+    return True

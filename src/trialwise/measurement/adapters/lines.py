@@ -1,0 +1,166 @@
+"""Rows out of lines of text: CSV, JSON, key=value, or a pattern."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from trialwise.errors import PlanError
+from trialwise.measurement.adapters.fields import Cells, MisfitError, convert, field_names
+
+_PAIR = re.compile(r"""([A-Za-z_][\w.\-/]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s,;]*))""", re.ASCII)
+_DELIMITERS = ",;\t"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One sample: its cells, what its point is called after the name that was asked for, and when it was if not now."""
+
+    cells: Cells
+    suffix: str = ""
+    time: float | None = None
+
+
+class Reader(Protocol):
+    """Makes rows of a program's lines."""
+
+    @property
+    def types(self) -> Mapping[str, Mapping[str, str]]:
+        """Types of fields by the suffix of the point, where the format fixes them."""
+        ...
+
+    def read(self, line: str) -> Sequence[Row]:
+        """The rows that end with this line; none where it is no row at all.
+
+        Raises
+        ------
+        MisfitError
+            It should be one.
+        """
+        ...
+
+
+class CsvReader:
+    """Cells between commas, semicolons or tabs, whichever the first line has most of.
+
+    The first line names the columns, unless `columns` does or one of its cells is a number. A row is one line.
+    """
+
+    types: Mapping[str, Mapping[str, str]] = {}
+
+    def __init__(self, columns: Sequence[str] = ()) -> None:
+        self._names: tuple[str, ...] = field_names(columns) if columns else ()
+        self._heading: list[str] | None = None
+        self._delimiter: str | None = None
+
+    def read(self, line: str) -> Sequence[Row]:
+        """Read one line."""
+        if not line.strip() or line.startswith("#"):
+            return ()
+        if self._delimiter is None:
+            self._delimiter = max(_DELIMITERS, key=line.count)
+        cells = _cells(line, self._delimiter)
+        if not self._names and self._names_columns(cells):
+            return ()
+        if cells == self._heading:
+            return ()
+        if len(cells) != len(self._names):
+            raise MisfitError(f"{len(cells)} cells instead of {len(self._names)}")
+        return (Row(dict(zip(self._names, cells, strict=True))),)
+
+    def _names_columns(self, cells: list[str]) -> bool:
+        """Take the names of columns from the first line; whether it is a heading."""
+        if any(_is_number(cell) for cell in cells):
+            self._names = tuple(f"field{number}" for number in range(1, len(cells) + 1))
+            return False
+        self._heading, self._names = cells, field_names(cells)
+        return True
+
+
+class JsonLinesReader:
+    """One object in each line that begins with a brace; objects in it are flattened, lists stay JSON text."""
+
+    types: Mapping[str, Mapping[str, str]] = {}
+
+    def read(self, line: str) -> Sequence[Row]:
+        """Read one line."""
+        if not line.lstrip().startswith("{"):
+            return ()
+        try:
+            pairs = list(_flat(json.loads(line), ""))
+        except (ValueError, RecursionError) as error:
+            raise MisfitError(f"no JSON: {error}") from error
+        return _row(pairs)
+
+
+class KeyValueReader:
+    """Every ``key=value`` in a line; a value with spaces stands in quotes."""
+
+    types: Mapping[str, Mapping[str, str]] = {}
+
+    def read(self, line: str) -> Sequence[Row]:
+        """Read one line."""
+        return _row([(key, "".join(value)) for key, *value in _PAIR.findall(line)])
+
+
+class PatternReader:
+    """What the named groups of a regular expression match, once in a line.
+
+    Raises
+    ------
+    PlanError
+        It is no expression, or has no named group.
+    """
+
+    types: Mapping[str, Mapping[str, str]] = {}
+
+    def __init__(self, pattern: str) -> None:
+        try:
+            self._pattern = re.compile(pattern)
+        except re.error as error:
+            raise PlanError(
+                f"--pattern {pattern!r} is not a regular expression: {error}",
+                hint="see docs.python.org/3/library/re",
+            ) from error
+        if not self._pattern.groupindex:
+            raise PlanError(
+                f"--pattern {pattern!r} names no group: which parts are the fields?",
+                hint="write (?P<NAME>…) around each, as in 'time=(?P<milliseconds>[\\d.]+) ms'",
+            )
+
+    def read(self, line: str) -> Sequence[Row]:
+        """Read one line."""
+        found = self._pattern.search(line)
+        return () if found is None else (Row(found.groupdict()),)
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True))
+    except csv.Error as error:
+        raise MisfitError(f"no CSV: {error}") from error
+
+
+def _row(pairs: Sequence[tuple[str, object]]) -> Sequence[Row]:
+    names = field_names([name for name, _ in pairs])
+    return (Row(dict(zip(names, (value for _, value in pairs), strict=True))),) if pairs else ()
+
+
+def _flat(value: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
+    for key, inner in value.items():
+        if isinstance(inner, dict):
+            yield from _flat(cast("Mapping[str, object]", inner), f"{prefix}{key}_")
+        else:
+            yield f"{prefix}{key}", inner
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        convert(cell, "double")
+    except MisfitError:
+        return False
+    return bool(cell.strip())

@@ -1,0 +1,84 @@
+"""Packets of an interface as samples (crate ``capture``)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from trialwise._core import PacketCapture
+from trialwise.errors import PlanError, TrialError
+from trialwise.measurement.points import Client
+
+Protocol: TypeAlias = Literal["any", "ip", "tcp", "udp"]
+_STEP = 0.1
+"""Seconds between looks at whether to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class PacketCounts:
+    """What the kernel saw, what of it found no room there, what became samples, and what was not asked for."""
+
+    packets: int
+    kernel_dropped: int
+    samples: int
+    others: int
+
+
+def capture(
+    client: Client,
+    interface: str,
+    *,
+    protocol: Protocol = "any",
+    ports: Sequence[int] = (),
+    count: int | None = None,
+    seconds: float | None = None,
+    begun: Callable[[], None] = lambda: None,
+    stopped: Callable[[], bool] = lambda: False,
+) -> PacketCounts:
+    """Capture until there are `count` packets, `seconds` have passed, or `stopped` says so.
+
+    `begun` is called when every packet from then on is heard.
+
+    Raises
+    ------
+    PlanError
+        No such interface, one whose frames are not decoded, or no permission.
+    TrialError
+        The interface went down or away; what had come was sent.
+    """
+    packets = _open(client, interface, protocol, ports, count)
+    begun()
+    end = None if seconds is None else time.monotonic() + seconds
+    failure: OSError | None = None
+    try:
+        while not stopped():
+            rest = _STEP if end is None else min(_STEP, end - time.monotonic())
+            if rest <= 0 or packets.run(rest):
+                break
+    except OSError as error:
+        failure = error
+    counts = PacketCounts(*packets.finish())
+    if failure is not None:
+        raise TrialError(f"capturing at {interface} ended after {counts.samples} packets: {failure}")
+    return counts
+
+
+def _open(
+    client: Client, interface: str, protocol: Protocol, ports: Sequence[int], count: int | None
+) -> PacketCapture:
+    try:
+        return client.capture(interface, protocol, ports, count)
+    except PermissionError as error:
+        raise PlanError(
+            "this user may not capture packets",
+            hint="run it as root, or with CAP_NET_RAW: setpriv --inh-caps +net_raw --ambient-caps +net_raw …; "
+            "in a service AmbientCapabilities=CAP_NET_RAW",
+        ) from error
+    except ValueError as error:
+        there = ", ".join(sorted(path.name for path in Path("/sys/class/net").iterdir() if path.is_symlink()))
+        raise PlanError(str(error), hint=f"interfaces of this machine are {there}") from error
+    except OSError as error:
+        raise PlanError(f"packets cannot be captured at {interface}: {error}") from error
