@@ -8,7 +8,7 @@ CARGO_FEATURES := $(if $(strip $(FEATURES)),--features "$(strip $(FEATURES))")
 export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/null)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup FORCE demo test lint check-python check-rust bench soak docs schemas install-c clean
+.PHONY: setup FORCE demo test lint check-python check-rust bench soak fuzz docs schemas install-c clean
 
 setup: .venv/.core
 
@@ -54,9 +54,20 @@ demo: setup
 bench: setup
 	for bench in benches/*.py; do echo "== $$bench"; $(BIN)/python $$bench || exit 1; done
 
-soak: setup
+soak: setup fuzz
 	cargo test --release --workspace --locked $(CARGO_FEATURES) -- --ignored
 	$(BIN)/pytest -n 2 -m soak
+
+# Coverage-guided, each parser so many seconds; fuzz/README.md tells what then becomes of the corpus.
+FUZZ_SECONDS ?= 600
+fuzz:
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
+	  for target in oml native; do \
+	    mkdir -p fuzz/found/$$target; \
+	    cargo +nightly fuzz run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target -- \
+	      -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -malloc_limit_mb=16 -rss_limit_mb=512 -print_final_stats=1 || exit 1; \
+	  done; \
+	else echo "make: fuzzing is left out: it takes a nightly compiler and cargo-fuzz (rustup toolchain install nightly; cargo install cargo-fuzz)"; fi
 
 PREFIX ?= /usr/local
 install-c:

@@ -154,11 +154,11 @@ pub(super) fn write_seconds(out: &mut Vec<u8>, seconds: f64) {
     if seconds.is_nan() || seconds.abs() >= 9e18 {
         return write_double(out, seconds);
     }
-    if seconds < 0.0 {
-        out.push(b'-');
-    }
     let whole = seconds.abs().trunc();
     let micros = ((seconds.abs() - whole) * 1e6).round_ties_even() as u64;
+    if seconds < 0.0 && (whole > 0.0 || micros > 0) {
+        out.push(b'-');
+    }
     write_unsigned(out, whole as u64 + micros / 1_000_000);
     out.push(b'.');
     let mut rest = micros % 1_000_000;
@@ -251,6 +251,7 @@ mod tests {
         };
         assert_eq!(written(0.270795), "0.270795");
         assert_eq!(written(-99.5), "-99.500000");
+        assert_eq!(written(-1e-7), "0.000000");
         assert_eq!(written(1e12 + 0.25), "1000000000000.250000");
         assert_eq!(written(f64::NAN), "nan");
     }
