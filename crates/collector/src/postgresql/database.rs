@@ -236,7 +236,7 @@ fn without_right(error: tokio_postgres::Error, schema: &str) -> StoreError {
     } else {
         String::new()
     };
-    StoreError(format!("PostgreSQL: {text}{advice}"))
+    StoreError(format!("{text}{advice}"))
 }
 
 impl Batch {

@@ -68,7 +68,8 @@ impl Server {
             Some(client) => client,
             None => self.connect().map_err(Away::into_error)?,
         };
-        let done = self.within(ANSWER, work(&mut client))?;
+        let done = self.within(ANSWER, work(&mut client));
+        let done = done.map_err(|error| StoreError(format!("PostgreSQL: {}", error.0)))?;
         self.client = Some(client);
         Ok(done)
     }
@@ -88,7 +89,8 @@ impl Server {
             tokio::spawn(connection); // its end is seen by the client
             Ok(Ok(client))
         });
-        let connected = connected.unwrap_or_else(|late| Err(Away::Later(late)));
+        let late = |late: StoreError| Err(Away::Later(StoreError(format!("PostgreSQL: {}", late.0))));
+        let connected = connected.unwrap_or_else(late);
         self.away = match &connected {
             Ok(_) => None,
             Err(Away::Refused(error) | Away::Later(error)) => Some((Instant::now(), error.0.clone())),
@@ -109,7 +111,7 @@ impl Server {
                     return done;
                 }
                 if Instant::now() >= end || self.is_late() {
-                    return Err(StoreError("the PostgreSQL server does not answer".to_owned()));
+                    return Err(StoreError("the server does not answer".to_owned()));
                 }
             }
         })
