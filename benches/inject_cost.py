@@ -3,7 +3,9 @@
     .venv/bin/python benches/inject_cost.py
 
 Raw, and with an avg filter over 100 samples. The program sends to a collector that discards. The result is kept in
-benches/results/inject_cost.json.
+benches/results/inject_cost.json. Bounds: the mean over a batch (the median of these) 100 ns raw and 30 ns with the filter, the 99.9th
+percentile of single injects 5 µs. OML's own call hands over values of 48 bytes each, which alone costs more than 30 ns: it is to beat
+the real library's 64 ns.
 """
 
 from __future__ import annotations
@@ -72,6 +74,23 @@ def run(command: list[str | Path], window: str) -> list[dict[str, object]]:
     ]
 
 
+def bound(row: dict[str, object]) -> float | None:
+    """What a row may be at most, in nanoseconds."""
+    call, filtered = str(row["call"]), "avg" in f"{row['call']} {row['window']}"
+    if "clock" in call:
+        return None
+    if "single" in call:
+        return 5000
+    return (64 if "omlc" in call else 30) if filtered else 100
+
+
+def judge(row: dict[str, object]) -> bool:
+    """Whether the row keeps its bound, which is noted in it."""
+    most, key = bound(row), "p999_ns" if "single" in str(row["call"]) else "median_ns"
+    row["bound_ns"] = most
+    return most is None or row[key] <= most  # type: ignore[operator]
+
+
 def main() -> None:
     address = discarding_collector()
     with tempfile.TemporaryDirectory() as folder:
@@ -81,7 +100,10 @@ def main() -> None:
             options = ["--oml-collect", f"tcp:{address}", "--oml-samples", samples, "--oml-log-level", "-2"]
             rows += run([program, *options], window)
         rows += run([BUILT / "examples" / "inject_cost", address], "both")
+    kept = [judge(row) for row in rows]
     write("inject_cost", rows)
+    sys.exit(not all(kept))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -81,7 +81,13 @@ fn header(content: Content, schemas: &[usize]) -> Vec<u8> {
 fn write_rows(out: &mut Vec<u8>, encoder: Encoder, rows: &Rows) {
     for (number, (at, values)) in rows.iter().enumerate() {
         // Packets name no stream above 255: that row is left out.
-        let _ = encoder.write_row(out, &schema(*at), number as i64, time(number), values.iter().copied());
+        let _ = encoder.write_row(
+            out,
+            &schema(*at),
+            i64::try_from(number).unwrap_or(0),
+            time(number),
+            values.iter().copied(),
+        );
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is lost at a steady rate with default settings, and what the writer costs: OML text, OML binary, native.
 //!
-//! `cargo run --release -p trialwise-streams --example sustained_rate [ROWS_PER_SECOND [SECONDS [THREADS]]]`; the collector is a
-//! thread of this program that reads and discards (and, for the native protocol, acknowledges).
+//! `cargo run --release -p trialwise-streams --example sustained_rate [ROWS_PER_SECOND [SECONDS [THREADS [HOST:PORT]]]]`; without
+//! HOST:PORT the collector is a thread of this program that reads and discards (and, for the native protocol, acknowledges).
 
 #![expect(clippy::print_stdout, reason = "a program that reports")]
 
@@ -33,7 +33,16 @@ fn serve(mut peer: TcpStream, native: bool) {
     }
 }
 
-fn collector(native: bool) -> u16 {
+/// The address of the collector that was named, or of one of our own.
+fn collector(native: bool) -> (String, u16) {
+    if let Some(address) = std::env::args().nth(4) {
+        let (host, port) = address.rsplit_once(':').expect("HOST:PORT");
+        return (host.to_owned(), port.parse().expect("a port"));
+    }
+    ("127.0.0.1".to_owned(), discarding(native))
+}
+
+fn discarding(native: bool) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || listener.incoming().flatten().for_each(|peer| serve(peer, native)));
@@ -69,7 +78,7 @@ fn writer_seconds() -> f64 {
 }
 
 fn measure(name: &str, content: Content, native: bool, (rate, seconds, threads): (f64, f64, usize)) {
-    let (host, port) = ("127.0.0.1".to_owned(), collector(native));
+    let (host, port) = collector(native);
     let destination =
         if native { Destination::Native { host, port } } else { Destination::Tcp { host, port } };
     let mut config = Config::new("node", "rate", destination);
