@@ -128,7 +128,9 @@ impl FromStr for Store {
             Some(("postgresql" | "postgres", rest)) if rest.starts_with("//") => {
                 Ok(Self::PostgreSql(text.to_owned()))
             }
-            _ => Err(UnknownStore(text.to_owned())),
+            // What follows may hold a password.
+            Some((kind, _)) => Err(UnknownStore(format!("{kind}:…"))),
+            None => Err(UnknownStore(text.to_owned())),
         }
     }
 }
