@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol, cast
 
 from trialwise.errors import PlanError
@@ -146,8 +147,14 @@ def _cells(line: str, delimiter: str) -> list[str]:
 
 
 def _row(pairs: Sequence[tuple[str, object]]) -> Sequence[Row]:
-    names = field_names([name for name, _ in pairs])
+    names = _names(tuple(name for name, _ in pairs))
     return (Row(dict(zip(names, (value for _, value in pairs), strict=True))),) if pairs else ()
+
+
+@lru_cache(maxsize=64)
+def _names(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Nearly every row has the names of the one before."""
+    return field_names(names)
 
 
 def _flat(value: Mapping[str, object], prefix: str) -> Iterator[tuple[str, object]]:
