@@ -105,7 +105,7 @@ impl Capture {
         loop {
             let rest = end.saturating_duration_since(Instant::now());
             if self.ring.wait(&self.socket, rest)? {
-                self.read_block();
+                self.read_block(Instant::now() + PATIENCE);
             }
             if self.said.elapsed() >= SAYING {
                 self.say()?;
@@ -122,9 +122,11 @@ impl Capture {
     /// A call of the system failed.
     pub fn finish(&mut self) -> Result<Counts, Error> {
         socket::let_through(&self.socket, false)?;
+        // One deadline for all that waits: a destination that takes nothing does not hold up the end.
+        let deadline = Instant::now() + PATIENCE;
         // The block that the kernel was filling comes when it retires.
         while matches!(self.ring.wait(&self.socket, RETIREMENT * 3), Ok(true)) {
-            self.read_block();
+            self.read_block(deadline);
         }
         self.say()?;
         Ok(self.taker.counts)
@@ -135,8 +137,7 @@ impl Capture {
         self.taker.counts
     }
 
-    fn read_block(&mut self) {
-        let deadline = Instant::now() + PATIENCE;
+    fn read_block(&mut self, deadline: Instant) {
         self.ring.read_block(|frame| self.taker.take(&frame, deadline));
     }
 
