@@ -6,6 +6,8 @@ FEATURES ?= $(file < .venv/.features)
 CARGO_FEATURES := $(if $(strip $(FEATURES)),--features "$(strip $(FEATURES))")
 # libclang alone, as distributions package it, lacks the headers of a compiler: the C compiler's serve (feature utp).
 export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/null)
+# The Rust tests of oml4py, a client of the real server, find it in the environment of `make setup`.
+export TRIALWISE_OML4PY ?= $(or $(wildcard $(CURDIR)/.venv/bin/python),python3)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
 .PHONY: setup FORCE demo test lint check-python check-rust bench soak fuzz docs schemas install-c clean

@@ -204,6 +204,7 @@ def overload(stored_rate: float, seconds: float) -> Row:
         memory = watch(server, threads, load)
         stored, alive = server.count("flood", "a_m"), server.process.poll() is None
     half, sent = len(memory) // 2, sum(load.sent)
+    # Gigabytes wait at the end; what the allocator keeps settles within some MiB.
     early, late = max(memory[:half]), max(memory[half:])
     return {
         "what": f"memory at twice the load for {seconds:g} s",
@@ -214,7 +215,7 @@ def overload(stored_rate: float, seconds: float) -> Row:
         "first_half_mib": round(early / 2**20, 1),
         "second_half_mib": round(late / 2**20, 1),
         "n": len(memory),
-        "kept": alive and late < 1.1 * early and sent >= 1.9 * stored,
+        "kept": alive and late < 1.25 * early and sent >= 1.9 * stored,
     }
 
 
