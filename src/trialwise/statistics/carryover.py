@@ -216,16 +216,18 @@ def _lasting(search: PairSearch, model: LastingDesign, labels: Sequence[Hashable
         100 * effects / np.where(bases == 0, np.nan, bases),
         model.n_before,
         model.n_after,
+        np.array([search.stands(model.treatment, cell) for cell in model.cells.tolist()], dtype=np.bool_),
     )
-    for cell, *numbers in zip(model.cells.tolist(), *(part.tolist() for part in columns), strict=True):
-        named = search.stands(model.treatment, cell)
+    rows = zip(model.cells.tolist(), *(part.tolist() for part in columns), strict=True)
+    for cell, *numbers in rows:
+        likes = search.likes(model.treatment, cell)
+        explained = search.explained(model.treatment) if search.stands(model.treatment, cell) else []
         yield LastingPair(
             labels[model.treatment],
             labels[cell],
             *numbers,
-            named,
-            tuple(labels[other] for other in search.likes(model.treatment, cell)),
-            tuple(labels[other] for other in search.explained(model.treatment)) if named else (),
+            alike=tuple(labels[other] for other in likes),
+            explains=tuple(labels[other] for other in explained),
         )
 
 
@@ -247,6 +249,11 @@ def _note(trials: Trials, search: PairSearch) -> str:
         wanted = max(model.shortage for model in few)
         notes.append(
             f"{len(few)} treatments have too few trials to test their predecessors: {wanted} more would do"
+        )
+    brief = [model.shortage for model in search.lasting if model.cells.size >= 2 and not model.testable]
+    if brief:
+        notes.append(
+            f"{len(brief)} treatments have too few trials to test what lasts for the rest of a round: {max(brief)} more would do"
         )
     if search.count and not search.permutations:
         notes.append(

@@ -11,8 +11,8 @@ from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.pair_models import Orders, basis, centred
 from trialwise.statistics.predecessors import History, Trials
 
-_FEWEST_FREEDOM = 3
-_FREEDOM_FOR_LEVEL = 10
+_FEWEST_FREEDOM = 10
+"""With fewer degrees of freedom large |t| by chance would hide the pairs of all treatments, with which they share a maximum."""
 _NEGLIGIBLE = 1e-9
 
 
@@ -38,10 +38,9 @@ class LastingDesign:
         `named` gives for each that is named the one of its likes that stands for it in the model.
         """
         self.treatment, self.values = treatment, trials.values[rows]
-        given = ran[rows]
-        varied = given.any(axis=0) & ~given.all(axis=0)
-        varied[treatment] = False
-        self.cells = np.flatnonzero(varied)
+        given: NDArray[np.bool_] = ran[rows]
+        varied = np.logical_and(given.any(axis=0), ~given.all(axis=0))
+        self.cells = np.setdiff1d(np.flatnonzero(varied), [treatment])
         self._columns = given[:, self.cells].astype(np.float64)
         self.n_after = self._columns.sum(axis=0).astype(np.int64)
         self.n_before = rows.size - self.n_after
@@ -57,10 +56,7 @@ class LastingDesign:
     def _with_affordable(self, terms: Sequence[Array]) -> Array:
         """Drift and the level of the round beside the rest, as far as degrees of freedom are left for them."""
         spare = self.values.size - basis(np.hstack([self._fixed, self._columns])).shape[1]
-        if spare - len(terms) < _FREEDOM_FOR_LEVEL:
-            terms = terms[:1]
-        if spare - len(terms) < _FEWEST_FREEDOM:
-            terms = []
+        terms = terms[: max(0, min(len(terms), spare - _FEWEST_FREEDOM))]
         return np.column_stack([self._fixed, *terms])
 
     def _fit(self) -> None:
@@ -69,6 +65,7 @@ class LastingDesign:
         base = basis(np.hstack([self._fixed, self._columns[:, self._named]]))
         self._left, self._sizes, self.estimable = self._beyond(base)
         self.testable = self.cells.size >= 2 and self.freedom >= _FEWEST_FREEDOM
+        self.shortage = max(0, _FEWEST_FREEDOM - self.freedom)
         self._floor = 1e-12 * (float(np.abs(self.values).max(initial=0.0)) or 1.0)
         self._unexplained = self.values - self._all @ (self._all.T @ self.values)
         self.statistics = (

@@ -216,7 +216,7 @@ class Layout:
         earlier = [earlier for treatment, earlier in named.lasting if treatment == cells.treatment]
         beside = np.empty((values.size, 0))
         if earlier and self._past is not None:
-            beside = self._past.ran[np.ix_(cells.rows, earlier)].astype(np.float64)
+            beside = self._past.ran[cells.rows][:, earlier].astype(np.float64)
         return Design(cells, values, np.column_stack(terms), own, beside)
 
     def without(self, named: Named) -> Trials:
