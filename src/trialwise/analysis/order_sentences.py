@@ -109,7 +109,7 @@ def lasting(found: st.LastingPair, ends: Sequence[float] | None) -> str:
     alike = _among([str(name) for name in found.alike])
     unsure = f", or {alike}, which this order does not tell apart" if alike else ""
     explained = _among([str(name) for name in found.explains])
-    beside = f"; beside this it is no other one right after {explained}" if explained else ""
+    beside = f"; what it is right after {explained} follows from that" if explained else ""
     return (
         f"{found.treatment} is {_size(found, ends)} once {found.earlier} has run in the round{unsure} "
         f"(p = {number(found.p_value)}, n = {found.n_after} after, {found.n_before} before){beside}"
@@ -249,9 +249,12 @@ def next_steps(
 
 
 def _about_pairs(pairs: Sequence[PairEffect], lasting: Sequence[LastingEffect]) -> Iterator[str]:
+    victims: dict[str, list[str]] = {}
+    for one in lasting:
+        victims.setdefault(one.earlier, []).append(one.treatment)
     looks = [
-        f"Look at {one.earlier} earlier than {one.treatment}: what does {one.earlier} leave until the next reset?"
-        for one in lasting
+        f"Look at {earlier}: what does it leave for {_among(names)} until the next reset?"
+        for earlier, names in victims.items()
     ]
     looks += [
         f"Look at {one.predecessor} before {one.treatment}: what does {one.predecessor} leave behind?"

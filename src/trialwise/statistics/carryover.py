@@ -221,7 +221,7 @@ def _lasting(search: PairSearch, model: LastingDesign, labels: Sequence[Hashable
     rows = zip(model.cells.tolist(), *(part.tolist() for part in columns), strict=True)
     for cell, *numbers in rows:
         likes = search.likes(model.treatment, cell)
-        explained = search.explained(model.treatment) if search.stands(model.treatment, cell) else []
+        explained = search.explained(model.treatment, cell)
         yield LastingPair(
             labels[model.treatment],
             labels[cell],

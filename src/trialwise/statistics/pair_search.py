@@ -191,11 +191,15 @@ class PairSearch:
         named = pair in self._stands
         return [other[1] for other in self._stands if named and other != pair and self._rival(other, pair)]
 
-    def explained(self, treatment: int) -> list[int]:
-        """Predecessors that stand out for the treatment as long as what lasts is not in the model."""
-        if any(one == treatment for one, _ in self._pairs):
+    def explained(self, treatment: int, earlier: int) -> list[int]:
+        """Predecessors that stand out for the treatment alone, and not beside a lasting pair that is named.
+
+        One that lasts itself is explained by that, and others by all that lasts for the treatment.
+        """
+        if not self.stands(treatment, earlier) or any(one == treatment for one, _ in self._pairs):
             return []
-        return sorted(predecessor for one, predecessor in self._alone | self.dropped if one == treatment)
+        alone = {predecessor for one, predecessor in self._alone | self.dropped if one == treatment}
+        return sorted(one for one in alone if one == earlier or not self.stands(treatment, one))
 
     def _maxima(self) -> Array:
         """The largest |t| of all pairs of both kinds in each permutation, in ascending order."""
