@@ -10,13 +10,15 @@ from trialwise.analysis.order_trials import OrderTrials
 
 @dataclass(frozen=True)
 class Made:
-    """Arguments of `carry_over`, and the pairs (treatment, predecessor) that were planted."""
+    """Arguments of `carry_over`, and the pairs that were planted: (treatment, predecessor)."""
 
     values: np.ndarray
     treatments: list[str]
     rounds: np.ndarray
     positions: np.ndarray
     planted: set[tuple[str, str]]
+    lasting: set[tuple[str, str]]
+    """Pairs (treatment, earlier) of which the one is slower for the rest of the round once the other has run."""
 
     @property
     def arguments(self):
@@ -37,6 +39,7 @@ def made(
     treatments=6,
     rounds=24,
     culprits=1,
+    lasting=0,
     effect=5.0,
     drift=0.0,
     slope=0.0,
@@ -45,7 +48,9 @@ def made(
     balanced=True,
     noise="normal",
 ):
-    """An experiment; effect, drift (first to last round), slope (for a position) and shared are in standard deviations."""
+    """An experiment, balanced by one square throughout, by "squares" of their own or not.
+
+    Effect, drift (first to last round), slope (for a position) and shared are in standard deviations."""
     rng = np.random.default_rng(seed)
     rows = _orders(rng, treatments, rounds, balanced=balanced)
     names = [f"t{place}" for place in range(treatments)]
@@ -57,6 +62,9 @@ def made(
     errors += drift * np.linspace(0, 1, rounds)[:, None] + slope * np.arange(treatments)
     for treatment, predecessor in planted:
         errors[:, 1:][(rows[:, 1:] == treatment) & (rows[:, :-1] == predecessor)] += effect
+    stays = {tuple(rng.choice(treatments, 2, replace=False)) for _ in range(lasting)}
+    for treatment, earlier in stays:
+        errors[(rows == treatment) & (np.cumsum(rows == earlier, axis=1) > 0)] += effect
     scales = 10 ** rng.uniform(-1, 2, treatments)
     values = (scales * rng.uniform(10, 30, treatments))[rows] + scales[rows] * errors
     positions, turns = np.meshgrid(np.arange(treatments), np.arange(rounds))
@@ -70,10 +78,15 @@ def made(
         turns.ravel()[keep],
         positions.ravel()[keep],
         {(names[treatment], names[predecessor]) for treatment, predecessor in planted},
+        {(names[treatment], names[earlier]) for treatment, earlier in stays},
     )
 
 
 def _orders(rng, treatments, rounds, *, balanced):
+    if balanced == "squares":
+        return np.vstack(
+            [rng.permutation(treatments)[williams(treatments)] for _ in range(rounds // treatments)]
+        )
     if not balanced:
         return rng.permuted(np.tile(np.arange(treatments), (rounds, 1)), axis=1)
     rows = np.vstack([williams(treatments)] * (rounds // treatments))

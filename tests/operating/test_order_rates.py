@@ -66,6 +66,53 @@ def test_no_pair_is_named_without_carry_over_in_95_of_100(options, repetitions):
     assert np.mean([bool(result) for result in found]) <= 0.05
 
 
+def both_kinds(repetitions, start, confidence=95, **options):
+    """For each experiment, the pairs and the lasting ones that are named, each with what was planted."""
+    for seed in range(repetitions):
+        experiment = made([start, seed], **options)
+        found = st.carry_over(*experiment.arguments, confidence=confidence)
+        pairs = {(one.treatment, one.predecessor) for one in found.pairs if one.named}
+        lasting = {(one.treatment, one.earlier) for one in found.lasting if one.named}
+        yield pairs, experiment.planted, lasting, experiment.lasting
+
+
+RANDOM = {"balanced": False}
+SQUARES = {"balanced": "squares"}
+
+
+@repeated
+@pytest.mark.parametrize(
+    "options", [RANDOM, SQUARES, {"drift": 5.0, **RANDOM}, {"slope": 0.5, **RANDOM}], ids=str
+)
+def test_what_lasts_is_named_in_95_of_100(options, repetitions):
+    """Both kinds are tested together; no pair is named in its place."""
+    found = list(both_kinds(repetitions, 14, culprits=0, lasting=1, **options))
+    assert np.mean([planted <= lasting for _, _, lasting, planted in found]) >= 0.95
+    wrong = [bool(pairs) or bool(lasting - planted) for pairs, _, lasting, planted in found]
+    assert np.mean(wrong) <= 0.05 + 2.4 * np.sqrt(0.05 * 0.95 / repetitions)
+
+
+@repeated
+@pytest.mark.parametrize("options", [{}, RANDOM, SQUARES, {"drift": 5.0, **RANDOM}], ids=str)
+def test_what_is_left_to_the_next_alone_is_not_said_to_last(options, repetitions):
+    found = list(both_kinds(repetitions, 15, **options))
+    assert np.mean([planted <= pairs for pairs, planted, _, _ in found]) >= 0.95
+    wrong = [bool(pairs - planted) or bool(lasting) for pairs, planted, lasting, _ in found]
+    assert np.mean(wrong) <= 0.05 + 2.4 * np.sqrt(0.05 * 0.95 / repetitions)
+
+
+@repeated
+@pytest.mark.parametrize(
+    "options",
+    [{}, RANDOM, {"drift": 5.0, **RANDOM}, {"slope": 0.5, **RANDOM}, {"lost": 14, **RANDOM}],
+    ids=str,
+)
+def test_of_both_kinds_nothing_is_named_where_nothing_carries_over(options, repetitions):
+    found = both_kinds(repetitions, 40, 100 * (1 - FAMILY), culprits=0, **options)
+    wrong = [bool(pairs) or bool(lasting) for pairs, _, lasting, _ in found]
+    assert np.mean(wrong) <= 0.05
+
+
 @repeated
 def test_without_permutations_the_family_level_holds_for_normal_noise(repetitions):
     found = [

@@ -10,7 +10,7 @@ import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis import order_sentences as say
-from trialwise.analysis.order_results import GroupCarryOver, Matrix, PairEffect
+from trialwise.analysis.order_results import GroupCarryOver, LastingEffect, Matrix, PairEffect
 from trialwise.analysis.order_trials import RANDOM
 
 _MOST_IN_MATRIX = 40
@@ -77,6 +77,7 @@ def _group(
         permutations=permutations,
     )
     effects = tuple(_pair(pair) for pair in found.pairs if pair.named)
+    lasting = tuple(_lasting(pair) for pair in found.lasting if pair.named)
     not_excluded, further = _precision(found, part.select("worker", "round").n_unique(), margin)
     return GroupCarryOver(
         metric=part["metric"][0],
@@ -85,6 +86,8 @@ def _group(
         n_pairs=found.n_pairs,
         tested=sum(not np.isnan(pair.p_value) for pair in found.pairs),
         pairs=tuple(sorted(effects, key=lambda pair: -abs(pair.percent or 0.0))),
+        tested_lasting=sum(not np.isnan(pair.p_value) for pair in found.lasting),
+        lasting=tuple(sorted(lasting, key=lambda pair: -abs(pair.percent or 0.0))),
         matrix=_matrix(names, found),
         position=found.position,
         drift=_times(found.drift, workers),
@@ -131,22 +134,49 @@ def _times(trend: st.Trend, factor: int) -> st.Trend:
     )
 
 
-def _pair(pair: st.CarryOverPair) -> PairEffect:
+def _ends(pair: st.CarryOverPair | st.LastingPair) -> tuple[float, float] | None:
+    """The bounds in percent; None where the effect has none."""
     scale = pair.percent / pair.effect if pair.effect else float("nan")
-    ends = sorted((scale * pair.low, scale * pair.high))
-    known = bool(np.isfinite(scale))
+    if not np.isfinite(scale):
+        return None
+    low, high = sorted((scale * pair.low, scale * pair.high))
+    return low, high
+
+
+def _pair(pair: st.CarryOverPair) -> PairEffect:
+    ends = _ends(pair)
     return PairEffect(
         treatment=str(pair.treatment),
         predecessor=str(pair.predecessor),
         effect=pair.effect,
         low=pair.low,
         high=pair.high,
-        percent=pair.percent if known else None,
-        percent_low=ends[0] if known else None,
-        percent_high=ends[1] if known else None,
+        percent=None if ends is None else pair.percent,
+        percent_low=None if ends is None else ends[0],
+        percent_high=None if ends is None else ends[1],
         p_value=pair.p_value,
         n=pair.n,
-        sentence=say.pair(pair, ends if known else None),
+        sentence=say.pair(pair, ends),
+    )
+
+
+def _lasting(pair: st.LastingPair) -> LastingEffect:
+    ends = _ends(pair)
+    return LastingEffect(
+        treatment=str(pair.treatment),
+        earlier=str(pair.earlier),
+        effect=pair.effect,
+        low=pair.low,
+        high=pair.high,
+        percent=None if ends is None else pair.percent,
+        percent_low=None if ends is None else ends[0],
+        percent_high=None if ends is None else ends[1],
+        p_value=pair.p_value,
+        n_before=pair.n_before,
+        n_after=pair.n_after,
+        alike=tuple(map(str, pair.alike)),
+        explains=tuple(map(str, pair.explains)),
+        sentence=say.lasting(pair, ends),
     )
 
 

@@ -94,6 +94,30 @@ class PairEffect:
 
 
 @dataclass(frozen=True, slots=True)
+class LastingEffect:
+    """A treatment that runs differently once another one has run in the round, whatever ran between.
+
+    Bounds and p-value hold for all pairs of both kinds together. `alike` are others that the order does not let be told
+    from `earlier`; `explains` are predecessors that stand out alone, and not beside this.
+    """
+
+    treatment: str
+    earlier: str
+    effect: float
+    low: float
+    high: float
+    percent: float | None
+    percent_low: float | None
+    percent_high: float | None
+    p_value: float
+    n_before: int
+    n_after: int
+    alike: tuple[str, ...]
+    explains: tuple[str, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Matrix:
     """Effects of all pairs: a row for each treatment, a column for each predecessor; None where a pair has none.
 
@@ -110,6 +134,7 @@ class Matrix:
 class GroupCarryOver:
     """Carry-over, position and drift of one metric in one group; `matrix` is None for more than 40 treatments.
 
+    `pairs` are of a treatment and what ran right before it, `lasting` of one and what ran anywhere earlier in the round.
     `not_excluded` is the largest effect that the intervals of pairs leave open, in percent, None where none is tested;
     `further_rounds` would bring all of them within the margin, were there no effect, with a probability of 90 %.
     """
@@ -120,6 +145,8 @@ class GroupCarryOver:
     n_pairs: int
     tested: int
     pairs: tuple[PairEffect, ...]
+    tested_lasting: int
+    lasting: tuple[LastingEffect, ...]
     matrix: Matrix | None
     position: st.Trend
     drift: st.Trend

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.order_results import (
         Change,
         GroupCarryOver,
+        LastingEffect,
         Outcome,
         PairEffect,
         TreatmentOrder,
@@ -97,19 +98,33 @@ def _shift(effect: st.OrderEffect, interval: tuple[float | None, float | None]) 
 
 def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
     """The sentence of a pair: "softmax is 6 % (4 to 8) higher right after spmv"."""
-    direction = "higher" if found.effect >= 0 else "lower"
-    if ends is None:
-        size = f"{number(abs(found.effect))}"
-    else:
-        low, high = (ends[0], ends[1]) if found.percent >= 0 else (-ends[1], -ends[0])
-        size = f"{number(abs(found.percent))} % ({number(low)} to {number(high)})"
     return (
-        f"{found.treatment} is {size} {direction} right after {found.predecessor} "
+        f"{found.treatment} is {_size(found, ends)} right after {found.predecessor} "
         f"(p = {number(found.p_value)}, n = {found.n})"
     )
 
 
-def matters(found: PairEffect, margin: float) -> bool:
+def lasting(found: st.LastingPair, ends: Sequence[float] | None) -> str:
+    """The sentence of what lasts: "get_hits is 73 % (73 to 74) lower once cmd_set has run in the round"."""
+    alike = _among([str(name) for name in found.alike])
+    unsure = f", or {alike}, which this order does not tell apart" if alike else ""
+    explained = _among([str(name) for name in found.explains])
+    beside = f"; what it is right after {explained} follows from that" if explained else ""
+    return (
+        f"{found.treatment} is {_size(found, ends)} once {found.earlier} has run in the round{unsure} "
+        f"(p = {number(found.p_value)}, n = {found.n_after} after, {found.n_before} before){beside}"
+    )
+
+
+def _size(found: st.CarryOverPair | st.LastingPair, ends: Sequence[float] | None) -> str:
+    direction = "higher" if found.effect >= 0 else "lower"
+    if ends is None:
+        return f"{number(abs(found.effect))} {direction}"
+    low, high = (ends[0], ends[1]) if found.percent >= 0 else (-ends[1], -ends[0])
+    return f"{number(abs(found.percent))} % ({number(low)} to {number(high)}) {direction}"
+
+
+def matters(found: PairEffect | LastingEffect, margin: float) -> bool:
     """Whether the interval of a pair's effect reaches beyond the margin."""
     low, high = found.percent_low, found.percent_high
     return low is None or high is None or max(-low, high) > margin
@@ -179,13 +194,22 @@ def verdict(
     verb = "changes" if number == 1 else "change"
     parts = [f"{number} of {len(treatments)} treatments {verb} with the order"] if changed else []
     parts += [f"{len(pairs)} {'pair shows' if len(pairs) == 1 else 'pairs show'} carry-over"] if pairs else []
+    lasting = {(group.group, one.treatment, one.earlier) for group in carried for one in group.lasting}
+    parts += (
+        [
+            f"{len(lasting)} {'effect lasts' if len(lasting) == 1 else 'effects last'} for the rest of the round"
+        ]
+        if lasting
+        else []
+    )
+    what = " and ".join([", ".join(parts[:-1]), *parts[-1:]] if len(parts) > 1 else parts)
     if found == "order matters":
-        return "Order matters: " + " and ".join(parts) + "."
+        return f"Order matters: {what}."
     if found == "order does not matter":
         return "Order does not matter: no treatment changes by more than the margin."
     if parts:
         among = f"that is not beyond chance among {questions(treatments, carried)} families and analyses of carry-over"
-        return f"Undecided: {' and '.join(parts)}, but {among}, or not beyond the margin."
+        return f"Undecided: {what}, but {among}, or not beyond the margin."
     if unvaried:
         return "Undecided: there are no rounds in random or balanced order to compare the fixed one with."
     if not treatments:
@@ -206,7 +230,8 @@ def next_steps(
 ) -> Iterator[str]:
     """What to do, the most telling first."""
     pairs = [pair for group in carried for pair in group.pairs]
-    yield from _about_pairs(pairs)
+    lasting = [one for group in carried for one in group.lasting]
+    yield from _about_pairs(pairs, lasting)
     changed = [one for one in treatments if one.change in ("location", "distribution")]
     if changed:
         yield f"Randomise the order{_rounds_for(changed, margin)}."
@@ -217,20 +242,30 @@ def next_steps(
     yield from _about_trends(carried)
     yield from _about_open(treatments)
     safe = [one.treatment for one in treatments if one.change in ("same", "small")]
-    if safe and not pairs:
+    if safe and not pairs and not lasting:
         yield f"Safe in any order: {_among(safe)}."
-    if not treatments and not pairs:
+    if not treatments and not pairs and not lasting:
         yield from _about_carry_over(carried, margin)
 
 
-def _about_pairs(pairs: Sequence[PairEffect]) -> Iterator[str]:
+def _about_pairs(pairs: Sequence[PairEffect], lasting: Sequence[LastingEffect]) -> Iterator[str]:
+    victims: dict[str, list[str]] = {}
+    for one in lasting:
+        victims.setdefault(one.earlier, []).append(one.treatment)
     looks = [
+        f"Look at {earlier}: what does it leave for {_among(names)} until the next reset?"
+        for earlier, names in victims.items()
+    ]
+    looks += [
         f"Look at {one.predecessor} before {one.treatment}: what does {one.predecessor} leave behind?"
         for one in pairs
     ]
     yield from list(dict.fromkeys(looks))[:_MOST]
-    if pairs:
-        yield f"Reset between trials, at least after {_among([one.predecessor for one in pairs])}."
+    culprits = [*(one.earlier for one in lasting), *(one.predecessor for one in pairs)]
+    if lasting:
+        yield f"Reset before each trial, or at least after {_among(culprits)}."
+    elif pairs:
+        yield f"Reset between trials, at least after {_among(culprits)}."
 
 
 def _about_trends(carried: Sequence[GroupCarryOver]) -> Iterator[str]:

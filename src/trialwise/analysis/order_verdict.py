@@ -55,11 +55,16 @@ def experiment_verdict(
     questions = say.questions(treatments, carried)
     p_values = [
         *(p_value for one in treatments if (p_value := say.decisive(one)) is not None),
-        *(pair.p_value for group in carried for pair in group.pairs if say.matters(pair, margin)),
+        *(
+            pair.p_value
+            for group in carried
+            for pair in (*group.pairs, *group.lasting)
+            if say.matters(pair, margin)
+        ),
     ]
     if p_values and (not across or min(p_values) * questions < alpha):
         return "order matters"
-    if p_values or any(group.pairs for group in carried):
+    if p_values or any(group.pairs or group.lasting for group in carried):
         return "undecided"
     changes = {one.change for one in treatments}
     return "order does not matter" if changes and changes <= {"same", "small"} else "undecided"

@@ -91,9 +91,10 @@ def _fixed_against_random() -> Note:
 def _carried() -> Note:
     return Note(
         "Carry-over, position and drift",
-        "For each treatment a regression on its position, on how the round went, and on the treatment that ran right before it. "
-        "p-values and intervals of pairs hold for all pairs together, by the largest |t| of permuted residuals (with very many "
-        "pairs, by t distributions and Šidák's inequality). The pairs found are taken into account when the others are judged.",
+        "For each treatment a regression on its position, on how the round went, and on the treatment that ran right before it; "
+        "and another one on which treatments had run in the round at all. p-values and intervals of pairs hold for all pairs of "
+        "both kinds together, by the largest |t| of permuted residuals (with very many pairs, of the first kind alone, by t "
+        "distributions and Šidák's inequality). The pairs found are taken into account when the others are judged.",
         (_WESTFALL, _FREEDMAN),
     )
 

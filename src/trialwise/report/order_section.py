@@ -187,6 +187,7 @@ def _conclusions(found: OrderAnalysis) -> Iterator[Line]:
 
 def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Iterator[Part]:
     pairs = [Line(pair.sentence, "descriptive", "stands out") for pair in group.pairs[:_MOST]]
+    lasting = [Line(one.sentence, "descriptive", "lasts") for one in group.lasting[:_MOST]]
     none = [Line(no_pair(group), *(("claim", "none") if group.tested else ("refusal", "not tested")))]
     slopes = [
         Line(f"{name}: {text}", mark="trend")
@@ -194,8 +195,8 @@ def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Ite
     ]
     notes = [Line(group.note, "refusal", "note")] if group.note else []
     method = Line(f"n = {group.n_pairs}: {group.method}", mark="method")
-    lines = [*(pairs or none), *slopes, *notes, method]
-    more = len(group.pairs) - len(pairs)
+    lines = [*([*lasting, *pairs] or none), *slopes, *notes, method]
+    more = len(group.pairs) + len(group.lasting) - len(pairs) - len(lasting)
     yield Part(
         carry_over_title(group, several=several),
         tuple(lines),

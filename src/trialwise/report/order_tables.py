@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from trialwise.analysis.order_results import OrderAnalysis, PairEffect, TreatmentOrder
+from trialwise.analysis.order_results import (
+    GroupCarryOver,
+    LastingEffect,
+    OrderAnalysis,
+    PairEffect,
+    TreatmentOrder,
+)
 from trialwise.report.claims import Term
 from trialwise.report.numbers import Number, Rounding
 from trialwise.report.tables import Cell, Table
@@ -30,6 +36,11 @@ _PAIR_COLUMNS: tuple[tuple[str, str, Rounding], ...] = (
     ("p", "p_value", "nearest"),
     ("n", "n", "nearest"),
 )
+_LASTING_COLUMNS: tuple[tuple[str, str, Rounding], ...] = (
+    *_PAIR_COLUMNS[:-1],
+    ("n after", "n_after", "nearest"),
+    ("n before", "n_before", "nearest"),
+)
 
 
 def order_tables(found: OrderAnalysis) -> Iterator[Table]:
@@ -48,6 +59,8 @@ def order_tables(found: OrderAnalysis) -> Iterator[Table]:
         )
     if any(group.pairs for group in found.carry_over):
         yield _pairs(found)
+    if any(group.lasting for group in found.carry_over):
+        yield _lasting(found)
 
 
 def _treatment(names: tuple[str, ...], one: TreatmentOrder, place: int) -> tuple[Cell, ...]:
@@ -71,12 +84,7 @@ def _pairs(found: OrderAnalysis) -> Table:
         caption="Carry-over: pairs that stand out; low and high hold for all pairs together",
         columns=(*names, *(title for title, _, _ in _PAIR_COLUMNS)),
         rows=tuple(
-            _pair(
-                f"{group.metric} ({group.group})" if group.group else group.metric,
-                pair,
-                f"/carry_over/{at}/pairs/{place}",
-                several=several,
-            )
+            (*_where(group, several=several), *_pair(pair, f"/carry_over/{at}/pairs/{place}"))
             for at, group in enumerate(found.carry_over)
             for place, pair in enumerate(group.pairs)
         ),
@@ -85,10 +93,36 @@ def _pairs(found: OrderAnalysis) -> Table:
     )
 
 
-def _pair(where: str, pair: PairEffect, at: str, *, several: bool) -> tuple[Cell, ...]:
-    numbers = (
-        Number(getattr(pair, field), f"{at}/{field}", rounding=rounding)
-        for _, field, rounding in _PAIR_COLUMNS
+def _lasting(found: OrderAnalysis) -> Table:
+    several = len(found.carry_over) > 1
+    names = (*(["metric"] if several else []), "treatment", "once it has run")
+    return Table(
+        key="order-lasting",
+        caption="Effects that last for the rest of the round; low and high hold for all pairs together",
+        columns=(*names, *(title for title, _, _ in _LASTING_COLUMNS)),
+        rows=tuple(
+            (*_where(group, several=several), *_lasting_cells(one, f"/carry_over/{at}/lasting/{place}"))
+            for at, group in enumerate(found.carry_over)
+            for place, one in enumerate(group.lasting)
+        ),
+        numeric=frozenset(range(len(names), len(names) + len(_LASTING_COLUMNS))),
+        place=PLACE,
     )
-    begin: list[Cell] = [where] if several else []
-    return (*begin, Term(pair.treatment), Term(pair.predecessor), *numbers)
+
+
+def _where(group: GroupCarryOver, *, several: bool) -> tuple[Cell, ...]:
+    return (f"{group.metric} ({group.group})" if group.group else group.metric,) if several else ()
+
+
+def _pair(pair: PairEffect, at: str) -> tuple[Cell, ...]:
+    return Term(pair.treatment), Term(pair.predecessor), *_numbers(pair, at, _PAIR_COLUMNS)
+
+
+def _lasting_cells(one: LastingEffect, at: str) -> tuple[Cell, ...]:
+    return Term(one.treatment), Term(one.earlier), *_numbers(one, at, _LASTING_COLUMNS)
+
+
+def _numbers(
+    of: PairEffect | LastingEffect, at: str, columns: Sequence[tuple[str, str, Rounding]]
+) -> Iterator[Number]:
+    return (Number(getattr(of, field), f"{at}/{field}", rounding=rounding) for _, field, rounding in columns)

@@ -85,8 +85,9 @@ def how_compared(found: OrderAnalysis) -> str:
 def _carry_over(group: GroupCarryOver, *, several: bool) -> Iterator[str]:
     yield ""
     yield carry_over_title(group, several=several)
-    if not group.pairs:
+    if not group.pairs and not group.lasting:
         yield f"  {no_pair(group)}"
+    yield from (f"  {one.sentence}" for one in group.lasting[:_MOST])
     yield from (f"  {pair.sentence}" for pair in group.pairs[:_MOST])
     yield from (f"  {name}: {text}" for name, text in trends(group))
     if group.note:
@@ -97,7 +98,10 @@ def _carry_over(group: GroupCarryOver, *, several: bool) -> Iterator[str]:
 def carry_over_title(group: GroupCarryOver, *, several: bool) -> str:
     """Whose carry-over, and how surely."""
     where = f" of {group.metric}" + (f" ({group.group})" if group.group else "") if several else ""
-    return f"Carry-over{where} ({group.tested} pairs tested, {percent(group.confidence)} for all together)"
+    tested = f"{group.tested} pairs"
+    if group.tested_lasting:
+        tested += f" right after and {group.tested_lasting} once earlier in the round"
+    return f"Carry-over{where} ({tested} tested, {percent(group.confidence)} for all together)"
 
 
 def no_pair(group: GroupCarryOver) -> str:

@@ -4,7 +4,7 @@ Each method of a paper is there as the paper has it (`method="paper"`); where a 
 default. Percentiles and confidences are in percent.
 """
 
-from trialwise.statistics.carryover import CarryOver, CarryOverPair, carry_over
+from trialwise.statistics.carryover import CarryOver, CarryOverPair, LastingPair, carry_over
 from trialwise.statistics.convergence import convergence
 from trialwise.statistics.correlogram import Correlogram
 from trialwise.statistics.independence import Independence, independence
@@ -36,6 +36,7 @@ __all__ = [
     "Correlogram",
     "Independence",
     "Kpi",
+    "LastingPair",
     "MedianInterval",
     "OrderEffect",
     "PercentileInterval",

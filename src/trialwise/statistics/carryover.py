@@ -1,17 +1,17 @@
-"""Carry-over: which predecessor shifts which treatment, and what position and time do, from any varied order."""
+"""Carry-over: which treatment shifts which later one, and what position and time do, from any varied order."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
-from math import expm1, log
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
 
-from trialwise.statistics.checks import Array, as_percent
-from trialwise.statistics.pair_models import Design, Layout, without
+from trialwise.statistics.checks import as_percent
+from trialwise.statistics.lasting import LastingDesign
+from trialwise.statistics.pair_models import Design
+from trialwise.statistics.pair_search import PairSearch
 from trialwise.statistics.predecessors import UNKNOWN, Trials, read_trials
 from trialwise.statistics.trends import Trend, trends
 
@@ -19,11 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 DEFAULT_SEED = 7
-_AS_STRONG = 0.75
-"""Pairs with so large a share of the greatest |t| are named in one step."""
-PERMUTATIONS = 1999
-_MOST_WORK = 3e9
-"""Multiplications that permutations may cost; beyond, p-values come from t and Šidák's inequality."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +43,33 @@ class CarryOverPair:
 
 
 @dataclass(frozen=True, slots=True)
+class LastingPair:
+    """What a treatment does to another one that runs anywhere later in the same round."""
+
+    treatment: Hashable
+    earlier: Hashable
+    effect: float
+    """Once `earlier` has run against before, at the same position; in the unit of the values, NaN where it cannot be estimated."""
+    low: float
+    """Bounds that hold for all pairs of both kinds together at the confidence; NaN where there are none."""
+    high: float
+    p_value: float
+    """Corrected over all pairs of both kinds; NaN where the pair cannot be tested."""
+    percent: float
+    """The effect in percent of the treatment's mean before `earlier`; NaN where that is 0."""
+    n_before: int
+    """Trials of the treatment in whose round `earlier` had not run yet."""
+    n_after: int
+    """Trials of the treatment in whose round it had."""
+    named: bool
+    """Whether it is one of the pairs found at the confidence: the others are judged beside these."""
+    alike: tuple[Hashable, ...]
+    """Of a pair that is named: what else ran earlier that the order does not let be told from it."""
+    explains: tuple[Hashable, ...]
+    """Of a pair that is named: predecessors that stand out alone, and not beside it."""
+
+
+@dataclass(frozen=True, slots=True)
 class CarryOver:
     """Effects of the order in which trials ran."""
 
@@ -66,6 +88,8 @@ class CarryOver:
     confidence: float
     """In percent."""
     method: str
+    lasting: tuple[LastingPair, ...]
+    """Every pair that occurs; empty where permutations are not affordable."""
     note: str
     """What could not be tested and what would lift that; empty when nothing is."""
 
@@ -92,6 +116,13 @@ def carry_over(
     treatment's other predecessors look fast. Of the last two predecessors of a treatment none is put in: one cannot say
     which of them it is.
 
+    A second question is asked beside it, in `lasting`: what any other treatment does that ran anywhere earlier in the round.
+    That is the same regression with a column for each other treatment, 1 once it has run, instead of e(predecessor), and
+    the treatment's own slope over positions, which such columns add up to. One maximum of |t| is over the pairs of both
+    kinds, permuted alike. Of a treatment the pair that explains most, of either kind, is named first and the others are
+    judged beside it; one that no longer stands beside a pair of the other kind is not named. Trials after a gap in the round
+    are left out here. Without permutations nothing of this is asked.
+
     Parameters
     ----------
     values
@@ -106,7 +137,7 @@ def carry_over(
         As many booleans: false where it is not known, or nothing, what ran before the trial in its round, as after a
         start anew; the first of a round has no predecessor anyway.
     confidence
-        In percent, of all pairs together.
+        In percent, of all pairs of both kinds together.
     permutations
         1999 by default; where many treatments make that too long, t distributions with Šidák's inequality
         instead. 0 asks for these.
@@ -122,137 +153,86 @@ def carry_over(
     if permutations is not None and 0 < permutations < 1 / (1 - level) - 1:
         raise ValueError(f"{permutations} permutations cannot reach {confidence} % confidence")
     trials = read_trials(values, treatments, rounds, positions, follows)
-    judge = _Judge(trials, level, permutations, np.random.Generator(np.random.PCG64DXSM(seed)))
-    judge.search()
-    models = judge.models
-    slopes = trends(without(trials, judge.effects()), level)
+    search = PairSearch(trials, level, permutations, np.random.Generator(np.random.PCG64DXSM(seed)))
+    search.search()
+    models = search.models
+    slopes = trends(search.cleaned(), level)
     return CarryOver(
-        pairs=tuple(pair for model in models for pair in judge.pairs(model, trials.labels)),
+        pairs=tuple(pair for model in models for pair in _pairs(search, model, trials.labels, level)),
         position=slopes["position"],
         drift=slopes["drift"],
         first=slopes["first"],
         n=int(trials.measured.sum()),
         n_pairs=sum(int(model.counts[model.after].sum()) for model in models),
         confidence=float(confidence),
-        method=f"regression per treatment; maximum of |t| over {judge.count} pairs, "
-        + (
-            f"{judge.permutations} permutations"
-            if judge.permutations
-            else "t distributions and Šidák's inequality"
-        ),
-        note=_note(trials, models),
+        method=_method(search),
+        lasting=tuple(pair for model in search.lasting for pair in _lasting(search, model, trials.labels)),
+        note=_note(trials, search),
     )
 
 
-def _affordable(models: Sequence[Design]) -> int:
-    work = sum(model.values.size * (model.cells.size + 4) for model in models) * PERMUTATIONS
-    return PERMUTATIONS if work <= _MOST_WORK else 0
+def _method(search: PairSearch) -> str:
+    if not search.permutations:
+        over = f"{search.count} pairs, t distributions and Šidák's inequality"
+    else:
+        lasting = f" right after and {search.lasting_count} lasting ones" if search.lasting_count else ""
+        over = f"{search.count} pairs{lasting}, {search.permutations} permutations"
+    return f"regression per treatment; maximum of |t| over {over}"
 
 
-class _Judge:
-    """Corrects the statistics of all pairs together, and puts the pairs that stand out into the models."""
+def _pairs(
+    search: PairSearch, model: Design, labels: Sequence[Hashable], level: float
+) -> list[CarryOverPair]:
+    """The pairs of one treatment; those of one that cannot be tested have no numbers."""
+    critical = search.critical(model)
+    effects, errors = model.effects()
+    bases = model.bases()
+    p_values = search.p_values(model)
+    weak = [(model.treatment, cell) in search.dropped for cell in model.cells.tolist()]
+    columns = (
+        effects,
+        effects - critical * errors,
+        effects + critical * errors,
+        p_values,
+        100 * effects / np.where(bases == 0, np.nan, bases),
+        model.counts,
+        (p_values <= 1 - level) & ~np.array(weak, dtype=np.bool_),
+    )
+    rows = zip(
+        model.cells[model.after].tolist(), *(part[model.after].tolist() for part in columns), strict=True
+    )
+    return [CarryOverPair(labels[model.treatment], labels[cell], *numbers) for cell, *numbers in rows]
 
-    def __init__(
-        self, trials: Trials, level: float, permutations: int | None, rng: np.random.Generator
-    ) -> None:
-        self._level = level
-        self._p_values: dict[tuple[int, int], float] = {}
-        self._layout = Layout(trials)
-        self.models = self._layout.designs()
-        testable = [model for model in self.models if model.testable]
-        self.permutations = _affordable(testable) if permutations is None else permutations
-        self._orders = {
-            model.treatment: _orders(rng, model.values.size, self.permutations) for model in testable
-        }
-        self.count = sum(int(model.estimable.sum()) for model in testable)
-        self._greatest = self._maxima()
 
-    def search(self) -> None:
-        """Name pairs, the strongest of each treatment first, until none is left that stands out."""
-        while found := self._found():
-            floor = max(self._p_values.values(), default=0.0)
-            self._p_values |= {pair: max(p_value, floor) for pair, p_value in found.items()}
-            self.models = self._layout.designs(self.effects())
-            self._greatest = self._maxima()
-
-    def _found(self) -> dict[tuple[int, int], float]:
-        """The pairs that stand out most: weaker ones wait until these no longer blur what is common to all."""
-        strongest = [
-            (abs(float(model.statistics[at])), model, at)
-            for model in self.models
-            if model.testable and (at := model.strongest) is not None
-        ]
-        enough = max((statistic for statistic, _, _ in strongest), default=0.0) * _AS_STRONG
-        p_values = {
-            (model.treatment, int(model.cells[at])): float(self._judged(model, model.statistics[[at]])[0])
-            for statistic, model, at in strongest
-            if statistic >= enough
-        }
-        return {pair: p_value for pair, p_value in p_values.items() if p_value <= 1 - self._level}
-
-    def effects(self) -> dict[tuple[int, int], float]:
-        """The effects of the pairs that are named."""
-        found: dict[tuple[int, int], float] = {}
-        treatments = {treatment for treatment, _ in self._p_values}
-        for model in self.models:
-            if model.treatment in treatments:
-                effects = zip(model.cells.tolist(), model.effects()[0].tolist(), strict=True)
-                found |= {(model.treatment, cell): effect for cell, effect in effects}
-        return {pair: found[pair] for pair in self._p_values}
-
-    def _maxima(self) -> Array:
-        """The largest |t| of all pairs in each permutation, in ascending order."""
-        greatest = np.zeros(self.permutations)
-        for model in self.models:
-            if model.testable:
-                greatest = np.maximum(greatest, model.permuted_maxima(self._orders[model.treatment]))
-        return np.sort(greatest)
-
-    def _judged(self, model: Design, statistics: Array) -> Array:
-        """Corrected p-values of t statistics of a model; NaN stays NaN."""
-        sizes = np.abs(statistics)
-        if not self.permutations:
-            single = 2 * stdtr(float(model.freedom), -sizes)
-            return -np.expm1(self.count * np.log1p(-np.minimum(single, 1 - 1e-16)))
-        beyond = self.permutations - np.searchsorted(self._greatest, sizes * (1 - 1e-12))
-        return np.where(np.isnan(sizes), np.nan, (1 + beyond) / (1 + self.permutations))
-
-    def _critical(self, model: Design) -> float:
-        if not self.permutations:
-            tail = -expm1(log(self._level) / self.count) / 2
-            return -float(stdtrit(float(model.freedom), tail))
-        return float(np.quantile(self._greatest, self._level, method="higher"))
-
-    def pairs(self, model: Design, labels: Sequence[Hashable]) -> list[CarryOverPair]:
-        """The pairs of one treatment; those of one that cannot be tested have no numbers."""
-        critical = self._critical(model) if model.testable else float("nan")
-        effects, errors = model.effects()
-        bases = model.bases()
-        p_values = self._judged(model, model.statistics)
-        for at, cell in enumerate(model.cells.tolist()):
-            p_values[at] = self._p_values.get((model.treatment, cell), p_values[at])
-        columns = (
-            effects,
-            effects - critical * errors,
-            effects + critical * errors,
-            p_values,
-            100 * effects / np.where(bases == 0, np.nan, bases),
-            model.counts,
-            p_values <= 1 - self._level,
+def _lasting(search: PairSearch, model: LastingDesign, labels: Sequence[Hashable]) -> Iterator[LastingPair]:
+    critical = search.critical(model)
+    effects, errors = model.effects()
+    bases = model.bases()
+    columns = (
+        effects,
+        effects - critical * errors,
+        effects + critical * errors,
+        search.p_values(model),
+        100 * effects / np.where(bases == 0, np.nan, bases),
+        model.n_before,
+        model.n_after,
+        np.array([search.stands(model.treatment, cell) for cell in model.cells.tolist()], dtype=np.bool_),
+    )
+    rows = zip(model.cells.tolist(), *(part.tolist() for part in columns), strict=True)
+    for cell, *numbers in rows:
+        likes = search.likes(model.treatment, cell)
+        explained = search.explained(model.treatment, cell)
+        yield LastingPair(
+            labels[model.treatment],
+            labels[cell],
+            *numbers,
+            alike=tuple(labels[other] for other in likes),
+            explains=tuple(labels[other] for other in explained),
         )
-        rows = zip(
-            model.cells[model.after].tolist(), *(part[model.after].tolist() for part in columns), strict=True
-        )
-        return [CarryOverPair(labels[model.treatment], labels[cell], *numbers) for cell, *numbers in rows]
 
 
-def _orders(
-    rng: np.random.Generator, size: int, permutations: int
-) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-    return rng.permuted(np.tile(np.arange(size), (permutations, 1)), axis=1)
-
-
-def _note(trials: Trials, models: Sequence[Design]) -> str:
+def _note(trials: Trials, search: PairSearch) -> str:
+    models = search.models
     notes: list[str] = []
     unknown = int((trials.measured & (trials.predecessor == UNKNOWN)).sum())
     if unknown:
@@ -269,5 +249,15 @@ def _note(trials: Trials, models: Sequence[Design]) -> str:
         wanted = max(model.shortage for model in few)
         notes.append(
             f"{len(few)} treatments have too few trials to test their predecessors: {wanted} more would do"
+        )
+    brief = [model.shortage for model in search.lasting if model.cells.size >= 2 and not model.testable]
+    if brief:
+        notes.append(
+            f"{len(brief)} treatments have too few trials to test what lasts for the rest of a round: {max(brief)} more would do"
+        )
+    if search.count and not search.permutations:
+        notes.append(
+            "what lasts for the rest of a round was not looked for, which needs permutations: fewer treatments at a time "
+            "would allow them"
         )
     return "; ".join(notes)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.groups import Groups
-from trialwise.statistics.predecessors import FIRST, Trials
+from trialwise.statistics.predecessors import FIRST, History, Trials
 
 Flags = NDArray[np.bool_]
+Orders = NDArray[np.int64]
 
-NOBODY: Mapping[tuple[int, int], float] = MappingProxyType({})
+Effects = dict[tuple[int, int], float]
 _FEWEST_FREEDOM = 3
 _FREEDOM_FOR_LEVEL = 10
 _NEGLIGIBLE = 1e-9
@@ -25,6 +25,14 @@ _FEW_ROWS = 64
 _CLIPPED = 3.0
 _OWN_POSITION = 0.5
 """A treatment has a slope of its own where so much of the variance of its positions is within predecessors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What is in the models: pairs (treatment, predecessor) and lasting ones (treatment, earlier), with their effects."""
+
+    pairs: Effects = field(default_factory=Effects)
+    lasting: Effects = field(default_factory=Effects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,15 +61,18 @@ class Cells:
 class Design:
     """One treatment's trials; a cell is a predecessor, and those that are `named` are in the model.
 
-    The first trials of rounds are a cell that always is in the model: they tell of the variance alone.
+    The first trials of rounds are a cell that always is in the model: they tell of the variance alone. `beside` are columns
+    of what had run earlier in the round, which always are in it too.
     """
 
-    def __init__(self, cells: Cells, values: Array, nuisance: Array, named: Sequence[int] = ()) -> None:
+    def __init__(
+        self, cells: Cells, values: Array, nuisance: Array, named: Sequence[int], beside: Array
+    ) -> None:
         self.treatment, self.cells, self.counts = cells.treatment, cells.predecessors, cells.counts
         self.values = values
         self._cell = cells.cell
-        self._nuisance = self._affordable(nuisance)
-        self._within = _basis(self._nuisance - self._means(self._nuisance))
+        self._nuisance = np.hstack([beside, self._affordable(nuisance)])
+        self._within = basis(self._nuisance - self._means(self._nuisance))
         self.freedom = values.size - self.cells.size - self._within.shape[1]
         self.after = cells.after
         self.testable = int(self.after.sum()) >= 2 and self.freedom >= _FEWEST_FREEDOM
@@ -113,7 +124,7 @@ class Design:
         """Orthonormal columns of mean, nuisance and the named cells except one."""
         named = [cell for cell in self._named if cell != at]
         columns = [np.ones((self.values.size, 1)), self._nuisance, self._indicator(named)]
-        return _basis(np.hstack(columns))
+        return basis(np.hstack(columns))
 
     def _within_variance(self, rows: Array) -> Array:
         """Residual variance of each row with all cells in the model."""
@@ -132,7 +143,7 @@ class Design:
         floor = 1e-12 * (np.abs(self.values).max() or 1.0)
         return parts / (self._scale * np.maximum(deviation, floor))
 
-    def permuted_maxima(self, orders: np.ndarray[tuple[int, int], np.dtype[np.int64]]) -> Array:
+    def permuted_maxima(self, orders: Orders) -> Array:
         """The largest |t| among cells that are not named, for the residuals of all cells in each of these orders."""
         if not self.estimable.any() or not len(orders):
             return np.zeros(len(orders))
@@ -171,8 +182,8 @@ class Design:
 class Layout:
     """The trials of all treatments by predecessor, position and round, for designs with different pairs named."""
 
-    def __init__(self, trials: Trials) -> None:
-        self._trials = trials
+    def __init__(self, trials: Trials, past: History | None) -> None:
+        self._trials, self._past = trials, past
         known = trials.measured & (trials.predecessor >= FIRST)
         self._cells = list(_cells(trials, known))
         self._measured = np.flatnonzero(trials.measured)
@@ -182,24 +193,41 @@ class Layout:
         places, codes = np.unique(trials.position[self._after], return_inverse=True)
         self._places, self._by_position = places, Groups(codes.astype(np.int64))
 
-    def designs(self, named: Mapping[tuple[int, int], float] = NOBODY) -> list[Design]:
+    def designs(self, named: Named) -> list[Design]:
         """A design for each treatment that has trials whose predecessor, or its absence, is known.
 
-        `named` are the pairs (treatment, predecessor) that are in the models, with their effects: what is common to all
-        treatments is estimated without these.
+        `named` is in the models: what is common to all treatments is estimated without it.
         """
-        clean = without(self._trials, named).values
+        clean = self.without(named).values
         levels, slope = self._levels(clean), self._position_slope(clean)
-        return [self._design(cells, levels, slope, tuple(named)) for cells in self._cells]
+        return [self._design(cells, levels, slope, named) for cells in self._cells]
 
-    def _design(self, cells: Cells, levels: Array, slope: float, named: Sequence[tuple[int, int]]) -> Design:
+    def levels(self, named: Named) -> Array:
+        """How the other treatments did in the round of each trial, what is named taken off."""
+        return self._levels(self.without(named).values)
+
+    def _design(self, cells: Cells, levels: Array, slope: float, named: Named) -> Design:
         values = self._trials.values[cells.rows]
         # What does not vary has no position's share to take off, and its scale is 1 for division alone.
         if np.ptp(values) > 0:
             values = values - float(Groups.of_one(values.size).scales(values)[0]) * slope * cells.position
         terms = [cells.round, levels[cells.rows], *([cells.position] if cells.own_position else [])]
-        own = [predecessor for treatment, predecessor in named if treatment == cells.treatment]
-        return Design(cells, values, np.column_stack(terms), own)
+        own = [predecessor for treatment, predecessor in named.pairs if treatment == cells.treatment]
+        earlier = [earlier for treatment, earlier in named.lasting if treatment == cells.treatment]
+        beside = np.empty((values.size, 0))
+        if earlier and self._past is not None:
+            beside = self._past.ran[cells.rows][:, earlier].astype(np.float64)
+        return Design(cells, values, np.column_stack(terms), own, beside)
+
+    def without(self, named: Named) -> Trials:
+        """The trials with the effects of what is named taken off."""
+        trials, clean = self._trials, self._trials.values.copy()
+        for (treatment, predecessor), effect in named.pairs.items():
+            clean[(trials.treatment == treatment) & (trials.predecessor == predecessor)] -= effect
+        if self._past is not None:
+            for (treatment, earlier), effect in named.lasting.items():
+                clean[(trials.treatment == treatment) & self._past.ran[:, earlier]] -= effect
+        return dataclasses.replace(trials, values=clean)
 
     def _position_slope(self, clean: Array) -> float:
         """Slope over positions in standard deviations, common to all treatments, hardly moved by a few pairs.
@@ -226,14 +254,6 @@ class Layout:
         return np.where(others >= 2, sums / np.maximum(others, 1), 0.0)
 
 
-def without(trials: Trials, named: Mapping[tuple[int, int], float]) -> Trials:
-    """The trials with the effects of pairs (treatment, predecessor) taken off."""
-    clean = trials.values.copy()
-    for (treatment, predecessor), effect in named.items():
-        clean[(trials.treatment == treatment) & (trials.predecessor == predecessor)] -= effect
-    return dataclasses.replace(trials, values=clean)
-
-
 def _cells(trials: Trials, known: Flags) -> Iterator[Cells]:
     order = np.argsort(trials.treatment, kind="stable")
     order = order[known[order]]
@@ -242,10 +262,10 @@ def _cells(trials: Trials, known: Flags) -> Iterator[Cells]:
         predecessors, cell, counts = np.unique(
             trials.predecessor[rows], return_inverse=True, return_counts=True
         )
-        position = _centred(trials.position[rows])
+        position = centred(trials.position[rows])
         own_position = _share_within(position, cell) >= _OWN_POSITION
         yield Cells(
-            int(code), rows, predecessors, cell, counts, _centred(trials.round[rows]), position, own_position
+            int(code), rows, predecessors, cell, counts, centred(trials.round[rows]), position, own_position
         )
 
 
@@ -262,12 +282,13 @@ def _standardised(values: Array, groups: Groups) -> Array:
     return np.clip(scores, -_CLIPPED, _CLIPPED)
 
 
-def _centred(values: Array | Indices) -> Array:
+def centred(values: Array | Indices) -> Array:
+    """Numbers less their mean."""
     numbers = np.asarray(values, dtype=np.float64)
     return numbers - numbers.mean()
 
 
-def _basis(columns: Array) -> Array:
+def basis(columns: Array) -> Array:
     """Orthonormal columns that span the same space; those that depend on others are left out."""
     if not columns.shape[1]:
         return columns

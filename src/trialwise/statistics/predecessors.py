@@ -1,4 +1,4 @@
-"""What ran before each trial: the table that an analysis of carry-over works on."""
+"""What ran before each trial, right before and earlier in the round: what an analysis of carry-over works on."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trialwise.statistics.checks import Array, Indices, as_values, as_values_with_gaps
 
@@ -79,6 +80,26 @@ def read_trials(
     before[1:][next_to] = codes[:-1][next_to]
     before[places == places.min()] = FIRST
     return Trials(numbers[order], codes, turns, places, before, labels)
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What had run in the round before each trial."""
+
+    ran: NDArray[np.bool_]
+    """Of shape (trials, treatments): whether the treatment is known to have run."""
+    whole: NDArray[np.bool_]
+    """Whether all that ran before the trial is known, back to the start of its round."""
+
+
+def read_history(trials: Trials) -> History:
+    """What had run in the round before each trial; after a gap or a start anew it is not wholly known."""
+    rounds = int(trials.round.max()) + 1 if trials.round.size else 0
+    begin = np.full((rounds, len(trials.labels)), np.inf)
+    np.minimum.at(begin, (trials.round, trials.treatment), trials.position)
+    unknown = np.concatenate([[0], np.cumsum(trials.predecessor == UNKNOWN)])
+    before = unknown[np.searchsorted(trials.round, np.arange(rounds))]
+    return History(begin[trials.round] < trials.position[:, None], unknown[1:] == before[trials.round])
 
 
 def _coded(treatments: Sequence[Hashable]) -> tuple[tuple[Hashable, ...], Indices]:

@@ -1,6 +1,7 @@
 """The analysis of order on tables: verdicts, families, workers, what is wrong in the data."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -13,6 +14,7 @@ from trialwise.analysis.order_view import view_of
 from trialwise.errors import AnalysisError
 from trialwise.exchange.order_json import order_csv, order_document
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 HEADER = "treatment,order,round,position,value,worker"
 
 
@@ -342,3 +344,32 @@ def test_a_difference_in_one_of_many_families_decides_nothing_alone(table):
     assert analysed(path, columns, permutations=0).verdict == "undecided"
     assert "not beyond chance among 24" in analysed(path, columns, permutations=0).sentence
     assert analysed(path, columns, permutations=0, correction="none").verdict == "order matters"
+
+
+@pytest.mark.parametrize(("metric", "victim"), [("served", "get_hits"), ("cpu", "cmd_get"), ("rate", None)])
+def test_what_fills_the_memory_of_memcached_is_named_and_no_predecessor(metric, victim):
+    trials = read_order_table(EXAMPLES / "memcached-order/2026-11-21.csv", OrderColumns(metrics=(metric,)))
+    found = analyse_order(trials)
+    (group,) = found.carry_over
+    assert [(one.treatment, one.earlier) for one in group.lasting] == (
+        [(victim, "cmd_set")] if victim else []
+    )
+    assert group.pairs == ()
+    if victim:
+        assert found.verdict == "order matters"
+        assert "1 effect lasts for the rest of the round" in found.sentence
+        assert "Reset before each trial, or at least after cmd_set." in found.next_steps
+        assert f"{victim} is " in group.lasting[0].sentence
+        assert "once cmd_set has run in the round (p = " in group.lasting[0].sentence
+
+
+def test_sqlite_copies_and_reads_what_was_loaded_and_not_deleted():
+    """A quarter of the rows each: the truth is 25 % of the steps."""
+    trials = read_order_table(EXAMPLES / "sqlite-order/2026-11-21.csv", OrderColumns())
+    steps = next(group for group in analyse_order(trials).carry_over if group.metric == "steps")
+    percent = {(one.treatment, one.earlier): one.percent for one in steps.lasting}
+    for reader in ("vacuum", "scan"):
+        assert percent.pop((reader, "load")) == pytest.approx(25, abs=1)
+        assert percent.pop((reader, "delete")) == pytest.approx(-25, abs=1)
+    assert set(percent) == {("lookup", "delete")}
+    assert steps.pairs == ()
