@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -294,6 +295,20 @@ def test_every_packet_of_a_burst_is_a_sample_with_the_kernels_time(tmp_path: Pat
     last = rows(file, "packets_capture")[-1]
     assert (last["kernel_dropped"], last["samples"]) == ("0", str(count))
     assert int(last["packets"]) == count + int(last["others"])
+
+
+def test_a_destination_that_is_not_there_does_not_hold_up_the_end(tmp_path: Path, pair: tuple[str, str]):
+    left, right = pair
+    with capturing(right, tmp_path / "unused", "--filter", "udp", "--oml-collect=tcp:127.0.0.1:1") as process:
+        flood(left, 100_000, 1e9)
+        process.send_signal(signal.SIGTERM)
+        began = time.monotonic()
+        assert process.wait(PATIENCE) == 0
+        assert time.monotonic() - began < 10
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert "100000 of " in said
+    assert not re.search(r"\b0 samples lost", said)
 
 
 @pytest.mark.soak
