@@ -208,6 +208,53 @@ fn every_type_goes_through_a_client() {
 }
 
 #[test]
+fn words_are_the_bits_of_their_values() {
+    let (config, path) = file("words");
+    let mut client = Client::new("app", &config).unwrap();
+    let types = [
+        ("a", FieldType::Int32),
+        ("b", FieldType::UInt32),
+        ("c", FieldType::Int64),
+        ("d", FieldType::UInt64),
+        ("e", FieldType::Double),
+        ("f", FieldType::Guid),
+        ("g", FieldType::Bool),
+    ];
+    let values = [
+        Value::Int32(-7),
+        Value::UInt32(u32::MAX),
+        Value::Int64(-9),
+        Value::UInt64(u64::MAX),
+        Value::Double(-0.5),
+        Value::Guid(11),
+        Value::Bool(true),
+    ];
+    let words = [
+        u64::from((-7_i32).cast_unsigned()),
+        u64::from(u32::MAX),
+        (-9_i64).cast_unsigned(),
+        u64::MAX,
+        (-0.5_f64).to_bits(),
+        11,
+        1,
+    ];
+    let fixed = client.point("fixed", &types).unwrap();
+    let text = client.point("text", &[("x", FieldType::String)]).unwrap();
+    client.start().unwrap();
+    assert!(fixed.is_fixed() && !text.is_fixed());
+    fixed.inject(&values).unwrap();
+    fixed.inject_words(|at| words[at]).unwrap();
+    assert_eq!(text.inject_words(|_| 0), Err(InjectError::Values));
+    let report = client.close(PATIENCE);
+    assert_eq!(fixed.inject_words(|at| words[at]), Err(InjectError::Closed));
+    assert_eq!(lost_at_inject(&report, "text"), (0, 1));
+    let expected: Vec<_> = values.into_iter().map(common::owned).collect();
+    let all = decode_all(&std::fs::read(path).unwrap());
+    let alike = all.iter().filter(|found| matches!(found, Found::Row { values, .. } if *values == expected));
+    assert_eq!(alike.count(), 2);
+}
+
+#[test]
 fn a_string_too_long_for_a_packet_is_cut_between_characters_and_counted() {
     let (config, path) = file("cut");
     let mut client = Client::new("app", &with_content(config, Content::Binary)).unwrap();

@@ -25,6 +25,11 @@ impl OmlMP {
     /// # Safety
     /// `values` holds a value for each field, set as the field's type says.
     pub(super) unsafe fn inject(&self, values: *const OmlValueU) -> bool {
+        if self.point.is_fixed() {
+            // SAFETY: `index` is below the number of fields.
+            let word = |index: usize| unsafe { self.kinds[index].word(&*values.add(index)) };
+            return self.point.inject_words(word).is_ok();
+        }
         let value = |index: usize| {
             // SAFETY: `index` is below the number of fields.
             unsafe { self.kinds[index].read(&*values.add(index)) }

@@ -74,6 +74,27 @@ impl Kind {
         }
     }
 
+    /// The bits of a number, a guid or a bool; 0 for what has none.
+    ///
+    /// # Safety
+    /// `value` was last set as this kind.
+    #[inline]
+    pub(super) unsafe fn word(self, value: &OmlValueU) -> u64 {
+        let Self::Field(field_type) = self else {
+            // SAFETY: as the caller promises, here and below.
+            return u64::from(clamp(unsafe { value.long }).cast_unsigned());
+        };
+        // SAFETY: as above; the bits of a double are those of an integer of its size.
+        unsafe {
+            match field_type {
+                FieldType::Int32 | FieldType::UInt32 => u64::from(value.uint32),
+                FieldType::Int64 | FieldType::UInt64 | FieldType::Guid | FieldType::Double => value.uint64,
+                FieldType::Bool => u64::from(value.boolean != 0),
+                FieldType::String | FieldType::Blob | FieldType::Vector(_) => 0,
+            }
+        }
+    }
+
     /// The value; `None` for a vector that is too long or holds what its type does not.
     ///
     /// # Safety

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::clock::unix_nanoseconds;
-use super::ring::{Producer, ring};
+use super::ring::{Claim, Producer, ring};
 use super::sample::{self, Stamp};
 use super::shared::{Shared, State};
 use crate::protocol::{Field, FieldType, Value};
@@ -25,6 +25,8 @@ pub(super) struct PointState {
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
     pub(super) types: Vec<FieldType>,
+    /// Every value is one word in the ring.
+    pub(super) fixed: bool,
     /// Taken over by the writer, which alone writes it.
     pub(super) injected: AtomicU64,
     /// Lost at the inject, by any thread.
@@ -59,6 +61,7 @@ impl PointState {
             id,
             name: name.to_owned(),
             types: fields.iter().map(|field| field.field_type).collect(),
+            fixed: fields.iter().all(|field| sample::is_one_word(field.field_type)),
             fields,
             injected: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -90,6 +93,29 @@ impl Point {
     #[inline]
     pub fn inject(&self, values: &[Value<'_>]) -> Result<(), InjectError> {
         self.count(self.try_inject(values, |shared| Stamp::Ticks(shared.ticks.now())))
+    }
+
+    /// Whether every field is a number, a guid or a bool, so that [`Self::inject_words`] takes samples.
+    pub fn is_fixed(&self) -> bool {
+        self.inner.fixed
+    }
+
+    /// As [`Self::inject`], for a point with [`Self::is_fixed`]: `word` gives the bits of the value of each field, those of
+    /// 32-bit integers in the low half, 0 or 1 for a bool. For interfaces whose values are words already.
+    ///
+    /// # Errors
+    /// The sample is lost, and counted; [`InjectError::Values`] for another kind of point.
+    #[inline]
+    pub fn inject_words(&self, word: impl Fn(usize) -> u64) -> Result<(), InjectError> {
+        let count = self.inner.types.len();
+        let outcome = self.check_open().and_then(|open| {
+            if !open || !self.inner.fixed {
+                return if open { Err(InjectError::Values) } else { Ok(()) };
+            }
+            let stamp = Stamp::Ticks(self.shared.ticks.now());
+            self.put(sample::HEAD + count, stamp, |claim| (0..count).for_each(|at| claim.put(word(at))))
+        });
+        self.count(outcome)
     }
 
     /// As [`Self::inject`], with the program's own time stamp.
@@ -137,25 +163,38 @@ impl Point {
         values: &[Value<'_>],
         stamp: impl FnOnce(&Shared) -> Stamp,
     ) -> Result<(), InjectError> {
-        match self.shared.state() {
-            State::Open => {}
-            State::Closed => return Err(InjectError::Closed),
-            State::Disabled => return Ok(()),
+        if !self.check_open()? {
+            return Ok(());
         }
         let total = self.measure(values)?;
-        let stamp = stamp(&self.shared);
+        self.put(total, stamp(&self.shared), |claim| sample::put_values(claim, values))
+    }
+
+    /// Whether samples are taken at all; an error when they no longer are.
+    #[inline]
+    fn check_open(&self) -> Result<bool, InjectError> {
+        match self.shared.state() {
+            State::Open => Ok(true),
+            State::Closed => Err(InjectError::Closed),
+            State::Disabled => Ok(false),
+        }
+    }
+
+    /// Puts a sample of `total` words into this thread's ring; `fill` puts its values.
+    #[inline]
+    fn put(&self, total: usize, stamp: Stamp, fill: impl FnOnce(&mut Claim<'_>)) -> Result<(), InjectError> {
         with_producer(&self.shared, |producer| {
             let Some(mut claim) = producer.claim(total) else {
                 let never = total > producer.capacity();
                 return Err(if never { InjectError::TooLong } else { InjectError::Full });
             };
-            sample::put(&mut claim, total, self.inner.id, stamp, values);
+            sample::put_head(&mut claim, total, self.inner.id, stamp);
+            fill(&mut claim);
             claim.commit();
             Ok(())
         })
     }
 
-    /// Words of the sample, if its values are those of the point.
     #[inline]
     fn measure(&self, values: &[Value<'_>]) -> Result<usize, InjectError> {
         if values.len() != self.inner.types.len() {

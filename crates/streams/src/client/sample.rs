@@ -26,14 +26,23 @@ pub(super) const fn words(value: &Value<'_>) -> usize {
     }
 }
 
-/// Puts a sample of `total` words into its claim.
-pub(super) fn put(claim: &mut Claim<'_>, total: usize, point: u32, stamp: Stamp, values: &[Value<'_>]) {
+/// Whether a value of a type is always one word in the ring.
+pub(super) const fn is_one_word(field_type: FieldType) -> bool {
+    !matches!(field_type, FieldType::String | FieldType::Blob | FieldType::Vector(_))
+}
+
+/// Puts the words before the values of a sample of `total` words.
+pub(super) fn put_head(claim: &mut Claim<'_>, total: usize, point: u32, stamp: Stamp) {
     let (given, time) = match stamp {
         Stamp::Ticks(ticks) => (0, ticks),
         Stamp::Unix(nanoseconds) => (GIVEN_TIME, nanoseconds),
     };
     claim.put((total as u64) << 32 | given | u64::from(point));
     claim.put(time);
+}
+
+/// Puts the values of a sample.
+pub(super) fn put_values(claim: &mut Claim<'_>, values: &[Value<'_>]) {
     values.iter().for_each(|value| put_value(claim, value));
 }
 
@@ -173,7 +182,8 @@ mod tests {
         let total = HEAD + values.iter().map(words).sum::<usize>();
         let (mut producer, consumer) = ring(1024);
         let mut claim = producer.claim(total).unwrap();
-        put(&mut claim, total, 3, Stamp::Unix(9), &values);
+        put_head(&mut claim, total, 3, Stamp::Unix(9));
+        put_values(&mut claim, &values);
         claim.commit();
         assert_eq!(consumer.len(), total as u64);
         let head = head_at(&consumer, 0);
