@@ -4,8 +4,7 @@
 
 Raw, and with an avg filter over 100 samples. The program sends to a collector that discards. The result is kept in
 benches/results/inject_cost.json. Bounds: the mean over a batch (the median of these) 100 ns raw and 30 ns with the filter, the 99.9th
-percentile of single injects 5 µs. OML's own call, whose values take 40 bytes each, does not reach the 30 ns: it is held to the real
-library's 64 ns.
+percentile of single injects 5 µs.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ def bound(row: dict[str, object]) -> float | None:
         return None
     if "single" in call:
         return 5000
-    return (64 if "omlc" in call else 30) if filtered else 100
+    return 30 if filtered else 100
 
 
 def judge(row: dict[str, object]) -> bool:

@@ -271,6 +271,7 @@ fn a_program_enters_the_namespaces_of_a_process_and_leaves_no_orphan_there() {
         "ls /tmp | wc -l; touch /tmp/left; setsid sleep 7654 & setsid sleep 7654 & sleep 0.2; ls -d /proc/[0-9]* | wc -l",
     );
     inside.inside = Some(first.trim().parse().unwrap());
+    inside.working_directory = "/".into(); // this folder may lie below /tmp, which is another one there
     let outcome = run(&inside).unwrap();
     assert_eq!(printed(&outcome), "0\n6\n", "cat, sh, two sleeps, ls and wc");
     assert_eq!(outcome.leftover_processes, 2);
