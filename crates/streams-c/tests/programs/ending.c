@@ -15,7 +15,14 @@ static void own(int number) {
   _exit(77);
 }
 
+/* Whoever started the test may ignore a signal (nohup), which a program inherits, and which would stay so. */
+static void ignore_nothing(void) {
+  static const int endings[] = {SIGINT, SIGHUP, SIGTERM, SIGPIPE};
+  for (unsigned i = 0; i < sizeof endings / sizeof *endings; i++) signal(endings[i], SIG_DFL);
+}
+
 int main(int argc, const char **argv) {
+  ignore_nothing();
   if (omlc_init("ending", &argc, argv, NULL) < 0 || argc < 2) return 1;
   const char *how = argv[1];
   OmlMP *mp = omlc_add_mp("m", one);
