@@ -76,7 +76,7 @@ impl ParquetDatabase {
     /// Opens or makes the folder of a domain for rows from the spool of that name.
     pub(super) fn open(folder: PathBuf, spool: &str, counting: Arc<Counting>) -> Result<Self, StoreError> {
         fs::create_dir_all(&folder)?;
-        let lock = lock_file(&folder.join(".lock"))?;
+        let lock = lock_file(&folder.join(".lock"), Duration::ZERO)?;
         let lock = lock.ok_or_else(|| {
             StoreError(format!(
                 "{} is in use by another collector; a Parquet domain has one at a time",

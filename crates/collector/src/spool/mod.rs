@@ -15,6 +15,7 @@ use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{Notify, watch};
 use trialwise_streams::native::SessionId;
@@ -29,6 +30,9 @@ use writer::Writer;
 const SEGMENT: u64 = 64 << 20;
 /// Appending waits while so many bytes wait for the disk.
 const WAITING: usize = 16 << 20;
+/// How long a lock is asked for: a program that this process is just starting holds a copy of one that was given back, until it
+/// has become the program.
+const LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Why a spool cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -107,7 +111,7 @@ impl Spool {
     pub(crate) fn open(folder: &Path, capacity: u64) -> Result<Self, SpoolError> {
         let failed = |error| SpoolError::Io { path: folder.to_owned(), error };
         std::fs::create_dir_all(folder).map_err(failed)?;
-        let lock = lock_file(&folder.join("lock")).map_err(failed)?;
+        let lock = lock_file(&folder.join("lock"), LOCK_PATIENCE).map_err(failed)?;
         let lock = lock.ok_or_else(|| SpoolError::InUse(folder.to_owned()))?;
         let id = identify(&lock).map_err(failed)?;
         let found = recovery::recover(folder).map_err(failed)?;
@@ -240,7 +244,7 @@ impl Spool {
     }
 
     /// Waits until something behind `position` is durable, `patience` at most; returns how far the disk is.
-    pub(crate) fn wait_beyond(&self, position: u64, patience: std::time::Duration) -> u64 {
+    pub(crate) fn wait_beyond(&self, position: u64, patience: Duration) -> u64 {
         let state = self.shared.lock();
         let waited = self.shared.more.wait_timeout_while(state, patience, |state| state.durable <= position);
         waited.unwrap_or_else(PoisonError::into_inner).0.durable
@@ -334,13 +338,25 @@ fn identify(mut lock: &File) -> io::Result<String> {
     Ok(name)
 }
 
-/// A file with its lock; nothing when another process has it.
-pub(crate) fn lock_file(path: &Path) -> io::Result<Option<File>> {
+/// A file with its lock; nothing when another process keeps it for as long as `patience`.
+pub(crate) fn lock_file(path: &Path, patience: Duration) -> io::Result<Option<File>> {
     let file = File::options().create(true).truncate(false).read(true).write(true).open(path)?;
+    let deadline = Instant::now() + patience;
+    while !try_lock(&file)? {
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(Some(file))
+}
+
+/// Whether the lock could be had at once.
+fn try_lock(file: &File) -> io::Result<bool> {
     // SAFETY: flock takes a descriptor, which `file` keeps open during the call, and touches no memory.
     if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } == 0 {
-        return Ok(Some(file));
+        return Ok(true);
     }
     let error = io::Error::last_os_error();
-    if error.kind() == io::ErrorKind::WouldBlock { Ok(None) } else { Err(error) }
+    if error.kind() == io::ErrorKind::WouldBlock { Ok(false) } else { Err(error) }
 }
