@@ -56,12 +56,10 @@ def pairs_named(folder: Path, file: str, code: int) -> dict[str, dict[tuple[str,
 
 @pytest.mark.parametrize("example", ["planted-carry-over"], indirect=True)
 def test_the_program_that_slows_another_is_named(example: Path):
-    """The seeds decide the work, so that exactly this pair is named; CPU time is measured, and its own error rate stays."""
+    """The seeds decide the work, so that exactly this pair is named; CPU time is another machine's from run to run."""
     found = pairs_named(example, "experiment.toml", 1)
     assert set(found["work"]) == PLANTED
     assert 60 < found["work"]["program=search", "program=index"] < 140
-    assert set(found["cpu"]) >= PLANTED
-    assert found["cpu"]["program=search", "program=index"] > 30
 
 
 @pytest.mark.parametrize("example", ["planted-carry-over"], indirect=True)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.system.conftest import Bench
 from tests.system.paths import needs_paths, write_path_experiment
-from tests.system.test_report_browser import CHROMIUM, _browse, _console
 
+from browser import CHROMIUM, browse, console
 from report_page import ReportPage
 from trialwise import study
 from trialwise.exchange.analysis_json import analysis_document
@@ -61,9 +61,9 @@ def _look_at(page: Path) -> None:
     """Every figure draws itself without a word on the console, where there is a browser."""
     if CHROMIUM is None:
         return
-    opened = _browse(page, "--dump-dom")
+    opened = browse(page, "--dump-dom")
     seen = ReportPage(opened.stdout)
-    assert _console(opened) == []
+    assert console(opened) == []
     assert {figure.get("data-drawn") for figure in seen.figures} == {"yes"}
     plane = re.search(r'data-figure="plane-0".*?</svg>', opened.stdout, re.DOTALL)
     assert plane is not None

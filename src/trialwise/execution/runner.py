@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -72,6 +73,10 @@ class Place(Protocol):
         ...
 
 
+_OWN = (Path(sys.prefix), Path(__file__).parents[1])
+"""Folders that callables need: Python's, and ours."""
+
+
 class Here:
     """The machine that we run on; `kept` are folders that trials need."""
 
@@ -126,7 +131,7 @@ class Runner:
         self._observers = observers
         self._only = only
         self._blocks = blocks
-        self._place = place or Here([experiment.folder, directory.path])
+        self._place = place or Here([experiment.folder, directory.path, *_OWN])
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
