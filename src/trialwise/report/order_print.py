@@ -182,6 +182,26 @@ def _pairs(axes: Axes, picture: Picture) -> None:
 
 # The matrix
 
+_NUMBER_INCHES = 0.31
+"""A cell so wide holds a number such as +12.3 in letters of six points."""
+_AROUND = (0.95, 0.5)
+"""Inches beside and below the cells of a matrix, without the names."""
+
+
+def _label_inches(picture: Picture) -> float:
+    """How long the longest name of a matrix is in print, about."""
+    return _label_size(picture) / 72 * 0.57 * max((len(_short(name)) for name in picture.names), default=0)
+
+
+def _label_size(picture: Picture) -> float:
+    return 7 if len(picture.names) <= 20 else 4
+
+
+def _cell_inches(picture: Picture) -> float:
+    """The side of a cell."""
+    room = WIDTH - _AROUND[0] - _label_inches(picture)
+    return min(_NUMBER_INCHES, room / max(1, len(picture.names)))
+
 
 def _matrix(axes: Axes, picture: Picture) -> None:
     rows_of = {name: place for place, name in enumerate(picture.names)}
@@ -193,7 +213,7 @@ def _matrix(axes: Axes, picture: Picture) -> None:
     scale = LinearSegmentedColormap.from_list("diverging", DIVERGING)
     image = axes.imshow(cells, cmap=scale, vmin=-picture.most, vmax=picture.most)
     names = [_short(name) for name in picture.names]
-    size = 7 if len(names) <= 20 else 4
+    size = _label_size(picture)
     axes.set_xticks(range(len(names)), names, rotation=90, fontsize=size)
     axes.set_yticks(range(len(names)), names, fontsize=size)
     axes.grid(visible=False)
@@ -212,7 +232,10 @@ def _mark(axes: Axes, picture: Picture, row: Row, at: tuple[int, int]) -> None:
     if written or row["named"]:
         text = str(row["text"]) if written else "•"
         weight = "bold" if row["named"] else "normal"
-        axes.annotate(text, (at[1], at[0]), ha="center", va="center", fontsize=6, color=ink, weight=weight)
+        points = 6 * _cell_inches(picture) / _NUMBER_INCHES if written else 6
+        axes.annotate(
+            text, (at[1], at[0]), ha="center", va="center", fontsize=points, color=ink, weight=weight
+        )
     if row["named"]:
         frame = Rectangle(
             (at[1] - 0.5, at[0] - 0.5), 1, 1, fill=False, linewidth=1.2, zorder=3, clip_on=False
@@ -262,7 +285,8 @@ def _by_rows(least: float, each: float = 0.17) -> Callable[[Picture], float]:
 
 
 def _square(picture: Picture) -> float:
-    return min(3.6, max(2.0, 1.0 + 0.24 * len(picture.names)))
+    """The height at which the cells are as large as the width permits, up to what a number needs."""
+    return max(2.0, _AROUND[1] + _label_inches(picture) + len(picture.names) * _cell_inches(picture))
 
 
 _DRAW: Mapping[str, tuple[Callable[[Axes, Picture], None], Callable[[Picture], float]]] = {
