@@ -235,7 +235,7 @@ class Point:
         self.name = name
         self.fields = {field: _type_name(kind) for field, kind in wanted.items()}
         self._client = client
-        self._declared: tuple[int, StreamPoint] | None = None
+        self._declared: tuple[Client, StreamPoint] | None = None
         if not self.fields:
             raise ValueError(f"measurement point {name!r} has no fields; write Point({name!r}, size=int)")
         if client is not None:
@@ -296,11 +296,10 @@ class Point:
         return 0 if self._declared is None else self._declared[1].dropped
 
     def _point(self) -> StreamPoint:
-        """The declared point, in this process."""
-        process = os.getpid()
-        if self._declared is None or self._declared[0] != process:
-            client = self._client or default_client()
-            self._declared = process, client.declare(self)
+        """The point as it was declared to its client, which is another one in a process forked off."""
+        client = self._client or default_client()
+        if self._declared is None or self._declared[0] is not client:
+            self._declared = client, client.declare(self)
             client.start()
         return self._declared[1]
 
