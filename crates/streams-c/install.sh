@@ -29,8 +29,13 @@ mkdir -p "$root/lib/pkgconfig" "$root/include/oml2" "$root/include/ocomm" "$root
 for folder in oml2 ocomm trialwise; do
   install -m 644 "$here/include/$folder"/*.h "$root/include/$folder/"
 done
-install -m 755 "$built/libtrialwise_streams.so" "$root/lib/libtrialwise_streams.so"
-objcopy --strip-debug "$root/lib/libtrialwise_streams.so"
+# The shared library under its version, the name that programs carry (its soname), and the name that they are linked by.
+shared=libtrialwise_streams.so.$version
+soname=$(objdump -p "$built/libtrialwise_streams.so" | awk '$1 == "SONAME" { print $2 }')
+install -m 755 "$built/libtrialwise_streams.so" "$root/lib/$shared"
+objcopy --strip-debug "$root/lib/$shared"
+ln -sf "$shared" "$root/lib/$soname"
+[ "$soname" = libtrialwise_streams.so ] || ln -sf "$soname" "$root/lib/libtrialwise_streams.so"
 install -m 644 "$scratch/libtrialwise_streams.a" "$root/lib/libtrialwise_streams.a"
 for name in oml2 ocomm; do
   ln -sf libtrialwise_streams.so "$root/lib/lib$name.so"

@@ -48,8 +48,9 @@ const UDP: [(&str, FieldType); 4] = [
     ("udp_len", FieldType::UInt32),
     ("udp_checksum", FieldType::UInt32),
 ];
-const RADIOTAP: [(&str, FieldType); 14] = [
+const RADIOTAP: [(&str, FieldType); 15] = [
     ("tsft", FieldType::Double),
+    ("flags", FieldType::Double),
     ("rate", FieldType::Double),
     ("frequency", FieldType::Double),
     ("signal_dbm", FieldType::Double),
@@ -99,7 +100,7 @@ impl Points {
         let give = |point: &Point, values: &[Value<'_>]| give(point, time, deadline, values);
         if let (Some(point), Some(radiotap)) = (&self.radiotap, &headers.radiotap) {
             let texts = radiotap.addresses.map(|address| Text::of(Hardware(address)));
-            give(point, &joined::<16>(packet, radiotap_values(radiotap, &texts, frame)));
+            give(point, &joined::<17>(packet, radiotap_values(radiotap, &texts, frame)));
         }
         let Some(ip) = &headers.ip else { return };
         let (source, destination) = (Text::of(ip.source), Text::of(ip.destination));
@@ -170,10 +171,11 @@ fn udp_values(udp: &Udp) -> [Value<'static>; 4] {
     [udp.source, udp.destination, udp.length, udp.checksum].map(|number| Value::UInt32(number.into()))
 }
 
-fn radiotap_values<'a>(radiotap: &Radiotap, texts: &'a [Text; 3], frame: &Frame<'_>) -> [Value<'a>; 14] {
+fn radiotap_values<'a>(radiotap: &Radiotap, texts: &'a [Text; 3], frame: &Frame<'_>) -> [Value<'a>; 15] {
     let number = |value: Option<f64>| Value::Double(value.unwrap_or(f64::NAN));
     [
         number(radiotap.time.map(|time| time as f64)),
+        number(radiotap.flags.map(f64::from)),
         number(radiotap.rate.map(f64::from)),
         number(radiotap.frequency.map(f64::from)),
         number(radiotap.signal.map(f64::from)),

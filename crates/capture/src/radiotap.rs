@@ -7,6 +7,8 @@ use crate::headers::{is_ip, word};
 pub struct Radiotap {
     /// The radio's clock, µs.
     pub time: Option<u64>,
+    /// Bits of radiotap's field Flags: 0x10 a checksum at the frame's end, 0x20 padding behind its header, 0x40 a wrong checksum.
+    pub flags: Option<u8>,
     /// bit/s.
     pub rate: Option<u32>,
     /// MHz.
@@ -82,6 +84,7 @@ impl Radiotap {
         let first = field[0];
         match bit {
             0 => self.time = field.first_chunk().map(|bytes| u64::from_le_bytes(*bytes)),
+            1 => self.flags = Some(first),
             2 => self.rate = Some(u32::from(first) * HALF_MEGABIT),
             3 => self.frequency = field.first_chunk().map(|bytes| u16::from_le_bytes(*bytes)),
             5 => self.signal = Some(first.cast_signed()),
@@ -93,29 +96,62 @@ impl Radiotap {
     }
 }
 
-/// Reads a frame of IEEE 802.11; gives the packet of IP in it, if there is one and it is not encrypted.
+/// Reads a frame of IEEE 802.11; gives the packet of IP in it, if there is one, it is whole and not encrypted.
 fn read_frame<'a>(frame: &'a [u8], radiotap: &mut Radiotap) -> Option<&'a [u8]> {
-    const HEADER: usize = 24;
-    const DATA: u8 = 2;
-    const CONTROL: u8 = 1;
-    let (&kind, &flags) = (frame.first()?, frame.get(1)?);
+    const BAD_CHECKSUM: u8 = 0x40;
+    let control @ [kind, flags] = *frame.first_chunk()?;
     radiotap.kind = kind & 0xfc;
-    for (address, at) in radiotap.addresses.iter_mut().zip([4, 10, 16]) {
+    for (address, at) in radiotap.addresses.iter_mut().zip([4, 10, 16]).take(addresses_of(kind)) {
         *address = *frame.get(at..)?.first_chunk()?;
-        if kind >> 2 & 3 == CONTROL {
-            // Those of acknowledgements and the like are fewer, and nothing here tells how many.
-            return None;
-        }
+    }
+    if !matches!(kind >> 2 & 3, MANAGEMENT | DATA) {
+        return None;
     }
     let sequence = word(frame, 22)?.swap_bytes();
     radiotap.sequence = sequence >> 4;
     radiotap.fragment = (sequence & 0xf) as u8;
-    let (is_quality, is_between, is_encrypted) = (kind & 0x80 != 0, flags & 3 == 3, flags & 0x40 != 0);
-    if kind >> 2 & 3 != DATA || kind & 0x40 != 0 || is_encrypted || radiotap.fragment != 0 {
+    let (is_without_body, is_encrypted) = (kind & 0x40 != 0, flags & 0x40 != 0);
+    let told = radiotap.flags.unwrap_or(0);
+    if kind >> 2 & 3 != DATA
+        || is_without_body
+        || is_encrypted
+        || radiotap.fragment != 0
+        || told & BAD_CHECKSUM != 0
+    {
         return None;
     }
-    let body = frame.get(HEADER + usize::from(is_between) * 6 + usize::from(is_quality) * 2..)?;
+    let body = frame.get(header_of_data(control, told)..)?;
     // SNAP (RFC 1042).
     let packet = body.strip_prefix(b"\xaa\xaa\x03\0\0\0")?;
     is_ip(word(packet, 0)?).then(|| &packet[2..])
+}
+
+const MANAGEMENT: u8 = 0;
+const CONTROL: u8 = 1;
+const DATA: u8 = 2;
+
+/// How many addresses frames of this kind begin with (IEEE 802.11-2020, 9.3), the fourth of data frames not counted.
+const fn addresses_of(kind: u8) -> usize {
+    match (kind >> 2 & 3, kind >> 4) {
+        (MANAGEMENT | DATA, _) => 3,
+        // Trigger, beamforming report poll, NDP announcement; block acknowledgement and its request, PS-Poll, RTS; CF-End.
+        (CONTROL, 2 | 4 | 5 | 8..=11 | 14 | 15) => 2,
+        // Control wrapper, CTS, acknowledgement.
+        (CONTROL, 7 | 12 | 13) => 1,
+        _ => 0,
+    }
+}
+
+/// Length of a data frame's header: a fourth address between two access points, quality of service, and with it the field
+/// HT Control (IEEE 802.11-2020, 9.2.4.1.10); padding to four bytes where the radio says so.
+fn header_of_data([kind, flags]: [u8; 2], told: u8) -> usize {
+    const HEADER: usize = 24;
+    const PADDED: u8 = 0x20;
+    let (is_between, is_quality) = (flags & 3 == 3, kind & 0x80 != 0);
+    let has_more_control = is_quality && flags & 0x80 != 0;
+    let length = HEADER
+        + usize::from(is_between) * 6
+        + usize::from(is_quality) * 2
+        + usize::from(has_more_control) * 4;
+    if told & PADDED == 0 { length } else { length.next_multiple_of(4) }
 }

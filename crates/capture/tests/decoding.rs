@@ -133,6 +133,49 @@ fn a_frame_of_the_radio() {
     assert!(matches!(headers.transport, Some(Transport::Udp(udp)) if udp.source == 53));
 }
 
+/// A radiotap header with the field Flags alone, and a frame.
+fn radio(flags: u8, frame: &[u8]) -> Vec<u8> {
+    [&[0, 0, 9, 0, 2, 0, 0, 0, flags][..], frame].concat()
+}
+
+/// A data frame with a packet of UDP: its two bytes of frame control, and what stands between the sequence and the packet.
+fn data(control: [u8; 2], between: &[u8]) -> Vec<u8> {
+    let head = [&control[..], &[0, 0], &[0xaa; 6], &[0xbb; 6], &[0xcc; 6], &[0x30, 0x12]].concat();
+    [&head[..], between, b"\xaa\xaa\x03\0\0\0\x08\0", &ip_4(17, 0, &UDP)].concat()
+}
+
+#[test]
+fn headers_of_any_length_are_followed_to_the_packet() {
+    let udp = |flags, control, between: &[u8]| {
+        decode(Link::Radiotap, &radio(flags, &data(control, between))).transport.is_some()
+    };
+    assert!(udp(0, [0x08, 1], &[]));
+    assert!(udp(0x10, [0x88, 1], &[0; 2]));
+    assert!(udp(0, [0x88, 3], &[0; 8]), "between access points");
+    assert!(udp(0, [0x88, 0x81], &[0; 6]), "with HT Control");
+    assert!(udp(0, [0x08, 0x81], &[]), "ordered, without quality of service");
+    assert!(udp(0x20, [0x88, 1], &[0; 4]), "padded to 28");
+    assert!(udp(0x20, [0x88, 3], &[0; 8]), "32 need no padding");
+    for (flags, control) in [(0x40, [0x08, 1]), (0, [0x08, 0x41]), (0, [0x48, 1])] {
+        assert!(!udp(flags, control, &[]), "{flags} {control:?}");
+    }
+}
+
+#[test]
+fn frames_have_the_addresses_of_their_kind() {
+    let bytes: Vec<u8> = (0..40).collect();
+    let addresses = |kind: u8, length: usize| {
+        let frame = [&[kind, 0], &bytes[2..length]].concat();
+        let radio = decode(Link::Radiotap, &radio(0x10, &frame)).radiotap.unwrap();
+        (radio.addresses.map(|address| address[0]), radio.sequence)
+    };
+    assert_eq!(addresses(0xd4, 14), ([4, 0, 0], 0), "an acknowledgement, with its checksum");
+    assert_eq!(addresses(0xb4, 20), ([4, 10, 0], 0), "RTS");
+    assert_eq!(addresses(0x94, 32), ([4, 10, 0], 0), "block acknowledgement");
+    assert_eq!(addresses(0x80, 40), ([4, 10, 16], 0x171), "a beacon");
+    assert_eq!(addresses(0x0c, 40), ([0; 3], 0), "a later kind");
+}
+
 #[test]
 fn what_is_cut_off_is_not_there() {
     let whole = framed(&[8, 0], &ip_4(6, 0, &TCP));

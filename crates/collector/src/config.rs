@@ -10,6 +10,8 @@ use std::time::Duration;
 use trialwise_streams::protocol::Limits;
 use trialwise_streams::tls::Identity;
 
+use crate::postgresql::Address;
+
 /// OML's port.
 pub const DEFAULT_PORT: u16 = 3003;
 
@@ -104,8 +106,16 @@ impl fmt::Debug for Store {
 
 /// A store's name that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("store {0:?} is unknown; write sqlite:DIR, parquet:DIR or postgresql://USER:PASSWORD@HOST/DATABASE")]
-pub struct UnknownStore(String);
+pub enum UnknownStore {
+    /// No store is called so.
+    #[error("store {0:?} is unknown; write sqlite:DIR, parquet:DIR or postgresql://USER@HOST/DATABASE")]
+    Kind(String),
+    /// A URL with a mistake; it is not told, for it may have a password.
+    #[error(
+        "the store's URL cannot be read: {0}; write postgresql://USER@HOST/DATABASE, after it perhaps ?sslmode=…"
+    )]
+    Url(String),
+}
 
 impl Store {
     /// The folder of the spool unless another is given: beside the rows, or where they go elsewhere below the present folder.
@@ -126,11 +136,12 @@ impl FromStr for Store {
             Some(("sqlite", folder)) if !folder.is_empty() => Ok(Self::Sqlite(folder.into())),
             Some(("parquet", folder)) if !folder.is_empty() => Ok(Self::Parquet(folder.into())),
             Some(("postgresql" | "postgres", rest)) if rest.starts_with("//") => {
+                Address::read(text).map_err(UnknownStore::Url)?;
                 Ok(Self::PostgreSql(text.to_owned()))
             }
             // What follows may hold a password.
-            Some((kind, _)) => Err(UnknownStore(format!("{kind}:…"))),
-            None => Err(UnknownStore(text.to_owned())),
+            Some((kind, _)) => Err(UnknownStore::Kind(format!("{kind}:…"))),
+            None => Err(UnknownStore::Kind(text.to_owned())),
         }
     }
 }

@@ -6,12 +6,16 @@
 mod common;
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use common::process::{Ended, end, free_port, run_collector, spawn, spawn_with, stream};
 use common::stores::{PostgreSqlServer, config_for, counted, select, start_for};
 use common::{PATIENCE, finish, header, scratch, send, wait_for};
 use trialwise_collector::{Collector, Store};
@@ -32,8 +36,14 @@ fn loading_process() {
     assert_eq!(collector.stop(Duration::from_secs(4)).failure, None);
 }
 
-/// The library that makes file operations fail; nothing, with a reason, where there is no compiler.
-fn library() -> Option<PathBuf> {
+/// The library that makes file operations fail, compiled once for all tests of this process: a second compiler would
+/// write over what a program of another test is about to load. Nothing, with a reason, where there is no compiler.
+fn library() -> Option<&'static Path> {
+    static LIBRARY: OnceLock<Option<PathBuf>> = OnceLock::new();
+    LIBRARY.get_or_init(compiled_library).as_deref()
+}
+
+fn compiled_library() -> Option<PathBuf> {
     let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("fault{}.so", std::process::id()));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fault.c");
     let compiled =
@@ -75,7 +85,9 @@ fn load(library: &Path, store: (&str, &Path), spool: &Path, mode: &str, count: u
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "loading_process", "--nocapture"]);
     command.env(STORE, format!("{}:{}", store.0, store.1.display())).env(SPOOL, spool);
-    command.env("LD_PRELOAD", library).env("TRIALWISE_FAULT_FOLDER", store.1);
+    // What is lost is the store's; other faults may also hit the spool, whose name begins alike.
+    let folder = if mode == "lost" { store.1.join("") } else { store.1.to_owned() };
+    command.env("LD_PRELOAD", library).env("TRIALWISE_FAULT_FOLDER", folder);
     command.env("TRIALWISE_FAULT_MODE", mode).env("TRIALWISE_FAULT_COUNT", count.to_string());
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap().success()
 }
@@ -100,7 +112,7 @@ fn break_everywhere(kind: &str, mode: &str, step: usize) -> u32 {
     for count in (1..500).step_by(step) {
         let (store, spool) = (base.join(format!("{count}")), base.join(format!("{count}.spool")));
         copy_folder(&filled, &spool);
-        let ended_well = load(&library, (kind, &store), &spool, mode, count);
+        let ended_well = load(library, (kind, &store), &spool, mode, count);
         // Without the note the loader begins at the front, and passes over what the store has.
         let _ = fs::remove_file(spool.join("loaded"));
         let collector = start_for(&format!("{kind}:{}", store.display()).parse().unwrap(), &spool);
@@ -144,6 +156,70 @@ fn sqlite_killed_at_any_file_operation_goes_on() {
 fn sqlite_after_failed_operations_goes_on() {
     assert_eq!(break_everywhere("sqlite", "eio", 7).min(4), 4);
     assert_eq!(break_everywhere("sqlite", "enospc", 7).min(4), 4);
+}
+
+#[test]
+fn what_a_failed_sync_lost_is_stored_again() {
+    for kind in ["parquet", "sqlite"] {
+        assert_eq!(break_everywhere(kind, "lost", 3).min(4), 4);
+    }
+}
+
+#[test]
+#[ignore = "the process that the other tests of this file start"]
+fn collector_process() {
+    run_collector();
+}
+
+/// What a collector answers to a request for its status: nothing when its spool has failed.
+fn status(port: u16) -> String {
+    let mut answer = String::new();
+    if let Ok(mut peer) = TcpStream::connect(("127.0.0.1", port)) {
+        let _ =
+            peer.write_all(b"GET /status HTTP/1.1\r\n\r\n").and_then(|()| peer.read_to_string(&mut answer));
+    }
+    answer
+}
+
+/// What was acknowledged is on disk: a sync of the spool fails and its bytes are lost, and native clients send them again.
+#[test]
+fn a_spool_whose_sync_fails_acknowledges_nothing_that_is_lost() {
+    let Some(library) = library() else { return };
+    for count in ["1", "4", "9", "30"] {
+        let (folder, port) = (scratch("faults_spool"), free_port());
+        let store = format!("sqlite:{}", folder.display());
+        let spool = folder.join(".spool");
+        let fault = [
+            ("LD_PRELOAD", library.to_str().unwrap()),
+            ("TRIALWISE_FAULT_FOLDER", spool.to_str().unwrap()),
+            ("TRIALWISE_FAULT_MODE", "lost"),
+            ("TRIALWISE_FAULT_COUNT", count),
+        ];
+        let over = AtomicBool::new(false);
+        let mut child = spawn_with(&folder, port, &store, &fault);
+        let injected = thread::scope(|scope| {
+            let _ended = Ended(&over);
+            let stream = scope.spawn(|| stream(port, "s", 5000, &over));
+            // How long it takes to begin, and to come to that sync, depends on the disk and on what else runs.
+            let mut ended = || child.try_wait().unwrap().is_some();
+            wait_for("it listens", || ended() || TcpStream::connect(("127.0.0.1", port)).is_ok());
+            wait_for(&format!("sync {count} fails"), || ended() || status(port).is_empty());
+            end(&mut child, false);
+            child = spawn(&folder, port, &store);
+            thread::sleep(Duration::from_millis(300));
+            over.store(true, Ordering::Relaxed);
+            stream.join().unwrap()
+        });
+        end(&mut child, true);
+        let store = store.parse().unwrap();
+        finish(start_for(&store, &spool));
+        let rows = usize::try_from(injected).unwrap();
+        assert_eq!(
+            counted(&store, "restarts", "app_m"),
+            (rows, rows, injected * (injected - 1) / 2),
+            "{count}"
+        );
+    }
 }
 
 #[test]
@@ -199,7 +275,7 @@ fn postgresql_killed_inside_a_copy_gets_every_row_once() {
     let url = server.url("postgres");
     let store = Store::PostgreSql(url.clone());
     let collector = start_for(&store, &folder);
-    let mut peer = std::net::TcpStream::connect(collector.address()).unwrap();
+    let mut peer = TcpStream::connect(collector.address()).unwrap();
     let mut send = |first: i64| {
         let rows: String =
             (first..first + 10_000).map(|number| format!("1\t1\t{number}\t{number}\n")).collect();

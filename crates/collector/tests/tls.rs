@@ -1,34 +1,20 @@
 //! The native protocol inside TLS: who is trusted gets through, who is not is told why, and others are unharmed.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a test")]
+#![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
 
 use std::io::Write;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
 use std::time::Duration;
 
+use common::certificates::own;
 use common::{config, finish, header, open, query, scratch, send, start, wait_for};
 use trialwise_collector::{Access, Collector, Identity, Refusal, Store, Upstream};
 use trialwise_streams::client::{Client, CloseReport};
 use trialwise_streams::config::{Config, Destination};
 use trialwise_streams::protocol::{FieldType, Value};
-
-/// Makes a certificate of its own for a name; nothing, with a reason, where there is no openssl.
-fn certificate(folder: &Path, name: &str) -> Option<(PathBuf, PathBuf)> {
-    let (shown, key) = (folder.join(format!("{name}.pem")), folder.join(format!("{name}.key")));
-    let mut command = Command::new("openssl");
-    command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
-    command.args(["-days", "2", "-subj", "/CN=test", "-addext", &format!("subjectAltName={name}")]);
-    command.arg("-keyout").arg(&key).arg("-out").arg(&shown).stderr(Stdio::null());
-    if command.status().is_ok_and(|status| status.success()) {
-        return Some((shown, key));
-    }
-    eprintln!("skipped: there is no openssl to make certificates with");
-    None
-}
 
 /// Streams ten rows; tells what came of it.
 fn stream(port: u16, domain: &str, token: &str, trusted: Option<&Path>) -> (CloseReport, String) {
@@ -56,8 +42,8 @@ fn stream(port: u16, domain: &str, token: &str, trusted: Option<&Path>) -> (Clos
 #[test]
 fn trust_and_tokens_decide_and_both_sides_know() {
     let folder = scratch("tls");
-    let Some((shown, key)) = certificate(&folder, "IP:127.0.0.1") else { return };
-    let Some((other, _)) = certificate(&folder, "DNS:other.example") else { return };
+    let Some((shown, key)) = own(&folder, "IP:127.0.0.1") else { return };
+    let Some((other, _)) = own(&folder, "DNS:other.example") else { return };
     let mut config = config(&folder);
     config.identity = Some(Identity::read(&shown, &key).unwrap());
     config.access.domains.insert("mine".into(), "one".into());
@@ -68,7 +54,7 @@ fn trust_and_tokens_decide_and_both_sides_know() {
     let (report, _) = stream(port, "mine", "one", Some(&shown));
     assert!(report.finished);
     let (report, said) = stream(port, "mine", "one", Some(&other));
-    assert!(!report.finished && said.contains("certificate"), "{said}");
+    assert!(!report.finished && said.contains("is not trusted"), "{said}");
     wait_for("the refusal", || count(Refusal::Tls) > 0);
     let (report, said) = stream(port, "mine", "two", Some(&shown));
     assert!(!report.finished && said.contains("token"), "{said}");
@@ -97,7 +83,7 @@ fn send_garbage(collector: &Collector) {
 #[test]
 fn without_a_certificate_nobody_gets_tls() {
     let folder = scratch("no_tls");
-    let Some((shown, _)) = certificate(&folder, "IP:127.0.0.1") else { return };
+    let Some((shown, _)) = own(&folder, "IP:127.0.0.1") else { return };
     let collector = start(&folder);
     let (report, said) = stream(collector.address().port(), "d", "", Some(&shown));
     assert!(!report.finished, "{said}");
@@ -107,7 +93,7 @@ fn without_a_certificate_nobody_gets_tls() {
 #[test]
 fn what_is_forwarded_may_go_inside_tls() {
     let (behind, before) = (scratch("tls_behind"), scratch("tls_before"));
-    let Some((certificate, key)) = certificate(&behind, "IP:127.0.0.1") else { return };
+    let Some((certificate, key)) = own(&behind, "IP:127.0.0.1") else { return };
     let mut far = config(&behind);
     far.identity = Some(Identity::read(&certificate, &key).unwrap());
     far.access.token = Some("secret".into());

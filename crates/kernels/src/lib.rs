@@ -3,12 +3,15 @@
 //! Every function takes finite numbers; what a caller has to check is said at each.
 
 mod buckets;
+mod factorial;
 mod order;
 mod permutation;
+mod random;
 mod slopes;
 mod trend;
 mod windows;
 
+pub use factorial::{Factorial, Term, term_exceedances};
 pub use permutation::{Draws, lag_product_exceedances, score_exceedances};
 pub use slopes::slope_order_statistics;
 pub use trend::inversions;

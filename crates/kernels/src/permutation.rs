@@ -1,5 +1,7 @@
 //! Permutation distributions of statistics of a series: every order of a short one, seeded shuffles of a longer one.
 
+use crate::random::SplitMix64;
+
 /// Which orders of a series are looked at.
 #[derive(Clone, Copy, Debug)]
 pub enum Draws {
@@ -40,7 +42,7 @@ fn exceedances(values: &[f64], draws: Draws, exceeds: impl Fn(&[f64]) -> bool) -
     match draws {
         Draws::Every => every(&mut order, &exceeds),
         Draws::Shuffles { count, seed } => {
-            let mut random = SplitMix64(seed);
+            let mut random = SplitMix64::new(seed);
             let mut found = 0;
             for _ in 0..count {
                 random.shuffle(&mut order);
@@ -69,26 +71,6 @@ fn every(order: &mut [f64], exceeds: &impl Fn(&[f64]) -> bool) -> (u64, u64) {
         }
     }
     (found, total)
-}
-
-/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
-struct SplitMix64(u64);
-
-impl SplitMix64 {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// Fisher–Yates; the bias of scaling 64 bits to a short range is below 2⁻⁵⁰.
-    fn shuffle(&mut self, order: &mut [f64]) {
-        for last in (1..order.len()).rev() {
-            let other = ((u128::from(self.next()) * (last as u128 + 1)) >> 64) as usize;
-            order.swap(other, last);
-        }
-    }
 }
 
 #[cfg(test)]

@@ -42,9 +42,13 @@ const KNOWN: [(&str, u32, u64); 22] = [
     ("iTLB-load-misses", CACHE, 4 | READ_MISS),
 ];
 
+/// What happens in the kernel alone.
+const KERNEL_ONLY: [&str; 2] = ["context-switches", "cpu-migrations"];
+
 impl Counter {
     /// The counter of that name, such as `instructions`, `cycles:u`, or `r01c2` for what the processor's manual numbers so;
-    /// None where there is no such name.
+    /// None where there is no such name. What happens in the kernel alone has no part of the program's: its `:u` would be
+    /// 0 whatever happens, and is no name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let plain = name.strip_suffix(":u").unwrap_or(name);
@@ -52,7 +56,9 @@ impl Counter {
             Some((_, kind, config)) => (*kind, *config),
             None => (RAW, raw(plain)?),
         };
-        Some(Self { name: name.to_owned(), kind, config, user_only: plain.len() != name.len() })
+        let user_only = plain.len() != name.len();
+        let is_always_zero = user_only && KERNEL_ONLY.contains(&plain);
+        (!is_always_zero).then(|| Self { name: name.to_owned(), kind, config, user_only })
     }
 
     /// The name that it was asked for by.
@@ -64,6 +70,16 @@ impl Counter {
     /// The names that are known beside raw ones.
     pub fn names() -> impl Iterator<Item = &'static str> {
         KNOWN.iter().map(|(name, ..)| *name)
+    }
+
+    /// Type and configuration, as `perf_event_open(2)` has them.
+    pub(crate) const fn numbers(&self) -> (u32, u64) {
+        (self.kind, self.config)
+    }
+
+    /// Whether what the kernel does for the program is left out.
+    pub(crate) const fn user_only(&self) -> bool {
+        self.user_only
     }
 
     /// As the supervisor takes it: `TYPE:CONFIG:USER`.
@@ -93,7 +109,9 @@ mod tests {
             Some("4:450:0")
         );
         assert_eq!(Counter::named("LLC-load-misses").map(|counter| counter.config), Some(65538));
-        for name in ["", "r", "rx", "instruction", "instructions:k", "r0123456789abcdef"] {
+        for name in
+            ["", "r", "rx", "instruction", "instructions:k", "r0123456789abcdef", "context-switches:u"]
+        {
             assert_eq!(Counter::named(name), None, "{name}");
         }
         assert!(Counter::names().all(|name| Counter::named(name).is_some()));

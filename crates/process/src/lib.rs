@@ -15,6 +15,7 @@
 mod capture;
 mod command;
 mod counter;
+mod counting;
 mod descriptor;
 mod error;
 mod memory;
@@ -25,6 +26,7 @@ mod supervisor;
 pub use capture::Captured;
 pub use command::{Command, Namespace, Sink};
 pub use counter::Counter;
+pub use counting::{Count, Counting, threads_of};
 pub use error::Error;
 pub use memory::program_in_memory;
 pub use outcome::{Counted, End, Outcome};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::capture::Captured;
 use crate::supervisor::{Reading, Report, too_long};
-use crate::{Command, Counter, Error};
+use crate::{Command, Count, Counter, Error};
 
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,12 +85,12 @@ impl Counted {
             return Self { counter, value: Err(i32::try_from(reading.error).unwrap_or(0)), share: 0.0 };
         }
         // A counter that never ran because nothing was there to run it has counted that nothing.
-        let share =
-            if reading.enabled_ns > 0 { reading.running_ns as f64 / reading.enabled_ns as f64 } else { 1.0 };
-        if share <= 0.0 {
-            return Self { counter, value: Err(libc::EBUSY), share };
-        }
-        Self { counter, value: Ok(reading.value as f64 / share), share }
+        let count = Count {
+            raw: count(reading.value),
+            enabled_ns: count(reading.enabled_ns),
+            running_ns: count(reading.running_ns),
+        };
+        Self { counter, value: count.scaled().ok_or(libc::EBUSY), share: count.share() }
     }
 }
 

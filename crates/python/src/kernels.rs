@@ -1,6 +1,6 @@
 //! What Python sees of `trialwise-kernels`.
 
-use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use trialwise_kernels as kernels;
@@ -11,7 +11,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(slope_order_statistics, module)?)?;
     module.add_function(wrap_pyfunction!(inversions, module)?)?;
     module.add_function(wrap_pyfunction!(lag_product_exceedances, module)?)?;
-    module.add_function(wrap_pyfunction!(score_exceedances, module)?)
+    module.add_function(wrap_pyfunction!(score_exceedances, module)?)?;
+    module.add_function(wrap_pyfunction!(term_exceedances, module)?)
 }
 
 /// Quantile at `fraction` (type 7) of `values[start:end]` for each pair of `starts` and `ends`.
@@ -91,6 +92,52 @@ fn score_exceedances(
 ) -> PyResult<(u64, u64)> {
     let values = values.as_slice()?;
     Ok(py.detach(|| kernels::score_exceedances(values, threshold, draws(shuffles, seed))))
+}
+
+/// For each term, in how many arrangements of the rows of `values` over cells of the given sizes its F is at least the observed
+/// one, and of how many: all distinct arrangements when `shuffles` is None, else so many seeded shuffles.
+///
+/// A basis has a row for each direction and a column for each cell, so has `unfitted`; `columns` says which column of
+/// `values` a term permutes. As many threads as there are processors when `threads` is None: the result is the same.
+#[pyfunction]
+#[pyo3(signature = (values, sizes, unfitted, bases, columns, *, shuffles, seed, threads=None))]
+#[expect(clippy::too_many_arguments, reason = "a design and how it is permuted")]
+fn term_exceedances(
+    py: Python<'_>,
+    values: PyReadonlyArray2<'_, f64>,
+    sizes: Vec<usize>,
+    unfitted: PyReadonlyArray2<'_, f64>,
+    bases: Vec<PyReadonlyArray2<'_, f64>>,
+    columns: Vec<usize>,
+    shuffles: Option<usize>,
+    seed: u64,
+    threads: Option<usize>,
+) -> PyResult<(Vec<u64>, u64)> {
+    let of_cells = |array: &PyReadonlyArray2<'_, f64>| array.shape()[1] == sizes.len();
+    let [trials, width] = [values.shape()[0], values.shape()[1]];
+    let fits = sizes.iter().sum::<usize>() == trials
+        && u32::try_from(trials).is_ok()
+        && sizes.iter().all(|size| *size > 0)
+        && of_cells(&unfitted)
+        && bases.iter().all(of_cells)
+        && bases.len() == columns.len()
+        && columns.iter().all(|column| *column < width);
+    if !fits {
+        return Err(PyValueError::new_err("values, cells and terms do not fit together"));
+    }
+    let pairs = columns.iter().zip(&bases);
+    let terms = pairs
+        .map(|(column, basis)| Ok(kernels::Term { column: *column, basis: basis.as_slice()? }))
+        .collect::<PyResult<Vec<_>>>()?;
+    let design = kernels::Factorial {
+        values: values.as_slice()?,
+        columns: width,
+        sizes: &sizes,
+        unfitted: unfitted.as_slice()?,
+        terms: &terms,
+    };
+    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+    Ok(py.detach(|| kernels::term_exceedances(design, draws(shuffles, seed), threads)))
 }
 
 fn draws(shuffles: Option<usize>, seed: u64) -> kernels::Draws {

@@ -6,10 +6,12 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyProcessLookupError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyMapping};
-use trialwise_process::{Command, Counted, Counter, End, Error, Namespace, Outcome, Sink, run};
+use trialwise_process::{
+    Command, Counted, Counter, Counting, End, Error, Namespace, Outcome, Sink, run, threads_of,
+};
 
 pyo3::create_exception!(
     trialwise._core,
@@ -237,6 +239,60 @@ fn counter_names() -> Vec<&'static str> {
     Counter::names().collect()
 }
 
+/// What is counted of programs while they run: each counter by its name.
+///
+/// Of the threads of the processes given, and of what they start from now on; without any, of what the calling thread starts
+/// from now on, each from when it becomes a program, with all that it starts.
+///
+/// Raises
+/// ------
+/// ValueError
+///     There is no such counter.
+/// ProcessLookupError
+///     None of the processes is there.
+#[pyclass(frozen, module = "trialwise._core")]
+struct ProgramCounters {
+    counting: Vec<std::io::Result<Counting>>,
+}
+
+#[pymethods]
+impl ProgramCounters {
+    #[new]
+    #[pyo3(signature = (names, processes=None))]
+    #[expect(clippy::needless_pass_by_value, reason = "Python's calls give them so")]
+    fn new(names: Vec<String>, processes: Option<Vec<i32>>) -> PyResult<Self> {
+        let counters = names.iter().map(|name| counter(name)).collect::<PyResult<Vec<_>>>()?;
+        let Some(processes) = processes else {
+            return Ok(Self { counting: counters.iter().map(Counting::of_next).collect() });
+        };
+        // All of them are listed before any is counted: what a counted thread starts is counted already.
+        let threads: Vec<i32> = processes.iter().flat_map(|id| threads_of(*id).unwrap_or_default()).collect();
+        if threads.is_empty() {
+            return Err(PyProcessLookupError::new_err("none of the processes is there"));
+        }
+        let counting = counters.iter().map(|counter| Counting::of_threads(counter, &threads)).collect();
+        Ok(Self { counting })
+    }
+
+    /// For each counter, why it is not counted (the error number of perf_event_open(2)), or None.
+    #[getter]
+    fn errors(&self) -> Vec<Option<i32>> {
+        let number = |error: &std::io::Error| error.raw_os_error().unwrap_or_default();
+        self.counting.iter().map(|counting| counting.as_ref().err().map(number)).collect()
+    }
+
+    /// The counts so far: for each counter that counts, in order, the count scaled to the whole time (None where the counter
+    /// never had its turn), seconds that the threads ran in which it was on, and those of them in which it had its turn.
+    fn read(&self) -> PyResult<Vec<(Option<f64>, f64, f64)>> {
+        let seconds = |nanoseconds: u64| nanoseconds as f64 / 1e9;
+        let counts = self.counting.iter().flatten().map(Counting::read);
+        let told = counts.map(|count| {
+            count.map(|count| (count.scaled(), seconds(count.enabled_ns), seconds(count.running_ns)))
+        });
+        Ok(told.collect::<std::io::Result<_>>()?)
+    }
+}
+
 /// The supervisor that stands between `run_command` and a program, as an executable file for machines of this architecture.
 ///
 /// It is freestanding. What it takes and what it reports stands at the head of ``crates/process/supervisor/supervisor.c``.
@@ -276,6 +332,7 @@ fn exception(python: Python<'_>, error: &Error) -> PyErr {
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("StartError", module.py().get_type::<StartError>())?;
     module.add_class::<CommandResult>()?;
+    module.add_class::<ProgramCounters>()?;
     module.add_function(wrap_pyfunction!(counter_names, module)?)?;
     module.add_function(wrap_pyfunction!(counter_setting, module)?)?;
     module.add_function(wrap_pyfunction!(supervisor_image, module)?)?;

@@ -74,13 +74,9 @@ o_log_fn trialwise_set_log(o_log_fn function) { return atomic_exchange(&custom, 
 
 int trialwise_set_log_file(const char *name) {
   FILE *opened = NULL;
-  if (name != NULL && strcmp(name, "-") == 0) {
-    opened = stdout;
-  } else if (name != NULL && (opened = fopen(name, "a")) == NULL) {
-    return -1;
-  }
+  if (name != NULL && strcmp(name, "-") != 0 && (opened = fopen(name, "a")) == NULL) return -1;
   pthread_mutex_lock(&lock);
-  if (file != NULL && file != stdout) fclose(file);
+  if (file != NULL) fclose(file);
   file = opened;
   pthread_mutex_unlock(&lock);
   return 0;

@@ -24,12 +24,27 @@ impl AsRef<str> for Argument {
     }
 }
 
+/// Where the arguments begin: behind the program's own name, or at once where a plugin gives options alone.
+///
+/// # Safety
+/// As for [`read_arguments`].
+unsafe fn first(count: usize, argv: *const *const c_char) -> usize {
+    if count == 0 {
+        return 0;
+    }
+    // SAFETY: there is one, and the caller promises what it is.
+    let named = unsafe { text(*argv) };
+    usize::from(!named.is_some_and(|word| word.starts_with("--oml-")))
+}
+
 /// The arguments behind the program's own name.
 ///
 /// # Safety
 /// `argv` holds `count` pointers, each null or to a NUL-terminated string.
 pub(crate) unsafe fn read_arguments(count: usize, argv: *const *const c_char) -> Vec<Argument> {
-    let pointers = (1..count).map(|index| {
+    // SAFETY: the caller's promise, passed on.
+    let first = unsafe { first(count, argv) };
+    let pointers = (first..count).map(|index| {
         // SAFETY: below `count`.
         unsafe { *argv.add(index) }
     });
@@ -48,11 +63,13 @@ pub(crate) unsafe fn read_arguments(count: usize, argv: *const *const c_char) ->
 /// # Safety
 /// `argv` holds at least so many pointers as were read from it, and one for the name.
 pub(crate) unsafe fn write_arguments(rest: &[Argument], before: usize, argv: *mut *const c_char) -> c_int {
+    // SAFETY: nothing was written yet.
+    let first = unsafe { first(before, argv) };
     for (index, argument) in rest.iter().enumerate() {
         // SAFETY: there are no more than were read.
-        unsafe { *argv.add(index + 1) = argument.pointer };
+        unsafe { *argv.add(first + index) = argument.pointer };
     }
-    let count = rest.len() + 1;
+    let count = first + rest.len();
     if count < before {
         // SAFETY: within what was there before.
         unsafe { *argv.add(count) = std::ptr::null() };

@@ -6,7 +6,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Link, build, command, compile, decode, installed, of, scratch, succeed, text};
+use common::{Link, build, command, compile, decode, home, installed, of, scratch, succeed, text};
 
 #[test]
 fn every_type_streams_and_every_misuse_is_refused() {
@@ -50,6 +50,21 @@ fn nothing_is_leaked_when_a_session_is_freed() {
     let mut checked = Command::new("valgrind");
     checked.args(["-q", "--error-exitcode=99", "--leak-check=full", "--errors-for-leak-kinds=definite"]);
     succeed(checked.current_dir(program.parent().unwrap()).arg(&program).args(["--oml-collect", "file:out"]));
+}
+
+#[test]
+fn the_program_of_the_page_builds_and_says_what_was_lost() {
+    let page = std::fs::read_to_string(home().join("../../docs/how-to/instrument-a-c-program.md")).unwrap();
+    let program = page.split("```c\n").nth(1).unwrap().split("```").next().unwrap();
+    let folder = scratch("page");
+    let source = folder.join("ping.c");
+    std::fs::write(&source, program).unwrap();
+    compile(&source, &folder.join("ping"), Link::Shared, &["-std=c11", "-pedantic"]);
+    let output = succeed(command(&folder.join("ping")).args(["--oml-collect", "file:-"]));
+    assert!(text(&output).contains("\t1\t1\t0.012\n"));
+    let output = succeed(command(&folder.join("ping")).args(["--oml-collect", "native:127.0.0.1:1"]));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.starts_with("lost: 0 samples at the inject, "), "{said}");
 }
 
 #[test]

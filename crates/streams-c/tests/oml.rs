@@ -278,7 +278,7 @@ fn the_log_is_that_of_o_log_h() {
     let said = String::from_utf8(output.stderr.clone()).unwrap();
     let lines: Vec<_> = said.lines().collect();
     assert_eq!(lines[..2], ["WARN\tbefore 1 two 3.0 4", "DEBUG\tshown"]);
-    assert_eq!((lines.len(), lines[2].len()), (3, 1999 + "INFO\t".len()));
+    assert_eq!((lines.len(), lines[2].len(), lines[3]), (4, 1999 + "INFO\t".len(), "INFO\tthere"));
     assert!(text(&output).starts_with("own 0: Trialwise streams "));
     assert!(text(&output).contains("own -2: a b c d e f 0.5\n"));
     let quiet = build("generator.c", Link::Shared, &[]);
@@ -297,6 +297,35 @@ fn programs_build_as_old_and_new_c_and_as_cpp() {
         let program = build(name, Link::Shared, &more);
         succeed(command(&program).args(["--oml-collect", "file:out"]));
     }
+}
+
+#[test]
+fn a_plugin_may_give_options_alone_and_count_on_what_the_header_includes() {
+    let program = build("plugin.c", Link::Shared, &[]);
+    let output = succeed(&mut command(&program));
+    assert_eq!(text(&output), "2 arguments left: --own value\n");
+    let bytes = std::fs::read(program.with_file_name("out")).unwrap();
+    let header = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(header.contains("sender-id: host\n") && header.contains("domain: plugins\n"), "{header}");
+    let rows = decode(&bytes);
+    assert_eq!(of(&rows, "collectd_load"), [["9223372036854775808", "[97, 98, 99]"]]);
+    assert_eq!(of(&rows, "_experiment_metadata").last().unwrap(), &[".", "version", "1.0"]);
+}
+
+#[test]
+fn a_program_carries_the_librarys_name_with_its_number_whatever_name_it_was_linked_by() {
+    let program = build("generator.c", Link::Shared, &[]);
+    let needed = text(&succeed(std::process::Command::new("objdump").arg("-p").arg(&program)));
+    let names: Vec<_> =
+        needed.lines().filter_map(|line| line.trim().strip_prefix("NEEDED")).map(str::trim).collect();
+    assert!(names.contains(&"libtrialwise_streams.so.0"), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("oml") || name.contains("ocomm")), "{names:?}");
+    let lib = installed().join("lib");
+    let target = |name: &str| std::fs::read_link(lib.join(name)).unwrap();
+    let version = concat!("libtrialwise_streams.so.", env!("CARGO_PKG_VERSION"));
+    assert_eq!(target("libtrialwise_streams.so.0").to_str(), Some(version));
+    assert_eq!(target("libtrialwise_streams.so").to_str(), Some("libtrialwise_streams.so.0"));
+    assert_eq!(target("liboml2.so").to_str(), Some("libtrialwise_streams.so"));
 }
 
 #[test]

@@ -37,6 +37,17 @@ pub enum TlsError {
     Setting(String),
 }
 
+/// An error of a connection for people: what to do about a certificate.
+fn explained(error: rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(reason) => format!(
+            "the collector's certificate is not trusted here ({reason}); name those to trust in TRIALWISE_CERTIFICATE, \
+             or --forward-certificate"
+        ),
+        other => other.to_string(),
+    }
+}
+
 fn file_error(path: &Path, reason: &impl ToString) -> TlsError {
     TlsError::File { path: path.to_owned(), reason: reason.to_string() }
 }
@@ -46,7 +57,11 @@ fn setting(error: impl ToString) -> TlsError {
     TlsError::Setting(error.to_string())
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+/// The certificates in a file in PEM.
+///
+/// # Errors
+/// It cannot be read, or holds none.
+pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let found = CertificateDer::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
     match found {
         Ok(found) if found.is_empty() => Err(file_error(path, &"holds no certificate in PEM")),
@@ -211,7 +226,7 @@ impl Channel {
             && let Err(error) = self.0.process_new_packets()
         {
             let _ = self.flush(wire); // the alert is a courtesy
-            return Err(io::Error::new(ErrorKind::InvalidData, error));
+            return Err(io::Error::new(ErrorKind::InvalidData, explained(error)));
         }
         self.flush(wire)?;
         taken

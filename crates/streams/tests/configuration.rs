@@ -146,6 +146,19 @@ fn old_spellings_are_read() {
 }
 
 #[test]
+fn a_filter_may_leave_its_operation_to_the_default() {
+    let xml = r#"<omlc domain="d" id="i"><collect url="file:-"><mp name="sine" interval="2">
+        <f pname="value"/><f pname="phase" fname="avg" rename="t"/></mp></collect></omlc>"#;
+    let toml = r#"collect = [{ url = "file:-", stream = [{ point = "sine", interval = 2, filter = [
+        { field = "value" }, { field = "phase", operation = "avg", rename = "t" }] }] }]"#;
+    for (name, text) in [("default.xml", xml), ("default.toml", toml)] {
+        let config = read(&format!("--oml-config {}", write(name, text)), &[]);
+        let filters = &config.collects[0].streams.as_ref().unwrap()[0].filters;
+        assert_eq!((filters[0].operation.as_str(), filters[1].operation.as_str()), ("", "avg"));
+    }
+}
+
+#[test]
 fn requests_that_are_no_run_are_told_apart() {
     assert_eq!(read_with("--oml-noop --oml-id x", &[]).0.unwrap(), Disposition::Disabled);
     assert_eq!(read_with("--oml-help", &[]).0.unwrap(), Disposition::Help);
@@ -156,6 +169,7 @@ fn requests_that_are_no_run_are_told_apart() {
 fn what_is_wrong_is_said() {
     assert!(refuse("--oml-id").contains("needs a value"));
     assert!(refuse("--oml-sample 3").contains("--oml-help"));
+    assert!(refuse("--oml-sample").contains("is not known"), "also at the end");
     assert!(refuse("--oml-samples many").contains("needs a number"));
     assert!(refuse("--oml-interval -1").contains("positive"));
     assert!(refuse("--oml-domain ../x").contains("domain"));

@@ -18,8 +18,8 @@ use common::client::{
 };
 use common::{Found, Owned, damages, decode_all, rows};
 use trialwise_streams::client::{Client, InjectError, Point};
-use trialwise_streams::config::{Destination, LEAST_BUFFER};
-use trialwise_streams::protocol::{Content, DamageKind};
+use trialwise_streams::config::{Config, Destination, LEAST_BUFFER};
+use trialwise_streams::protocol::{Content, DamageKind, FieldType, Value};
 
 #[test]
 fn every_row_of_many_threads_arrives_once_or_is_counted() {
@@ -321,4 +321,26 @@ fn short_runs_end_with_every_row_whole() {
 #[ignore = "soak: a thousand runs"]
 fn a_thousand_short_runs_end_with_every_row_whole() {
     short_runs(1000);
+}
+
+#[test]
+fn a_silent_collector_that_closes_every_connection_is_told_of_at_the_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for mut peer in listener.incoming().flatten() {
+            let _ = peer.read(&mut [0; 4096]); // the header, which it does not like
+        }
+    });
+    let destination = Destination::Tcp { host: address.ip().to_string(), port: address.port() };
+    let mut client = Client::new("app", &Config::new("node", "d", destination)).unwrap();
+    let point = client.point("m", &[("n", FieldType::Int32)]).unwrap();
+    client.start().unwrap();
+    for number in 0..60 {
+        point.inject(&[Value::Int32(number)]).unwrap();
+        thread::sleep(Duration::from_millis(10));
+    }
+    let report = client.close(Duration::from_secs(2));
+    let error = report.counters.destinations[0].error.clone().unwrap_or_default();
+    assert!(!error.is_empty(), "{report:?}");
 }

@@ -167,6 +167,14 @@ fn outputs_are_named_as_oml_names_them() {
 }
 
 #[test]
+fn a_choice_without_an_operation_is_the_default_of_its_field() {
+    let choices = ["label", "i", "d"].map(|field| choice(field, ""));
+    let names_over = |window| names(&stage_of(&point_fields(), window, &choices)).join(" ");
+    assert_eq!(names_over(Window::Samples(2)), "label i_avg i_min i_max d_avg d_min d_max");
+    assert_eq!(names_over(Window::Samples(1)), "label i d");
+}
+
+#[test]
 fn a_choice_that_cannot_be_is_refused_with_what_can() {
     let refuse = |choice: FilterChoice, window| {
         Stage::new(&point_fields(), window, &[choice], &Registry::default()).err().unwrap().to_string()

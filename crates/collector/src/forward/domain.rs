@@ -14,7 +14,7 @@ use super::note::{Note, path_of};
 use super::session::Session;
 use crate::counters::{Counting, count};
 use crate::spool::record::{Body, Record};
-use crate::status::Watched;
+use crate::status::{Gaps, Watched};
 
 /// A connection that was received, and the session that passes it on.
 struct Link {
@@ -32,6 +32,7 @@ pub(super) struct Domain {
     /// Everything before is there, and that is noted.
     pub(super) noted: u64,
     counts: Vec<(Watched, Vec<DamageKind>)>,
+    gaps: Gaps<String>,
     dirty: bool,
     /// When the last record came.
     touched: Instant,
@@ -48,6 +49,7 @@ impl Domain {
             position: note.position,
             noted: note.position.max(begin),
             counts: Vec::new(),
+            gaps: Gaps::new(note.gaps),
             dirty: false,
             touched: Instant::now(),
         };
@@ -107,9 +109,15 @@ impl Domain {
         if !rest.is_empty() {
             link.session.push(number, &rest, None); // the other collector flags it as cut
         }
-        self.counts.push(link.framer.take_seen());
+        self.see(link.framer.take_seen());
         self.ended.push(link.session);
         self.dirty = true;
+    }
+
+    fn see(&mut self, (mut watched, damaged): (Watched, Vec<DamageKind>)) {
+        let sender = watched.sender().to_owned();
+        self.gaps.add(&sender, &mut watched);
+        self.counts.push((watched, damaged));
     }
 
     /// Ends every connection that began before `position`.
@@ -141,12 +149,17 @@ impl Domain {
         if !self.dirty {
             return Ok(());
         }
+        let seen: Vec<_> = self.links.values_mut().map(|link| link.framer.take_seen()).collect();
+        seen.into_iter().for_each(|seen| self.see(seen));
         let links: BTreeMap<_, _> = self.links.iter().map(|(&id, link)| (id, link.framer.state())).collect();
-        let note = Note { position: self.position, links: links.into_iter().collect() };
+        let note = Note {
+            position: self.position,
+            gaps: self.gaps.known().clone(),
+            links: links.into_iter().collect(),
+        };
         note.write(&path_of(folder, &self.name))?;
         (self.noted, self.dirty) = (self.position, false);
         self.ended.drain(..).for_each(Session::finish);
-        self.counts.extend(self.links.values_mut().map(|link| link.framer.take_seen()));
         for (watched, damaged) in self.counts.drain(..) {
             count(&counting.rows, watched.rows());
             counting.senders.add(&watched);

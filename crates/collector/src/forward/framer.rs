@@ -30,6 +30,7 @@ impl Seen {
         match event {
             Event::Row(row) => {
                 self.watched.row(row, self.arrival);
+                self.watched.stored();
                 self.late.extend(row.defines.cloned());
             }
             Event::Damaged(damage) => {

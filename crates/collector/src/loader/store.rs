@@ -8,6 +8,7 @@ use trialwise_streams::protocol::{Row, Schema};
 
 use crate::counters::Counting;
 use crate::spool::record::Record;
+use crate::status::{Gap, Streams};
 
 /// Why something could not be stored now. It stays in the spool and is tried again.
 #[derive(Debug)]
@@ -119,6 +120,9 @@ pub(crate) trait Database {
     /// The states of connections that were kept, by their numbers.
     fn connections(&self) -> Result<Vec<(u64, Vec<u8>)>, StoreError>;
 
+    /// The gaps of senders, by their numbers, that were kept for the spool.
+    fn gaps(&self) -> Result<Streams<i64>, StoreError>;
+
     /// Begins a transaction unless there is one.
     fn begin(&mut self) -> Result<(), StoreError>;
 
@@ -145,6 +149,9 @@ pub(crate) trait Database {
 
     /// Keeps the state of a connection, or forgets it.
     fn keep_connection(&mut self, id: u64, state: Option<&[u8]>) -> Result<(), StoreError>;
+
+    /// Keeps the gaps of a stream of a sender.
+    fn keep_gap(&mut self, sender: i64, stream: &str, gap: &Gap) -> Result<(), StoreError>;
 
     /// Adds to the counts of damaged rows.
     fn add_damaged(&mut self, damaged: Damaged<'_>) -> Result<(), StoreError>;

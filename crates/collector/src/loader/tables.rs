@@ -10,7 +10,7 @@ use super::connection::{Connection, Place, Sink};
 use super::store::{Damaged, Database, Databases, Domain, Origin, Store, StoreError, Stored};
 use crate::counters::{Counting, count};
 use crate::spool::record::{Body, Record};
-use crate::status::Watched;
+use crate::status::{Gaps, Watched};
 
 /// Keys of metadata about the experiment that only a header may say (OML.md section 6).
 const HEADER_KEYS: [&[u8]; 7] =
@@ -26,6 +26,7 @@ pub(crate) struct Tables<S> {
 pub(crate) struct TableDomain<D> {
     connections: HashMap<u64, Connection>,
     rows: Rows<D>,
+    gaps: Gaps<i64>,
     /// Everything before is loaded (but perhaps not committed).
     position: u64,
     /// The first record since the last commit.
@@ -73,10 +74,12 @@ impl<D: Database> TableDomain<D> {
     fn open(database: D, begin: u64, epoch: u64, limits: Limits) -> Result<Self, StoreError> {
         let position = database.position()?;
         let kept = database.connections()?;
+        let gaps = Gaps::new(database.gaps()?);
         let rows = Rows { database, base: 0.0, now: 0.0, counts: Counts::default() };
         let mut domain = Self {
             connections: HashMap::new(),
             rows,
+            gaps,
             position,
             uncommitted: None,
             touched: Instant::now(),
@@ -155,7 +158,7 @@ impl<D: Database> TableDomain<D> {
     fn end(&mut self, id: u64) -> Result<(), StoreError> {
         if let Some(mut connection) = self.connections.remove(&id) {
             connection.finish(&mut self.rows)?;
-            self.rows.counts.watched.push(connection.place.watched.take());
+            self.rows.counts.watch(&mut connection.place, &mut self.gaps);
             self.ended.push(id);
         }
         Ok(())
@@ -178,7 +181,10 @@ impl<D: Database> TableDomain<D> {
         for (&id, connection) in self.connections.iter_mut().filter(|(_, connection)| connection.changed) {
             database.keep_connection(id, Some(&connection.state()))?;
             connection.changed = false;
-            self.rows.counts.watched.push(connection.place.watched.take());
+            self.rows.counts.watch(&mut connection.place, &mut self.gaps);
+        }
+        for (sender, stream, gap) in self.gaps.take_changed() {
+            database.keep_gap(sender, &stream, gap)?;
         }
         for (&(sender, stream, kind), &(rows, last_seq)) in &self.rows.counts.damaged {
             database.add_damaged(Damaged { sender, stream, kind: &format!("{kind:?}"), rows, last_seq })?;
@@ -237,6 +243,13 @@ impl<D: Database> Domain for TableDomain<D> {
 }
 
 impl Counts {
+    /// Takes what was seen of a connection.
+    fn watch(&mut self, place: &mut Place, gaps: &mut Gaps<i64>) {
+        let mut watched = place.watched.take();
+        gaps.add(&place.sender, &mut watched);
+        self.watched.push(watched);
+    }
+
     fn add_to(self, counting: &Counting) {
         self.watched.iter().for_each(|watched| counting.senders.add(watched));
         count(&counting.rows, self.rows);
@@ -266,13 +279,14 @@ impl<D: Database> Sink for Rows<D> {
         let origin = Origin { sender: place.sender, client_time, server_time: self.now - self.base };
         if !row.schema.is_metadata() {
             self.database.insert(table, origin, row)?;
-            self.counts.rows += 1;
-        } else if !is_for_header(row) {
-            match self.database.insert_metadata(table, origin, row)? {
-                Stored::New => self.counts.rows += 1,
-                Stored::Repeated => self.counts.repeated += 1,
-            }
+        } else if is_for_header(row) {
+            return Ok(());
+        } else if self.database.insert_metadata(table, origin, row)? == Stored::Repeated {
+            self.counts.repeated += 1;
+            return Ok(());
         }
+        self.counts.rows += 1;
+        place.watched.stored();
         Ok(())
     }
 

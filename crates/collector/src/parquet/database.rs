@@ -17,6 +17,7 @@ use crate::catalog::{Catalog, Found, table_metadata};
 use crate::counters::{Counting, count};
 use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 use crate::spool::lock_file;
+use crate::status::{Gap, Streams};
 use crate::values::{has_text, is_utf8, metadata_texts, replaced, replacements};
 
 /// Rows are committed when the oldest has waited for so long while connections live.
@@ -271,6 +272,10 @@ impl Database for ParquetDatabase {
         spool.connections.iter().map(|(&id, state)| Ok((id, BASE64.decode(state)?))).collect()
     }
 
+    fn gaps(&self) -> Result<Streams<i64>, StoreError> {
+        Ok(self.manifest.spools.get(&self.spool).map(|spool| spool.gaps.clone()).unwrap_or_default())
+    }
+
     fn begin(&mut self) -> Result<(), StoreError> {
         if self.since.is_none() {
             self.since = Some(Instant::now());
@@ -347,6 +352,11 @@ impl Database for ParquetDatabase {
             Some(state) => drop(connections.insert(id, BASE64.encode(state))),
             None => drop(connections.remove(&id)),
         }
+        Ok(())
+    }
+
+    fn keep_gap(&mut self, sender: i64, stream: &str, gap: &Gap) -> Result<(), StoreError> {
+        self.spool().gaps.entry(sender).or_default().insert(stream.to_owned(), gap.clone());
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::loader::store::StoreError;
+use crate::status::Streams;
 
 const NAME: &str = ".manifest.json";
 const VERSION: u32 = 1;
@@ -62,6 +63,9 @@ pub(super) struct SpoolEntry {
     pub(super) position: u64,
     /// The states of live connections, in base64.
     pub(super) connections: BTreeMap<u64, String>,
+    /// Sequence numbers left out, by sender and stream.
+    #[serde(default)]
+    pub(super) gaps: Streams<i64>,
 }
 
 /// The name of a table's part.

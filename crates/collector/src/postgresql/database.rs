@@ -11,11 +11,13 @@ use tokio_postgres::{Client, Transaction};
 use trialwise_streams::protocol::{Row, Schema, Value};
 
 use super::encode::{END, HEAD, begin_row, write_null, write_value};
+use super::gaps;
 use super::names::{companions, copy, create, fit, fits, schema_name, table};
 use super::server::Server;
 use crate::catalog::{Catalog, Found, table_metadata};
 use crate::counters::{Counting, count};
 use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
+use crate::status::{Gap, Streams};
 use crate::values::{is_text_without_nul, metadata_texts, replaced, replacements};
 
 /// Bytes that COPY is given at a time.
@@ -29,6 +31,7 @@ pub(crate) struct PostgreSqlDatabase {
     counting: Arc<Counting>,
     catalog: Catalog,
     connections: Vec<(u64, Vec<u8>)>,
+    gaps: Streams<i64>,
     /// The position in the database.
     position: u64,
     batch: Batch,
@@ -46,6 +49,7 @@ struct Batch {
     rows: Vec<Vec<u8>>,
     kept: BTreeMap<u64, Option<Vec<u8>>>,
     damaged: Vec<(i64, i64, String, i64, Option<i64>)>,
+    gaps: gaps::Waiting,
     replaced: u64,
 }
 
@@ -67,10 +71,12 @@ impl PostgreSqlDatabase {
             rows: Vec::new(),
             kept: BTreeMap::new(),
             damaged: Vec::new(),
+            gaps: gaps::Waiting::new(),
             replaced: 0,
         };
         let server = Arc::clone(server);
-        let mut database = Self { server, counting, catalog, connections: Vec::new(), position: 0, batch };
+        let (connections, gaps) = (Vec::new(), Streams::new());
+        let mut database = Self { server, counting, catalog, connections, gaps, position: 0, batch };
         let server = Arc::clone(&database.server);
         lock(&server).run(async |client| database.read(client).await)?;
         Ok(database)
@@ -97,6 +103,7 @@ impl PostgreSqlDatabase {
         for row in transaction.query(&sql, &[&self.batch.spool]).await? {
             self.connections.push((row.try_get::<_, i64>(0)?.cast_unsigned(), row.try_get(1)?));
         }
+        self.gaps = gaps::read(&transaction, &schema, &self.batch.spool).await?;
         transaction.commit().await?;
         Ok(())
     }
@@ -218,6 +225,7 @@ async fn make_schema(transaction: &Transaction<'_>, schema: &str, own: &[Schema]
         present("_trialwise_connections"),
         present("_trialwise_damaged")
     );
+    sql += &gaps::create(schema);
     for own in own {
         sql += &create(&format!("IF NOT EXISTS {}", present(&own.name)), own);
         sql += ";";
@@ -255,6 +263,7 @@ impl Batch {
         }
         self.write_connections(&transaction).await?;
         self.write_damaged(&transaction).await?;
+        gaps::write(&transaction, &self.schema, &self.spool, &self.gaps).await?;
         let sql =
             format!("UPDATE {} SET position = $2 WHERE spool = $1", table(&self.schema, "_trialwise_spool"));
         transaction.execute(&sql, &[&self.spool, &to.cast_signed()]).await?;
@@ -333,6 +342,10 @@ impl Database for PostgreSqlDatabase {
         Ok(self.connections.clone())
     }
 
+    fn gaps(&self) -> Result<Streams<i64>, StoreError> {
+        Ok(self.gaps.clone())
+    }
+
     fn begin(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -402,6 +415,11 @@ impl Database for PostgreSqlDatabase {
         Ok(())
     }
 
+    fn keep_gap(&mut self, sender: i64, stream: &str, gap: &Gap) -> Result<(), StoreError> {
+        self.batch.gaps.insert((sender, stream.to_owned()), gap.clone());
+        Ok(())
+    }
+
     fn add_damaged(&mut self, damaged: Damaged<'_>) -> Result<(), StoreError> {
         let Damaged { sender, stream, kind, rows, last_seq } = damaged;
         self.batch.damaged.push((sender, stream, kind.to_owned(), rows.cast_signed(), last_seq));
@@ -416,6 +434,7 @@ impl Database for PostgreSqlDatabase {
         batch.senders.clear();
         batch.kept.clear();
         batch.damaged.clear();
+        batch.gaps.clear();
         count(&self.counting.replaced, std::mem::take(&mut batch.replaced));
         Ok(())
     }

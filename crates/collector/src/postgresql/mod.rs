@@ -1,15 +1,20 @@
 //! PostgreSQL: a schema for each domain in one database (`docs/reference/collector-stores.md`).
 
+mod address;
+mod connect;
 mod database;
 mod encode;
+mod gaps;
 mod names;
 mod server;
+mod tls;
 
 use std::sync::{Arc, Mutex};
 
 use crate::counters::Counting;
 use crate::loader::Stopping;
 use crate::loader::store::{Databases, StoreError};
+pub(crate) use address::Address;
 use database::PostgreSqlDatabase;
 use server::Server;
 

@@ -6,10 +6,12 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::config::SslMode;
-use tokio_postgres::error::SqlState;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::Client;
+use tokio_postgres_rustls::MakeRustlsConnect;
 
+use super::address::Address;
+use super::connect::{Away, connect};
+use super::tls;
 use crate::loader::store::StoreError;
 use crate::loader::{Stop, Stopping};
 
@@ -28,7 +30,8 @@ const GRACE: Duration = Duration::from_millis(500);
 /// A server, connected or not.
 pub(super) struct Server {
     runtime: Runtime,
-    config: Config,
+    address: Address,
+    tls: MakeRustlsConnect,
     client: Option<Client>,
     /// When it was last found away, and how.
     away: Option<(Instant, String)>,
@@ -41,18 +44,16 @@ impl Server {
     /// # Errors
     /// The URL cannot be read, or the server refuses what it says.
     pub(super) fn new(url: &str, stopping: Stopping) -> Result<Self, StoreError> {
-        let mut config: Config = url.parse()?;
-        if config.get_ssl_mode() == SslMode::Require {
-            let text = "TLS to PostgreSQL is not supported; use sslmode=disable over loopback, a Unix socket or a tunnel";
-            return Err(StoreError(text.to_owned()));
-        }
+        let mut address = Address::read(url).map_err(StoreError)?;
+        let tls = tls::connector(&address)?;
+        let config = &mut address.config;
         if let (None, Ok(password)) = (config.get_password(), std::env::var("PGPASSWORD")) {
             config.password(password);
         }
         config.application_name("trialwise collector").connect_timeout(CONNECT);
         config.keepalives_idle(SILENT / 2).tcp_user_timeout(SILENT);
         let runtime = Builder::new_current_thread().enable_all().build()?;
-        let mut server = Self { runtime, config, client: None, away: None, stopping };
+        let mut server = Self { runtime, address, tls, client: None, away: None, stopping };
         match server.connect() {
             Err(Away::Refused(error)) => Err(error),
             Ok(_) | Err(Away::Later(_)) => Ok(server),
@@ -80,15 +81,7 @@ impl Server {
         {
             return Err(Away::Later(StoreError(text.clone())));
         }
-        let config = self.config.clone();
-        let connected = self.within(CONNECT, async {
-            let (client, connection) = match config.connect(NoTls).await {
-                Ok(connected) => connected,
-                Err(error) => return Ok(Err(explain(&config, error))),
-            };
-            tokio::spawn(connection); // its end is seen by the client
-            Ok(Ok(client))
-        });
+        let connected = self.within(CONNECT, async { Ok(connect(&self.address, &self.tls).await) });
         let late = |late: StoreError| Err(Away::Later(StoreError(format!("PostgreSQL: {}", late.0))));
         let connected = connected.unwrap_or_else(late);
         self.away = match &connected {
@@ -122,42 +115,4 @@ impl Server {
         let stop = *self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
         matches!(stop, Stop::By(deadline) if Instant::now() >= deadline + GRACE)
     }
-}
-
-/// Why there is no connection.
-enum Away {
-    /// The server says that it will not have us.
-    Refused(StoreError),
-    /// It may be there later.
-    Later(StoreError),
-}
-
-impl Away {
-    fn into_error(self) -> StoreError {
-        let (Self::Refused(error) | Self::Later(error)) = self;
-        error
-    }
-}
-
-/// What to do about a refusal.
-fn explain(config: &Config, error: tokio_postgres::Error) -> Away {
-    let code = error.code().cloned();
-    let user = config.get_user().unwrap_or("the system's user");
-    let database = config.get_dbname().unwrap_or(user);
-    let text = StoreError::from(error).0;
-    let no_password = text.contains("password missing");
-    let advice = match code {
-        Some(SqlState::INVALID_PASSWORD | SqlState::INVALID_AUTHORIZATION_SPECIFICATION) => format!(
-            "check user {user:?} and its password (postgresql://USER:PASSWORD@HOST/DATABASE, or PGPASSWORD)"
-        ),
-        _ if no_password => {
-            "give one in the URL (postgresql://USER:PASSWORD@HOST/DATABASE) or in PGPASSWORD".to_owned()
-        }
-        Some(SqlState::INVALID_CATALOG_NAME) => format!("make the database first: createdb {database:?}"),
-        Some(SqlState::INSUFFICIENT_PRIVILEGE) => {
-            format!("let the user in: GRANT CONNECT ON DATABASE {database:?} TO {user:?}")
-        }
-        _ => return Away::Later(StoreError(format!("PostgreSQL: {text}"))),
-    };
-    Away::Refused(StoreError(format!("PostgreSQL: {text}; {advice}")))
 }

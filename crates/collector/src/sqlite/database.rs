@@ -10,6 +10,7 @@ use super::statement::Statement;
 use super::table::{self, Table};
 use crate::catalog::table_name;
 use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
+use crate::status::{Gap, Streams};
 
 /// Pages of the write-ahead log after which it is moved to the database.
 const CHECKPOINT: u32 = 4000;
@@ -21,6 +22,8 @@ const OWN_TABLES: &str = "
     CREATE TABLE IF NOT EXISTS _trialwise_connections (spool TEXT, id INTEGER, state BLOB, PRIMARY KEY (spool, id));
     CREATE TABLE IF NOT EXISTS _trialwise_damaged (oml_sender_id INTEGER, stream INTEGER, kind TEXT, rows INTEGER,
         last_seq INTEGER, PRIMARY KEY (oml_sender_id, stream, kind));
+    CREATE TABLE IF NOT EXISTS _trialwise_gaps (spool TEXT, oml_sender_id INTEGER, stream TEXT, start_time INTEGER,
+        last_seq INTEGER, missing INTEGER, PRIMARY KEY (spool, oml_sender_id, stream));
     CREATE INDEX IF NOT EXISTS _trialwise_metadata ON _experiment_metadata (oml_sender_id, oml_seq);";
 
 /// An open database.
@@ -135,6 +138,19 @@ impl Database for SqliteDatabase {
         Ok(rows.collect::<Result<_, Error>>()?)
     }
 
+    fn gaps(&self) -> Result<Streams<i64>, StoreError> {
+        let sql = "SELECT oml_sender_id, stream, start_time, last_seq, missing FROM _trialwise_gaps WHERE spool = ?";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([&self.spool])?;
+        let mut gaps = Streams::<i64>::new();
+        while let Some(row) = rows.next()? {
+            let missing = row.get::<_, i64>(4)?.cast_unsigned();
+            let gap = Gap { start: row.get(2)?, last: row.get(3)?, missing };
+            gaps.entry(row.get(0)?).or_default().insert(row.get(1)?, gap);
+        }
+        Ok(gaps)
+    }
+
     fn begin(&mut self) -> Result<(), StoreError> {
         if !self.in_transaction {
             self.connection.execute_batch("BEGIN IMMEDIATE;")?;
@@ -226,6 +242,14 @@ impl Database for SqliteDatabase {
                 self.connection.prepare_cached(sql)?.execute(params![self.spool, id])?;
             }
         }
+        Ok(())
+    }
+
+    fn keep_gap(&mut self, sender: i64, stream: &str, gap: &Gap) -> Result<(), StoreError> {
+        let sql = "INSERT INTO _trialwise_gaps VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET \
+                   start_time = excluded.start_time, last_seq = excluded.last_seq, missing = excluded.missing";
+        let values = params![self.spool, sender, stream, gap.start, gap.last, gap.missing_signed()];
+        self.connection.prepare_cached(sql)?.execute(values)?;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! What a running collector says of itself, to people and to programs that watch it.
 
+mod gaps;
 mod openmetrics;
 mod rate;
 mod senders;
@@ -10,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+pub(crate) use gaps::{Gap, Gaps, Streams};
 pub(crate) use openmetrics::openmetrics;
 pub use senders::{Clock, SenderStatus};
 pub(crate) use senders::{Guard, Senders};
@@ -21,7 +23,7 @@ use crate::counters::Counters;
 /// The format of [`Status`] as JSON.
 const FORMAT: &str = "trialwise.collector/1";
 
-/// A collector at one moment. Rows are counted since it started.
+/// A collector at one moment. Rows are counted since it started, what is missing of a sender's over restarts too.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// `trialwise.collector/1`.

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::Watched;
 use super::rate::Rate;
-use super::watched::{Seen, Watched};
 use crate::clock::now_micros;
 
 /// So many senders are remembered, connected or not; more are stored and not watched.
@@ -26,13 +26,13 @@ pub struct SenderStatus {
     pub protocol: &'static str,
     /// Connections open now.
     pub open: u64,
-    /// Rows stored (rows of stream 0 that came again too).
+    /// Rows stored.
     pub rows: u64,
     /// Over the last ten seconds.
     pub rows_per_second: f64,
     /// Damaged rows and stretches.
     pub damaged: u64,
-    /// Sequence numbers left out, streams together.
+    /// Sequence numbers left out, streams together, also before the collector started.
     pub missing: u64,
     /// Samples and rows that the client says it has dropped.
     pub dropped: u64,
@@ -73,10 +73,8 @@ struct Known {
     damaged: u64,
     missing: u64,
     losses: Losses,
-    /// Start of the client that `last` is about.
+    /// Start of the client that `losses` are about.
     start: Option<i64>,
-    /// Last sequence numbers by stream.
-    last: BTreeMap<String, i64>,
     last_row: Option<u64>,
     least_lag: Option<f64>,
     /// Round trip and offset, seconds.
@@ -116,21 +114,11 @@ impl Known {
         }
         if watched.start != self.start {
             self.start = watched.start;
-            self.last.clear();
             self.losses.begin();
         }
-        watched.streams.iter().for_each(|seen| self.add_stream(seen));
-    }
-
-    /// Also between two connections of a client a gap is a gap.
-    fn add_stream(&mut self, seen: &Seen) {
-        for (stream, dropped) in &seen.dropped {
-            self.losses.now.insert(stream.clone(), *dropped);
-        }
-        let Some((first, last)) = seen.span else { return };
-        let before = self.last.get(&seen.name).copied().unwrap_or(first - 1);
-        self.missing += seen.missing + first.saturating_sub(before).saturating_sub(1).max(0).cast_unsigned();
-        self.last.insert(seen.name.clone(), last.max(before));
+        self.missing = watched.missing;
+        let dropped = watched.streams.iter().flat_map(|seen| seen.dropped.iter().cloned());
+        self.losses.now.extend(dropped);
     }
 
     fn clock(&self) -> Option<Clock> {
@@ -236,23 +224,6 @@ fn make_room(senders: &mut BTreeMap<(String, String), Known>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn seen(name: &str, first: i64, last: i64, missing: u64) -> Watched {
-        let mut watched = Watched { start: Some(1), rows: 5, least_lag: 0.5, ..Watched::default() };
-        watched.streams.push(Seen::of(name, (first, last), missing));
-        watched
-    }
-
-    #[test]
-    fn gaps_are_counted_inside_and_between_connections_of_one_client() {
-        let senders = Arc::new(Senders::default());
-        senders.add(&seen("m", 1, 10, 2));
-        senders.add(&seen("m", 15, 20, 0));
-        senders.add(&seen("other", 7, 7, 0));
-        assert_eq!(senders.status()[0].missing, 6);
-        senders.add(&Watched { start: Some(2), ..seen("m", 1, 5, 0) });
-        assert_eq!((senders.status()[0].missing, senders.status()[0].rows), (6, 20));
-    }
 
     #[test]
     fn the_clock_is_taken_from_the_shortest_round_trip() {

@@ -17,6 +17,8 @@ pub(crate) struct Watched {
     pub(super) last: usize,
     pub(super) rows: u64,
     pub(super) damaged: u64,
+    /// Sequence numbers left out by the sender in all, once [`super::Gaps`] has told.
+    pub(super) missing: u64,
     /// The least time from a row's time stamp to its arrival, seconds.
     pub(super) least_lag: f64,
 }
@@ -47,7 +49,6 @@ impl Watched {
 
     /// Notes a row that arrived at `arrival`, seconds of UNIX time.
     pub(crate) fn row(&mut self, row: &Row<'_>, arrival: f64) {
-        self.rows += 1;
         if let Some(start) = self.start {
             self.least_lag = self.least_lag.min(arrival - start as f64 - row.timestamp);
         }
@@ -58,7 +59,8 @@ impl Watched {
         match &mut seen.span {
             None => seen.span = Some((row.seq, row.seq)),
             Some((_, last)) => {
-                seen.missing += row.seq.saturating_sub(*last).saturating_sub(1).max(0).cast_unsigned();
+                let left_out = row.seq.saturating_sub(*last).saturating_sub(1).max(0).cast_unsigned();
+                seen.missing = seen.missing.saturating_add(left_out);
                 *last = row.seq.max(*last);
             }
         }
@@ -67,12 +69,21 @@ impl Watched {
         }
     }
 
+    /// Notes that the row was stored.
+    pub(crate) const fn stored(&mut self) {
+        self.rows += 1;
+    }
+
     /// Notes a damaged row or a damaged stretch.
     pub(crate) const fn damage(&mut self) {
         self.damaged += 1;
     }
 
-    /// Rows since the last look.
+    pub(crate) fn sender(&self) -> &str {
+        &self.sender
+    }
+
+    /// Rows stored since the last look.
     pub(crate) const fn rows(&self) -> u64 {
         self.rows
     }

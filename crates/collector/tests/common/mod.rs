@@ -7,6 +7,7 @@
     reason = "each test file uses a part"
 )]
 
+pub mod certificates;
 pub mod process;
 pub mod stores;
 

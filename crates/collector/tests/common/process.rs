@@ -44,9 +44,15 @@ pub fn run_collector() {
 
 /// Starts one with its spool in `folder` that brings rows to a store, or to the collector at the port of `forward:PORT`.
 pub fn spawn(folder: &Path, port: u16, to: &str) -> Child {
+    spawn_with(folder, port, to, &[])
+}
+
+/// The same, with more in its environment.
+pub fn spawn_with(folder: &Path, port: u16, to: &str, environment: &[(&str, &str)]) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--ignored", "--exact", "collector_process", "--nocapture"]);
     command.env(FOLDER, folder).env(PORT, port.to_string()).env(TO, to);
+    command.envs(environment.iter().copied());
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -264,6 +265,8 @@ fn same(found: &str, wanted: &str) -> bool {
 pub struct PostgreSqlServer {
     programs: PathBuf,
     folder: PathBuf,
+    settings: Vec<String>,
+    port: u16,
     child: Option<Child>,
 }
 
@@ -289,7 +292,13 @@ impl PostgreSqlServer {
         if is_root() {
             assert!(Command::new("chown").arg("postgres").arg(&folder).status().unwrap().success());
         }
-        let mut server = Self { programs, folder, child: None };
+        let mut server = Self {
+            programs,
+            folder,
+            settings: vec!["listen_addresses=".to_owned()],
+            port: 5432,
+            child: None,
+        };
         let arguments =
             ["-D", "data", "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
         let output = server.command("initdb").args(arguments).output().unwrap();
@@ -315,19 +324,30 @@ impl PostgreSqlServer {
     pub fn launch(&mut self) {
         let _ = fs::remove_file(self.folder.join("data/postmaster.pid"));
         let mut command = self.command("postgres");
-        command.args([
-            "-D",
-            "data",
-            "-c",
-            "listen_addresses=",
-            "-c",
-            "fsync=off",
-            "-c",
-            "shared_buffers=16MB",
-            "-k",
-        ]);
+        command.args(["-D", "data", "-c", "fsync=off", "-c", "shared_buffers=16MB"]);
+        command.args(self.settings.iter().flat_map(|setting| ["-c", setting]));
+        command.arg("-k");
         self.child = Some(command.arg(&self.folder).stderr(Stdio::null()).spawn().unwrap());
         super::wait_for("PostgreSQL", || try_select(&self.url("postgres"), "SELECT 1").is_ok());
+    }
+
+    /// Starts it again to listen at a port of loopback, with TLS where there are a certificate and its key.
+    pub fn listen(&mut self, port: u16, identity: Option<(&Path, &Path)>) {
+        self.settings = vec!["listen_addresses=127.0.0.1".to_owned(), format!("port={port}")];
+        if let Some((certificate, key)) = identity {
+            for (from, name) in [(certificate, "server.crt"), (key, "server.key")] {
+                let place = self.folder.join("data").join(name);
+                fs::copy(from, &place).unwrap();
+                fs::set_permissions(&place, fs::Permissions::from_mode(0o600)).unwrap();
+                if is_root() {
+                    assert!(Command::new("chown").arg("postgres").arg(&place).status().unwrap().success());
+                }
+            }
+            self.settings.push("ssl=on".to_owned());
+        }
+        self.port = port;
+        self.kill();
+        self.launch();
     }
 
     /// Kills the server and all its processes, which end when it is gone.
@@ -351,7 +371,7 @@ impl PostgreSqlServer {
     }
 
     pub fn url(&self, user: &str) -> String {
-        format!("postgresql:///postgres?host={}&user={user}", self.folder.display())
+        format!("postgresql:///postgres?host={}&port={}&user={user}", self.folder.display(), self.port)
     }
 
     pub fn folder(&self) -> &Path {

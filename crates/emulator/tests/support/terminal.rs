@@ -22,6 +22,9 @@ pub fn control(command: &mut Command, terminal: OwnedFd) {
     // SAFETY: between fork and exec only calls that are safe after a fork.
     unsafe {
         command.pre_exec(move || {
+            // Whoever runs the tests in the background ignores Ctrl-C; a person at a terminal does not.
+            libc::signal(libc::SIGINT, libc::SIG_DFL);
+            libc::signal(libc::SIGQUIT, libc::SIG_DFL);
             if libc::setsid() < 0 || libc::ioctl(terminal.as_raw_fd(), libc::TIOCSCTTY, 0) < 0 {
                 return Err(io::Error::last_os_error());
             }

@@ -7,6 +7,9 @@
 #ifndef TRIALWISE_OCOMM_O_LOG_H
 #define TRIALWISE_OCOMM_O_LOG_H
 
+#include <stdarg.h>
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -31,11 +34,14 @@ void o_set_log_level(int level);
 /* Whether messages of a level are shown. */
 int o_log_level_active(int log_level);
 
-/* Sends messages to the end of a file; "-" is standard output, NULL standard error. 0, or -1 if it cannot be opened. */
+/* Sends messages to the end of a file; "-" and NULL are standard error. 0, or -1 if it cannot be opened. */
 int o_set_log_file(const char *name);
 
 /* Sends messages to a function; NULL to the file again. Returns the function before. */
 o_log_fn o_set_log(o_log_fn function);
+
+/* Sends messages to the file again, whatever function they went to. */
+#define o_set_simplified_logging() ((void)o_set_log(NULL))
 
 #define logerror(...) o_log(O_LOG_ERROR, __VA_ARGS__)
 #define logwarn(...) o_log(O_LOG_WARN, __VA_ARGS__)

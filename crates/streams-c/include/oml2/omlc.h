@@ -6,6 +6,9 @@
 #ifndef TRIALWISE_OML2_OMLC_H
 #define TRIALWISE_OML2_OMLC_H
 
+/* Programs count on <errno.h> and <pthread.h> being included here, as in liboml2. */
+#include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -106,7 +109,7 @@ typedef struct OmlMPDef {
 typedef struct OmlMP OmlMP;
 
 /* Reads the --oml-* options, which it removes from the arguments, and the environment. `application` is the program's
- * name; a path before it is cut off. 0: measure; 1: --oml-noop was given, every later call succeeds and does nothing;
+ * name; a path before it is cut off. `argv` begins with the program's own name, or with an --oml-* option. 0: measure; 1: --oml-noop was given, every later call succeeds and does nothing;
  * -1: something is wrong, and was logged. --oml-help and --oml-list-filters print and leave the program. */
 int omlc_init(const char *application, int *pargc, const char **argv, o_log_fn custom_oml_log);
 
@@ -228,6 +231,7 @@ OML_INLINE_ void oml_value_copy_vector_(OmlValueU *value, const OmlValueU *from)
 #define omlc_set_string_is_const(var, val) ((var).stringValue.is_const = (val))
 
 #define omlc_set_blob(var, val, len) oml_value_copy_(&(var), (val), (size_t)(len))
+#define omlc_set_blob_copy(var, val, len) omlc_set_blob(var, val, len)
 #define omlc_copy_blob(dst, src) oml_value_copy_(&(dst), (src).blobValue.ptr, (src).blobValue.length)
 #define omlc_reset_blob(var) oml_value_reset_(&(var))
 #define omlc_free_blob(var) oml_value_reset_(&(var))

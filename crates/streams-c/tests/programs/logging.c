@@ -25,7 +25,11 @@ int main(int argc, const char **argv) {
   logdebug("shown");
   loginfo("%s", wide);
   if (o_set_log_file("/nowhere/log") != -1) return 1;
+  if (o_set_log_file("-") != 0) return 4; /* standard error, as in liboml2: standard output may be a stream's */
+  loginfo("there");
   if (omlc_init("logging", &argc, argv, own) < 0) return 2;
   logerror("%s %s %s %s %s %s %g\n", "a", "b", "c", "d", "e", "f", 0.5);
-  return o_set_log(NULL) == own ? 0 : 3;
+  if (o_set_log(own) != own) return 3;
+  o_set_simplified_logging();
+  return o_set_log(NULL) == NULL ? 0 : 5;
 }

@@ -41,6 +41,8 @@ pub(super) struct Connection {
     around: Around,
     /// The collector says when a connection is good.
     is_answered: bool,
+    /// A silent collector closed the connection before: it may refuse this one as well, and its error stands until this one lasts.
+    is_doubted: bool,
 }
 
 impl Connection {
@@ -53,6 +55,7 @@ impl Connection {
             status,
             around: Around::Nothing,
             is_answered: false,
+            is_doubted: false,
         }
     }
 
@@ -91,7 +94,13 @@ impl Connection {
     /// Goes on with connecting; whether a new connection has just been made.
     pub(super) fn poll(&mut self, now: Instant, hurry: bool) -> bool {
         match &mut self.state {
-            State::Open(..) => false,
+            State::Open(.., since) => {
+                if self.is_doubted && now.duration_since(*since) > LASTING {
+                    self.is_doubted = false;
+                    self.status.clear_error();
+                }
+                false
+            }
             State::Waiting(until) => {
                 let until = until.map(|until| if hurry { until.min(now + FIRST_PAUSE) } else { until });
                 self.state = match until {
@@ -105,7 +114,7 @@ impl Connection {
                 Ok(Ok(stream)) => match self.channel() {
                     Ok(channel) => {
                         self.state = State::Open(stream, channel, now);
-                        if self.is_answered {
+                        if self.is_answered || self.is_doubted {
                             self.status.set_tried();
                         } else {
                             self.status.set_open();
@@ -176,6 +185,7 @@ impl Connection {
     /// Ends the connection; the next one is made after a pause, a longer one each time unless this one lasted.
     pub(super) fn lose(&mut self, now: Instant, why: &impl ToString) {
         self.status.set_error(why);
+        self.is_doubted = !self.is_answered && matches!(self.state, State::Open(..)) || self.is_doubted;
         if matches!(self.state, State::Open(.., since) if now.duration_since(since) > LASTING) {
             self.pause = FIRST_PAUSE;
         }

@@ -43,6 +43,8 @@ pub(super) struct FileStream {
 #[serde(deny_unknown_fields)]
 pub(super) struct FileFilter {
     pub(super) field: String,
+    /// Empty: the field's default filter.
+    #[serde(default)]
     pub(super) operation: String,
     pub(super) rename: Option<String>,
     #[serde(default)]

@@ -35,7 +35,7 @@ pub struct Config {
     pub certificate: Option<PathBuf>,
     /// Where the log goes, if anywhere but standard error.
     pub log_file: Option<PathBuf>,
-    /// −2 (nothing) to 4 (everything).
+    /// −2 (errors alone) to 4 (everything).
     pub log_level: i32,
 }
 

@@ -77,6 +77,23 @@ impl Config {
     }
 }
 
+/// The options that have a value.
+const VALUED: [&str; 13] = [
+    "--oml-id",
+    "--oml-domain",
+    "--oml-exp-id",
+    "--oml-collect",
+    "--oml-server",
+    "--oml-file",
+    "--oml-config",
+    "--oml-samples",
+    "--oml-interval",
+    "--oml-bufsize",
+    "--oml-instr-interval",
+    "--oml-log-level",
+    "--oml-log-file",
+];
+
 fn take_arguments<T: AsRef<str>>(arguments: &mut Vec<T>) -> Result<Given, ConfigError> {
     let mut given = Given::default();
     let mut rest = Vec::with_capacity(arguments.len());
@@ -91,6 +108,9 @@ fn take_arguments<T: AsRef<str>>(arguments: &mut Vec<T>) -> Result<Given, Config
             None => (word.as_ref(), None),
         };
         if !given.take_flag(name) {
+            if !VALUED.contains(&name) {
+                return Err(option(name, "is not known; --oml-help lists all"));
+            }
             let value = value.or_else(|| words.next().map(|value| value.as_ref().to_owned()));
             given.take_option(name, value.ok_or_else(|| option(name, "needs a value"))?)?;
         }
@@ -125,7 +145,7 @@ impl Given {
             "--oml-instr-interval" => self.instrumentation = Some(number(name, &value)?),
             "--oml-log-level" => self.log_level = Some(number(name, &value)?),
             "--oml-log-file" => self.log_file = Some(PathBuf::from(value)),
-            _ => return Err(option(name, "is not known; --oml-help lists all")),
+            _ => {}
         }
         Ok(())
     }
@@ -188,13 +208,14 @@ pub const fn usage() -> &'static str {
      \x20 --oml-domain DOMAIN      domain, one database each [OML_DOMAIN]\n\
      \x20 --oml-collect URI        tcp:HOST[:PORT], native:HOST[:PORT], tls:HOST[:PORT], file:PATH, file:- [OML_COLLECT];\n\
      \x20                          TRIALWISE_COLLECT goes before it, for what only Trialwise understands\n\
+     \x20 --oml-file PATH          as --oml-collect file:PATH\n\
      \x20 --oml-config FILE        OML's XML, or TOML if the name ends in .toml [OML_CONFIG]\n\
      \x20 --oml-samples N          a row for every N samples (default 1)\n\
      \x20 --oml-interval SECONDS   a row for every so many seconds\n\
      \x20 --oml-text, --oml-binary encoding (default: binary to a collector, text to a file)\n\
      \x20 --oml-bufsize BYTES      buffer of each thread and destination (default 4 MiB, at least 64 KiB)\n\
      \x20 --oml-instr-interval S   seconds between rows about the client itself (default 1, 0: none)\n\
-     \x20 --oml-log-level N        -2 (nothing) to 4\n\
+     \x20 --oml-log-level N        -2 (errors alone) to 4 (everything), default 0\n\
      \x20 --oml-log-file FILE      log there\n\
      \x20 --oml-noop               measure nothing\n\
      \x20 --oml-list-filters       list the filters\n\

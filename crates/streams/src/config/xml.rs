@@ -62,7 +62,7 @@ fn parse_filter(node: &Node) -> Result<FileFilter, String> {
     };
     Ok(FileFilter {
         field: node.need(&["field", "pname"])?,
-        operation: node.need(&["operation", "fname"])?,
+        operation: node.any(&["operation", "fname"]).unwrap_or_default(),
         rename: node.any(&["rename", "sname"]),
         properties: properties.map(pair).collect::<Result<_, String>>()?,
     })

@@ -3,6 +3,49 @@
 //! Names and output fields are OML's (OML.md sections 9 and 10), with histogram, quantiles, loss and jitter added.
 //! An empty window gives empty values (NaN, "", a sum of 0), never those of an earlier window; where a type has no
 //! empty value, the window gives no row. Filters compose: `delta|avg` averages the differences between neighbours.
+//!
+//! A program adds one of its own, here the distance between the greatest and the least value of a window:
+//!
+//! ```
+//! use std::sync::Arc;
+//! use trialwise_streams::client::Client;
+//! use trialwise_streams::config::{Config, Destination};
+//! use trialwise_streams::filter::{Filter, Output, Registry};
+//! use trialwise_streams::protocol::{FieldType, Value};
+//!
+//! #[derive(Default)]
+//! struct Range {
+//!     ends: Option<(f64, f64)>,
+//! }
+//!
+//! impl Filter for Range {
+//!     fn outputs(&self) -> Vec<Output> {
+//!         vec![Output::new("range", FieldType::Double)]
+//!     }
+//!
+//!     fn add(&mut self, value: Value<'_>, _time: f64) {
+//!         if let Some(value) = value.to_f64() {
+//!             let (least, greatest) = self.ends.unwrap_or((value, value));
+//!             self.ends = Some((least.min(value), greatest.max(value)));
+//!         }
+//!     }
+//!
+//!     fn output(&self, _index: usize) -> Option<Value<'_>> {
+//!         Some(Value::Double(self.ends.map_or(f64::NAN, |(least, greatest)| greatest - least)))
+//!     }
+//!
+//!     fn next_window(&mut self) {
+//!         self.ends = None;
+//!     }
+//! }
+//!
+//! let mut filters = Registry::default();
+//! filters.register("range", Arc::new(|_, _| Ok(Box::new(Range::default()))))?;
+//! let config = Config::new("node1", "demo", Destination::Stdout);
+//! let client = Client::with_filters("ping", &config, filters)?;
+//! # drop(client);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod chain;
 mod distribution;

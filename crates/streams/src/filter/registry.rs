@@ -77,17 +77,14 @@ impl Properties {
     /// # Errors
     /// It is no number, or missing without a default.
     pub fn number(&self, filter: &'static str, name: &str, default: Option<f64>) -> Result<f64, FilterError> {
-        let found = match self.get(name) {
-            Some(text) => text.trim().parse().ok(),
-            None => default,
-        };
-        found.ok_or_else(|| FilterError::Property {
-            filter,
-            reason: format!(
-                "needs property {name:?}, a number, not {:?}",
-                self.get(name).unwrap_or("nothing")
-            ),
-        })
+        let refuse = |reason| FilterError::Property { filter, reason };
+        match self.get(name) {
+            Some(text) => text
+                .trim()
+                .parse()
+                .map_err(|_| refuse(format!("needs property {name:?}, a number, not {text:?}"))),
+            None => default.ok_or_else(|| refuse(format!("needs property {name:?}, a number"))),
+        }
     }
 }
 

@@ -18,7 +18,7 @@ pub enum Window {
 pub struct FilterChoice {
     /// The field that it reads.
     pub field: String,
-    /// Its name, or several names joined by `|`.
+    /// Its name, or several names joined by `|`; empty: the field's default filter.
     pub operation: String,
     /// What the outputs are called in the place of the field.
     pub rename: Option<String>,
@@ -59,8 +59,7 @@ impl Stage {
         registry: &Registry,
     ) -> Result<Self, FilterError> {
         check_window(window)?;
-        let defaults = default_choices(fields, window);
-        let choices = if choices.is_empty() { &defaults } else { choices };
+        let choices = with_defaults(choices, fields, window);
         let mut stage = Self {
             window,
             filters: Vec::new(),
@@ -69,7 +68,7 @@ impl Stage {
             samples: 0,
             window_end: None,
         };
-        for choice in choices {
+        for choice in &choices {
             stage.place(fields, choice, registry)?;
         }
         Ok(stage)
@@ -183,12 +182,15 @@ fn check_window(window: Window) -> Result<(), FilterError> {
     if sound { Ok(()) } else { Err(FilterError::Window) }
 }
 
-fn default_choices(fields: &[Field], window: Window) -> Vec<FilterChoice> {
-    let averages = window != Window::Samples(1);
-    let choose = |field: &Field| FilterChoice {
-        field: field.name.clone(),
-        operation: if averages && field.field_type.is_numeric() { "avg" } else { "first" }.to_owned(),
-        ..FilterChoice::default()
-    };
-    fields.iter().map(choose).collect()
+/// The choices, with the default filter where none is named; without choices, that of each field.
+fn with_defaults(choices: &[FilterChoice], fields: &[Field], window: Window) -> Vec<FilterChoice> {
+    let all =
+        || fields.iter().map(|field| FilterChoice { field: field.name.clone(), ..FilterChoice::default() });
+    let mut choices = if choices.is_empty() { all().collect() } else { choices.to_vec() };
+    for choice in choices.iter_mut().filter(|choice| choice.operation.is_empty()) {
+        let numeric = fields.iter().any(|field| field.name == choice.field && field.field_type.is_numeric());
+        let operation = if numeric && window != Window::Samples(1) { "avg" } else { "first" };
+        operation.clone_into(&mut choice.operation);
+    }
+    choices
 }
