@@ -24,6 +24,8 @@ from trialwise.experiment.document_metrics import (
     ConvergenceSection,
     KpiSection,
     MetricSection,
+    PrecisionSection,
+    StopSection,
     VariabilitySection,
 )
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection, SchemesSection
@@ -47,6 +49,8 @@ SECTIONS = {
     "convergence": ConvergenceSection,
     "kpi": KpiSection,
     "variability": VariabilitySection,
+    "stop": StopSection,
+    "precision": PrecisionSection,
     "design": document.DesignSection,
     "reset": ResetSection,
     "workers": WorkersSection,

@@ -23,6 +23,7 @@ __all__ = [
     "Path",
     "PathReport",
     "PointCount",
+    "ProgramCounters",
     "StartError",
     "StreamClient",
     "StreamCount",
@@ -48,6 +49,7 @@ __all__ = [
     "score_exceedances",
     "slope_order_statistics",
     "supervisor_image",
+    "term_exceedances",
     "trace_from_departures",
     "trace_mean_rate",
     "utp_program",
@@ -283,6 +285,13 @@ class Collector:
     def wait_stored(self, timeout: float) -> bool: ...
     def stop(self, timeout: float = 2.0) -> CollectorCounters: ...
 
+@final
+class ProgramCounters:
+    def __new__(cls, names: Sequence[str], processes: Sequence[int] | None = None) -> Self: ...
+    @property
+    def errors(self) -> list[int | None]: ...
+    def read(self) -> list[tuple[float | None, float, float]]: ...
+
 def flow_program(arguments: Sequence[str]) -> int: ...
 def counter_names() -> list[str]: ...
 def counter_setting(name: str) -> str: ...
@@ -318,6 +327,17 @@ def lag_product_exceedances(
 def score_exceedances(
     values: NDArray[np.float64], threshold: int, *, shuffles: int | None, seed: int
 ) -> tuple[int, int]: ...
+def term_exceedances(
+    values: NDArray[np.float64],
+    sizes: Sequence[int],
+    unfitted: NDArray[np.float64],
+    bases: Sequence[NDArray[np.float64]],
+    columns: Sequence[int],
+    *,
+    shuffles: int | None,
+    seed: int,
+    threads: int | None = None,
+) -> tuple[list[int], int]: ...
 
 # Traces are milliseconds, in order.
 def make_trace(rate: str, *, length: str | None, seed: int) -> NDArray[np.uint64]: ...

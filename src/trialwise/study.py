@@ -6,22 +6,32 @@ import contextlib
 import dataclasses
 import errno
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
+from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
+from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
+from trialwise.analysis.observing.flavours import in_order
+from trialwise.analysis.observing.observing import ObserveOptions, factor_and_base, observe
+from trialwise.analysis.observing.results import Observation
 from trialwise.analysis.order import analyse_order
 from trialwise.analysis.order_directory import read_order_directory
 from trialwise.analysis.order_trials import OrderTrials
 from trialwise.analysis.order_view import OrderView, view_of
 from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
+from trialwise.analysis.stopping.judging import Judge
+from trialwise.analysis.stopping.sentences import what_lifts
+from trialwise.analysis.trial_set import TrialSet, read_trial_set
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
 from trialwise.errors import AnalysisError, PlanError, StoreError
 from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
+from trialwise.execution.documents import ClaimDocument, StoppingDocument
 from trialwise.execution.events import (
     EnvironmentChanged,
     Observer,
@@ -37,15 +47,25 @@ from trialwise.execution.recalling import recalled
 from trialwise.execution.reset import check_reset, refuse_on_workers
 from trialwise.execution.runner import Ending, Runner
 from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
-from trialwise.execution.state import State, state
-from trialwise.execution.stopping import RunThePlan, StoppingRule
+from trialwise.execution.state import State
+from trialwise.execution.state import state as state_of
+from trialwise.execution.stopping import (
+    RunThePlan,
+    StopByResults,
+    StoppingRule,
+    refuse_partial,
+    refuse_several,
+)
 from trialwise.execution.workers.address import addresses, is_alone, runs_here, with_workers
 from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
+from trialwise.experiment.against_itself import against_itself
 from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
 from trialwise.experiment.reading import parse_experiment, read_text
-from trialwise.store.directory import DirectoryLock, ExperimentDirectory
+from trialwise.experiment.stopping import stops_by_itself
+from trialwise.experiment.writing import write_experiment
+from trialwise.store.directory import EXPERIMENT, DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.trials.base import TrialKind
 from trialwise.trials.kinds import kind_of
@@ -55,25 +75,35 @@ __all__ = [
     "RunResult",
     "State",
     "analyse",
+    "calibration",
     "default_directory",
+    "effects_input",
+    "itself",
     "load",
+    "observed",
     "open_directory",
     "order_trials",
     "order_view",
     "planned_row",
     "run",
+    "run_experiment",
     "state",
+    "trial_set",
 ]
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended, how many attempts there are of each status, and how many trials failed or are invalid for good."""
+    """How a run ended, how many attempts there are of each status, and how many trials failed or are invalid for good.
+
+    `stopping` says what is known, where something says when to stop.
+    """
 
     directory: Path
     ending: Ending
     counts: dict[str, int]
     failed: int
+    stopping: StoppingDocument | None = None
 
 
 # Reading
@@ -96,38 +126,111 @@ def open_directory(path: Path) -> tuple[Experiment, ExperimentDirectory, Ledger]
     return _frozen_experiment(directory, ledger), directory, ledger
 
 
-def analyse(path: Path, method: Method = "default", *, all_trials: bool = False) -> Analysis:
-    """Analyse an experiment directory; `all_trials` of a path are shown over time, not only the first ones."""
+@contextlib.contextmanager
+def _opened(path: Path) -> Generator[tuple[Experiment, ExperimentDirectory, Ledger]]:
+    """Open an experiment directory for reading, and close it."""
     experiment, directory, ledger = open_directory(path)
     try:
-        facts = path_facts(experiment, ledger)
-        return analyse_directory(experiment, directory, ledger, method, facts=facts, all_trials=all_trials)
+        yield experiment, directory, ledger
     finally:
         ledger.close()
+
+
+def analyse(path: Path, method: Method = "default", *, all_trials: bool = False) -> Analysis:
+    """Analyse an experiment directory; `all_trials` of a path are shown over time, not only the first ones."""
+    with _opened(path) as (experiment, directory, ledger):
+        facts = path_facts(experiment, ledger)
+        return analyse_directory(experiment, directory, ledger, method, facts=facts, all_trials=all_trials)
+
+
+def state(path: Path) -> State:
+    """Say how far the experiment in a directory is; while it runs, or after."""
+    directory = ExperimentDirectory(path)
+    return dataclasses.replace(state_of(path), stopping=_stopping(directory))
+
+
+def _stopping(directory: ExperimentDirectory) -> StoppingDocument | None:
+    """What is known of the claims that an experiment waits for; None where the plan alone decides."""
+    ledger = directory.ledger()
+    try:
+        experiment = _frozen_experiment(directory, ledger)
+        if not stops_by_itself(experiment):
+            return None
+        judge = Judge(experiment)
+        past = StopByResults(judge, lambda _: None)
+        for event in recalled(directory, ledger):
+            past.notice(event)
+        found = judge.state(ledger.next_open())
+    finally:
+        ledger.close()
+    values = dataclasses.asdict(found)
+    values["claims"] = tuple(ClaimDocument(**dataclasses.asdict(claim)) for claim in found.claims)
+    return StoppingDocument(**values, lifts=what_lifts(found))
+
+
+def observed(path: Path, options: ObserveOptions) -> Observation:
+    """Judge the flavours of an experiment directory against their base, for `trialwise observe`."""
+    with _opened(path) as (experiment, directory, ledger):
+        factor, base = factor_and_base(experiment, options)
+        trials = in_order(read_trial_set(experiment, directory, ledger), experiment, factor)
+        return observe(trials, factor, base, options)
+
+
+def nested_values(path: Path) -> dict[tuple[str, str], dict[str, list[float] | list[str]]]:
+    """The values of each metric and treatment with their series and round; nothing where no trial has one."""
+    try:
+        with _opened(path) as (experiment, directory, ledger):
+            trials = read_trial_set(experiment, directory, ledger)
+    except AnalysisError:
+        return {}
+    found: dict[tuple[str, str], dict[str, list[float] | list[str]]] = {}
+    for metric in trials.metrics:
+        for treatment in trials.treatments:
+            table = trials.of(metric, treatment)
+            if table.height:
+                found[metric, treatment] = {
+                    name: table[name].to_list() for name in ("value", "series", "round")
+                }
+    return found
 
 
 def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
     """The trials of an experiment directory with their order, for `trialwise order`."""
-    experiment, directory, ledger = open_directory(path)
-    try:
+    with _opened(path) as (experiment, directory, ledger):
         return read_order_directory(experiment, directory, ledger, metrics)
-    finally:
-        ledger.close()
+
+
+def effects_input(path: Path, metrics: Sequence[str] = (), *, samples: bool = False) -> EffectsInput:
+    """The trials of an experiment directory by their factors, for `trialwise effects`."""
+    with _opened(path) as (experiment, directory, ledger):
+        return read_effects_directory(experiment, directory, ledger, metrics, samples=samples)
 
 
 def order_view(path: Path) -> OrderView:
     """What the order of trials did, for the report; who wins is only said of metrics that say which direction is better."""
-    experiment, directory, ledger = open_directory(path)
     try:
-        trials = read_order_directory(experiment, directory, ledger)
+        with _opened(path) as (experiment, directory, ledger):
+            trials = read_order_directory(experiment, directory, ledger)
     except AnalysisError as error:
         return OrderView(None, f"The order cannot be judged: {error.message}.")
-    finally:
-        ledger.close()
     found = analyse_order(trials)
     told = tuple(one for one in found.conclusions if one.metric in trials.better)
     found = dataclasses.replace(found, conclusions=told)
     return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
+
+
+def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:
+    """The trials of an experiment directory, one value for each trial and metric."""
+    with _opened(path) as (experiment, directory, ledger):
+        return read_trial_set(experiment, directory, ledger, metrics)
+
+
+def calibration(
+    path: Path, metrics: Sequence[str] = (), options: CalibrateOptions | None = None
+) -> Calibration:
+    """What the trials of an experiment directory say of the bench, for `trialwise aa`."""
+    found = calibrate(trial_set(path, metrics), options)
+    return dataclasses.replace(found, source=str(path))
 
 
 def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
@@ -159,6 +262,11 @@ def _frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experi
 # Running
 
 
+def itself(source: Path, trials: int | None = None) -> Experiment:
+    """The experiment of a file with every treatment against itself."""
+    return against_itself(load(source), trials)
+
+
 def run(
     source: Path,
     path: Path | None = None,
@@ -187,7 +295,7 @@ def run(
     workers
         Names of workers, instead of those of the file: ``local``, ``ssh://user@host:port``.
     stopping, observers
-        The rule that may end the run before the plan is used up, and who is told what happens.
+        The rule that may end the run before the plan is used up (default: what the file says), and who is told what happens.
 
     Raises
     ------
@@ -201,15 +309,49 @@ def run(
     text, experiment, directory = _sources(source, path)
     if workers:
         experiment = with_workers(experiment, workers)
-    try:
-        return _run(
+    if stopping is None and stops_by_itself(experiment):
+        refuse_partial(experiment, only)
+        if experiment.workers.allocate is None:
+            refuse_several(experiment.workers.use)
+        rule = StopByResults(Judge(experiment), lambda event: _tell(observers, event))
+        stopping, observers = rule, [rule, *observers]
+    result = _with_errors(
+        lambda: _run(
             text, experiment, directory, stopping or RunThePlan(), observers, only, extend=extend, again=again
-        )
+        ),
+        directory,
+    )
+    return dataclasses.replace(result, stopping=_stopping(directory))
+
+
+def _with_errors(running: Callable[[], RunResult], directory: ExperimentDirectory) -> RunResult:
+    try:
+        return running()
     except OSError as error:
         hint = (
             "free some space and run again; what is finished is kept" if error.errno == errno.ENOSPC else None
         )
         raise StoreError(f"{error.filename or directory.path}: {error.strerror}", hint=hint) from error
+
+
+def run_experiment(
+    experiment: Experiment,
+    path: Path,
+    *,
+    stopping: StoppingRule | None = None,
+    observers: Sequence[Observer] = (),
+) -> RunResult:
+    """Run an experiment that no file has, or go on with it, also with more rounds than before; errors as of `run`."""
+    text = write_experiment(experiment)
+    # As the directory's own copy will be read.
+    read = parse_experiment(text, experiment.folder / EXPERIMENT)
+    directory = ExperimentDirectory(path)
+    return _with_errors(
+        lambda: _run(
+            text, read, directory, stopping or RunThePlan(), observers, (), extend=True, again=False
+        ),
+        directory,
+    )
 
 
 def _run(
@@ -343,6 +485,8 @@ def _pool(
     end_leftovers(marker_of(directory, ledger))
     shutil.rmtree(directory.scratch, ignore_errors=True)
     with allocated(experiment, directory, ledger) as names:
+        if isinstance(stopping, StopByResults):
+            refuse_several(names)
         named = {address.name: address for address in addresses(names)}
         lanes = assign_lanes(ledger, experiment, list(named))
         reclaimed = abandon_local(ledger)

@@ -5,10 +5,13 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from trialwise.errors import PlanError
 from trialwise.experiment import model
-from trialwise.experiment.building import default_bound
 from trialwise.experiment.document_paths import LinkSection
+from trialwise.experiment.metric_building import default_bound
+from trialwise.experiment.problems import Problems
 from trialwise.experiment.quantities import QUANTITIES
+from trialwise.experiment.stopping import check_stopping
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.\-]{0,8}", fullmatch=True)
 texts = st.text(st.characters(codec="utf-8", exclude_characters="\0{}"), max_size=12)
@@ -62,11 +65,25 @@ def factors(draw, name):
     return draw(st.one_of(fixed, listed, ranges(name)))
 
 
+widths = st.floats(1e-4, 1e6).filter(lambda value: "e" not in repr(value))
+extents = st.builds(model.Extent, widths, st.booleans())
+
+
+def stops(of):
+    return st.none() | st.builds(model.Stop, extents, percents, st.just(of))
+
+
+@st.composite
+def variabilities(draw):
+    percentile = draw(percents)
+    return model.Variability(percentile, draw(percents), draw(stops(percentile)))
+
+
 @st.composite
 def kpis(draw, better):
     percentile = draw(percents)
     bound = draw(st.sampled_from(["lower", "upper", default_bound(percentile, better)]))
-    return model.Kpi(percentile, draw(percents), bound)
+    return model.Kpi(percentile, draw(percents), bound, draw(stops(percentile)))
 
 
 sources = st.one_of(
@@ -102,8 +119,10 @@ def metrics(draw, name):
         better=better,
         convergence=draw(st.none() | st.builds(model.Convergence, percents, percents)),
         kpis=tuple(found),
-        variability=draw(st.none() | st.builds(model.Variability, percents, percents)) if found else None,
+        variability=draw(st.none() | variabilities()) if found else None,
         limits=(low, high) if low < high and draw(st.booleans()) else None,
+        margin=draw(st.none() | extents),
+        stop=draw(st.none() | st.one_of(stops(50.0), stops("mean"), stops(90.0))),
     )
 
 
@@ -206,6 +225,10 @@ designs = st.builds(
     span=optional_durations,
     robustness=st.integers(0, 10_000),
     warmup_trials=st.integers(0, 10_000),
+    looks=st.sampled_from(["two-stage", "anytime", "cceval"]),
+    pilot=st.integers(3, 10_000),
+    max_trials=st.integers(1, 1_000_000),
+    budget=optional_durations,
 )
 resets = st.builds(
     model.Reset,
@@ -232,6 +255,23 @@ instrumentations = st.builds(
     resources=st.booleans(),
     interrupts=st.booleans(),
 )
+workers = st.builds(
+    model.Workers,
+    use=st.sampled_from([("local",), ("ssh://me@node1", "local")]),
+    files=st.lists(st.sampled_from(["bench/**", "input.txt"]), unique=True).map(tuple),
+    exclude=st.sampled_from([(), ("*.log",)]),
+    setup=st.none() | commands,
+    setup_timeout=durations,
+    python=st.sampled_from(["python3", "/opt/python/bin/python3"]),
+    folder=st.sampled_from(["~/.trialwise", "/scratch/me/trialwise"]),
+    reconnect=durations,
+    heartbeat=durations,
+) | st.builds(
+    model.Workers,
+    git=st.none() | st.just(("https://example.org/b.git", "4f0c0b7d3e0c2d5a1e8f9b6a7c3d2e1f00a1b2c3")),
+    allocate=commands,
+    release=st.none() | commands,
+)
 TAKEN = {"seed", "series", "round", "position", "trial", "directory"}
 
 
@@ -251,7 +291,7 @@ def experiments(draw, folder=Path("/nowhere")):
     trial = draw(kinds[kind])
     if isinstance(trial, model.PathTrial):
         runtime, warmup = trial.runtime, draw(st.floats(0, trial.runtime / 2))
-    return model.Experiment(
+    experiment = model.Experiment(
         name=draw(names),
         folder=folder,
         trial=trial,
@@ -261,7 +301,35 @@ def experiments(draw, folder=Path("/nowhere")):
         factors=tuple(draw(factors(name)) for name in factor_names),
         design=draw(designs),
         reset=draw(st.none() | resets),
+        workers=draw(workers),
         instrumentation=model.Instrumentation() if kind == "path" else draw(instrumentations),
         runtime=runtime,
         warmup=warmup,
     )
+    return experiment if ends(experiment) else endless(experiment)
+
+
+def ends(experiment):
+    """Whether what says when to stop can work together."""
+    problems = Problems(experiment.folder, {})
+    check_stopping(experiment, problems)
+    try:
+        problems.raise_any()
+    except PlanError:
+        return False
+    return True
+
+
+def endless(experiment):
+    """The experiment with nothing that says when to stop: the plan alone decides."""
+    metrics = tuple(
+        dataclasses.replace(
+            metric,
+            stop=None,
+            kpis=tuple(dict.fromkeys(dataclasses.replace(kpi, stop=None) for kpi in metric.kpis)),
+            variability=metric.variability and dataclasses.replace(metric.variability, stop=None),
+        )
+        for metric in experiment.metrics
+    )
+    design = dataclasses.replace(experiment.design, stop="plan")
+    return dataclasses.replace(experiment, metrics=metrics, design=design)

@@ -241,15 +241,24 @@ def test_what_cannot_start_says_why(tmp_path: Path):
             (["--listen", "127.0.0.1:0", "--store", "parquet:/dev/null/x"], 5, "/dev/null/x"),
             (
                 ["--store", "postgresql://h:many/d", "--spool", f"{tmp_path}/c", "--listen", "127.0.0.1:0"],
-                5,
+                2,
                 "port",
             ),
+            (
+                ["--store", "postgresql://me:sesame@h/d?sslmode=never", "--listen", "127.0.0.1:0"],
+                2,
+                "sslmode",
+            ),
+            (["--store", "postgresql://me:sesame@/d", "--listen", "127.0.0.1:0"], 2, "no host"),
             (["--store", store, "--spool-capacity", "many"], 2, "bytes"),
             (["--status", "127.0.0.1:1"], 6, "no collector answers"),
+            (["--status", "host:port"], 2, "is no address"),
+            (["--status", "127.0.0.1:99999"], 2, "is no address"),
         ]:
             done = told("collect", *words)
             assert (done.returncode, said in done.stderr) == (code, True), (words, done)
             assert "Traceback" not in done.stderr
+            assert "sesame" not in done.stdout + done.stderr
 
 
 def test_other_machines_and_no_token_is_worth_a_warning(tmp_path: Path):
@@ -375,6 +384,28 @@ def test_a_collector_that_forwards_brings_everything_there(tmp_path: Path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a small disk is mounted by root")
+def test_a_forwarder_that_is_refused_says_so_and_keeps_what_it_has(tmp_path: Path):
+    (tmp_path / "tokens").write_text("secret\n")
+    with collector("--store", f"sqlite:{tmp_path / 'home'}", "--token-file", tmp_path / "tokens") as home:
+        words = ("--forward", home.address, "--spool", tmp_path / "spool")
+        with collector(*words) as away:
+            away.send((header() + "0.5\t1\t1\t7\n").encode())
+            away.wait(lambda status: status["forward"]["refused"])
+            time.sleep(1.5)
+            code, events = away.stop()
+        warned = [event["text"] for event in events if event["event"] == "warning"]
+        assert [text for text in warned if "d is refused by the other collector" in text] == warned[-1:]
+        assert "TRIALWISE_FORWARD_TOKEN" in warned[-1]
+        assert (code, events[-1]["backlog"] > 0) == (0, True)
+        with collector(*words, env={**os.environ, "TRIALWISE_FORWARD_TOKEN": "secret"}):
+            deadline = time.monotonic() + PATIENCE
+            while not (tmp_path / "home" / "d.sq3").exists():
+                assert time.monotonic() < deadline
+                time.sleep(0.05)
+            time.sleep(1)
+    assert query(tmp_path / "home" / "d.sq3", "SELECT n FROM app_m") == [(7,)]
+
+
 def test_a_full_disk_makes_clients_wait_and_nothing_is_lost(tmp_path: Path):
     disk = tmp_path / "disk"
     disk.mkdir()

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from tests.system.conftest import Bench
 
+from trialwise import study
 from trialwise.errors import PlanError
 from trialwise.store.ledger import Ledger
 
@@ -72,6 +73,9 @@ def test_the_file_of_streams_is_filled_and_its_filters_may_be_a_factor(bench: Be
         rounds=1,
     ).run()
     assert sorted(samples(bench, "prog_transfer.size_sum")) == [[10] * 6, [30] * 2]
+    # The directory stands by itself: it is read without the file that it was made from.
+    (bench.folder / "streams.toml").unlink()
+    assert len(study.analyse(bench.directory).treatments) == 2
 
 
 def test_an_oml_program_finds_the_collector_too(bench: Bench):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from tests.system.c_library import install_c_library
 from tests.system.conftest import TRIALWISE
 
 from trialwise.store.ledger import Ledger
@@ -29,18 +30,11 @@ def make(built: Path, target: str, *settings: str) -> None:
 
 
 def build_c(built: Path) -> str | None:
-    """Build against the C library that the Rust tests or a release left, the newer; or why not."""
-    found = [
-        path
-        for path in (ROOT / "target").glob("*/deps/libtrialwise_streams.a")
-        if path.with_suffix(".so").exists()
-    ]
-    if not found or shutil.which("cc") is None:
-        return "the C library is not built (cargo build -p trialwise-streams-c), or there is no compiler"
-    newest = max(found, key=lambda path: path.stat().st_mtime).parent
-    subprocess.run(["sh", ROOT / "crates/streams-c/install.sh", newest, built], check=True)
-    make(built, f"{built}/work-c", f"PREFIX={built}")
-    return None
+    """Build against the C library that is there; or why not."""
+    missing = install_c_library(built)
+    if missing is None:
+        make(built, f"{built}/work-c", f"PREFIX={built}")
+    return missing
 
 
 def build_rust(built: Path) -> str | None:

@@ -190,6 +190,22 @@ def test_iperf3_is_measured_interval_by_interval(tmp_path: Path):
     assert {row["role"] for row in rows(file, "iperf3_transfer_end")} == {"sender", "receiver"}
 
 
+def test_iperf3s_events_are_rows_as_they_come(tmp_path: Path):
+    told = subprocess.run(["iperf3", "--help"], capture_output=True, text=True, check=True)
+    if "--json-stream" not in told.stdout + told.stderr:
+        pytest.skip("needs iperf3 3.17 or newer for --json-stream")
+    server = subprocess.Popen(["iperf3", "-s", "-1", "-p", "5932"], stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    client = ("iperf3", "-c", "127.0.0.1", "-p", "5932", "-t", "1", "-i", "0.2", "--json-stream")
+    done, file = stream(tmp_path, "output", "--point", "transfer", "--", *client)
+    server.wait(PATIENCE)
+    found = rows(file, "iperf3_transfer")
+    assert len(found) == done.stdout.count(b'"interval",') == 5
+    times = [float(row["time"]) for row in found]
+    assert 0.6 < times[-1] - times[0] < 1.2
+    assert {row["role"] for row in rows(file, "iperf3_transfer_end")} == {"sender", "receiver"}
+
+
 FLOOD = """
 import socket, sys, time
 to, port, count, rate = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])

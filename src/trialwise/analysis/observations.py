@@ -60,22 +60,13 @@ class StoreObservations:
             entry = self._values.get((row.number, row.attempt, metric.source.key))
             if row.status == status and not row.warmup and entry is not None:
                 values, times = self._samples(*entry)
-                found.append(self._observation(row, *self._cut(metric, values, times)))
+                found.append(self._observation(row, *after_warmup(self._experiment, metric, values, times)))
         return found
 
     def _samples(self, value: float | None, file: str | None) -> tuple[Array, Array | None]:
         if file is None:
             return np.array([np.nan if value is None else value]), None
         return read_samples(self._directory.path / file)
-
-    def _cut(self, metric: Metric, values: Array, times: Array | None) -> tuple[Array, Array | None]:
-        """Leave out the start: of a path trial by its own clock, else counted from the first sample."""
-        warmup = self._experiment.warmup
-        if times is None or warmup <= 0 or len(times) == 0:
-            return values, times
-        origin = 0.0 if isinstance(metric.source, PathSource) else times.min()
-        kept = times >= origin + warmup
-        return values[kept], times[kept]
 
     def _observation(self, row: TrialRow, values: Array, times: Array | None) -> Observation:
         return Observation(
@@ -90,6 +81,18 @@ class StoreObservations:
             values=values,
             times=times,
         )
+
+
+def after_warmup(
+    experiment: Experiment, metric: Metric, values: Array, times: Array | None
+) -> tuple[Array, Array | None]:
+    """Leave out the start: of a path trial by its own clock, else counted from the first sample."""
+    warmup = experiment.warmup
+    if times is None or warmup <= 0 or len(times) == 0:
+        return values, times
+    origin = 0.0 if isinstance(metric.source, PathSource) else times.min()
+    kept = times >= origin + warmup
+    return values[kept], times[kept]
 
 
 def _epochs(rows: tuple[TrialRow, ...]) -> dict[int, list[int]]:

@@ -58,7 +58,7 @@ def trial_metric(metric: Metric, observation: Observation, method: Method) -> Tr
             observation.values,
             metric.measure,
             times=observation.times,
-            convergence=_requirements(metric),
+            convergence=convergence_requirements(metric),
             method=method,
         )
         value, converged, convergence = result.value, result.converged, result.convergence
@@ -81,7 +81,8 @@ def trial_metric(metric: Metric, observation: Observation, method: Method) -> Tr
     )
 
 
-def _requirements(metric: Metric) -> dict[str, object] | None:
+def convergence_requirements(metric: Metric) -> dict[str, object] | None:
+    """What `st.trial_metric` is asked for; None where convergence is not tested."""
     if metric.convergence is None:
         return None
     return {

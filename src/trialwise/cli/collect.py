@@ -12,11 +12,12 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from trialwise import _core
+from trialwise.cli.text import size
 from trialwise.cli.tokens import tokens, without_password
 from trialwise.errors import StoreError, TrialwiseError
 
@@ -82,8 +83,9 @@ def collect(
         HOST:PORT; port 0 takes a free one. Other machines reach it only when told so: 0.0.0.0:3003 is every address.
     store
         Where rows go: sqlite:DIR has a file DIR/DOMAIN.sq3 for each domain, parquet:DIR files DIR/DOMAIN/TABLE/part-*.parquet,
-        postgresql://USER@HOST/DATABASE a schema DOMAIN in that database (its password in the environment variable PGPASSWORD). A
-        server may be away for a while: what waits is in the spool (docs/reference/collector-stores.md).
+        postgresql://USER@HOST/DATABASE a schema DOMAIN in that database (its password in the environment variable PGPASSWORD, TLS
+        by ?sslmode=…&sslrootcert=FILE). A server may be away for a while: what waits is in the spool
+        (docs/reference/collector-stores.md).
     forward
         Instead of --store: another collector, HOST:PORT, or tls:HOST:PORT, that gets everything as if the senders had connected
         to it. It may be away for days: what waits is in the spool.
@@ -95,8 +97,10 @@ def collect(
     token_file
         Who may send: a line TOKEN for every native client, lines DOMAIN TOKEN for domains that take nobody else. Without it,
         the environment variable TRIALWISE_TOKEN is the token.
-    tls_certificate, tls_key
-        Files in PEM: native clients may then come inside TLS (tls:HOST:PORT), and those of other machines must.
+    tls_certificate
+        A file in PEM, with --tls-key: native clients may then come inside TLS (tls:HOST:PORT), and those of other machines must.
+    tls_key
+        The certificate's private key, a file in PEM.
     forward_certificate
         For --forward tls:…: the certificates to trust, authorities or the collector's own, a file in PEM.
     forward_token_file
@@ -113,8 +117,10 @@ def collect(
         is the same for OpenMetrics.
     watch
         With --status: again every second.
-    pause, resume
-        Tell a running collector that forwards to wait, also over restarts, or to go on.
+    pause
+        Tell a running collector that forwards to wait, also over restarts.
+    resume
+        Tell a running collector that forwards to go on.
     """
     if status or pause or resume:
         _ask(address, status=status, json=json, watch=watch, pause=pause)
@@ -190,8 +196,18 @@ def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> N
     while not end.wait(1.0):
         if collector.failure:
             return
-        voice.put_off(collector.troubles())
+        voice.put_off(collector.troubles(), "cannot be stored now")
+        voice.put_off(_refused(collector), "is refused by the other collector")
         voice.progress(collector.counters())
+
+
+def _refused(collector: _core.Collector) -> dict[str, str]:
+    """Domains that the collector behind refuses, with its reasons."""
+    from trialwise.cli.collector_status import of_a_forwarder
+
+    status: dict[str, Any] = json_format.loads(collector.status() or '{"forward": null}')
+    refused: dict[str, str] = status["forward"]["refused"] if status["forward"] else {}
+    return {domain: of_a_forwarder(reason) for domain, reason in refused.items()}
 
 
 @contextmanager
@@ -219,10 +235,12 @@ class _Voice:
         self._terminal = sys.stderr.isatty()
         self._last = (time.monotonic(), 0)
         self._said = (0.0, "")
-        self._waiting: set[str] = set()
+        self._waiting: dict[str, set[str]] = {}
+        self._done = "stored"
 
     def listening(self, address: str, store: str | None, forward: str | None) -> None:
         self._event("listening", address=address, store=store, forward=forward, process=os.getpid())
+        self._done = "brought there" if forward else "stored"
         what = f"forwarding to {forward}" if forward else f"storing in {store}"
         self._line(f"listening at {address}, {what}; Ctrl-C ends it")
 
@@ -230,14 +248,12 @@ class _Voice:
         self._event("warning", text=text)
         self._line(f"warning: {text}", always=True)
 
-    def put_off(self, troubles: dict[str, str]) -> None:
-        """Warn of domains that the store cannot take any more, once each time."""
-        if new := sorted(troubles.keys() - self._waiting):
+    def put_off(self, troubles: dict[str, str], what: str) -> None:
+        """Warn of domains with a trouble, once each time."""
+        if new := sorted(troubles.keys() - self._waiting.get(what, set())):
             others = f" and {len(new) - 1} more" if len(new) > 1 else ""
-            self.warn(
-                f"domain {new[0]}{others} cannot be stored now, its rows wait in the spool: {troubles[new[0]]}"
-            )
-        self._waiting = set(troubles)
+            self.warn(f"domain {new[0]}{others} {what}, its rows wait in the spool: {troubles[new[0]]}")
+        self._waiting[what] = set(troubles)
 
     def progress(self, counters: _core.CollectorCounters) -> None:
         now = time.monotonic()
@@ -246,7 +262,7 @@ class _Voice:
         self._event("progress", rows_per_second=round(rate, 1), **_document(counters))
         text = f"{counters.rows} rows, {rate:.0f} rows/s, {counters.open} connections{_troubles(counters)}"
         if self._terminal and not self._json and not self._quiet:
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
+            print(f"\r\x1b[K{_fitting(text)}", end="", file=sys.stderr, flush=True)
         elif text != self._said[1] and now - self._said[0] >= 10:
             self._said = (now, text)
             self._line(text)
@@ -255,9 +271,9 @@ class _Voice:
         self._event("stopped", failure=failure, **_document(counters))
         if self._terminal and not self._json:
             print(file=sys.stderr)
-        self._line(f"stopped: {counters.rows} rows stored{_troubles(counters)}")
+        self._line(f"stopped: {counters.rows} rows {self._done}{_troubles(counters)}")
         if counters.backlog:
-            self._line("what waits is in the spool: the next start with the same options stores it")
+            self._line("what waits is in the spool: the next start with the same options goes on with it")
         if failure:
             self._line(f"error: {failure}; free or mend the disk, and start again", always=True)
 
@@ -302,10 +318,17 @@ def _troubles(counters: _core.CollectorCounters) -> str:
         "rows without a table": counters.unstorable,
         "attempts on a database that failed": counters.suspensions,
         "strings stored with replacements": counters.replaced,
-        "bytes of the spool damaged": counters.spool_damage,
-        "bytes wait in the spool": counters.backlog,
     }
-    return "".join(f", {number} {what}" for what, number in troubles.items() if number)
+    sizes = {"of the spool damaged": counters.spool_damage, "wait in the spool": counters.backlog}
+    counted = [f"{number} {what}" for what, number in troubles.items() if number]
+    counted += [f"{size(number)} {what}" for what, number in sizes.items() if number]
+    return "".join(f", {each}" for each in counted)
+
+
+def _fitting(text: str) -> str:
+    """A line cut to the terminal on standard error, where a longer one could not be written over."""
+    width = os.get_terminal_size(sys.stderr.fileno()).columns or len(text) + 1
+    return text if len(text) < width else text[: max(width - 2, 0)] + "…"
 
 
 def _is_loopback(address: str) -> bool:

@@ -11,11 +11,12 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from trialwise.cli.text import columns, say
-from trialwise.errors import WorkerError
+from trialwise.cli.text import columns, room, say, size
+from trialwise.errors import TrialwiseError, WorkerError
 
 _PATIENCE = 5.0
 _PERIOD = 1.0
+_PORT = "3003"
 
 
 def ask(address: str, method: str, path: str) -> str:
@@ -23,11 +24,12 @@ def ask(address: str, method: str, path: str) -> str:
 
     Raises
     ------
+    TrialwiseError
+        It is no address.
     WorkerError
         Nobody answers there, or no collector, or it refuses.
     """
-    host, _, port = address.rpartition(":") if ":" in address else (address, "", "3003")
-    connection = http.client.HTTPConnection(host.strip("[]"), int(port), timeout=_PATIENCE)
+    connection = http.client.HTTPConnection(*_place(address), timeout=_PATIENCE)
     token = os.environ.get("TRIALWISE_TOKEN")
     try:
         connection.request(method, path, headers={"Authorization": f"Bearer {token}"} if token else {})
@@ -44,6 +46,15 @@ def ask(address: str, method: str, path: str) -> str:
     return text
 
 
+def _place(address: str) -> tuple[str, int]:
+    host, colon, port = address.rpartition(":")
+    if not colon or address.endswith("]"):
+        host, port = address, _PORT
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise TrialwiseError(f"{address!r} is no address", hint="write HOST:PORT, such as 127.0.0.1:3003")
+    return host.strip("[]"), int(port)
+
+
 def show(address: str, *, as_json: bool, watch: bool) -> None:
     """Print the status of the collector at `address`, every second where it is watched."""
     while True:
@@ -53,26 +64,27 @@ def show(address: str, *, as_json: bool, watch: bool) -> None:
         else:
             if watch and sys.stdout.isatty():
                 print("\x1b[H\x1b[2J", end="")
-            say(lines(json.loads(text)))
+            say(lines(json.loads(text), room()))
             sys.stdout.flush()
         if not watch:
             return
         time.sleep(_PERIOD)
 
 
-def lines(status: dict[str, Any]) -> Iterator[str]:
-    """The status for people."""
+def lines(status: dict[str, Any], width: int | None = None) -> Iterator[str]:
+    """The status for people; a table of senders that is wider than `width` becomes a paragraph for each."""
     counters = status["counters"]
+    done = "brought there" if status["forward"] else "stored"
     since = datetime.fromtimestamp(status["started"], UTC).astimezone()
     yield (
-        f"since {since:%Y-%m-%d %H:%M:%S}: {counters['rows']} rows stored, {counters['bytes']} bytes received, "
+        f"since {since:%Y-%m-%d %H:%M:%S}: {counters['rows']} rows {done}, {size(counters['bytes'])} received, "
         f"{counters['open']} of {counters['connections']} connections open"
     )
-    yield f"spool: {counters['backlog']} of {status['spool_capacity']} bytes wait"
+    yield f"spool: {size(counters['backlog'])} of {size(status['spool_capacity'])} wait"
     yield from _troubles(status)
     if forward := status["forward"]:
         yield from _forward(forward)
-    yield from _senders(status["senders"])
+    yield from _senders(status["senders"], width)
 
 
 def _troubles(status: dict[str, Any]) -> Iterator[str]:
@@ -83,7 +95,7 @@ def _troubles(status: dict[str, Any]) -> Iterator[str]:
     if counters["unstorable"]:
         yield f"rows that no table can hold: {counters['unstorable']}"
     if counters["spool_damage"]:
-        yield f"bytes of the spool that were damaged on disk: {counters['spool_damage']}"
+        yield f"damaged on disk, in the spool: {size(counters['spool_damage'])}"
     if counters["replaced"]:
         yield f"strings that the store cannot hold as they are, stored with replacements: {counters['replaced']}"
     for domain, reason in status["troubles"].items():
@@ -98,16 +110,21 @@ def _ago(status: dict[str, Any], trouble: dict[str, Any]) -> str:
     return f"{status['time'] - trouble['time']:.0f} s ago: {trouble['text']}"
 
 
+def of_a_forwarder(reason: str) -> str:
+    """Why another collector refuses what is forwarded, which is told to clients, in the names of a forwarder's options."""
+    return reason.replace("TRIALWISE_TOKEN", "TRIALWISE_FORWARD_TOKEN")
+
+
 def _forward(forward: dict[str, Any]) -> Iterator[str]:
     state = "paused" if forward["paused"] else f"{forward['connected']} connections there"
-    yield f"forwards to {forward['to']}: {state}, {forward['acknowledged']} bytes acknowledged"
+    yield f"forwards to {forward['to']}: {state}, {size(forward['acknowledged'])} acknowledged"
     for domain, reason in forward["refused"].items():
-        yield f"  domain {domain} is refused there: {reason}"
+        yield f"  domain {domain} is refused there: {of_a_forwarder(reason)}"
     if forward["last_error"]:
         yield f"  last error: {forward['last_error']['text']}"
 
 
-def _senders(senders: list[dict[str, Any]]) -> Iterator[str]:
+def _senders(senders: list[dict[str, Any]], width: int | None) -> Iterator[str]:
     if not senders:
         return
     rows = [
@@ -125,7 +142,20 @@ def _senders(senders: list[dict[str, Any]]) -> Iterator[str]:
         ]
         for sender in senders
     )
-    yield from columns(rows)
+    table = list(columns(rows))
+    if width is None or max(map(len, table)) <= width:
+        yield from table
+        return
+    for sender in senders:
+        yield from _paragraph(sender)
+
+
+def _paragraph(sender: dict[str, Any]) -> Iterator[str]:
+    yield f"  {sender['domain']}, {sender['sender']}"
+    losses = ", ".join(f"{sender[key]} {key}" for key in ("damaged", "missing", "dropped"))
+    yield f"    {sender['protocol']}, {sender['open']} open: {sender['rows']} rows, {sender['rows_per_second']:.0f} rows/s"
+    yield f"    {losses}"
+    yield f"    clock: {_clock(sender['clock'])}"
 
 
 def _clock(clock: dict[str, Any] | None) -> str:

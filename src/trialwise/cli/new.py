@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from trialwise.cli.text import say
 from trialwise.errors import PlanError
 from trialwise.exchange.ordersage import experiment_text, read_ordersage
-from trialwise.experiment.model import Level
+from trialwise.experiment.option_words import levels_of
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.template import template, usable_name
 
@@ -69,7 +69,7 @@ def new(
     if command is None and (factor or metric):
         raise PlanError("--factor and --metric go with --command", hint="--command 'CMD {factor}'")
     name = usable_name(file.resolve().parent.name if file.name == DEFAULT.name else file.stem)
-    levels = {key: _levels(text) for key, text in _pairs("--factor", factor).items()}
+    levels = {key: levels_of(text) for key, text in _pairs("--factor", factor).items()}
     text = template(name, command=command, factors=levels, metrics=_pairs("--metric", metric))
     return _written(file, text)
 
@@ -90,24 +90,6 @@ def _pairs(option: str, texts: Sequence[str] | None) -> Mapping[str, str]:
             raise PlanError(f"{option} {text}: {problem}")
         found[name] = value
     return found
-
-
-def _levels(text: str) -> list[Level]:
-    return [_level(part.strip()) for part in text.split(",")]
-
-
-def _level(text: str) -> Level:
-    """A level as TOML would read it without quotes, else the text itself."""
-    if text in {"true", "false"}:
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return (
-                kind(text) if text.isascii() and text[-1:].isalnum() and text[:1] in "0123456789-" else text
-            )
-        except ValueError:
-            continue
-    return text
 
 
 def _write(file: Path, text: str) -> None:

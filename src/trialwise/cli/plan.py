@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -14,6 +14,8 @@ from trialwise.cli.text import columns, say
 from trialwise.design.budget import Budget, Fit
 from trialwise.design.lanes import Lane
 from trialwise.design.pilot import measured_times
+from trialwise.design.splitting import Column, Split
+from trialwise.design.stopping import StoppingPlan
 from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summarise
 from trialwise.design.timing import TrialTimes, stated_times
 from trialwise.errors import PlanError, TrialError
@@ -50,7 +52,7 @@ def plan(
     trialwise plan experiment.toml --order        # every trial
     trialwise plan experiment.toml --pilot        # time each treatment once
     trialwise plan experiment.toml --budget 2h    # what fits into two hours
-    trialwise plan x.results --budget 2h          # at the pace of its trials
+    trialwise plan x.results --budget 2h          # at the pace of its trials, split between series and rounds as they vary
     trialwise plan experiment.toml --workers ssh://node1,ssh://node2
     ```
 
@@ -74,13 +76,14 @@ def plan(
     """
     limit = None if budget is None else _budget(budget)
     loaded, times, lanes = _begun(experiment) if experiment.is_dir() else _stated(experiment)
+    tables = _tables(experiment) if limit is not None and experiment.is_dir() else None
     if names := split_names(workers):
         loaded, lanes = with_workers(loaded, names), ()
     addresses(loaded.workers.use)
     if pilot:
         times = _pilot(loaded)
     shown = None if json or order else ROUNDS_SHOWN
-    summary = summarise(loaded, times=times, budget=limit, rounds_shown=shown, lanes=lanes)
+    summary = summarise(loaded, times=times, budget=limit, rounds_shown=shown, lanes=lanes, tables=tables)
     if json:
         print_json(plan_json(summary))
     else:
@@ -119,6 +122,13 @@ def _begun(directory: Path) -> Known:
     known = lanes(ledger) if has_lanes(ledger) else ()
     ledger.close()
     return experiment, measured or stated_times(experiment), known
+
+
+def _tables(directory: Path) -> Mapping[tuple[str, str], Mapping[str, Column]]:
+    """The trials of an experiment directory by metric and treatment; none where no trial has a value yet."""
+    from trialwise import study
+
+    return study.nested_values(directory)
 
 
 def _pilot(experiment: Experiment) -> TrialTimes:
@@ -187,12 +197,15 @@ def _reset_in_folder(reset: Reset | None, folder: Path) -> Reset | None:
 
 def _text(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) -> Iterator[str]:
     number = len(summary.treatments)
+    most = "at most " if summary.stopping else ""
     yield (
-        f"{summary.name}: {_amount(summary.series, 'series')} × {_count(summary.rounds, 'round')} × "
+        f"{summary.name}: {most}{_amount(summary.series, 'series')} × {_count(summary.rounds, 'round')} × "
         f"{_count(number, 'treatment')} = {_count(summary.series * summary.rounds * number, 'trial')}"
     )
     if summary.warmup_rounds:
         yield f"and {_count(summary.warmup_rounds, 'warm-up round')} before each series, not counted"
+    if summary.stopping:
+        yield from _section("Stops by itself", stopping_lines(summary.stopping, number))
     yield from _objectives(summary)
     yield from _section("Warnings", (f"  ! {warning}" for warning in summary.warnings))
     yield from _section("Treatments", _treatments(summary, experiment))
@@ -207,6 +220,49 @@ def _text(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) ->
         yield from _section(
             f"Budget of {duration_text(summary.budget.seconds)}", _budget_text(summary.budget)
         )
+        yield from _section("How to spend it between series and rounds", _splits(summary.splits))
+
+
+def stopping_lines(stopping: StoppingPlan, treatments: int) -> Iterator[str]:
+    """Say when an experiment ends by itself, and how long that takes at least and at most."""
+    least, most = (
+        f"{number} {stopping.unit}"
+        + (f" of each of {treatments} treatments" if treatments > 1 and stopping.unit == "trials" else "")
+        + ("" if seconds is None else f", {duration_text(seconds)}")
+        for number, seconds in (
+            (stopping.least, stopping.least_seconds),
+            (stopping.most, stopping.most_seconds),
+        )
+    )
+    yield f"  at least {least}"
+    yield f"  at most {most}" + (f" (budget {duration_text(stopping.budget)})" if stopping.budget else "")
+    yield f"  stops when {'; and '.join(stopping.stops_when)}"
+    yield f"  {_LOOKS[stopping.looks].format(stopping.pilot)}"
+
+
+_LOOKS = {
+    "two-stage": "looks twice: a pilot of {} forecasts how many fresh ones are run, and these are judged once",
+    "anytime": "looks after every round, by bounds that hold at all looks together",
+    "cceval": "looks after every round by CCEval's rule, whose intervals hold less often than they say",
+}
+
+
+def _splits(splits: Sequence[Split]) -> Iterator[str]:
+    """The best series and rounds for the mean of each metric and treatment."""
+    if not splits:
+        return
+    rows = [["metric", "treatment", "between series", "between rounds", "best", "the mean then", "from"]]
+    for split in splits:
+        unit = f" {split.unit}" if split.unit else ""
+        between = [
+            "not known" if part is None else f"{part:.3g}{unit}"
+            for part in (split.between_series, split.between_rounds)
+        ]
+        best = f"{_amount(split.series, 'series')} × {_count(split.rounds, 'round')}"
+        width, trials = f"±{split.half_width:.2g}{unit} at 95 %", _count(split.trials, "trial")
+        rows.append([split.metric, split.treatment, *between, best, width, trials])
+    yield from columns(rows)
+    yield from dict.fromkeys(f"  {each.metric} {each.treatment}: {each.note}" for each in splits if each.note)
 
 
 def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
@@ -306,7 +362,8 @@ def _time(summary: PlanSummary) -> Iterator[str]:
         "" if summary.span is None else f" (span {duration_text(summary.span)})"
     )
     at_once = f", all {len(summary.lanes)} workers running at once" if len(summary.lanes) > 1 else ""
-    yield f"  the experiment takes {duration_text(time.total_seconds)}{at_once}"
+    takes = "takes at most" if summary.stopping else "takes"
+    yield f"  the experiment {takes} {duration_text(time.total_seconds)}{at_once}"
 
 
 # Budget

@@ -6,6 +6,7 @@ when it runs, and when it should end.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -27,6 +28,7 @@ from trialwise.execution.events import (
     RunEvent,
     SessionEnded,
     SessionStarted,
+    StoppingOutlook,
     StopRequested,
     TrialEnded,
     TrialRecalled,
@@ -44,6 +46,10 @@ REDRAW_SECONDS = 0.2
 WIDTH_SECONDS = 1.0
 """At most so often are the widths computed anew."""
 MOST_WIDTHS = 6
+NEWS = 0.25
+"""A forecast is news for a log when it has changed by so much."""
+MOST_OPEN = 6
+"""So many claims that are still open are shown."""
 
 
 def observer(console: Console, experiment: Experiment, *, terminal: bool) -> Observer:
@@ -88,6 +94,7 @@ class Lines:
         self._console = console
         self._done = 0
         self._total = 0
+        self._announced = 0
         self._pace = Pace()
 
     def notice(self, event: RunEvent) -> None:
@@ -95,6 +102,8 @@ class Lines:
         if isinstance(event, SessionStarted):
             self._done, self._total = event.done, event.total
             self._pace.last_start = event.last_start
+        elif isinstance(event, StoppingOutlook):
+            self._look_ahead(event)
         elif isinstance(event, Waiting):
             self._pace.wait(event.until - time.time())
         elif isinstance(event, TrialEnded):
@@ -103,6 +112,16 @@ class Lines:
         if text := describe(event):
             line = f"{_time(time.time())} {self._place(event)}{text}"
             self._console.print(line, markup=False, soft_wrap=True)
+
+    def _look_ahead(self, event: StoppingOutlook) -> None:
+        """Take over how many trials there will be; a line where that has changed much."""
+        if event.total is None:
+            return
+        self._total = event.total
+        if abs(event.total - self._announced) > NEWS * self._announced:
+            self._announced = event.total
+            for text in (f"{event.total} trials in all are expected", *event.texts[:MOST_OPEN]):
+                self._console.print(f"{_time(time.time())} {text}", markup=False, soft_wrap=True)
 
     def _place(self, event: RunEvent) -> str:
         if not isinstance(event, TrialEnded):
@@ -125,10 +144,11 @@ class Bar:
         self._total = 0
         self._failed = 0
         self._hands: dict[str | None, str] = {}
+        self._open: tuple[str, ...] = ()
         self._drawn = self._computed = float("-inf")
         self._live = Live(console=console, auto_refresh=False, transient=False)
 
-    def notice(self, event: RunEvent) -> None:
+    def notice(self, event: RunEvent) -> None:  # noqa: C901 one case for each event
         """Redraw what has changed."""
         match event:
             case TrialRecalled():
@@ -148,6 +168,9 @@ class Bar:
                 self._draw(at_once=self._expected(event.row) > REDRAW_SECONDS)
             case TrialEnded():
                 self._ended(event)
+            case StoppingOutlook():
+                self._total = event.total or self._total
+                self._open = event.texts
             case WorkerNotice():
                 self._hands.pop(event.worker, None)
             case SessionEnded():
@@ -220,6 +243,9 @@ class Bar:
         bar = ProgressBar(total=max(self._total, 1), completed=self._done, width=24)
         line.add_row(bar, Text(" · ".join(parts), no_wrap=True, overflow="ellipsis"))
         texts = list(self._hands.values())
+        texts += self._open[:MOST_OPEN]
+        if (further := len(self._open) - MOST_OPEN) > 0:
+            texts.append(f"and {further} more open")
         texts += [width_text(width) for width in self._shown[:MOST_WIDTHS]]
         return Group(line, *(Text(text, no_wrap=True, overflow="ellipsis") for text in texts))
 
@@ -267,6 +293,8 @@ def width_text(width: Width) -> str:
     name = f"{width.metric} p{width.percentile:g}"
     if width.relative is None:
         return f"{name}: {width.missing} more rounds for an interval at {width.confidence:g} %"
+    if math.isinf(width.relative):
+        return f"{name}: the interval at {width.confidence:g} % is still open at one end"
     return f"{name} ±{width.relative * 100:.2g} % at {width.confidence:g} %"
 
 

@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
+from rich.console import Console
 
 from trialwise import study
+from trialwise.cli.claims import show_claims
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.progress import observer
 from trialwise.cli.status import worker_lines
 from trialwise.execution.documents import RunDocument
+from trialwise.execution.events import Observer
 from trialwise.execution.workers.address import split_names
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.stopping import stops_by_itself
+from trialwise.statistics.relative_margin import WARNING
 from trialwise.study import RunResult
 
 
@@ -46,7 +52,11 @@ def run(
     trialwise run experiment.toml --workers ssh://me@node1,ssh://me@node2:2222
     ```
 
-    Exit codes: 0 all trials finished, 4 some failed, 6 a worker was lost and trials remain, 130 interrupted, 2 and 5 errors.
+    Where the file says when to stop (`stop` of a metric, `stop = "verdict"` of the design), the run ends by itself and tells what is
+    known of each claim.
+
+    Exit codes: 0 all trials finished, or everything asked for is known; 3 the run ended by itself and something is not; 4 some trials
+    failed, 6 a worker was lost and trials remain, 130 interrupted, 2 and 5 errors.
 
     Parameters
     ----------
@@ -70,7 +80,11 @@ def run(
         No progress.
     """
     console = messages()
-    observers = [] if quiet else [observer(console, study.load(experiment), terminal=sys.stderr.isatty())]
+    observers: list[Observer] = []
+    if not quiet:
+        loaded = study.load(experiment)
+        _warn(console, loaded)
+        observers.append(observer(console, loaded, terminal=sys.stderr.isatty()))
     result = study.run(
         experiment,
         dir,
@@ -82,11 +96,19 @@ def run(
     )
     if json:
         ending = result.ending
-        document = RunDocument(str(result.directory), ending.word, ending.text, result.counts)
+        document = RunDocument(
+            str(result.directory), ending.word, ending.text, result.counts, result.stopping
+        )
         print_json(asdict(document))
     elif not quiet:
         _say_what_next(result)
     return _exit_code(result)
+
+
+def _warn(console: Console, experiment: Experiment) -> None:
+    """Say before anything runs what the rule that ends it is known to do."""
+    if experiment.design.looks == "cceval" and stops_by_itself(experiment):
+        console.print(f'! looks = "cceval": {WARNING}', markup=False)
 
 
 def _exit_code(result: RunResult) -> int:
@@ -94,7 +116,9 @@ def _exit_code(result: RunResult) -> int:
         return 130
     if result.ending.word == "worker lost":
         return 6
-    return 4 if result.failed or result.ending.word == "reset failed" else 0
+    if result.failed or result.ending.word == "reset failed":
+        return 4
+    return 3 if result.stopping is not None and not result.stopping.decided else 0
 
 
 def _say_what_next(result: RunResult) -> None:
@@ -103,6 +127,8 @@ def _say_what_next(result: RunResult) -> None:
     console = messages()
     counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))
     console.print(f"{result.ending.word}: {result.ending.text} ({counts})", markup=False)
+    if result.stopping:
+        show_claims(console, result.stopping)
     if result.ending.word in ("worker lost", "reset failed"):
         for line in worker_lines(study.state(result.directory)):
             console.print(line, markup=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -64,8 +65,12 @@ def _write(files: dict[Path, str], *, force: bool) -> None:
             f"{taken[0]}: there is such a file", hint="choose another folder with --out, or add --force"
         )
     for path, content in files.items():
+        aside = path.with_name(f"{path.name}.tmp")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
+            aside.write_text(content, encoding="utf-8")
+            aside.replace(path)
         except OSError as error:
+            with suppress(OSError):
+                aside.unlink()
             raise PlanError(f"{path}: cannot be written: {error.strerror}") from error

@@ -9,6 +9,7 @@ from pathlib import Path
 from rich.table import Table
 
 from trialwise import study
+from trialwise.cli.claims import forecast_line, show_claims
 from trialwise.cli.output import print_json, results
 from trialwise.experiment.quantity import duration_text
 
@@ -46,7 +47,10 @@ def _show(state: study.State) -> None:
     console.print(
         f"{state.name}: {done} of {total} trials have come to an end; {state.activity}", markup=False
     )
-    if state.left is not None and done < total:
+    stops = state.stopping
+    if stops and stops.reason is None:
+        console.print(forecast_line(stops), markup=False)
+    elif state.left is not None and done < total and stops is None:
         console.print(f"at the pace so far the rest takes {duration_text(state.left)}", markup=False)
     table = Table("treatment", "finished", "failed", "abandoned", "planned", box=None)
     for name, counts in state.treatments.items():
@@ -54,6 +58,8 @@ def _show(state: study.State) -> None:
             name, *(str(counts.get(key, 0)) for key in ("finished", "failed", "abandoned", "planned"))
         )
     console.print(table)
+    if state.stopping:
+        show_claims(console, state.stopping)
     for line in worker_lines(state):
         console.print(line, markup=False)
     for failure in state.failures:

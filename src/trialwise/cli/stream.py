@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import signal
-import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 from cyclopts import App, Parameter
 
 from trialwise.cli.output import messages
+from trialwise.cli.stream_options import Command, Flag, Oml, Quiet, client_of, duration, until_stopped
+from trialwise.cli.stream_sampling import counters, process, sockets
 from trialwise.errors import PlanError
 
 if TYPE_CHECKING:
     from trialwise.measurement.adapters.lines import Reader
     from trialwise.measurement.adapters.output import LineCounts
-    from trialwise.measurement.points import Client
 
 Format = Literal["csv", "json-lines", "key-value", "iperf3", "pattern"]
-Command = Annotated[str, Parameter(allow_leading_hyphen=True)]
-Oml = Annotated[tuple[str, ...], Parameter(name="--oml", show=False)]
-Flag = Annotated[bool, Parameter(negative="")]
-Quiet = Annotated[bool, Parameter(name=["--quiet", "-q"], negative="")]
 
 app = App(
     name="stream",
@@ -43,6 +37,8 @@ Exit codes: 0, or the command's own; 2 wrong options, or something that this mac
     help_format="markdown",
     default_parameter=Parameter(negative=()),
 )
+for _command in (process, sockets, counters):
+    app.command(_command)
 
 
 @app.command
@@ -106,7 +102,7 @@ def output(
     check_command(command)
     reader = _reader(format, pattern, columns, command[0])
     types = _types(type)
-    client = _client(name or Path(command[0]).name, oml)
+    client = client_of(name or Path(command[0]).name, oml)
     recorder = LineRecorder(client, _checked_name("--point", point), reader, types)
     child = Child(command, terminal=pty)
     client.start()
@@ -169,10 +165,10 @@ def packets(
         raise PlanError("--port: a port is a number from 1 to 65535")
     if count is not None and count < 1:
         raise PlanError("--count: at least one packet")
-    length = None if seconds is None else _duration("--seconds", seconds)
-    client = _client(name, oml)
+    length = None if seconds is None else duration("--seconds", seconds)
+    client = client_of(name, oml)
     say = messages().print
-    with _until_stopped() as stopped:
+    with until_stopped() as stopped:
         counts = capture(
             client, interface, protocol=filter, ports=port, count=count, seconds=length, stopped=stopped,
             begun=lambda: None if quiet else say(f"trialwise stream: capturing at {interface}", markup=False),
@@ -185,201 +181,6 @@ def packets(
             markup=False,
         )
     return 0
-
-
-@app.command
-def process(
-    *command: Command,
-    pid: int | None = None,
-    interval: str = "100ms",
-    seconds: str | None = None,
-    children: Flag = False,
-    name: str = "process",
-    quiet: Quiet = False,
-    oml: Oml = (),
-) -> int:
-    """Sample what the kernel counts of a process, as point usage: CPU seconds, memory, threads, context switches, bytes.
-
-    Of a command that is started, or of a process that is there, until it ends, or INT or TERM. Samples are taken at deadlines that
-    do not drift; each says how late it was, and how many deadlines were missed so far.
-
-    For example:
-
-    ```text
-    trialwise stream process --interval 50ms -- ./server --port 8080
-    trialwise stream process --pid 1234 --seconds 10s --oml-collect file:usage.txt
-    trialwise stream process --children -- sh -c 'make -j4'
-    ```
-
-    Exit codes: 0, or the command's own; 128 and more when a signal ended it; 2 wrong options, no destination, no such process.
-
-    Parameters
-    ----------
-    command
-        The command with its arguments, after `--`.
-    pid
-        Instead of a command: a process that is there.
-    interval
-        From sample to sample.
-    seconds
-        End after this time; a command goes on.
-    children
-        A sample for every descendant that lives, too.
-    name
-        What the names of streams begin with.
-    quiet
-        Do not say what was missed and lost.
-    oml
-        OML's options.
-    """
-    from trialwise.measurement.adapters.process import sample_process
-
-    if (pid is None) == (not command):
-        raise PlanError("which process?", hint="give --pid PID, or a command behind --")
-    length = None if seconds is None else _duration("--seconds", seconds)
-    step = _duration("--interval", interval)
-    with _target(command, pid, name, oml) as (client, found, stopped, end):
-        counted = sample_process(
-            client, found, interval=step, seconds=length, children=children, stopped=stopped
-        )
-        code = end()
-    _say_sampled(client, counted, quiet=quiet)
-    return code
-
-
-@app.command
-def sockets(
-    *command: Command,
-    pid: int | None = None,
-    port: int | None = None,
-    interval: str = "100ms",
-    seconds: str | None = None,
-    name: str = "sockets",
-    quiet: Quiet = False,
-    oml: Oml = (),
-) -> int:
-    """Sample what the kernel knows of TCP connections, as point tcp: window, round-trip time, retransmissions, rates.
-
-    Those of a command that is started, of a process that is there, or of a port (of this network namespace, at either end), until
-    the process ends, or INT or TERM. Each sample says how late it was, and how many deadlines were missed so far.
-
-    For example:
-
-    ```text
-    trialwise stream sockets --interval 20ms -- curl -o /dev/null http://192.0.2.1/large
-    trialwise stream sockets --port 5201 --seconds 10s --oml-collect file:tcp.txt
-    ```
-
-    Exit codes: 0, or the command's own; 128 and more when a signal ended it; 2 wrong options, no destination, no such process, or one
-    whose sockets cannot be seen from here.
-
-    Parameters
-    ----------
-    command
-        The command with its arguments, after `--`.
-    pid
-        Instead of a command: a process that is there.
-    port
-        Only connections from or to this port.
-    interval
-        From sample to sample.
-    seconds
-        End after this time; a command goes on.
-    name
-        What the names of streams begin with.
-    quiet
-        Do not say what was missed and lost.
-    oml
-        OML's options.
-    """
-    from trialwise.measurement.adapters.sockets import sample_sockets
-
-    if (pid is not None and command) or (pid is None and port is None and not command):
-        raise PlanError("which sockets?", hint="give --pid PID, --port PORT, or a command behind --")
-    length = None if seconds is None else _duration("--seconds", seconds)
-    step = _duration("--interval", interval)
-    with _target(command, pid, name, oml) as (client, found, stopped, end):
-        counted = sample_sockets(
-            client, pid=found or None, port=port, interval=step, seconds=length, stopped=stopped
-        )
-        code = end()
-    _say_sampled(client, counted, quiet=quiet)
-    return code
-
-
-@contextmanager
-def _target(
-    command: Sequence[str], pid: int | None, name: str, oml: Sequence[str]
-) -> Generator[tuple[Client, int, Callable[[], bool], Callable[[], int]]]:
-    """A client; the process to watch, or 0; what says whether to stop, and what gives the exit code at the end."""
-    from trialwise.measurement.adapters.child import Child, check_command
-
-    if command:
-        check_command(command)
-    client = _client(name, oml)
-    try:
-        if command:
-            child = Child(command, captured=False)
-            yield client, child.pid, child.has_ended, child.wait
-        else:
-            with _until_stopped() as stopped:
-                yield client, pid or 0, stopped, lambda: 0
-    except ProcessLookupError as error:
-        raise PlanError(f"there is no process {pid}") from error
-
-
-def _say_sampled(client: Client, counted: tuple[int, int], *, quiet: bool) -> None:
-    samples, missed = counted
-    dropped = client.close().counters.dropped
-    if not quiet and (missed or dropped or not samples):
-        messages().print(
-            f"trialwise stream: {samples} samples; {missed} deadlines missed, {dropped} samples lost on their way",
-            markup=False,
-        )
-
-
-@contextmanager
-def _until_stopped() -> Generator[Callable[[], bool]]:
-    """Whether INT or TERM has come."""
-    came: list[int] = []
-    before = {
-        number: signal.signal(number, lambda number, _: came.append(number))
-        for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield lambda: bool(came)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _duration(option: str, text: str) -> float:
-    from trialwise.experiment.quantity import seconds
-
-    try:
-        value = seconds(text)
-    except ValueError as error:
-        raise PlanError(f"{option} {text}: {error}") from error
-    if value <= 0:
-        raise PlanError(f"{option} {text}: longer than nothing", hint='write it as in "100ms" or "10s"')
-    return value
-
-
-def _client(program: str, oml: Sequence[str]) -> Client:
-    """A client of this name, which knows where samples go."""
-    from trialwise.measurement.adapters.fields import field_names
-    from trialwise.measurement.points import Client, says_where
-
-    if not says_where(oml):
-        raise PlanError(
-            "nobody says where samples go",
-            hint="give --oml-collect native:HOST:PORT or file:PATH, or set OML_COLLECT; inside a trial, [measurement] does",
-        )
-    words = [sys.argv[0], *oml]
-    try:
-        return Client(field_names([program])[0], arguments=words)
-    except ValueError as error:
-        raise PlanError(str(error)) from error
 
 
 def _reader(chosen: Format | None, pattern: str | None, columns: str | None, command: str) -> Reader:

@@ -7,6 +7,17 @@ import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def size(count: float) -> str:
+    """A number of bytes as people read it: `64 GiB`, `2.2 KiB`, `0 B`."""
+    power = 0
+    while round(count, 1) >= 1024 and power < len(_UNITS) - 1:
+        count /= 1024
+        power += 1
+    return f"{count:.1f}".removesuffix(".0") + f" {_UNITS[power]}"
+
 
 def columns(rows: Sequence[Sequence[str]], indent: int = 2) -> Iterator[str]:
     """Lines with the cells of `rows` under one another, two spaces apart; numbers to the right."""
@@ -22,9 +33,14 @@ def columns(rows: Sequence[Sequence[str]], indent: int = 2) -> Iterator[str]:
         yield (" " * indent + "  ".join(cells)).rstrip()
 
 
+def room() -> int | None:
+    """How many columns the terminal on standard output has; None where it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+
+
 def say(lines: Iterable[str]) -> None:
     """Print lines to standard output; on a terminal, long ones are wrapped between words."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    width = room() or 0
     for line in lines:
         print("\n".join(_wrapped(line, width)) if width > 20 else line)
 

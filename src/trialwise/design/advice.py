@@ -10,6 +10,8 @@ from trialwise.design.timing import TrialTimes, work_seconds
 from trialwise.design.treatments import count_treatments
 from trialwise.experiment.model import Experiment, Metric, Order, ReturnSource, TextSource
 from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.stopping import stops_by_itself
+from trialwise.statistics.relative_margin import WARNING
 
 LEAST_CONFIDENCE = 75.0
 """TriScale, section 6: "never go below 75 %": one estimate out of four would be wrong."""
@@ -36,6 +38,7 @@ def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> 
         *_steadiness(experiment),
         *_blocks(experiment, sizing),
         *_spacing(experiment, sizing, times),
+        *_stopping(experiment),
     )
 
 
@@ -49,6 +52,8 @@ def _out_of_reach(sizing: Sizing) -> Iterator[str]:
 
 
 def _without_objectives(experiment: Experiment) -> Iterator[str]:
+    if stops_by_itself(experiment):
+        return
     if experiment.design.rounds is None and not any(metric.kpis for metric in experiment.metrics):
         yield "no metric has a kpi and the design gives no rounds: one round runs, from which nothing can be claimed"
 
@@ -61,6 +66,15 @@ def _confidences(experiment: Experiment) -> Iterator[str]:
                 f"{metric.name}: a confidence of {low:g} % is wrong more often than one time in four; "
                 f"{LEAST_CONFIDENCE:g} % is the least that TriScale advises (section 6)"
             )
+
+
+def _stopping(experiment: Experiment) -> Iterator[str]:
+    design = experiment.design
+    if stops_by_itself(experiment):
+        if design.looks == "cceval":
+            yield f'looks = "cceval": {WARNING}'
+    elif design.budget is not None:
+        yield "design.budget bounds nothing: no metric has a stop, and design.stop is not verdict"
 
 
 def _steadiness(experiment: Experiment) -> Iterator[str]:

@@ -18,6 +18,7 @@ from trialwise.design.orders import OrderOfRound, order_of_round, round_order, r
 from trialwise.design.schedule import round_starts
 from trialwise.design.seeds import seed_of
 from trialwise.design.sizing import Sizing, size
+from trialwise.design.stopping import stopping_plan
 from trialwise.design.treatments import Treatment, count_treatments, treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Level
@@ -70,9 +71,10 @@ def make_plan(experiment: Experiment) -> Plan:
     Raises
     ------
     PlanError
-        There would be more than `MOST_TRIALS`.
+        There would be more than `MOST_TRIALS`, or there is no room for what is to be known.
     """
     sizing = size(experiment)
+    stopping_plan(experiment, sizing, None)
     if (number := count_trials(experiment, sizing)) > MOST_TRIALS:
         raise PlanError(
             f"{experiment.name}: the plan has {number} trials; at most {MOST_TRIALS} can be laid out",
@@ -100,10 +102,16 @@ def first_rounds(experiment: Experiment, sizing: Sizing, number: int) -> tuple[P
 
 
 def plan_digest(experiment: Experiment) -> str:
-    """Hash what the experiment file says, without the folder it stands in, the workers, and the number of rounds and series."""
+    """Hash what the experiment file says, without its folder, the workers, the numbers of rounds and series, and what ends it."""
     record = dataclasses.asdict(experiment)
     del record["folder"], record["workers"]
-    del record["design"]["rounds"], record["design"]["series"]
+    for name in ("rounds", "series", "stop", "looks", "pilot", "max_trials", "budget", "base", "unseen"):
+        del record["design"][name]
+    for metric in record["metrics"]:
+        del metric["margin"]
+        for claim in (metric, *metric["kpis"], metric["variability"]):
+            if claim:
+                del claim["stop"]
     return hashlib.sha256(json.dumps(record, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialwise.design.orders import rounds_in_block
 from trialwise.design.treatments import count_treatments
+from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Kpi, Metric, Variability
+from trialwise.experiment.stopping import stops_by_itself, stops_by_series
 from trialwise.statistics import samples_needed, series_needed
 
 
@@ -40,23 +43,64 @@ class Sizing:
 def size(experiment: Experiment) -> Sizing:
     """The smallest number of rounds and series that serve every KPI and variability score, or those that are given.
 
-    An order whose rounds belong together (`rounds_in_block`) gets whole blocks, unless the number is given.
+    An order whose rounds belong together (`rounds_in_block`) gets whole blocks, unless the number is given. Where something says
+    when to stop, there is room for `max_trials` of each treatment.
+
+    Raises
+    ------
+    PlanError
+        `max_trials` is too few for what is asked for.
     """
-    robustness = experiment.design.robustness
+    design, robustness = experiment.design, experiment.design.robustness
     rounds = tuple(need for metric in experiment.metrics for need in _rounds(metric, robustness))
     series = tuple(need for metric in experiment.metrics for need in _series(metric, robustness))
-    return Sizing(
-        rounds=experiment.design.rounds
-        or whole_blocks(experiment, max((need.amount for need in rounds), default=1)),
-        series=experiment.design.series or max((need.amount for need in series), default=1),
-        rounds_needed=rounds,
-        series_needed=series,
-    )
+    most_rounds = design.rounds or whole_blocks(experiment, max((need.amount for need in rounds), default=1))
+    most_series = design.series or max((need.amount for need in series), default=1)
+    if stops_by_series(experiment):
+        most_series = _series_at_most(experiment, most_rounds)
+    elif stops_by_itself(experiment) and design.rounds is None:
+        _check_reach(experiment, rounds)
+        most_rounds = _down_to_blocks(experiment, design.max_trials)
+    return Sizing(most_rounds, most_series, rounds_needed=rounds, series_needed=series)
+
+
+def _series_at_most(experiment: Experiment, rounds: int) -> int:
+    """As many series as `max_trials` holds."""
+    design = experiment.design
+    number = design.max_trials // rounds
+    if number < 2:
+        raise PlanError(
+            f"{experiment.name}: a series has {rounds} rounds; with max_trials = {design.max_trials} there are not two",
+            hint=f"raise max_trials to {20 * rounds} or more, or ask for KPIs that need fewer rounds",
+        )
+    return number
+
+
+def _check_reach(experiment: Experiment, needs: Sequence[Need]) -> None:
+    """Raise PlanError for a KPI that `max_trials` cannot give."""
+    most = experiment.design.max_trials
+    for need in needs:
+        if need.amount > most:
+            raise PlanError(
+                f"{experiment.name}: {need.metric}: {need.text} needs {need.amount} trials; max_trials is {most}",
+                hint=f"raise max_trials to {need.amount}, or ask for a lower confidence or percentile",
+            )
+
+
+def _down_to_blocks(experiment: Experiment, rounds: int) -> int:
+    """Whole blocks of the order, as many as there is room for."""
+    block = block_of(experiment)
+    return rounds // block * block or rounds
+
+
+def block_of(experiment: Experiment) -> int:
+    """How many rounds of the order belong together."""
+    return rounds_in_block(experiment.design.order, count_treatments(experiment))
 
 
 def whole_blocks(experiment: Experiment, rounds: int) -> int:
     """The next number of rounds, from `rounds` on, that is a multiple of what the order's rounds belong together in."""
-    block = rounds_in_block(experiment.design.order, count_treatments(experiment))
+    block = block_of(experiment)
     return -(-rounds // block) * block
 
 

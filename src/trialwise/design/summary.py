@@ -20,6 +20,8 @@ from trialwise.design.plan import (
     plan_digest,
 )
 from trialwise.design.sizing import Need, Sizing, size
+from trialwise.design.splitting import Column, Split, split_budget
+from trialwise.design.stopping import StoppingPlan, stopping_plan
 from trialwise.design.timing import TrialTimes, series_seconds, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
@@ -100,7 +102,8 @@ class PlanSummary:
 
     `conclusion` says what the order lets be concluded; `trials` is null where there are too many to lay out. Where others than
     this machine are to run it, `lanes` has what each of them runs, the first as in `trials`; time and budget are those of each,
-    and of all when they run at once.
+    and of all when they run at once. Where the experiment ends by itself, `stopping` says when, and all else is the most that runs.
+    `splits` says how to spend a budget between series and rounds, where trials were run.
     """
 
     format: Literal["trialwise.plan/1"]
@@ -121,6 +124,8 @@ class PlanSummary:
     budget: Budget | None
     trials: tuple[TrialSummary, ...] | None
     lanes: tuple[LaneSummary, ...] = ()
+    stopping: StoppingPlan | None = None
+    splits: tuple[Split, ...] = ()
 
 
 def summarise(
@@ -130,6 +135,7 @@ def summarise(
     budget: float | None = None,
     rounds_shown: int | None = None,
     lanes: Sequence[Lane] = (),
+    tables: Mapping[tuple[str, str], Mapping[str, Column]] | None = None,
 ) -> PlanSummary:
     """Describe the plan of an experiment.
 
@@ -145,11 +151,13 @@ def summarise(
         How many rounds to lay out; None for all.
     lanes
         Those of an experiment that has begun; else they follow from its workers.
+    tables
+        Trials that were run, as `split_budget` takes them.
 
     Raises
     ------
     PlanError
-        A budget without times.
+        A budget without times, or too few trials for what is to be known.
     """
     if budget is not None and times is None:
         raise PlanError(
@@ -185,6 +193,8 @@ def summarise(
             _lane(lane, experiment, sizing, rounds_shown)
             for lane in lanes or _lanes_to_be(experiment.workers, count)
         ),
+        stopping=stopping_plan(experiment, sizing, times),
+        splits=split_budget(experiment, sizing, times, budget, tables) if tables and budget and times else (),
     )
 
 

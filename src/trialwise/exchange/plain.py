@@ -128,3 +128,26 @@ def _any_of(choices: list[dict[str, Json]]) -> dict[str, Json]:
         if choice not in unique:
             unique.append(choice)
     return {"anyOf": unique}
+
+
+def formatted(name: str, record: object) -> dict[str, Json]:
+    """A record as a JSON document whose key `format` names the format and its version.
+
+    Raises
+    ------
+    TypeError
+        It is no record.
+    """
+    content = plain(record)
+    if not isinstance(content, dict):
+        raise TypeError("a record is an object")
+    return {"format": name, **content}
+
+
+def formatted_schema(name: str, record: type) -> dict[str, Json]:
+    """The JSON Schema of what `formatted` makes of a dataclass."""
+    schema = schema_of(record)
+    keys, wanted = schema["properties"], schema["required"]
+    if isinstance(keys, dict) and isinstance(wanted, list):
+        schema |= {"properties": {"format": {"const": name}, **keys}, "required": ["format", *wanted]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": name, **schema}

@@ -16,10 +16,11 @@ from trialwise.execution.lanes import Lane, has_lanes, lanes, lanes_meta, planne
 from trialwise.execution.session import new_identity
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
 from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.stopping import goals_of
 from trialwise.experiment.text import frozen_name
 from trialwise.store.directory import EXPERIMENT, FOLDERS, LOCK, ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import TrialRow
+from trialwise.store.records import Event, TrialRow
 
 _FROZEN = "experiment"
 """Key of `meta` under which the text of the experiment file stands: what the directory began with."""
@@ -97,12 +98,19 @@ def _holds_something(path: Path) -> bool:
 def _freeze(
     text: str, experiment: Experiment, directory: ExperimentDirectory, attachments: Iterable[tuple[str, Path]]
 ) -> None:
-    """Copy the experiment file, the files that factors are drawn from, and the attachments into the directory."""
+    """Copy the experiment file, the files that factors are drawn from, that of streams, and the attachments into the directory."""
     directory.write_durably(EXPERIMENT, text.encode())
     copies = ((frozen_name(name), source) for name, source in attachments)
-    for name, source in (*_drawn_files(experiment), *copies):
+    for name, source in (*_drawn_files(experiment), *_stream_files(experiment), *copies):
         (directory.path / name).parent.mkdir(parents=True, exist_ok=True)
         directory.write_durably(name, source.read_bytes())
+
+
+def _stream_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
+    """The file that says which points become which streams."""
+    if experiment.measurement is not None and experiment.measurement.config is not None:
+        config = experiment.measurement.config
+        yield frozen_name(config), experiment.folder / config
 
 
 def _drawn_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
@@ -145,6 +153,8 @@ def _check_sizes(
 ) -> None:
     now, then = size(experiment), size(before)
     if (now.series, now.rounds) == (then.series, then.rounds):
+        if _ends(experiment) != _ends(before):
+            _change_ends(text, before_text, directory, ledger)
         return
     if now.series < then.series or now.rounds < then.rounds:
         hint = "put the numbers back; an experiment can only become longer"
@@ -159,6 +169,21 @@ def _check_sizes(
         f"{directory.path}: the number of trials differs from the plan that began here\n{_difference(before_text, text)}",
         hint=hint,
     )
+
+
+def _ends(experiment: Experiment) -> object:
+    """What the file says about when there is enough."""
+    design = experiment.design
+    words = (design.stop, design.looks, design.pilot, design.max_trials, design.budget, design.base)
+    return words, [(metric.margin, goals_of(metric)) for metric in experiment.metrics]
+
+
+def _change_ends(text: str, before_text: str, directory: ExperimentDirectory, ledger: Ledger) -> None:
+    """Go on with another idea of when there is enough, and have that on record."""
+    directory.write_durably(EXPERIMENT, text.encode())
+    ledger.set_meta(_FROZEN, text)
+    changed = _difference(before_text, text)
+    ledger.add_event(Event(time.time(), "rule", f"when to stop was changed:\n{changed}"))
 
 
 def _extend(text: str, experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> None:

@@ -9,13 +9,67 @@ from trialwise.store.records import Event, Status
 
 
 @dataclass(frozen=True, slots=True)
+class ClaimDocument:
+    """One thing that is to be known, and how far that is.
+
+    `state` is open while it is not judged. The bounds are at `confidence` percent; `width` is half of what lies between them and
+    `target` the half-width asked for (of a difference: the margin), all in `unit`. `n` are the units of `level` that were judged, of
+    each side; `wanted` how many the forecast asks for, null where there is none.
+    """
+
+    kind: Literal["metric", "kpi", "variability", "difference"]
+    metric: str
+    unit: str
+    subject: str
+    what: str
+    asked: str
+    state: Literal["open", "decided", "undecided"]
+    verdict: Literal["different", "equivalent", "undecided"] | None
+    estimate: float | None
+    low: float | None
+    high: float | None
+    width: float | None
+    target: float | None
+    n: tuple[int, ...]
+    wanted: int | None
+    level: str
+    confidence: float
+    method: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingDocument:
+    """Whether an experiment that stops by itself has enough, and what it knows of each claim.
+
+    `reason` says why it ends, null while it goes on; `lifts` what to do about claims that it ends without. `rounds` have run to
+    their end of `most`, and `forecast` is how many it will be, null while nobody knows. `seconds` is the time used.
+    """
+
+    looks: Literal["two-stage", "anytime", "cceval"]
+    phase: Literal["pilot", "fresh", "looking", "judged"]
+    decided: bool
+    reason: str | None
+    lifts: str | None
+    rounds: int
+    forecast: int | None
+    most: int
+    seconds: float
+    budget: float | None
+    correction: str
+    claims: tuple[ClaimDocument, ...]
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunDocument:
-    """How a run ended; `counts` holds the attempts at trials by status."""
+    """How a run ended; `counts` holds the attempts at trials by status. `stopping` is null where the plan alone decides."""
 
     directory: str
     ending: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
     text: str
     counts: dict[str, int]
+    stopping: StoppingDocument | None = None
     format: Literal["trialwise.run/1"] = "trialwise.run/1"
 
 
@@ -50,7 +104,7 @@ class StatusDocument:
     """How far an experiment is; `workers` is empty where only this machine works.
 
     `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null where nothing says it.
-    Times of events are Unix seconds.
+    Times of events are Unix seconds. `stopping` is null where the plan alone decides.
     """
 
     name: str
@@ -64,4 +118,5 @@ class StatusDocument:
     failures: list[FailureDocument]
     events: list[Event]
     workers: list[WorkerDocument] = field(default_factory=list[WorkerDocument])
+    stopping: StoppingDocument | None = None
     format: Literal["trialwise.status/1"] = "trialwise.status/1"

@@ -109,6 +109,17 @@ class WorkerNotice:
 
 
 @dataclass(frozen=True, slots=True)
+class StoppingOutlook:
+    """How far an experiment that stops by itself is, told before each round.
+
+    `total` is how many trials there will be by what is known so far, None while nothing is; `texts` say what is still open.
+    """
+
+    total: int | None
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class SessionEnded:
     """The runner stops: `ending` says why in a word."""
 
@@ -128,6 +139,7 @@ RunEvent = (
     | StopRequested
     | Interrupted
     | WorkerNotice
+    | StoppingOutlook
     | SessionEnded
 )
 

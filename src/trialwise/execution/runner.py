@@ -220,7 +220,8 @@ class Runner:
     def _trial(self, row: TrialRow, interruption: Interruption) -> TrialOutcome:
         self._last = row
         self._ledger.claim(row, self._keeper.session, self._now())
-        row = replace(row, worker=self._keeper.session.worker)
+        session = self._keeper.session
+        row = replace(row, worker=session.worker, session=session.number, boot=session.boot)
         self._tell(TrialStarted(row))
         outcome = self._kind.execute(self.request(row, interruption))
         self.record(row, outcome)

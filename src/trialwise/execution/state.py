@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from trialwise.execution.documents import FailureDocument, StatusDocument, WorkerDocument
+from trialwise.execution.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
 from trialwise.execution.lanes import has_lanes, in_blocks, lanes
 from trialwise.execution.workers.address import LOCAL
 from trialwise.store.directory import ExperimentDirectory, is_locked
@@ -47,6 +47,7 @@ class State:
     is_active: bool
     left: float | None
     workers: tuple[WorkerState, ...] = ()
+    stopping: StoppingDocument | None = None
 
     @property
     def done(self) -> int:
@@ -64,6 +65,8 @@ class State:
         if self.is_active:
             texts = [f"trial {row.number} ({row.treatment})" for row in self.running]
             return f"running {', '.join(texts)}" if texts else "between trials"
+        if self.stopping is not None and self.stopping.reason is not None:
+            return "stopped by itself"
         return (
             "complete"
             if self.done == self.planned
@@ -88,6 +91,7 @@ class State:
             failures=failures,
             events=list(self.events),
             workers=[WorkerDocument(**dataclasses.asdict(each)) for each in self.workers],
+            stopping=self.stopping,
         )
         return dataclasses.asdict(document)
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
+from trialwise.errors import PlanError
+from trialwise.execution.events import RunEvent, StoppingOutlook, TrialEnded, TrialRecalled
+from trialwise.experiment.model import Experiment
+from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow
 
 
@@ -25,3 +30,61 @@ class RunThePlan:
     def reason_to_stop(self, upcoming: TrialRow) -> str | None:  # noqa: ARG002
         """Return None: the plan decides."""
         return None
+
+
+def refuse_partial(experiment: Experiment, only: Sequence[str]) -> None:
+    """Raise PlanError where a part of the treatments is asked for: what is waited for concerns all."""
+    if only:
+        raise PlanError(
+            f"{experiment.name}: --only leaves treatments out, and the experiment ends when something is known of each",
+            hint="run all of them, or leave `stop` out of the file",
+        )
+
+
+def refuse_several(workers: Sequence[str]) -> None:
+    """Raise PlanError for several workers: each is a machine of its own, and few machines decide nothing about others."""
+    if len(workers) > 1:
+        raise PlanError(
+            f"an experiment that stops by itself runs on one worker; there are {len(workers)}",
+            hint="name one with --workers, or leave `stop` out of the file and give rounds and series",
+        )
+
+
+class Judge(Protocol):
+    """Somebody who knows from results whether there is enough of them."""
+
+    def add_time(self, row: TrialRow, started: float | None, finished: float | None) -> None:
+        """Take in when a trial ran, whatever came of it."""
+        ...
+
+    def add(self, row: TrialRow, samples: Mapping[str, Samples]) -> None:
+        """Take in what a finished trial reported."""
+        ...
+
+    def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...]]:
+        """Why to stop before the round of `upcoming`, how many trials there will be in all, and what is still open."""
+        ...
+
+
+class StopByResults:
+    """The rule that hands every trial to a judge, and asks it; `tell` hears how far things are before each round."""
+
+    def __init__(self, judge: Judge, tell: Callable[[RunEvent], None]) -> None:
+        self._judge = judge
+        self._tell = tell
+
+    def notice(self, event: RunEvent) -> None:
+        """Take in the trials of this session and those before."""
+        if isinstance(event, TrialRecalled):
+            self._judge.add_time(event.row, event.row.started, event.row.finished)
+            self._judge.add(event.row, event.samples())
+        elif isinstance(event, TrialEnded):
+            self._judge.add_time(event.row, event.outcome.started, event.outcome.finished)
+            if event.outcome.status == "finished":
+                self._judge.add(event.row, event.outcome.samples)
+
+    def reason_to_stop(self, upcoming: TrialRow) -> str | None:
+        """Ask the judge."""
+        reason, total, texts = self._judge.outlook(upcoming)
+        self._tell(StoppingOutlook(total, texts))
+        return reason

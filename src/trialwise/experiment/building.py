@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-import re
 import shlex
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import cast
@@ -14,21 +12,21 @@ from trialwise._core import counter_names
 from trialwise.errors import PlanError
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
+from trialwise.experiment.design_building import build_design
 from trialwise.experiment.document_machines import FreshDirectory, ResetSection, WorkersSection
-from trialwise.experiment.document_metrics import ConvergenceSection, KpiSection, MetricSection
 from trialwise.experiment.document_values import Level
 from trialwise.experiment.instruments import (
     INTERRUPTS,
     RESOURCES,
-    instrument_unit,
     instruments_of,
     is_counter,
 )
-from trialwise.experiment.path_building import PATH_KEYS, path_source, path_texts, path_trial
+from trialwise.experiment.metric_building import build_metric
+from trialwise.experiment.path_building import PATH_KEYS, path_texts, path_trial
 from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, level_text, names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest, shown
-from trialwise.experiment.quantities import QUANTITIES
+from trialwise.experiment.stopping import check_stopping
 from trialwise.experiment.text import frozen_name, read_text
 
 _PLACES = {"command": "trial.command", "path": "trial.scheme, trial.path"}
@@ -50,23 +48,18 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
     factors = tuple(_factor(name, section, path, problems) for name, section in document.factors.items())
     _check_treatments(factors, problems)
     _check_placeholders(document, path, problems)
-    trial, design = document.trial, document.design
-    return model.Experiment(
+    trial = document.trial
+    experiment = model.Experiment(
         name=document.experiment.name,
         folder=path.resolve().parent,
         trial=_trial(document, problems),
-        metrics=tuple(_metric(name, item, trial.kind, problems) for name, item in document.metrics.items()),
+        metrics=tuple(
+            build_metric(name, item, trial.kind, problems) for name, item in document.metrics.items()
+        ),
         seed=document.experiment.seed,
         description=document.experiment.description,
         factors=factors,
-        design=model.Design(
-            order=design.order,
-            series=None if design.series == "auto" else design.series,
-            rounds=None if design.rounds == "auto" else design.rounds,
-            span=design.span,
-            robustness=design.robustness,
-            warmup_trials=design.warmup_trials,
-        ),
+        design=build_design(document, factors, problems),
         reset=_reset(document.reset, problems),
         workers=_workers(document.workers, problems),
         measurement=_measurement(document, problems),
@@ -74,6 +67,8 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
         runtime=trial.runtime,
         warmup=trial.warmup,
     )
+    check_stopping(experiment, problems)
+    return experiment
 
 
 # Factors
@@ -167,6 +162,7 @@ def _check_placeholders(document: doc.Document, path: Path, problems: Problems) 
     factors = list(document.factors)
     used: set[str] = set()
     known = [*factors, *BUILT_IN]
+    unseen = set(document.design.unseen)
     for key, text, more in (
         *((key, text, ()) for key, text in _texts(document)),
         *_stream_texts(document, path, problems),
@@ -174,13 +170,15 @@ def _check_placeholders(document: doc.Document, path: Path, problems: Problems) 
         names = names_in(text)
         for unknown in sorted(names - set(known) - set(more)):
             _note_unknown(key, unknown, [*known, *more], problems)
+        for name in sorted(names & unseen):
+            problems.add(key, f"uses {{{name}}}, which design.unseen hides from what runs")
         used |= names
     if document.trial.kind != "python":
-        for unused in (name for name in factors if name not in used and name not in BUILT_IN):
+        for unused in (name for name in factors if name not in used | unseen and name not in BUILT_IN):
             problems.add(
                 ("factors", unused),
                 "no text of the trial uses this factor, so all of its levels would run the same program",
-                f"put {{{unused}}} into {_PLACES[document.trial.kind]} or trial.environment",
+                f"put {{{unused}}} into {_PLACES[document.trial.kind]} or trial.environment, or name it in design.unseen",
             )
 
 
@@ -221,7 +219,9 @@ def _stream_texts(
         return
     key = ("measurement", "config")
     try:
-        yield key, read_text(path.parent / document.measurement.config), (COLLECTOR,)
+        frozen = path.parent / frozen_name(document.measurement.config)
+        there = frozen if frozen.is_file() else path.parent / document.measurement.config
+        yield key, read_text(there), (COLLECTOR,)
     except PlanError as error:
         problems.add(key, f"the file of streams: {error.message}")
 
@@ -435,167 +435,3 @@ def _workers(section: WorkersSection, problems: Problems) -> model.Workers:
         reconnect=section.reconnect,
         heartbeat=section.heartbeat,
     )
-
-
-# Metrics
-
-
-def _metric(name: str, section: MetricSection, kind: str, problems: Problems) -> model.Metric:
-    key: Key = ("metrics", name)
-    sections = section.kpi if isinstance(section.kpi, list) else [section.kpi] if section.kpi else []
-    if section.variability and not sections:
-        hint = "add kpi = { percentile = 50, confidence = 95 }"
-        problems.add((*key, "variability"), "a variability score needs a kpi", hint)
-    source = _source(key, section, kind, problems)
-    better = section.better or own_direction(source)
-    kpis = tuple(_kpi(item, better) for item in sections)
-    for index, kpi in enumerate(kpis):
-        if kpi in kpis[:index]:
-            problems.add((*key, "kpi", index), "the same KPI stands there already")
-    return model.Metric(
-        name=name,
-        source=source,
-        measure=cast("model.Measure", section.measure),
-        unit=section.unit or _unit(source),
-        better=better,
-        convergence=_convergence(section.convergence),
-        kpis=kpis,
-        variability=section.variability
-        and model.Variability(section.variability.percentile, section.variability.confidence),
-        limits=_limits((*key, "limits"), section.limits, problems),
-    )
-
-
-def _limits(key: Key, limits: Sequence[float] | None, problems: Problems) -> tuple[float, float] | None:
-    if limits is None:
-        return None
-    if not limits[0] < limits[1]:
-        problems.add(key, f"the first must be less than the second; given: {limits[0]} and {limits[1]}")
-    return float(limits[0]), float(limits[1])
-
-
-def _convergence(section: ConvergenceSection | bool | None) -> model.Convergence | None:
-    if section is True:
-        return model.Convergence()
-    if not section or not section.expected:
-        return None
-    return model.Convergence(section.confidence, section.tolerance)
-
-
-def _kpi(section: KpiSection, better: model.Better | None) -> model.Kpi:
-    bound = section.bound or default_bound(section.percentile, better)
-    return model.Kpi(section.percentile, section.confidence, bound)
-
-
-def default_bound(percentile: float, better: model.Better | None) -> model.Bound:
-    """The percentile's own side; for the median the side on which a metric disappoints."""
-    if percentile == 50:
-        return "lower" if better == "higher" else "upper"
-    return "lower" if percentile < 50 else "upper"
-
-
-def _unit(source: model.Source) -> str:
-    match source:
-        case model.ResourceSource(resource):
-            return "B" if resource == "max_rss" else "s"
-        case model.InstrumentSource(name):
-            return instrument_unit(name)
-        case model.PathSource(quantity) if quantity in QUANTITIES:
-            return QUANTITIES[quantity].unit
-        case _:
-            return ""
-
-
-def own_direction(source: model.Source) -> model.Better | None:
-    """Which way is better by the nature of what is read; None where that is for the file to say."""
-    match source:
-        case model.ResourceSource():
-            return "lower"
-        case model.PathSource(quantity) if quantity in QUANTITIES:
-            return QUANTITIES[quantity].better
-        case _:
-            return None
-
-
-# Sources
-
-
-def _source(key: Key, section: MetricSection, kind: str, problems: Problems) -> model.Source:
-    if kind == "path":
-        return path_source(key, section, problems)
-    readers = [
-        reader
-        for reader, given in (
-            ("stdout", section.stdout),
-            ("json", section.json_),
-            ("csv", section.csv),
-            ("pattern", section.pattern),
-        )
-        if given is not None
-    ]
-    alone = [name for name in ("resource", "instrument", "source") if getattr(section, name)]
-    if alone:
-        others = (
-            *alone[1:],
-            *readers,
-            *(name for name in ("file", "time", "value") if getattr(section, name)),
-        )
-        for other in others:
-            problems.add((*key, other), f"does not go with {alone[0]}; give one source for {key[-1]}")
-        return _source_alone(section)
-    if not readers and not section.file and kind == "python":
-        return model.ReturnSource(section.value or str(key[-1]))
-    if section.value:
-        problems.add((*key, "value"), 'goes with kind = "python" and no other source')
-    return _text_source(key, section, readers, problems)
-
-
-def _source_alone(section: MetricSection) -> model.Source:
-    """What nothing else is needed for."""
-    if section.resource:
-        return model.ResourceSource(section.resource)
-    if section.instrument:
-        return model.InstrumentSource(section.instrument)
-    stream, _, field = (section.source or "").partition(".")
-    return model.StreamSource(stream, field)
-
-
-def _text_source(
-    key: Key, section: MetricSection, readers: Sequence[str], problems: Problems
-) -> model.TextSource:
-    if len(readers) != 1:
-        have = f"{' and '.join(readers)} are {len(readers)} sources; give one" if readers else "no source"
-        problems.add(
-            key,
-            have,
-            "give one of resource, instrument, source, stdout, json, csv; or file with json, csv or pattern",
-        )
-    for reader in readers:
-        if reader == "stdout" and section.file:
-            problems.add((*key, "stdout"), "reads standard output; for a file write pattern")
-        if reader == "pattern" and not section.file:
-            problems.add((*key, "pattern"), "reads a file; add file, or write stdout")
-        if section.time and reader not in {"csv", "json"}:
-            problems.add((*key, "time"), "goes with csv or json")
-    for name, pattern in (("stdout", section.stdout), ("pattern", section.pattern)):
-        if pattern is not None:
-            _check_pattern((*key, name), pattern, problems)
-    return model.TextSource(
-        section.file, section.pattern or section.stdout, section.json_, section.csv, section.time
-    )
-
-
-def _check_pattern(key: Key, pattern: str, problems: Problems) -> None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            groups = re.compile(pattern).groups
-    except (re.error, OverflowError, RecursionError) as error:
-        problems.add(key, f"not a regular expression: {error}")
-        return
-    if groups != 1:
-        problems.add(
-            key,
-            f"must have exactly one group ( ) around the number; it has {groups}",
-            "(?:…) groups without counting" if groups > 1 else r"as in time: ([0-9.]+) s",
-        )

@@ -28,7 +28,7 @@ from trialwise.experiment.document_values import (
     Whole,
     Words,
 )
-from trialwise.experiment.words import CALL_PATTERN
+from trialwise.experiment.words import CALL_PATTERN, LEVEL_PATTERN
 
 
 class ExperimentSection(Section):
@@ -229,6 +229,38 @@ class DesignSection(Section):
         0,
         description="Trials of each treatment run and not counted, before each series.",
         examples=[1],
+    )
+    stop: Literal["plan", "verdict"] = Field(
+        "plan",
+        description="Whether the plan is run to its end, or until every comparison is decided; needs a margin of a metric.",
+        examples=["verdict"],
+    )
+    looks: Literal["two-stage", "anytime", "cceval"] = Field(
+        "two-stage",
+        description="How it is found that enough has run: a pilot, a forecast and fresh data; at any time with wider "
+        "intervals; or by CCEval's rule, whose intervals cover less than they say.",
+        examples=["anytime"],
+    )
+    pilot: Annotated[int, Field(ge=3, le=10_000)] = Field(
+        20, description="Trials of each treatment that the forecast is made from.", examples=[10]
+    )
+    max_trials: Count = Field(
+        1000,
+        description="Trials of each treatment at most, where something says when to stop.",
+        examples=[200],
+    )
+    budget: PositiveDuration | None = Field(
+        None, description="Time at most, where something says when to stop.", examples=["2h"]
+    )
+    base: Annotated[str, Field(pattern=LEVEL_PATTERN)] | None = Field(
+        None,
+        description="The level that others are compared with; default all pairs of treatments.",
+        examples=["flavour=none"],
+    )
+    unseen: list[Text] = Field(
+        default_factory=list,
+        description="Factors whose levels all run the very same thing: no text uses them, and what runs cannot tell them apart.",
+        examples=[["side"]],
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import Field, Tag
 from trialwise.experiment.document_values import (
     BY_SHAPE,
     Count,
+    Extent,
     Measure,
     Percent,
     PositiveDuration,
@@ -28,6 +29,26 @@ class ConvergenceSection(Section):
     tolerance: Percent = Field(5.0, description="Tolerance of the convergence test, percent.", examples=[10])
 
 
+class PrecisionSection(Section):
+    """When an interval is narrow enough for the experiment to end."""
+
+    precision: Extent = Field(
+        description="The half-width that is asked for: in percent of the value, or in the metric's unit.",
+        examples=["3%", 0.5],
+    )
+    confidence: Percent = Field(95.0, description="Confidence of the interval, percent.", examples=[90])
+
+
+class StopSection(PrecisionSection):
+    """When a metric is known well enough for the experiment to end."""
+
+    of: Literal["median", "mean"] | Percent = Field(
+        "median",
+        description="What of the trials of a treatment is to be known: the median, the mean, or a percentile.",
+        examples=["mean", 90],
+    )
+
+
 class KpiSection(Section):
     """A bound, at a confidence, on a percentile of the metric over a series."""
 
@@ -39,6 +60,11 @@ class KpiSection(Section):
         "at 50, lower where higher is better, else upper.",
         examples=["lower"],
     )
+    stop: PrecisionSection | None = Field(
+        None,
+        description="Run until the interval of that percentile is narrow enough.",
+        examples=[{"precision": "3%"}],
+    )
 
 
 class VariabilitySection(Section):
@@ -48,6 +74,11 @@ class VariabilitySection(Section):
         50.0, description="The percentile of the KPIs; 25 and 75 mean the same.", examples=[75]
     )
     confidence: Percent = Field(75.0, description="Confidence of the range, percent.", examples=[90])
+    stop: PrecisionSection | None = Field(
+        None,
+        description="Run series until the range is narrow enough.",
+        examples=[{"precision": "10%"}],
+    )
 
 
 class MetricSection(Section):
@@ -161,4 +192,15 @@ class MetricSection(Section):
     )
     limits: Annotated[list[float], Field(min_length=2, max_length=2)] | None = Field(
         None, description="Expected extreme values [low, high], used for scaling.", examples=[[0, 12]]
+    )
+    margin: Extent | None = Field(
+        None,
+        description="The difference between treatments that would matter, by which verdicts are judged: in percent, or in the "
+        "metric's unit.",
+        examples=["3%", 0.5],
+    )
+    stop: StopSection | None = Field(
+        None,
+        description="Run until the interval of every treatment is narrow enough.",
+        examples=[{"precision": "3%", "confidence": 95}],
     )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from math import isfinite
 from typing import Annotated, Literal, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, WithJsonSchema
@@ -45,6 +47,32 @@ Words = Text | Annotated[list[str], Field(min_length=1)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 
 Namespace = Literal["network", "ipc"]
+
+_EXTENT = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*%")
+
+
+def _extent(value: object) -> tuple[float, bool]:
+    """A width or a difference, and whether it is relative (in percent)."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and isfinite(value) and value > 0:
+        return float(value), False
+    if isinstance(value, str) and (found := _EXTENT.fullmatch(value.strip())) and float(found[1]) > 0:
+        return float(found[1]), True
+    raise ValueError('must be a percentage as "3%", or a number above 0 in the unit of the metric')
+
+
+Extent = Annotated[
+    tuple[float, bool],
+    BeforeValidator(_extent),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "exclusiveMinimum": 0},
+                {"type": "string", "pattern": r"^\s*(\d+(\.\d*)?|\.\d+)\s*%\s*$"},
+            ],
+            "title": 'a percentage as "3%", or a number above 0 in the unit of the metric',
+        }
+    ),
+]
 
 REDUCTIONS = ("mean", "median", "min", "max")
 

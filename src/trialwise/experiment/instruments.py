@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from trialwise._core import counter_names
+from trialwise._core import counter_setting
 from trialwise.experiment.model import Instrumentation
-
-_RAW = re.compile(r"r[0-9a-fA-F]{1,15}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +45,11 @@ _SECONDS = {"task-clock", "cpu-clock"}
 
 def is_counter(name: str) -> bool:
     """Whether `perf_event_open` can be asked for it by that name: `instructions`, `cycles:u`, `r01c2`."""
-    plain = name.removesuffix(":u")
-    return plain in counter_names() or _RAW.fullmatch(plain) is not None
+    try:
+        counter_setting(name)
+    except ValueError:
+        return False
+    return True
 
 
 def counter_unit(name: str) -> str:

@@ -18,6 +18,7 @@ Measure = Literal["mean", "median", "min", "max"] | float
 
 Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
+Looks = Literal["two-stage", "anytime", "cceval"]
 Order = Literal["random", "fixed", "fixed+random", "balanced"]
 Method = Literal["default", "paper"]
 Namespace = Literal["network", "ipc"]
@@ -61,12 +62,33 @@ class Convergence:
 
 
 @dataclass(frozen=True, slots=True)
+class Extent:
+    """A width or a difference: in the metric's unit, or, where it is relative, in percent of what it is taken around."""
+
+    value: float
+    relative: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """When an interval is narrow enough: its half-width at `confidence` percent is at most `precision`.
+
+    `of` says of what over the trials: the mean, or a percentile.
+    """
+
+    precision: Extent
+    confidence: float = 95.0
+    of: Literal["mean"] | float = 50.0
+
+
+@dataclass(frozen=True, slots=True)
 class Kpi:
     """A bound, at a confidence, on a percentile of the metric over a series (TriScale, section 4.2)."""
 
     percentile: float
     confidence: float
     bound: Bound
+    stop: Stop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +97,7 @@ class Variability:
 
     percentile: float
     confidence: float
+    stop: Stop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +197,11 @@ Source = ResourceSource | TextSource | ReturnSource | PathSource | InstrumentSou
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One number for one trial, and what is to be claimed about it (the eight parameters of TriScale's Table 2)."""
+    """One number for one trial, and what is to be claimed about it (the eight parameters of TriScale's Table 2).
+
+    `margin` is the difference between treatments that would matter; `stop` ends the experiment when the metric is known well
+    enough.
+    """
 
     name: str
     source: Source
@@ -185,6 +212,8 @@ class Metric:
     kpis: tuple[Kpi, ...] = ()
     variability: Variability | None = None
     limits: tuple[float, float] | None = None
+    margin: Extent | None = None
+    stop: Stop | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -362,7 +391,11 @@ class Design:
     """How many trials, in what order, and when (the four parameters of the experiment in TriScale's Table 2).
 
     `series` and `rounds` are None where the objectives decide; `span` is the length of a series in seconds, None
-    for back to back.
+    for back to back. With `stop` at verdict, or a metric that says when it is known well enough, the experiment ends before
+    `max_trials` of each treatment; `looks` says how that is found without harm to the intervals, and `pilot` is the number of
+    trials of each treatment that the forecast is made from. `budget` is in seconds. Comparisons are those of each treatment
+    with its like at `base`, a factor and its level; None: of all pairs. The factors `unseen` are known to nobody but the records: what
+    runs is not told their levels.
     """
 
     order: Order = "random"
@@ -371,6 +404,13 @@ class Design:
     span: float | None = None
     robustness: int = 0
     warmup_trials: int = 0
+    stop: Literal["plan", "verdict"] = "plan"
+    looks: Looks = "two-stage"
+    pilot: int = 20
+    max_trials: int = 1000
+    budget: float | None = None
+    base: tuple[str, Level] | None = None
+    unseen: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

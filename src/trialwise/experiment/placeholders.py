@@ -42,3 +42,13 @@ def level_text(level: Level) -> str:
     if isinstance(level, bool):
         return "true" if level else "false"
     return repr(level) if isinstance(level, float) else str(level)
+
+
+def literal(text: str) -> str:
+    """The text with every `{name}` that is not built in written so that `fill` gives it back as it is."""
+
+    def kept(match: re.Match[str]) -> str:
+        name = match.group(2)
+        return match.group(0) if name is None or name in BUILT_IN else f"{{{{{name}}}}}"
+
+    return _PLACEHOLDER.sub(kept, text)

@@ -15,7 +15,9 @@ COMMIT_PATTERN = r"^[0-9a-fA-F]{7,64}$"
 WORKER_FOLDER_PATTERN = r"^(~/|/).*[^/]$"
 SERVICE_PATTERN = r"^[A-Za-z0-9_{][A-Za-z0-9:_.@{}\\\-]*$"
 STREAM_FIELD_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*\.[A-Za-z_][A-Za-z0-9_]*$"
+LEVEL_PATTERN = r"^[^=\s]+=.+$"
 _PATTERNS = {
+    LEVEL_PATTERN: 'a text "factor=level"',
     NAME_PATTERN: "a name of ASCII letters, digits, _ . and -, beginning with a letter or _",
     POINTER_PATTERN: 'a JSON pointer: "" for the whole, or "/key/0"',
     CALL_PATTERN: 'a text "module:function"',

@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import tomlkit
 
 from trialwise.experiment import model
-from trialwise.experiment.building import default_bound, own_direction
+from trialwise.experiment.metric_building import default_bound, own_direction
+from trialwise.experiment.placeholders import level_text
 
 Value = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"]
 Table = dict[str, Value]
@@ -46,6 +47,7 @@ def write_experiment(experiment: model.Experiment) -> str:
     if experiment.measurement:
         # A section with nothing but defaults says that there is a collector; a metric's source says it too.
         tables["measurement"] = _measurement(experiment.measurement)
+    tables["workers"] = _workers(experiment.workers)
     tables["instrumentation"] = _instrumentation(experiment.instrumentation)
     if isinstance(experiment.trial, model.PathTrial):
         tables |= _path_tables(experiment.trial)
@@ -166,8 +168,14 @@ def _metric(metric: model.Metric) -> Table:
         and {"confidence": metric.convergence.confidence, "tolerance": metric.convergence.tolerance},
         "kpi": [_kpi(kpi, metric) for kpi in metric.kpis] or None,
         "variability": metric.variability
-        and {"percentile": metric.variability.percentile, "confidence": metric.variability.confidence},
+        and {
+            "percentile": metric.variability.percentile,
+            "confidence": metric.variability.confidence,
+            **_precision(metric.variability.stop),
+        },
         "limits": metric.limits,
+        "margin": metric.margin and _extent(metric.margin),
+        "stop": metric.stop and _stop(metric.stop),
     }
     return _changed(table, {"measure": "mean", "unit": "", "better": own or ""})
 
@@ -191,9 +199,24 @@ def _source(metric: model.Metric) -> dict[str, Value | None]:
 
 
 def _kpi(kpi: model.Kpi, metric: model.Metric) -> Value:
-    table: Table = {"percentile": kpi.percentile, "confidence": kpi.confidence}
+    table: Table = {"percentile": kpi.percentile, "confidence": kpi.confidence, **_precision(kpi.stop)}
     own = default_bound(kpi.percentile, metric.better)
     return table if kpi.bound == own else table | {"bound": kpi.bound}
+
+
+def _precision(stop: model.Stop | None) -> Table:
+    if stop is None:
+        return {}
+    return {"stop": {"precision": _extent(stop.precision), "confidence": stop.confidence}}
+
+
+def _stop(stop: model.Stop) -> Table:
+    of: Table = {} if stop.of == 50 else {"of": stop.of}
+    return {"precision": _extent(stop.precision), "confidence": stop.confidence} | of
+
+
+def _extent(extent: model.Extent) -> str | float:
+    return f"{extent.value!r}%" if extent.relative else extent.value
 
 
 def _design(design: model.Design) -> Table:
@@ -204,8 +227,36 @@ def _design(design: model.Design) -> Table:
         "span": design.span,
         "robustness": design.robustness,
         "warmup_trials": design.warmup_trials,
+        "stop": design.stop,
+        "looks": design.looks,
+        "pilot": design.pilot,
+        "max_trials": design.max_trials,
+        "budget": design.budget,
+        "unseen": design.unseen,
+        "base": design.base and f"{design.base[0]}={level_text(design.base[1])}",
     }
-    return _changed(table, {"order": "random", "robustness": 0, "warmup_trials": 0})
+    plain = model.Design()
+    defaults = {name: getattr(plain, name) for name in table}
+    return _changed(table, defaults)
+
+
+def _workers(workers: model.Workers) -> Table:
+    table: dict[str, Value | None] = {
+        "use": None if workers.allocate else workers.use,
+        "files": workers.files,
+        "exclude": workers.exclude,
+        "git": workers.git and {"url": workers.git[0], "commit": workers.git[1]},
+        "setup": None if workers.setup is None else shlex.join(workers.setup),
+        "setup_timeout": workers.setup_timeout,
+        "allocate": None if workers.allocate is None else shlex.join(workers.allocate),
+        "release": None if workers.release is None else shlex.join(workers.release),
+        "python": workers.python,
+        "folder": workers.folder,
+        "reconnect": workers.reconnect,
+        "heartbeat": workers.heartbeat,
+    }
+    plain = model.Workers()
+    return _changed(table, {name: getattr(plain, name) for name in table})
 
 
 def _measurement(measurement: model.Measurement) -> Table:

@@ -18,7 +18,7 @@ import re
 import sys
 import time as clock
 from collections.abc import Generator, Mapping, MutableMapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -93,7 +93,8 @@ class Client:
     Raises
     ------
     ValueError
-        A name, option, destination or file that is wrong.
+        A name, option, destination or file that is wrong. With `arguments`, whose author runs the program and has not written
+        it, that is said on standard error instead, and the program ends with code 2.
 
     Notes
     -----
@@ -127,7 +128,10 @@ class Client:
         words += [f"--oml-{name}={value}" for name, value in given.items() if value is not None]
         if not says_where(words):
             words.append("--oml-noop")
-        self._client = StreamClient(app or _script_name(), words, _variables())
+        options = [*words, *(["--oml-config"] if os.environ.get("OML_CONFIG") else [])]
+        self._configured = config is None and any(word.startswith("--oml-config") for word in options)
+        with _said_by_the_user() if arguments else nullcontext():
+            self._client = StreamClient(app or _script_name(), words, _variables())
         if arguments:
             arguments[1:] = self._client.arguments
         if self._client.answer is not None:
@@ -171,12 +175,14 @@ class Client:
         """Send what waits, for `seconds` at most. Samples injected later are dropped, and counted."""
         self.start()
         self._closed = True
+        for warning in self._client.warnings():
+            _LOG.warning(warning)
         finished, counts = self._client.close(seconds)
         report = CloseReport(finished, _counters(*counts))
-        if report.counters.dropped:
-            _LOG.warning(
-                "%d samples or rows were lost %s", report.counters.dropped, "; ".join(report.counters.errors)
-            )
+        dropped, errors = report.counters.dropped, report.counters.errors
+        if dropped or errors:
+            lost = f"{dropped} samples or rows were lost" if dropped else "what was on its way may be lost"
+            _LOG.warning("; ".join([lost, *errors]))
         return report
 
     def __enter__(self) -> Self:
@@ -191,7 +197,8 @@ class Client:
     def declare(self, point: Point) -> StreamPoint:
         """Make a point known, once."""
         if point.name not in self._points:
-            self._points[point.name] = self._client.point(point.name, list(point.fields.items()))
+            with _said_by_the_user() if self._configured else nullcontext():
+                self._points[point.name] = self._client.point(point.name, list(point.fields.items()))
         return self._points[point.name]
 
     def start(self) -> None:
@@ -318,10 +325,14 @@ _default: Client | None = None
 
 
 def default_client() -> Client:
-    """The process's own client, made at the first call from the environment and closed at the end of the program."""
+    """The process's own client, made at the first call from the environment and closed at the end of the program.
+
+    What is wrong in the environment is said on standard error, and ends the program with code 2.
+    """
     global _default  # noqa: PLW0603 one for each process
     if _default is None:
-        _default = Client()
+        with _said_by_the_user():
+            _default = Client()
         atexit.register(_default.__exit__, None, None, None)
     return _default
 
@@ -335,6 +346,16 @@ def _forget() -> None:
 
 
 os.register_at_fork(after_in_child=_forget)
+
+
+@contextmanager
+def _said_by_the_user() -> Generator[None]:
+    """End the program, as a wrong option does, where what its user says (an option, a file of streams) cannot be."""
+    try:
+        yield
+    except ValueError as error:
+        sys.stderr.write(f"{Path(sys.argv[0] or 'python').name}: {error}\n")
+        raise SystemExit(2) from None
 
 
 def says_where(words: Sequence[str]) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
@@ -20,7 +19,7 @@ from trialwise.analysis.order_view import OrderView
 from trialwise.report.order_pictures import NAMED, WRITTEN, Picture, pictures, powers
 from trialwise.report.palette import COLOURS, DIVERGING, MARKERS
 from trialwise.report.points import Row
-from trialwise.report.print_style import GREY, STYLE, WIDTH, save
+from trialwise.report.print_style import GREY, WIDTH, save_all
 
 _DASHED = (0, (5, 4))
 _LONGEST = 26
@@ -36,13 +35,7 @@ def write_order_figures(view: OrderView, folder: Path, kind: str) -> list[Path]:
     OSError
         The folder cannot be made or written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
-    with mpl.rc_context(STYLE):
-        for name, figure in order_drawings(view):
-            save(figure, folder / f"{name}.{kind}")
-            written.append(folder / f"{name}.{kind}")
-    return written
+    return save_all(order_drawings(view), folder, kind)
 
 
 def order_drawings(view: OrderView, labels: Mapping[str, str] | None = None) -> Iterator[tuple[str, Figure]]:

@@ -15,3 +15,11 @@ VERDICT_MARKERS = {"steady": "o", "inconclusive": "D", "drifting": "^"}
 """What a drift test says, with a shape beside each colour."""
 DIVERGING = ("#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fddbc7", "#ef8a62", "#b2182b")
 """From below to above 0, told apart by the colour-blind too (ColorBrewer's RdBu, reversed)."""
+COMPARED = {
+    "better": (COLOURS[2], "^"),
+    "worse": (COLOURS[1], "v"),
+    "different": (COLOURS[3], "D"),
+    "equivalent": (COLOURS[0], "o"),
+    "undecided": (COLOURS[4], "s"),
+}
+"""What a comparison says: a colour and a marker of matplotlib."""

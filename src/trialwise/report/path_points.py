@@ -24,7 +24,7 @@ from trialwise.report.numbers import counted, ordinal, percent
 from trialwise.report.points import Row
 
 Array = npt.NDArray[np.float64]
-_WIDE = 4.0
+WIDE = 4.0
 """Delays whose extremes differ by this factor stand on a logarithmic axis."""
 
 _NARROW = 0.05
@@ -81,10 +81,10 @@ def plane_axes(analysis: Analysis, path: PathAnalysis, plane: Plane) -> tuple[Ax
     throughputs = [trial.throughput for trial in plane.trials]
     delays += [end for region in regions for end in _ends(region.delay)]
     throughputs += [end for region in regions for end in _ends(region.throughput)]
-    wide = min(delays) > 0 and max(delays) / min(delays) >= _WIDE
+    wide = min(delays) > 0 and max(delays) / min(delays) >= WIDE
     return (
-        Axis(axis_title(delay), *_padded(delays, logarithmic=wide), wide),
-        Axis(axis_title(throughput), *_padded(throughputs)),
+        Axis(axis_title(delay), *padded(delays, logarithmic=wide), wide),
+        Axis(axis_title(throughput), *padded(throughputs)),
     )
 
 
@@ -92,7 +92,8 @@ def _ends(side: AxisRange | None) -> list[float]:
     return [end for end in (side.low, side.high) if end is not None] if side else []
 
 
-def _padded(values: Sequence[float], *, logarithmic: bool = False) -> tuple[float, float]:
+def padded(values: Sequence[float], *, logarithmic: bool = False) -> tuple[float, float]:
+    """From where to where an axis goes that shows these values with room around them."""
     low, high = min(values), max(values)
     if logarithmic:
         room = (high / low) ** 0.08
@@ -402,5 +403,5 @@ def trial_delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str])
 def delay_axis(found: Sequence[DelayDistribution]) -> Axis:
     """The axis of delays of packets."""
     ends = [end for known in found for end in (known.delays[0], known.delays[-1])]
-    wide = min(ends) > 0 and max(ends) / min(ends) >= _WIDE
+    wide = min(ends) > 0 and max(ends) / min(ends) >= WIDE
     return Axis("one-way delay of packets [ms]", float(min(ends)), float(max(ends)), wide)

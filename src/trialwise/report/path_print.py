@@ -106,14 +106,14 @@ def _plane(axes: Axes, page: PathPage, plane: Plane) -> None:
             markeredgecolor="black",
             markeredgewidth=0.6,
         )
-    _finish(axes, spans, path_points.anchors(plane))
+    finish_plane(axes, spans, path_points.anchors(plane))
 
 
 def _runs(axes: Axes, page: PathPage, plane: Plane) -> None:
     """Pantheon's summary of all runs: a mark for each."""
     seen = page.named(plane)
     _trials(axes, plane, seen, 4)
-    _finish(axes, path_points.plane_axes(page.analysis, page.path, plane), [])
+    finish_plane(axes, path_points.plane_axes(page.analysis, page.path, plane), [])
     axes.figure.legend(loc="outside upper center", ncols=3)
 
 
@@ -128,7 +128,7 @@ def _means(axes: Axes, page: PathPage, plane: Plane) -> None:
         axes.plot(region.mean_delay, region.mean_throughput, look.marker, color=look.colour, markersize=5)
         label = names[region.treatment] + (f" ({region.series})" if several else "")
         at.append((label, region.mean_delay, region.mean_throughput))
-    _finish(axes, path_points.plane_axes(page.analysis, page.path, plane), at)
+    finish_plane(axes, path_points.plane_axes(page.analysis, page.path, plane), at)
 
 
 def _trials(axes: Axes, plane: Plane, seen: dict[str, Look], size: float) -> None:
@@ -157,7 +157,7 @@ def _trials(axes: Axes, plane: Plane, seen: dict[str, Look], size: float) -> Non
         )
 
 
-def _finish(axes: Axes, spans: tuple[Axis, Axis], names: Sequence[tuple[str, float, float]]) -> None:
+def finish_plane(axes: Axes, spans: tuple[Axis, Axis], names: Sequence[tuple[str, float, float]]) -> None:
     """The axes, delay to the left, and names beside their points."""
     _delay_axis(axes, spans[0])
     axes.set_xlim(spans[0].high, spans[0].low)
@@ -180,10 +180,16 @@ def _plainly(value: float, _: int) -> str:
     return f"{value:g}"
 
 
+def _subs(axis: Axis) -> tuple[float, ...]:
+    """Between powers of two so many ticks that their numbers do not run into one another."""
+    span = axis.high / axis.low
+    return (1, 1.25, 1.5, 1.75) if span < 6 else (1, 1.5) if span < 24 else (1,)
+
+
 def _delay_axis(axes: Axes, axis: Axis) -> None:
     if axis.logarithmic:
         axes.set_xscale("log", base=2)
-        axes.xaxis.set_major_locator(LogLocator(base=2, subs=(1, 1.25, 1.5, 1.75)))
+        axes.xaxis.set_major_locator(LogLocator(base=2, subs=_subs(axis)))
         axes.xaxis.set_major_formatter(FuncFormatter(_plainly))
         axes.xaxis.set_minor_formatter(NullFormatter())
 
@@ -302,7 +308,7 @@ def _plane_page(page: PathPage, plane: Plane) -> Figure:
     left, right = below.add_subplot(1, 2, 1), below.add_subplot(1, 2, 2)
     _means(left, page, plane)
     _trials(right, plane, page.named(plane), 4)
-    _finish(right, path_points.plane_axes(page.analysis, page.path, plane), [])
+    finish_plane(right, path_points.plane_axes(page.analysis, page.path, plane), [])
     right.legend(loc="best")
     left.set_title(
         f"means of {counted(sum(trial.reason is None for trial in plane.trials), 'valid trial')}",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import matplotlib as mpl
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
     from matplotlib.figure import Figure
 
 WIDTH = 3.33
@@ -35,6 +39,23 @@ STYLE: dict[Any, Any] = {
     "path.simplify": False,
 }
 _RESOLUTION = 300
+
+
+def save_all(figures: Iterable[tuple[str, Figure]], folder: Path, kind: str) -> list[Path]:
+    """Write figures under their names (as pdf, svg or png) into a folder, which is made; return what was written.
+
+    Raises
+    ------
+    OSError
+        The folder cannot be made or written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    with mpl.rc_context(STYLE):  # pyright: ignore[reportUnknownMemberType]
+        for name, figure in figures:
+            written.append(folder / f"{name}.{kind}")
+            save(figure, written[-1])
+    return written
 
 
 def save(figure: Figure, path: Path) -> None:

@@ -4,15 +4,39 @@ Each method of a paper is there as the paper has it (`method="paper"`); where a 
 default. Percentiles and confidences are in percent.
 """
 
+from trialwise.statistics.allocation import Allocation
+from trialwise.statistics.anova import Anova, AnovaRow, anova
+from trialwise.statistics.assumptions import Assumptions, BreuschPagan, CellNormality, assumptions
 from trialwise.statistics.carryover import CarryOver, CarryOverPair, LastingPair, carry_over
+from trialwise.statistics.components import Component, LevelInterval, VarianceComponents, variance_components
+from trialwise.statistics.confidence_sequences import (
+    ConfidenceSequence,
+    mean_confidence_sequence,
+    median_confidence_sequence,
+)
 from trialwise.statistics.convergence import convergence
 from trialwise.statistics.correlogram import Correlogram
+from trialwise.statistics.detectable import DetectableDifference, detectable_difference
+from trialwise.statistics.difference import Difference, difference
+from trialwise.statistics.difference_family import DifferenceFamily, FamilyMember, difference_family
+from trialwise.statistics.equivalence import Equivalence, equivalence
+from trialwise.statistics.equivalence_size import equivalence_size
+from trialwise.statistics.factorial import Cell
+from trialwise.statistics.fieller import Ratio
 from trialwise.statistics.independence import Independence, independence
 from trialwise.statistics.kpi import Kpi, kpi
+from trialwise.statistics.mean_interval import MeanInterval, mean_interval
 from trialwise.statistics.measures import measure_of
 from trialwise.statistics.metric import TrialMetric, trial_metric
 from trialwise.statistics.order import MedianInterval, OrderEffect, median_interval, order_effect
+from trialwise.statistics.paired import paired_difference
+from trialwise.statistics.pareto import ParetoSet, pareto_set
 from trialwise.statistics.percentiles import CdfBand, PercentileInterval, cdf_band, percentile_interval
+from trialwise.statistics.posthoc import Posthoc, PosthocRow, posthoc
+from trialwise.statistics.proportions import Proportion, proportion
+from trialwise.statistics.ranking import RankSets, rank_sets
+from trialwise.statistics.relative_margin import RelativeMarginStop, relative_margin_stop
+from trialwise.statistics.resampling import RESAMPLING_FALSE_ALARMS, RESAMPLING_WARNING, resampled
 from trialwise.statistics.runtime import (
     PrefixCurve,
     RuntimeCombined,
@@ -22,50 +46,113 @@ from trialwise.statistics.runtime import (
 )
 from trialwise.statistics.seasonality import Period, Seasonality, recommended_span, seasonality
 from trialwise.statistics.shift import Shift
+from trialwise.statistics.simple_effects import SimpleEffect, SimpleEffects, simple_effects
 from trialwise.statistics.sizing import samples_needed, series_needed
 from trialwise.statistics.slopes import TheilSen, theil_sen
 from trialwise.statistics.steadiness import Convergence
+from trialwise.statistics.summary_difference import SummaryDifference, summary_difference
 from trialwise.statistics.trends import Trend
+from trialwise.statistics.turning_points import TurningPoints, turning_points
+from trialwise.statistics.two_stage import TwoStageInterval, TwoStageSize, two_stage_interval, two_stage_size
 from trialwise.statistics.variability import Variability, variability
+from trialwise.statistics.verdicts import Verdict
+from trialwise.statistics.welch import WelchDifference
 
 __all__ = [
+    "RESAMPLING_FALSE_ALARMS",
+    "RESAMPLING_WARNING",
+    "Allocation",
+    "Anova",
+    "AnovaRow",
+    "Assumptions",
+    "BreuschPagan",
     "CarryOver",
     "CarryOverPair",
     "CdfBand",
+    "Cell",
+    "CellNormality",
+    "Component",
+    "ConfidenceSequence",
     "Convergence",
     "Correlogram",
+    "DetectableDifference",
+    "Difference",
+    "DifferenceFamily",
+    "Equivalence",
+    "FamilyMember",
     "Independence",
     "Kpi",
     "LastingPair",
+    "LevelInterval",
+    "MeanInterval",
     "MedianInterval",
     "OrderEffect",
+    "ParetoSet",
     "PercentileInterval",
     "Period",
+    "Posthoc",
+    "PosthocRow",
     "PrefixCurve",
+    "Proportion",
+    "RankSets",
+    "Ratio",
+    "RelativeMarginStop",
     "RuntimeCombined",
     "RuntimeNeeded",
     "Seasonality",
     "Shift",
+    "SimpleEffect",
+    "SimpleEffects",
+    "SummaryDifference",
     "TheilSen",
     "Trend",
     "TrialMetric",
+    "TurningPoints",
+    "TwoStageInterval",
+    "TwoStageSize",
     "Variability",
+    "VarianceComponents",
+    "Verdict",
+    "WelchDifference",
+    "anova",
+    "assumptions",
     "carry_over",
     "cdf_band",
     "combine_pilots",
     "convergence",
+    "detectable_difference",
+    "difference",
+    "difference_family",
+    "equivalence",
+    "equivalence_size",
     "independence",
     "kpi",
+    "mean_confidence_sequence",
+    "mean_interval",
     "measure_of",
+    "median_confidence_sequence",
     "median_interval",
     "order_effect",
+    "paired_difference",
+    "pareto_set",
     "percentile_interval",
+    "posthoc",
+    "proportion",
+    "rank_sets",
     "recommended_span",
+    "relative_margin_stop",
+    "resampled",
     "runtime_needed",
     "samples_needed",
     "seasonality",
     "series_needed",
+    "simple_effects",
+    "summary_difference",
     "theil_sen",
     "trial_metric",
+    "turning_points",
+    "two_stage_interval",
+    "two_stage_size",
     "variability",
+    "variance_components",
 ]

@@ -7,7 +7,7 @@ from functools import lru_cache
 from math import floor, sqrt
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtr, ndtri
 
 from trialwise.statistics.checks import Array
 
@@ -34,6 +34,8 @@ class Shift:
     """Values of each sample."""
     method: str
     """Where the ranks of the bounds come from."""
+    attained: float | None
+    """Coverage of what is returned, in percent (at least that on tied data); None when there are no bounds."""
 
 
 def shift_between(first: Array, second: Array, level: float) -> Shift:
@@ -57,6 +59,9 @@ def shift_between(first: Array, second: Array, level: float) -> Shift:
         confidence=100 * level,
         n=(first.size, second.size),
         method="exact ranks" if exact else "normal ranks",
+        attained=100 * (_exact_coverage(few, many, c) if exact else _normal_coverage(few, many, c))
+        if c
+        else None,
     )
 
 
@@ -64,10 +69,20 @@ def _normal_rank(m: int, n: int, tail: float) -> int:
     return max(0, floor(m * n / 2 + ndtri(tail) * sqrt(m * n * (m + n + 1) / 12) + 0.5))
 
 
+def _normal_coverage(m: int, n: int, c: int) -> float:
+    return 1 - 2 * float(ndtr((c - 0.5 - m * n / 2) / sqrt(m * n * (m + n + 1) / 12)))
+
+
 @lru_cache(maxsize=1024)
 def _exact_rank(m: int, n: int, tail: float) -> int:
     below = np.cumsum(_rank_sums(m, n))
     return int(np.searchsorted(below / below[-1], tail * (1 + 1e-12), side="right"))
+
+
+@lru_cache(maxsize=1024)
+def _exact_coverage(m: int, n: int, c: int) -> float:
+    counts = _rank_sums(m, n)
+    return 1 - 2 * float(counts[:c].sum() / counts.sum())
 
 
 @lru_cache(maxsize=1024)

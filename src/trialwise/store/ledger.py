@@ -323,6 +323,11 @@ class Ledger:
         query = f"SELECT {_TRIAL_COLUMNS} FROM trial WHERE status = 'planned'{where} ORDER BY number, attempt LIMIT 1"  # noqa: S608
         return next((_trial_row(row) for row in self._select(query, parameters)), None)
 
+    def next_open(self) -> TrialRow | None:
+        """The first trial that is planned or running, or None."""
+        query = f"SELECT {_TRIAL_COLUMNS} FROM trial WHERE status IN ('planned', 'running') ORDER BY number, attempt LIMIT 1"  # noqa: S608 only our own words
+        return next((_trial_row(row) for row in self._select(query)), None)
+
     def count(
         self,
         statuses: Sequence[Status],

@@ -13,6 +13,7 @@ from trialwise._core import CommandResult
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import CommandTrial, Experiment, Level, TextSource
 from trialwise.experiment.placeholders import fill, names_in
+from trialwise.measurement.counting import paranoid_level
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.programs import program_files
 from trialwise.measurement.reported import FileMark, from_file, from_output, mark
@@ -20,7 +21,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
 from trialwise.trials.collecting import check_measurement, collecting
-from trialwise.trials.instrumenting import check_instruments, paranoid_level, recorded, remarks
+from trialwise.trials.instrumenting import check_instruments, recorded, remarks
 from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
 from trialwise.trials.starting import start
 

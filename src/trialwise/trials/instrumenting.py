@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
@@ -14,9 +12,9 @@ from trialwise._core import run_command
 from trialwise.errors import PlanError
 from trialwise.experiment.instruments import RESOURCES, counter_unit
 from trialwise.experiment.model import Experiment, Instrumentation, InstrumentSource
+from trialwise.measurement.counting import paranoid_level, why_not_counted
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.samples import Samples
-from trialwise.measurement.tree import Tree
 
 BLOCK = 512
 """Bytes of a block, as getrusage(2) counts them."""
@@ -156,18 +154,3 @@ def _missing(instrumentation: Instrumentation) -> dict[str, str]:
     return {
         name: why_not_counted(number, paranoid) for name, value, _, number in run.counted if value is None
     }
-
-
-def paranoid_level() -> str | None:
-    """Whom this machine's kernel lets count; None where it has no such setting."""
-    return Tree(Path("/")).text("proc/sys/kernel/perf_event_paranoid")
-
-
-def why_not_counted(number: int | None, paranoid: str | None) -> str:
-    """Say why there is no count, from the error number and the machine's `kernel.perf_event_paranoid`."""
-    if number in {errno.EACCES, errno.EPERM}:
-        level = paranoid or "not there"
-        return f"kernel.perf_event_paranoid is {level}; lower it, run as root, or write NAME:u for the program's part"
-    if number == errno.EBUSY:
-        return "the processor's counters are in use, or there are too few for so many"
-    return f"this machine does not have it ({os.strerror(number or 0)})"

@@ -85,7 +85,9 @@ class PythonKind:
             "trial": request.number,
         }
         request_file = result.with_name("keywords.json")
-        request_file.write_text(json.dumps({**request.factors, "__built_in__": built_in}))
+        request_file.write_text(
+            json.dumps({**seen(request.experiment, request.factors), "__built_in__": built_in})
+        )
         command = CommandTrial(
             command=_literal((sys.executable, str(_CALLING), trial.call, str(request_file), str(result))),
             environment=trial.environment,
@@ -122,12 +124,17 @@ def _literal(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(re.sub(r"\{([^{}]*)\}", r"{{\1}}", word) for word in words)
 
 
+def seen(experiment: Experiment, factors: Mapping[str, Level]) -> dict[str, Level]:
+    """The levels that the function is told."""
+    return {name: level for name, level in factors.items() if name not in experiment.design.unseen}
+
+
 def _try_call(experiment: Experiment, trial: PythonTrial, factors: Sequence[Mapping[str, Level]]) -> None:
     """Import the function in a fresh process and look whether it takes the factors; it is not called."""
     built_in: dict[str, Level] = dict.fromkeys(("seed", "series", "round", "position", "trial"), 0)
     values = built_in | dict(factors[0]) if factors else built_in
     own = {name: fill(text, values) for name, text in trial.environment}
-    keywords = {**(factors[0] if factors else {}), "__built_in__": built_in}
+    keywords = {**(seen(experiment, factors[0]) if factors else {}), "__built_in__": built_in}
     try:
         done = subprocess.run(
             [sys.executable, str(_CALLING), trial.call, "-", "-"],

@@ -15,6 +15,7 @@ COMMANDS = [
     "analyze",
     "report",
     "order",
+    "compare",
     "profile",
     "runtime",
     "schemes",

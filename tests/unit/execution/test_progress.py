@@ -35,6 +35,10 @@ def test_the_pace_leaves_waiting_out_and_knows_the_last_start():
 def test_a_width_is_relative_or_says_what_is_missing():
     assert width_text(Width("speed", 50, 95, 0.031, 0)) == "speed p50 ±3.1 % at 95 %"
     assert width_text(Width("speed", 95, 95, None, 57)) == "speed p95: 57 more rounds for an interval at 95 %"
+    assert (
+        width_text(Width("speed", 75, 95, float("inf"), 0))
+        == "speed p75: the interval at 95 % is still open at one end"
+    )
 
 
 class Gone(io.StringIO):

@@ -62,6 +62,58 @@ def test_options_are_taken_out_of_the_command_line(where):
     assert "sender-id: n1" in where.read_text()
 
 
+@pytest.mark.parametrize(
+    ("words", "environment", "message"),
+    [
+        (["--oml-nope"], {}, "--oml-nope: is not known; --oml-help lists all"),
+        (["--oml-collect"], {}, "--oml-collect: needs a value"),
+        (["--oml-collect", "tcp:h:x"], {}, "the port is no number"),
+        ([], {"OML_COLLECT": "tcp:h:x"}, "the port is no number"),
+        ([], {"OML_COLLECT": "file:x", "OML_CONFIG": "/nowhere.xml"}, "/nowhere.xml: No such file"),
+    ],
+)
+def test_what_the_user_says_wrong_ends_the_program_with_a_message(tmp_path, words, environment, message):
+    of_its_own = "client=Client(arguments=sys.argv), " if words else ""
+    script = tmp_path / "measured.py"
+    script.write_text(
+        f"import sys\nfrom trialwise.measurement import Client, Point\nPoint('p', {of_its_own}x=int).inject(1)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script, *words],
+        env={**os.environ, **environment}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr.startswith("measured.py: ")
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("point", "field", "code", "message"),
+    [
+        ("p", "y", 2, 'stream "measured_p": no field "y"; the measurement point has x'),
+        ("q", "x", 0, 'no measurement point "q" was declared'),
+        ("p", "x", 0, ""),
+    ],
+)
+def test_a_file_of_streams_that_does_not_fit_the_program_is_told(tmp_path, point, field, code, message):
+    (tmp_path / "measured.py").write_text(
+        "from trialwise.measurement import Point\nPoint('p', x=int).inject(1)\n"
+    )
+    (tmp_path / "streams.toml").write_text(
+        f'[[collect]]\nurl = "file:rows"\nstream = [{{ point = "{point}", samples = 1, '
+        f'filter = [{{ field = "{field}", operation = "last" }}] }}]\n'
+    )
+    done = subprocess.run(
+        [sys.executable, "measured.py"],
+        env={**os.environ, "OML_CONFIG": "streams.toml"}, cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == code
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+    assert bool(done.stderr) == bool(message), done.stderr
+
+
 def test_samples_may_be_filtered(where):
     with client(where, samples=10) as app:
         point = app.point("p", x=float)

@@ -166,6 +166,16 @@ def test_nothing_is_overwritten_unasked(tmp_path, capsys):
     assert (tmp_path / "new" / "Makefile").read_text() != "mine"
 
 
+def test_a_file_that_cannot_be_written_whole_is_not_there(tmp_path):
+    command = 'ulimit -f 1; exec "$0" -c "from trialwise.cli.main import main; main()" "$@"'
+    done = subprocess.run(
+        ["bash", "-c", command, sys.executable, "scaffold", EXAMPLE / "points.toml", "--language", "c", "--out", tmp_path],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, "generator_oml.h: cannot be written: File too large" in done.stderr) == (2, True)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_example_has_the_header_that_is_made_of_its_description():
     text = (EXAMPLE / "points.toml").read_text()
     files = skeleton(read_description(text, "points.toml"), "c")

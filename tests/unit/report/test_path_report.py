@@ -116,10 +116,10 @@ def test_the_delay_axis_is_reversed_and_the_data_are_there(asked: Analysis) -> N
 
 
 def test_delays_that_differ_by_much_stand_on_a_logarithmic_axis() -> None:
-    assert path_points._padded([10.0, 100.0], logarithmic=True) == pytest.approx(
+    assert path_points.padded([10.0, 100.0], logarithmic=True) == pytest.approx(
         (10 / 10**0.08, 100 * 10**0.08)
     )
-    low, high = path_points._padded([99.0, 100.0])
+    low, high = path_points.padded([99.0, 100.0])
     assert high - low == pytest.approx(5)
     assert (low + high) / 2 == pytest.approx(99.5)
 

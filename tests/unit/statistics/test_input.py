@@ -22,6 +22,8 @@ FUNCTIONS = {
     "independence, paper": lambda values: st.independence(values, method="paper"),
     "kpi": lambda values: st.kpi(values, 75, 75),
     "kpi, paper": lambda values: st.kpi(values, 75, 75, method="paper"),
+    "median_confidence_sequence": st.median_confidence_sequence,
+    "mean_confidence_sequence": st.mean_confidence_sequence,
     "variability": lambda values: st.variability(values, 50, 75),
     "variability, paper": lambda values: st.variability(values, 50, 75, method="paper"),
 }

@@ -9,8 +9,9 @@ from trialwise.errors import WorkerError
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, counted_rows
 from trialwise.experiment.model import Experiment, InstrumentSource
+from trialwise.measurement.counting import why_not_counted
 from trialwise.trials.command import trial_of
-from trialwise.trials.instrumenting import remarks, why_not_counted
+from trialwise.trials.instrumenting import remarks
 
 _NAMESPACES = {"network": 0x40000000, "ipc": 0x08000000}
 """Flags of unshare(2)."""

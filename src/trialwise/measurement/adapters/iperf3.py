@@ -35,6 +35,13 @@ _UDP = re.compile(r" +(?P<jitter>[\d.]+) ms +(?P<lost>-?\d+)/(?P<packets>\d+)")
 _COUNT = re.compile(r" +(?P<packets>\d+)")
 _BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _DECIMAL = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_SUMS_AT_THE_END = {
+    "sum_sent": "sender",
+    "sum_received": "receiver",
+    "sum_sent_bidir_reverse": "reverse_sender",
+    "sum_received_bidir_reverse": "reverse_receiver",
+}
+"""Roles of the sums in iperf3's JSON; those of the other direction are there with --bidir."""
 _LARGEST_DOCUMENT = 256 << 20
 """Characters of a document that are kept."""
 
@@ -154,7 +161,7 @@ def _of_end(end: Mapping[str, Any], began: float | None) -> Iterator[Row]:
         for role, cells in stream.items():
             yield _of_json(cells, "_end", role, began)
     if len(streams) > 1:
-        for name, role in {"sum_sent": "sender", "sum_received": "receiver"}.items():
+        for name, role in _SUMS_AT_THE_END.items():
             if name in end:
                 yield _of_json(end[name], "_end_sum", role, began)
 

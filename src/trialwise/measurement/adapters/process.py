@@ -59,7 +59,7 @@ def sample_process(
         client.start()
         for deadline in deadlines(interval, process=process, seconds=seconds, stopped=stopped):
             missed = deadline.missed
-            for each in (pid, *(_descendants(pid) if children else ())):
+            for each in (pid, *(descendants(pid) if children else ())):
                 if (values := _values(each, deadline)) is not None:
                     point.inject_at(time.time(), *values)
                     samples += 1
@@ -130,11 +130,11 @@ def _pairs(text: str) -> Mapping[str, str]:
     return {name: value for name, _, value in (line.partition(":") for line in text.splitlines())}
 
 
-def _descendants(pid: int) -> Iterator[int]:
+def descendants(pid: int) -> Iterator[int]:
     """Children that live, and theirs."""
     with suppress(OSError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             with suppress(OSError):
                 for child in (task / "children").read_text().split():
                     yield int(child)
-                    yield from _descendants(int(child))
+                    yield from descendants(int(child))

@@ -1,0 +1,78 @@
+"""How often the verdict calls nothing a difference."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from trialwise import statistics as st
+from trialwise.analysis.calibration.results import Arrangement
+from trialwise.analysis.calibration.splits import Splits, blocks_of, judged, parents_of, random_sides
+from trialwise.analysis.trial_set import LEVELS, Level
+
+_DRAWS = 200
+_SPLITS_OF_DRAW = 200
+
+
+@dataclass(frozen=True, slots=True)
+class How:
+    """How trials are dealt out, and judged."""
+
+    arrangement: Arrangement
+    level: Level
+    paired: bool
+
+
+def re_split(trials: pl.DataFrame, how: How, count: int, random: np.random.Generator) -> Splits:
+    """Deal the trials out into two sides so many times, and judge each."""
+    sides = random_sides(blocks_of(trials, how.arrangement, how.level), count, random)
+    if how.arrangement == "separate":
+        sides = sides[:, np.unique(trials[how.level].to_numpy(), return_inverse=True)[1]]
+    values = trials["value"].to_numpy()
+    return judged(values, sides, parents_of(trials, how.level), paired=how.paired)
+
+
+def false_alarms(splits: Splits, confidence: float) -> st.Proportion:
+    """The share of re-splits that are different, with its exact interval."""
+    return st.proportion(_alarms(splits, confidence), splits.p_values.size, confidence=confidence)
+
+
+def _alarms(splits: Splits, confidence: float) -> int:
+    return int(np.sum(splits.p_values <= (1 - confidence / 100) * (1 + 1e-12)))
+
+
+def other_rates(
+    trials: pl.DataFrame, how: How, confidence: float, random: np.random.Generator
+) -> tuple[float, float]:
+    """The 95 % range of the rate, in percent, over draws of blocks with replacement.
+
+    Re-splits of one and the same trials agree with each other far better than with those of other trials: where the trials of
+    a round happen to lie on opposite sides of the mean, all re-splits have many false alarms. What this bench does with other
+    rounds is seen by drawing rounds (where whole boots or hosts are units, those) anew.
+    """
+    unit = _unit(trials, how)
+    places = (
+        trials.with_row_index("place").group_by(unit, maintain_order=True).agg("place")["place"].to_list()
+    )
+    columns = [*LEVELS[LEVELS.index(how.level) :], "round"]
+    rates: list[float] = []
+    for _ in range(_DRAWS):
+        drawn = random.integers(len(places), size=len(places))
+        rows = [place for number in drawn for place in places[number]]
+        copies = pl.Series([str(copy) for copy, number in enumerate(drawn) for _ in places[number]])
+        again = trials[rows].with_columns(
+            pl.concat_str(copies, pl.col(name), separator=":").alias(name) for name in columns
+        )
+        splits = re_split(again, how, _SPLITS_OF_DRAW, random)
+        rates.append(100 * _alarms(splits, confidence) / _SPLITS_OF_DRAW)
+    low, high = np.quantile(rates, [0.025, 0.975])
+    return float(low), float(high)
+
+
+def _unit(trials: pl.DataFrame, how: How) -> str:
+    if how.level != "trial":
+        return how.level
+    several = blocks_of(trials, how.arrangement, how.level).max() > 0
+    return "round" if several else "trial"

@@ -1,0 +1,48 @@
+"""Where the noise of a bench comes from: its variance by level."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import polars as pl
+
+from trialwise import statistics as st
+from trialwise.analysis.calibration.results import LevelSpread, Spread
+
+NESTED = ("host", "boot", "build", "round", "trial")
+"""The levels that are told apart; a build only where a boot has several."""
+
+
+def spread_of(metric: str, treatment: str, trials: pl.DataFrame, confidence: float) -> Spread:
+    """Split the variance of one metric of one treatment; where that cannot be, the note says why."""
+    several = trials["build"].n_unique() > trials["boot"].n_unique()
+    levels = [name for name in NESTED if name != "build" or several]
+    table = {name: trials[name].to_numpy() for name in (*levels, "value")}
+    try:
+        found = st.variance_components(table, "value", levels, confidence=confidence)
+    except ValueError as error:
+        return Spread(metric, treatment, (), trials.height, confidence, "", str(error))
+    total = sum(one.variance for one in found.estimable)
+    return Spread(
+        metric=metric,
+        treatment=treatment,
+        levels=tuple(_level(one, total) for one in found.components.values()),
+        n=found.n,
+        confidence=found.confidence,
+        method=found.method,
+        note=found.note,
+    )
+
+
+def _level(one: st.Component, total: float) -> LevelSpread:
+    known = not one.reason
+    return LevelSpread(
+        level=one.level,
+        units=one.units,
+        variance=one.variance if known else None,
+        low=one.low if known and isfinite(one.low) else None,
+        high=one.high if known and isfinite(one.high) else None,
+        share=100 * one.variance / total if known and total else None,
+        includes=one.includes,
+        reason=one.reason,
+    )

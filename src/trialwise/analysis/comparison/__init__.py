@@ -1,0 +1,1 @@
+"""Two sets of trials side by side, ending in verdicts."""

@@ -1,0 +1,154 @@
+"""Every treatment and metric that two sides have in common, with an effect, its interval and a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from trialwise import statistics as st
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.analysis.comparison.sides import matched
+from trialwise.analysis.nesting import Units, units
+from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
+from trialwise.experiment.model import Extent
+
+
+@dataclass(frozen=True, slots=True)
+class CompareOptions:
+    """How to judge: the confidence in percent of all verdicts together, and margins.
+
+    A margin is that of `margins` by metric, else `margin`, else that of the experiment. `level` is the level of inference instead
+    of the highest that varies.
+    """
+
+    confidence: float = 95.0
+    margin: Extent | None = None
+    margins: Mapping[str, Extent] = field(default_factory=dict[str, Extent])
+    level: Level | None = None
+
+    def margin_of(self, metric: MetricFacts) -> Extent | None:
+        """By what differences of a metric are judged."""
+        return self.margins.get(metric.name) or self.margin or metric.margin
+
+
+@dataclass(frozen=True, slots=True)
+class _Pair:
+    """One treatment and metric before the family is judged."""
+
+    treatment: str
+    metric: MetricFacts
+    summary: st.SummaryDifference
+    units: Units
+    difference: st.Difference | None
+    seconds: float | None
+    """Of one more unit on each side."""
+    reason: str
+
+
+def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> Comparison:
+    """Compare two sides: b against a.
+
+    Raises
+    ------
+    AnalysisError
+        The sides have no treatment, or no metric, in common.
+    ValueError
+        The confidence is not between 50 and 100.
+    """
+    options = options or CompareOptions()
+    a, b, one_sided = matched(a, b)
+    pairs = list(_pairs(a, b, options))
+    judged: dict[Hashable, st.Difference] = {
+        place: pair.difference for place, pair in enumerate(pairs) if pair.difference is not None
+    }
+    family = st.difference_family(judged) if judged else None
+    return Comparison(
+        a=a.name,
+        b=b.name,
+        rows=tuple(_row(pair, family and family.members.get(place)) for place, pair in enumerate(pairs)),
+        one_sided=one_sided,
+        confidence=options.confidence,
+        correction=family.method if family else "none: there is no inference",
+        notes={a.name: a.notes, b.name: (*b.notes, *_repeated(a, pairs))},
+    )
+
+
+def _repeated(a: TrialSet, pairs: Sequence[_Pair]) -> Iterator[str]:
+    """Values that vary and are the same on both sides are hardly measured twice."""
+    same = [
+        pair
+        for pair in pairs
+        if np.ptp(pair.units.a) and np.array_equal(np.sort(pair.units.a), np.sort(pair.units.b))
+    ]
+    if same:
+        yield f"{len(same)} of {len(pairs)} rows have the very values of {a.name}: the same data twice?"
+
+
+def _pairs(a: TrialSet, b: TrialSet, options: CompareOptions) -> Iterator[_Pair]:
+    for name, facts in a.metrics.items():
+        if name not in b.metrics:
+            continue
+        for treatment in a.treatments:
+            if treatment in b.treatments:
+                sides = a.of(name, treatment), b.of(name, treatment)
+                if not (sides[0].is_empty() or sides[1].is_empty()):
+                    yield _pair(treatment, (facts, b.metrics[name]), sides, options)
+
+
+def _pair(
+    treatment: str,
+    facts: tuple[MetricFacts, MetricFacts],
+    sides: tuple[pl.DataFrame, pl.DataFrame],
+    options: CompareOptions,
+) -> _Pair:
+    metric = facts[0]
+    found = units(*sides, options.level)
+    summary = st.summary_difference(sides[0]["value"].to_numpy(), sides[1]["value"].to_numpy())
+    refusal = found.refusal
+    if facts[0].unit and facts[1].unit and facts[0].unit != facts[1].unit:
+        refusal = f"one side is in {facts[0].unit}, the other in {facts[1].unit}: bring both to one unit"
+    difference = None if refusal else _difference(found, options, metric)
+    reason = refusal or (difference.reason if difference else "")
+    return _Pair(treatment, metric, summary, found, difference, _unit_seconds(sides, found), reason)
+
+
+def _difference(found: Units, options: CompareOptions, metric: MetricFacts) -> st.Difference:
+    margin = options.margin_of(metric)
+    judge = st.paired_difference if found.paired else st.difference
+    return judge(
+        found.a,
+        found.b,
+        confidence=options.confidence,
+        margin=margin and margin.value,
+        relative=margin is not None and margin.relative,
+    )
+
+
+def _unit_seconds(sides: tuple[pl.DataFrame, pl.DataFrame], found: Units) -> float | None:
+    """How long one more unit takes on both sides together: as many trials as units hold now, each as long as the median."""
+    total = 0.0
+    for side, number in zip(sides, found.counts[found.level], strict=True):
+        median = side["seconds"].median()
+        if not isinstance(median, float):
+            return None
+        total += median * side.height / number
+    return total
+
+
+def _row(pair: _Pair, member: st.FamilyMember | None) -> ComparisonRow:
+    more = member.trials_needed if member else None
+    return ComparisonRow(
+        treatment=pair.treatment,
+        metric=pair.metric,
+        summary=pair.summary,
+        units=pair.units,
+        difference=pair.difference,
+        p_adjusted=member.p_adjusted if member else None,
+        verdict=member.verdict if member else "no inference",
+        more=more,
+        more_seconds=None if more is None or pair.seconds is None else more * pair.seconds,
+        reason=member.reason if member else pair.reason,
+    )

@@ -1,0 +1,64 @@
+"""Whether a comparison lets a change pass: better or equivalent everywhere, or worse somewhere, or not decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+
+Outcome = Literal["passed", "failed", "undecided"]
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a comparison means for a gate.
+
+    `failing` are rows that are different for the worse, or different in a metric that does not say which way is better; `open` are
+    rows without a verdict. Both hold places of rows, from 0.
+    """
+
+    outcome: Outcome
+    failing: tuple[int, ...]
+    open: tuple[int, ...]
+    sentence: str
+
+
+def gate_of(found: Comparison) -> Gate:
+    """Judge all rows together: one that fails outweighs those that are open."""
+    failing = tuple(place for place, row in enumerate(found.rows) if fails(row))
+    undecided = tuple(
+        place for place, row in enumerate(found.rows) if row.verdict in ("undecided", "no inference")
+    )
+    outcome: Outcome = "failed" if failing else "undecided" if undecided else "passed"
+    return Gate(outcome, failing, undecided, _sentence(found, outcome, failing, undecided))
+
+
+def fails(row: ComparisonRow) -> bool:
+    """Whether a row by itself lets nothing pass."""
+    return row.verdict == "different" and row.direction != "better"
+
+
+def _sentence(
+    found: Comparison, outcome: Outcome, failing: tuple[int, ...], undecided: tuple[int, ...]
+) -> str:
+    if outcome == "failed":
+        return (
+            f"failed: {_names(found, failing)} {'is' if len(failing) == 1 else 'are'} different for the worse"
+            + (
+                " or in a metric that does not say which way is better"
+                if any(found.rows[place].direction is None for place in failing)
+                else ""
+            )
+        )
+    if outcome == "undecided":
+        bare = all(row.difference is None or row.difference.margin is None for row in found.rows)
+        why = "; without a margin nothing can be equivalent" if bare else ""
+        return f"undecided: {_names(found, undecided)}{why}"
+    return "passed: every row is equivalent or better"
+
+
+def _names(found: Comparison, places: tuple[int, ...]) -> str:
+    names = [f"{found.rows[place].metric.name} of {found.rows[place].treatment}" for place in places[:3]]
+    more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+    return ", ".join(names) + more

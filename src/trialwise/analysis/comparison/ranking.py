@@ -1,0 +1,213 @@
+"""Which treatment of one side is the best: ranks with confidence, the Pareto set, and points on the plane of two metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise import statistics as st
+from trialwise.analysis.nesting import highest_that_varies, units_of
+from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
+from trialwise.experiment.model import Better
+
+Values = Mapping[str, Mapping[str, float]]
+"""For each treatment its units and the mean of each."""
+_THROUGHPUT, _DELAY = ("throughput", "goodput", "rate"), ("delay", "latency", "rtt")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedTreatment:
+    """A treatment in one metric: its ranks from `best` to `worst` hold for all treatments together."""
+
+    treatment: str
+    mean: float
+    n: int
+    best: int
+    worst: int
+    may_be_best: bool
+
+
+@dataclass(frozen=True, slots=True)
+class MetricRanking:
+    """The treatments of one side by one metric, from the best mean to the worst; n counts units of `level`."""
+
+    metric: str
+    unit: str
+    better: Better
+    level: Level
+    treatments: tuple[RankedTreatment, ...]
+    confidence: float
+    method: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParetoFront:
+    """The treatments that no other is shown to be better than in every metric; `excluded` says by which the others are beaten."""
+
+    metrics: tuple[str, ...]
+    members: tuple[str, ...]
+    front_of_means: tuple[str, ...]
+    excluded: Mapping[str, tuple[str, ...]]
+    n: Mapping[str, int]
+    confidence: float
+    method: str
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlanePoint:
+    """A treatment on the plane; `delay` and `throughput` are intervals of the means that hold together at the confidence."""
+
+    treatment: str
+    delay: st.MeanInterval
+    throughput: st.MeanInterval
+    may_be_on_front: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RankPlane:
+    """The plane of two metrics: of the one (`delay`) lower is better, of the other (`throughput`) higher."""
+
+    delay: MetricFacts
+    throughput: MetricFacts
+    points: tuple[PlanePoint, ...]
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What the trials of one side say of which treatment is best."""
+
+    side: str
+    metrics: tuple[MetricRanking, ...]
+    pareto: ParetoFront | None
+    plane: RankPlane | None
+    notes: tuple[str, ...]
+
+
+def rank(trials: TrialSet, confidence: float = 95.0, level: Level | None = None) -> Ranking:
+    """Rank the treatments of one side in each metric that says which way is better, and in all of these together.
+
+    Raises
+    ------
+    ValueError
+        The confidence is no percentage.
+    """
+    notes: list[str] = []
+    ranked: list[MetricRanking] = []
+    values: dict[str, Values] = {}
+    for name, facts in trials.metrics.items():
+        own = trials.of(name)
+        if facts.better is None:
+            notes.append(f"{name} does not say which way is better: not ranked")
+        elif not own.is_empty():
+            chosen = level or highest_that_varies(own)
+            found = units_of(own, chosen)
+            if ranking := _ranked(facts, facts.better, chosen, found, confidence):
+                ranked.append(ranking)
+                values[name] = found
+            else:
+                notes.append(
+                    f"{name}: fewer than two treatments have two {chosen} values or more: not ranked"
+                )
+    pareto = _pareto(trials, values, confidence) if len(values) > 1 else None
+    return Ranking(
+        trials.name, tuple(ranked), pareto, _plane(trials, values, pareto, confidence), tuple(notes)
+    )
+
+
+def _ranked(
+    facts: MetricFacts, better: Better, level: Level, found: Values, confidence: float
+) -> MetricRanking | None:
+    groups = {name: list(units.values()) for name, units in found.items() if len(units) > 1}
+    if len(groups) < 2:
+        return None
+    ranks = st.rank_sets(groups, confidence=confidence, better=better)
+    lacking = [name for name in found if name not in groups]
+    notes = [f"one {level} only, not ranked: {', '.join(lacking)}"] if lacking else []
+    return MetricRanking(
+        metric=facts.name,
+        unit=facts.unit,
+        better=better,
+        level=level,
+        treatments=tuple(
+            RankedTreatment(name, ranks.means[name], ranks.n[name], *ranks[name], name in ranks.best)
+            for name in ranks
+        ),
+        confidence=ranks.confidence,
+        method=ranks.method,
+        notes=(*notes, *([ranks.note] if ranks.note else [])),
+    )
+
+
+def _pareto(trials: TrialSet, values: Mapping[str, Values], confidence: float) -> ParetoFront | None:
+    """The front over all ranked metrics, from the units that have all of them."""
+    groups: dict[str, dict[str, list[float]]] = {}
+    lost: list[str] = []
+    for treatment in trials.treatments:
+        own = {metric: found[treatment] for metric, found in values.items() if treatment in found}
+        units = list(own.values())
+        shared = [unit for unit in units[0] if all(unit in each for each in units)] if units else []
+        if len(own) == len(values) and len(shared) > 1:
+            groups[treatment] = {metric: [means[unit] for unit in shared] for metric, means in own.items()}
+        else:
+            lost.append(treatment)
+    if len(groups) < 2:
+        return None
+    better: dict[str, Literal["higher", "lower"]] = {
+        metric: trials.metrics[metric].better or "higher" for metric in values
+    }
+    found = st.pareto_set(groups, better, confidence=confidence)
+    notes = [f"without two trials that have every metric, left out: {', '.join(lost)}"] if lost else []
+    return ParetoFront(
+        metrics=tuple(values),
+        members=tuple(name for name in groups if name in found),
+        front_of_means=tuple(name for name in groups if name in found.front_of_means),
+        excluded=found.excluded_by,
+        n=found.n,
+        confidence=found.confidence,
+        method=found.method,
+        notes=(*notes, *([found.note] if found.note else [])),
+    )
+
+
+def _plane(
+    trials: TrialSet, values: Mapping[str, Values], pareto: ParetoFront | None, confidence: float
+) -> RankPlane | None:
+    """The plane of the first two metrics of which the one is better high and the other low."""
+    up, across = (_metric(trials, values, better) for better in ("higher", "lower"))
+    if up is None or across is None or pareto is None:
+        return None
+    each = 100 - (100 - confidence) / 2
+    points: list[PlanePoint] = []
+    for treatment in pareto.n:
+        delay, throughput = (
+            st.mean_interval(list(values[metric.name][treatment].values()), confidence=each)
+            for metric in (across, up)
+        )
+        points.append(PlanePoint(treatment, delay, throughput, treatment in pareto.members))
+    return RankPlane(across, up, tuple(points), confidence)
+
+
+def _metric(trials: TrialSet, values: Mapping[str, Values], better: str) -> MetricFacts | None:
+    known = [trials.metrics[name] for name in values if trials.metrics[name].better == better]
+    words = _THROUGHPUT if better == "higher" else _DELAY
+    named = [facts for facts in known if any(word in facts.name.lower() for word in words)]
+    return next(iter([*named, *known]), None)
+
+
+def trials_of(trials: TrialSet, plane: RankPlane) -> dict[str, list[tuple[float, float]]]:
+    """For each treatment the delay and throughput of its trials that have both."""
+    delay, throughput = (
+        trials.of(facts.name).select("treatment", "trial", "value")
+        for facts in (plane.delay, plane.throughput)
+    )
+    both = delay.join(throughput, on=["treatment", "trial"], maintain_order="left")
+    return {
+        str(part["treatment"][0]): list(
+            zip(part["value"].to_list(), part["value_right"].to_list(), strict=True)
+        )
+        for part in both.partition_by("treatment", maintain_order=True)
+    }

@@ -1,0 +1,154 @@
+"""Which treatments and metrics of two sides belong together."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+import polars as pl
+
+from trialwise.analysis.comparison.results import OneSided
+from trialwise.analysis.trial_set import TrialSet
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Level
+from trialwise.experiment.placeholders import level_text
+
+Selection = Mapping[str, Sequence[str]]
+"""Names of factors to the levels that are wanted, as texts."""
+
+
+def selected(trials: TrialSet, selection: Selection, name: str | None = None) -> TrialSet:
+    """The treatments at these levels; a factor that is held at one level disappears from their names.
+
+    Raises
+    ------
+    AnalysisError
+        A factor or level is not there, or no treatment is left.
+    """
+    _check(trials, selection)
+    held = {factor for factor, levels in selection.items() if len(set(levels)) == 1}
+    names: dict[str, str] = {}
+    treatments: dict[str, Mapping[str, Level]] = {}
+    for treatment, levels in trials.treatments.items():
+        if all(level_text(levels[factor]) in wanted for factor, wanted in selection.items()):
+            rest = {factor: level for factor, level in levels.items() if factor not in held}
+            names[treatment] = treatment_name(rest)
+            treatments[names[treatment]] = rest
+    table = trials.table.filter(pl.col("treatment").is_in(list(names))).with_columns(
+        pl.col("treatment").replace_strict(names, default=None, return_dtype=pl.String)
+    )
+    if table.is_empty():
+        raise AnalysisError(f"{trials.name}: no trial of {text_of(selection)}")
+    return dataclasses.replace(trials, name=name or text_of(selection), treatments=treatments, table=table)
+
+
+def with_metrics(trials: TrialSet, wanted: Sequence[str]) -> TrialSet:
+    """Those of the wanted metrics that a side has; all, where none is named.
+
+    Raises
+    ------
+    AnalysisError
+        It has none of them.
+    """
+    if not wanted:
+        return trials
+    metrics = {name: facts for name, facts in trials.metrics.items() if name in wanted}
+    if not metrics:
+        raise AnalysisError(
+            f"{trials.name}: no metric {_list(dict.fromkeys(wanted))}",
+            hint=f"there are: {', '.join(trials.metrics)}",
+        )
+    table = trials.table.filter(pl.col("metric").is_in(list(metrics)))
+    return dataclasses.replace(trials, metrics=metrics, table=table)
+
+
+def text_of(selection: Selection) -> str:
+    """A selection as it is written on the command line."""
+    return " ".join(f"{factor}={','.join(levels)}" for factor, levels in selection.items())
+
+
+def treatment_name(levels: Mapping[str, Level]) -> str:
+    """The name of a treatment from its levels; "-" where there is none."""
+    return " ".join(f"{name}={level_text(level)}" for name, level in levels.items()) or "-"
+
+
+def _check(trials: TrialSet, selection: Selection) -> None:
+    factors = {name: level for levels in trials.treatments.values() for name, level in levels.items()}
+    for factor, wanted in selection.items():
+        if factor not in factors:
+            there = ", ".join(factors) or "none"
+            raise AnalysisError(f"{trials.name}: no factor {factor!r}", hint=f"factors: {there}")
+        levels = sorted(
+            {level_text(found[factor]) for found in trials.treatments.values() if factor in found}
+        )
+        for level in wanted:
+            if level not in levels:
+                raise AnalysisError(
+                    f"{trials.name}: {factor} has no level {level!r}", hint=f"there are: {', '.join(levels)}"
+                )
+
+
+def matched(a: TrialSet, b: TrialSet) -> tuple[TrialSet, TrialSet, tuple[OneSided, ...]]:
+    """Both sides under common names of treatments, and what only one of them has.
+
+    Treatments belong together when their levels do, in whatever order the factors stand. Two sides of one treatment each are
+    compared whatever these are called.
+
+    Raises
+    ------
+    AnalysisError
+        The sides have no treatment, or no metric, in common.
+    """
+    a, b = _canonical(a), _canonical(b)
+    if len(a.treatments) == len(b.treatments) == 1 and a.treatments.keys() != b.treatments.keys():
+        a, b = _unnamed(a), _unnamed(b)
+    lost = tuple(_one_sided(a, b))
+    if not a.treatments.keys() & b.treatments.keys():
+        raise AnalysisError(
+            f"{a.name} and {b.name} have no treatment in common",
+            hint=f"there are {_list(a.treatments)} and {_list(b.treatments)}; name sides with --a and --b",
+        )
+    if not a.metrics.keys() & b.metrics.keys():
+        raise AnalysisError(
+            f"{a.name} and {b.name} have no metric in common",
+            hint=f"there are {_list(a.metrics)} and {_list(b.metrics)}",
+        )
+    return a, b, lost
+
+
+def _canonical(trials: TrialSet) -> TrialSet:
+    names = {
+        name: treatment_name(dict(sorted(levels.items()))) if levels else name
+        for name, levels in trials.treatments.items()
+    }
+    return _renamed(trials, names)
+
+
+def _unnamed(trials: TrialSet) -> TrialSet:
+    return _renamed(trials, dict.fromkeys(trials.treatments, "-"))
+
+
+def _renamed(trials: TrialSet, names: Mapping[str, str]) -> TrialSet:
+    table = trials.table.with_columns(
+        pl.col("treatment").replace_strict(dict(names), default=None, return_dtype=pl.String)
+    )
+    treatments = {names[name]: levels for name, levels in trials.treatments.items()}
+    return dataclasses.replace(trials, table=table, treatments=treatments)
+
+
+def _one_sided(a: TrialSet, b: TrialSet) -> Iterator[OneSided]:
+    for side, other in ((a, b), (b, a)):
+        yield from (
+            OneSided("treatment", name, side.name) for name in side.treatments if name not in other.treatments
+        )
+        yield from (OneSided("metric", name, side.name) for name in side.metrics if name not in other.metrics)
+        cells = side.table.select("treatment", "metric").unique(maintain_order=True)
+        lacking = cells.join(other.table, on=["treatment", "metric"], how="anti", maintain_order="left")
+        for treatment, metric in lacking.iter_rows():
+            if treatment in other.treatments and metric in other.metrics:
+                yield OneSided("cell", f"{metric} of {treatment}", side.name)
+
+
+def _list(names: Mapping[str, object]) -> str:
+    shown = list(names)[:5]
+    return ", ".join(shown) + (" …" if len(names) > 5 else "")

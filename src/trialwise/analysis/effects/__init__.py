@@ -1,0 +1,1 @@
+"""Which factors of an experiment matter, alone and together, and by how much."""

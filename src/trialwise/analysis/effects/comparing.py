@@ -1,0 +1,201 @@
+"""Each level of a factor against its base: alone at every level of the others, and averaged equally over them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import nan, prod
+
+import polars as pl
+
+from trialwise import statistics as st
+from trialwise.analysis.effects.results import LevelComparison
+from trialwise.analysis.effects.trials import Part, column_of
+from trialwise.analysis.nesting import nested_means
+from trialwise.analysis.trial_set import Level
+from trialwise.experiment.model import Extent
+
+_UNIT = "unit"
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """A comparison before its family is judged; without a difference, `reason` says why."""
+
+    factor: str
+    base: str
+    level: str
+    at: Mapping[str, str]
+    n: tuple[int, int]
+    means: tuple[float, float]
+    difference: st.Difference | None
+    seconds: float | None
+    """Of one more unit on each side."""
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """How sides are judged."""
+
+    confidence: float
+    margin: Extent | None
+
+
+def averaged(part: Part, bases: Mapping[str, str], level: Level, judging: Judging) -> Iterator[Compared]:
+    """Each factor's levels against its base, averaged equally over the levels of the others."""
+    for factor, levels in part.levels.items():
+        base = _base(levels, bases.get(factor))
+        for other in levels:
+            if other != base:
+                sides = tuple(_averages(part, factor, one, level) for one in (base, other))
+                yield _compared(factor, base, other, {}, sides, judging)
+
+
+def alone(
+    part: Part, factor: str, others: Sequence[str], bases: Mapping[str, str], level: Level, judging: Judging
+) -> Iterator[Compared]:
+    """A factor's levels against its base at each combination of levels of others.
+
+    A factor that is neither stands averaged.
+    """
+    levels = part.levels[factor]
+    base = _base(levels, bases.get(factor))
+    for held in product(*(part.levels[name] for name in others)):
+        where = dict(zip(others, held, strict=True))
+        wanted = pl.lit(value=True)
+        for name, one in where.items():
+            wanted &= pl.col(column_of(name)) == one
+        rest = {name: found for name, found in part.levels.items() if name not in where}
+        here = Part(part.metric, part.held, tuple(rest), rest, part.trials.filter(wanted), ())
+        for other in levels:
+            if other != base:
+                sides = tuple(_averages(here, factor, one, level) for one in (base, other))
+                yield _compared(factor, base, other, where, sides, judging)
+
+
+def _base(levels: Sequence[str], wanted: str | None) -> str:
+    return levels[0] if wanted is None or wanted not in levels else wanted
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The values of one side by unit, those of units that ran at every level of the other factors."""
+
+    values: Mapping[str, float]
+    seconds: float | None
+    mean: float
+    refusal: str
+    """Why they are no averages; empty where they are."""
+
+
+def _averages(part: Part, factor: str, one: str, level: Level) -> _Side:
+    trials = part.trials.filter(pl.col(column_of(factor)) == one)
+    others = [name for name in part.factors if name != factor]
+    cells = [column_of(name) for name in others]
+    number = prod(len(part.levels[name]) for name in others)
+    by_unit = _numbered(trials, cells, one) if level == "trial" else nested_means(trials, level, cells)
+    unit = _UNIT if level == "trial" else level
+    means = by_unit.group_by(unit, maintain_order=True).agg(pl.col("value").mean(), pl.len().alias("cells"))
+    whole = means.filter(pl.col("cells") == number)
+    refusal = ""
+    if trials.select(cells).n_unique() < number if cells else trials.is_empty():
+        refusal = f"{factor}={one} did not run at every level of {', '.join(others)}: they are not averaged"
+    elif level == "trial" and whole.height < means.height:
+        refusal = (
+            f"treatments at {factor}={one} have {whole.height} to {means.height} trials: averages over {', '.join(others)} "
+            "take as many of each"
+        )
+    values = dict(zip(whole[unit].to_list(), whole["value"].to_list(), strict=True))
+    seconds = _seconds(trials, max(1, whole.height))
+    return _Side(values, seconds, _mean_of_cells(trials, cells), refusal)
+
+
+def _numbered(trials: pl.DataFrame, cells: Sequence[str], side: str) -> pl.DataFrame:
+    """The first trials of all cells as one unit, the second ones as another, and so on: in rounds these ran together."""
+    if trials["started"].null_count() == 0:
+        trials = trials.sort("started", maintain_order=True)
+    place = pl.int_range(pl.len())
+    number = (place.over(cells) if cells else place).cast(pl.String)
+    return trials.with_columns((pl.lit(f"{side} ") + number).alias(_UNIT))
+
+
+def _mean_of_cells(trials: pl.DataFrame, cells: Sequence[str]) -> float:
+    """Every cell counts the same, however many trials it has."""
+    means = trials.group_by(cells).agg(pl.col("value").mean()) if cells else trials
+    mean = means["value"].mean()
+    return mean if isinstance(mean, float) else nan
+
+
+def _seconds(trials: pl.DataFrame, number: int) -> float | None:
+    """How long one more unit of a side takes: as many trials as units hold now, each as long as the median."""
+    median = trials["seconds"].median()
+    return median * trials.height / number if isinstance(median, float) else None
+
+
+def _compared(
+    factor: str, base: str, level: str, at: Mapping[str, str], sides: tuple[_Side, ...], judging: Judging
+) -> Compared:
+    first, second = sides
+    a, b, paired = dict(first.values), dict(second.values), False
+    shared = [unit for unit in a if unit in b]
+    if shared:
+        a, b, paired = {unit: a[unit] for unit in shared}, {unit: b[unit] for unit in shared}, True
+    difference, reason = None, first.refusal or second.refusal
+    if not reason:
+        difference, reason = _difference(list(a.values()), list(b.values()), judging, paired=paired)
+    seconds = None if first.seconds is None or second.seconds is None else first.seconds + second.seconds
+    return Compared(
+        factor, base, level, at, (len(a), len(b)), (first.mean, second.mean), difference, seconds, reason
+    )
+
+
+def _difference(
+    a: Sequence[float], b: Sequence[float], judging: Judging, *, paired: bool
+) -> tuple[st.Difference | None, str]:
+    if min(len(a), len(b)) < 2:
+        return None, f"no inference from {len(a)} and {len(b)} values: each side takes at least two"
+    judge = st.paired_difference if paired else st.difference
+    margin = judging.margin
+    try:
+        return judge(
+            a,
+            b,
+            confidence=judging.confidence,
+            margin=margin and margin.value,
+            relative=margin is not None and margin.relative,
+        ), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def judged(one: Compared, member: st.FamilyMember | None) -> LevelComparison:
+    """A comparison as its family lets it be judged."""
+    found = one.difference
+    more = member.trials_needed if member else None
+    bounds = (found.welch.estimate, found.welch.low, found.welch.high) if found else (nan, nan, nan)
+    shares = (found.percent.estimate, found.percent.low, found.percent.high) if found else (nan, nan, nan)
+    shift = found.hodges_lehmann if found else None
+    return LevelComparison(
+        one.factor,
+        one.base,
+        one.level,
+        one.at,
+        one.n,
+        found.means if found else one.means,
+        *bounds,
+        *shares,
+        shift.estimate if shift else nan,
+        nan if shift is None or shift.low is None else shift.low,
+        nan if shift is None or shift.high is None else shift.high,
+        found.margin if found else None,
+        found.p_different if found else nan,
+        found.p_equivalent if found else None,
+        member.p_adjusted if member else None,
+        member.verdict if member else "no inference",
+        more,
+        None if more is None or one.seconds is None else more * one.seconds,
+        paired=found.paired if found else False,
+        reason=member.reason if member else one.reason,
+    )

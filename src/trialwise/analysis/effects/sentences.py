@@ -1,0 +1,65 @@
+"""What an analysis of effects says in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialwise.analysis.effects.paper_results import PaperMetric
+from trialwise.analysis.effects.results import EffectsVerdict, MetricEffects
+from trialwise.experiment.model import Extent
+
+
+def margin_text(margin: Extent) -> str:
+    """A margin as it is written in an experiment file."""
+    return f"{margin.value:g} %" if margin.relative else f"{margin.value:g}"
+
+
+def part_text(one: MetricEffects | PaperMetric) -> str:
+    """The metric, and the part of the data."""
+    held = " ".join(f"{name}={level}" for name, level in one.part.items())
+    return f"{one.metric} at {held}" if held else one.metric
+
+
+def family(tests: int, results: Sequence[MetricEffects]) -> str:
+    """Over what the p-values of the terms are corrected."""
+    if not tests:
+        return "none: there is no inference"
+    metrics, parts = len({one.metric for one in results}), len({tuple(one.part.items()) for one in results})
+    over = [*(["metrics"] if metrics > 1 else []), *(["parts"] if parts > 1 else []), "terms"]
+    return f"Holm over all {tests} {' × '.join(over)}"
+
+
+def verdict(word: EffectsVerdict, results: Sequence[MetricEffects]) -> str:
+    """The answer, in one sentence."""
+    there = [one for one in results if one.verdict == "factors matter"]
+    if there:
+        return "; ".join(f"{part_text(one)}: {_what_matters(one)}" for one in there[:4]) + (
+            f"; and {len(there) - 4} more" if len(there) > 4 else ""
+        )
+    if word == "no factor matters":
+        within = "no level differs from its base by more than the margin, averaged over the other factors"
+        return f"No factor matters: {within}"
+    refused = [one for one in results if one.refusal]
+    if len(refused) == len(results):
+        return f"No inference: {refused[0].refusal}"
+    if any(one.comparisons and one.comparisons[0].margin is not None for one in results):
+        return (
+            "Undecided: not every level is shown to differ from its base by more than the margin, or by less"
+        )
+    return "Undecided: no factor is found to matter, which does not show that none does; a --margin would let that be judged"
+
+
+def _what_matters(one: MetricEffects) -> str:
+    beyond = list(dict.fromkeys(row.factor for row in one.comparisons if row.verdict == "different"))
+    if any(row.margin is not None for row in one.comparisons):
+        return f"{_list(beyond)} {_matter(beyond)} beyond the margin"
+    terms = [term.term for term in one.terms if term.matters]
+    return f"{_list(terms)} {_matter(terms)}"
+
+
+def _matter(names: Sequence[str]) -> str:
+    return "matters" if len(names) == 1 else "matter"
+
+
+def _list(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,183 @@
+"""Trials of a CSV or Parquet table, with columns for factors and values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from trialwise import statistics as st
+from trialwise.analysis.table_reading import LINE, check_columns, numbers, seconds_of, whole_table
+from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Measure
+
+_TRIAL, _TIME, _METRIC = "\0trial", "\0time", "metric"
+
+
+@dataclass(frozen=True, slots=True)
+class EffectColumns:
+    """Which column is what. Without `trial` each row is a trial; with it rows are samples, which `measure` reduces.
+
+    `time` says in which order trials, or samples, stand; without it they stand as the rows do. `metrics` are those wanted of
+    a column called metric.
+    """
+
+    factors: tuple[str, ...]
+    values: tuple[str, ...]
+    trial: str | None = None
+    time: str | None = None
+    metrics: tuple[str, ...] = ()
+    measure: Measure = "mean"
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSeries:
+    """The samples of one trial for one metric, in order of time."""
+
+    metric: str
+    treatment: str
+    trial: str
+    values: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def read_effects_table(path: Path, columns: EffectColumns) -> tuple[TrialSet, tuple[SampleSeries, ...]]:
+    """Read trials, and the samples of each: of a table whose rows are trials, each has one.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, lacks a column, or a value is no number.
+    """
+    raw = whole_table(path)
+    single = [name for name in (columns.trial, columns.time) if name is not None]
+    check_columns(path, raw.columns[1:], [*columns.factors, *columns.values, *single])
+    _check_roles(path, columns)
+    table, notes = _with_factors(path, raw, columns)
+    notes += _repeated(raw, columns)
+    series = [one for name in columns.values for one in _series(path, table, columns, name, notes)]
+    if not series:
+        raise AnalysisError(f"{path}: no row has a value", hint="name another column with --value")
+    return _trial_set(path, table, columns, series, notes), tuple(series)
+
+
+def _check_roles(path: Path, columns: EffectColumns) -> None:
+    for name in columns.factors:
+        if name in columns.values or name in (columns.trial, columns.time):
+            raise AnalysisError(f"{path}: column {name!r} is a factor and something else at once")
+
+
+def _with_factors(path: Path, raw: pl.DataFrame, columns: EffectColumns) -> tuple[pl.DataFrame, list[str]]:
+    table, notes = raw, list[str]()
+    if columns.metrics:
+        check_columns(path, raw.columns[1:], [_METRIC])
+        known = raw[_METRIC].cast(pl.String).unique(maintain_order=True).to_list()
+        for name in columns.metrics:
+            if name not in known:
+                there = ", ".join(str(one) for one in known)
+                raise AnalysisError(f"{path}: no metric {name!r}", hint=f"there are: {there}")
+        table = raw.filter(pl.col(_METRIC).cast(pl.String).is_in(columns.metrics))
+    elif _METRIC in raw.columns[1:] and _METRIC not in columns.factors and raw[_METRIC].n_unique() > 1:
+        raise AnalysisError(
+            f"{path}: there are several metrics in the column {_METRIC!r}", hint="name one with --metric"
+        )
+    names = {name: pl.col(name).cast(pl.String).str.strip_chars() for name in columns.factors}
+    table = table.with_columns(text.alias(name) for name, text in names.items())
+    # "none" is the level of many a factor, and no missing one.
+    missing = pl.any_horizontal(pl.col(name).is_null() | (pl.col(name) == "") for name in columns.factors)
+    lost = table.filter(missing)
+    if lost.height:
+        notes.append(
+            f"{_rows(lost.height)} without a level of every factor left out, first in line {lost[LINE][0]}"
+        )
+    table = table.filter(~missing)
+    if columns.time is not None:
+        table = table.with_columns(seconds_of(path, table, columns.time).alias(_TIME)).sort(
+            _TIME, maintain_order=True
+        )
+    number = pl.int_range(1, pl.len() + 1).cast(pl.String)
+    trial = number if columns.trial is None else pl.col(columns.trial).cast(pl.String).fill_null("")
+    return table.with_columns(trial.alias(_TRIAL)), notes
+
+
+def _rows(number: int) -> str:
+    return "1 row" if number == 1 else f"{number} rows"
+
+
+def _repeated(raw: pl.DataFrame, columns: EffectColumns) -> list[str]:
+    """Rows that are copies; with no column that tells rows apart they are as likely as equal values."""
+    roles = {*columns.factors, *columns.values, _METRIC, *([columns.trial] if columns.trial else [])}
+    others = set(raw.columns[1:]) - roles
+    whole = raw.drop(LINE)
+    number = whole.height - whole.n_unique()
+    if not others or not number:
+        return []
+    return [f"{_rows(number)} equal another one in every column, and are counted: are they copies?"]
+
+
+def _series(
+    path: Path, table: pl.DataFrame, columns: EffectColumns, name: str, notes: list[str]
+) -> Iterator[SampleSeries]:
+    metric_of = [_METRIC] if columns.metrics else []
+    values = numbers(path, table, name)
+    if values.null_count():
+        notes.append(f"{_rows(values.null_count())} without a value of {name} left out")
+    kept = table.with_columns(values.alias("\0value")).filter(pl.col("\0value").is_not_null())
+    keys = [*metric_of, *columns.factors, _TRIAL]
+    for levels, one in kept.group_by(keys, maintain_order=True):
+        metric = name if not metric_of else str(levels[0])
+        if metric_of and len(columns.values) > 1:
+            metric = f"{metric} {name}"
+        treatment = _treatment(columns.factors, [str(level) for level in levels[len(metric_of) : -1]])
+        yield SampleSeries(metric, treatment, f"{treatment}/{levels[-1]}", one["\0value"].to_numpy())
+
+
+def _treatment(factors: Sequence[str], levels: Sequence[str]) -> str:
+    return " ".join(f"{factor}={level}" for factor, level in zip(factors, levels, strict=True))
+
+
+def _trial_set(
+    path: Path,
+    table: pl.DataFrame,
+    columns: EffectColumns,
+    series: Sequence[SampleSeries],
+    notes: Sequence[str],
+) -> TrialSet:
+    treatments = {
+        _treatment(columns.factors, row): dict(zip(columns.factors, row, strict=True))
+        for row in table.select(columns.factors).unique(maintain_order=True).iter_rows()
+    }
+    rows = [
+        (
+            one.metric,
+            one.treatment,
+            _value(one, columns),
+            "",
+            "/",
+            "//",
+            one.trial,
+            one.trial,
+            "1",
+            "",
+            float(place),
+            None,
+        )
+        for place, one in enumerate(series)
+    ]
+    names = dict.fromkeys(one.metric for one in series)
+    return TrialSet(
+        name=str(path),
+        metrics={name: MetricFacts(name) for name in names},
+        treatments=treatments,
+        table=pl.DataFrame(rows, schema=SCHEMA, orient="row"),
+        notes=tuple(notes),
+    )
+
+
+def _value(one: SampleSeries, columns: EffectColumns) -> float:
+    if one.values.size == 1:
+        return float(one.values[0])
+    return float(st.trial_metric(one.values, columns.measure).value or 0.0)

@@ -1,0 +1,161 @@
+"""Trials sorted by factors: the values at the level of inference, part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import polars as pl
+
+from trialwise.analysis.nesting import highest_that_varies, nested_means
+from trialwise.analysis.trial_set import Level, TrialSet
+from trialwise.errors import AnalysisError
+from trialwise.experiment.placeholders import level_text
+
+
+@dataclass(frozen=True, slots=True)
+class FactorTrials:
+    """The trials of an experiment with a column of text for each factor, `levels` in the order in which they are shown."""
+
+    trials: TrialSet
+    levels: Mapping[str, tuple[str, ...]]
+    table: pl.DataFrame
+    """Columns of `trial_set.SCHEMA`, and a column of each factor."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The trials of one metric at one level of each factor that is held."""
+
+    metric: str
+    held: Mapping[str, str]
+    factors: tuple[str, ...]
+    """Those with two levels or more here."""
+    levels: Mapping[str, tuple[str, ...]]
+    trials: pl.DataFrame
+    notes: tuple[str, ...]
+
+
+def factor_trials(trials: TrialSet, orders: Mapping[str, Sequence[str]] | None = None) -> FactorTrials:
+    """Give each trial its levels as text; factors with one level are left out and named.
+
+    `orders` says in which order levels are shown; numbers rise otherwise, and other levels stand as they come.
+
+    Raises
+    ------
+    AnalysisError
+        No factor has two levels.
+    """
+    names = dict.fromkeys(name for levels in trials.treatments.values() for name in levels)
+    of = {
+        name: {
+            treatment: level_text(levels[name])
+            for treatment, levels in trials.treatments.items()
+            if name in levels
+        }
+        for name in names
+    }
+    table = trials.table.with_columns(
+        pl.col("treatment")
+        .replace_strict(of[name], default=None, return_dtype=pl.String)
+        .alias(column_of(name))
+        for name in names
+    )
+    levels: dict[str, tuple[str, ...]] = {}
+    notes: list[str] = []
+    for name in names:
+        found = table[column_of(name)].drop_nulls().unique(maintain_order=True).to_list()
+        if len(found) > 1:
+            levels[name] = _ordered(found, (orders or {}).get(name, ()))
+        elif found:
+            notes.append(
+                f"{name} is {found[0]} in all trials: a factor with one level explains nothing and is left out"
+            )
+    if not levels:
+        said = f" ({'; '.join(notes)})" if notes else ""
+        raise AnalysisError(
+            f"{trials.name}: no factor has two levels{said}", hint="run trials at a second level of a factor"
+        )
+    return FactorTrials(trials, levels, table, (*trials.notes, *notes))
+
+
+def column_of(factor: str) -> str:
+    """The name of a factor's column; a factor may be called like another column."""
+    return f"factor {factor}"
+
+
+def _ordered(found: Sequence[str], wanted: Sequence[str]) -> tuple[str, ...]:
+    try:
+        rest = sorted(found, key=float)
+    except ValueError:
+        rest = list(found)
+    known = [level for level in wanted if level in found]
+    return (*known, *(level for level in rest if level not in known))
+
+
+def parts(given: FactorTrials, by: Sequence[str]) -> Iterator[Part]:
+    """Each metric at each combination of levels of the factors of `by` that has trials.
+
+    Raises
+    ------
+    AnalysisError
+        A factor of `by` is not there, or none is left.
+    """
+    for name in by:
+        if name not in given.levels:
+            raise AnalysisError(
+                f"{given.trials.name}: no factor {name!r} with two levels",
+                hint=f"there are: {', '.join(given.levels)}",
+            )
+    free = [name for name in given.levels if name not in by]
+    if not free:
+        raise AnalysisError(
+            "--by holds every factor: none is left to be analysed", hint="leave one out of --by"
+        )
+    for held in product(*(given.levels[name] for name in by)):
+        where = dict(zip(by, held, strict=True))
+        for metric in given.trials.metrics:
+            wanted = pl.col("metric") == metric
+            for name, level in where.items():
+                wanted &= pl.col(column_of(name)) == level
+            table = given.table.filter(wanted)
+            if not table.is_empty():
+                yield _part(given, metric, where, free, table)
+
+
+def _part(
+    given: FactorTrials, metric: str, held: Mapping[str, str], free: Sequence[str], table: pl.DataFrame
+) -> Part:
+    levels: dict[str, tuple[str, ...]] = {}
+    notes: list[str] = []
+    for name in free:
+        there = set(table[column_of(name)].unique().to_list())
+        found = tuple(level for level in given.levels[name] if level in there)
+        if len(found) > 1:
+            levels[name] = found
+        else:
+            notes.append(f"{name} is {', '.join(found)} in all trials here and is left out")
+    return Part(metric, held, tuple(levels), levels, table, tuple(notes))
+
+
+def at_level(part: Part, level: Level | None) -> tuple[Level, pl.DataFrame]:
+    """The level of inference and the values there: one for each unit and treatment, the mean of the unit's trials.
+
+    Rows stand in the order of the levels of the factors.
+    """
+    chosen = level or highest_that_varies(part.trials)
+    columns = [column_of(name) for name in part.factors]
+    return chosen, by_levels(part, nested_means(part.trials, chosen, columns))
+
+
+def by_levels(part: Part, table: pl.DataFrame) -> pl.DataFrame:
+    """Rows in the order of the levels of the factors, and as they stand within a treatment."""
+    orders = [
+        pl.col(column_of(name)).replace_strict(
+            {text: place for place, text in enumerate(part.levels[name])}, return_dtype=pl.Int64
+        )
+        for name in part.factors
+    ]
+    return table.sort(orders, maintain_order=True) if orders else table

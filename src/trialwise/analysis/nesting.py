@@ -1,0 +1,105 @@
+"""The unit of inference: the highest level that varies among the trials of two sides (host, boot, build, process, trial).
+
+More samples inside a trial, or more trials inside a process, a boot or a host, never make a difference more significant: each
+unit of the highest level that varies gives one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trialwise.analysis.trial_set import LEVELS, Level
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The values of two sides at the level of inference: one for each unit, the mean of what it holds.
+
+    `paired` where sides ran in the same units: then `a` and `b` are of the units that both have, in the same order. `counts`
+    holds the numbers of units of both sides at every level. Where `refusal` says why, there is no inference, and `a` and `b` are
+    what is there.
+    """
+
+    level: Level
+    a: Array
+    b: Array
+    paired: bool
+    counts: Mapping[Level, tuple[int, int]]
+    refusal: str | None = None
+
+
+def units(a: pl.DataFrame, b: pl.DataFrame, level: Level | None = None) -> Units:
+    """Find the level of inference of two sides, and their values there.
+
+    Parameters
+    ----------
+    a, b
+        Trials of one metric with the columns of `trial_set.SCHEMA`. Units of the two sides that have the same name are the same.
+    level
+        The level to take instead of the highest that varies; what is above it is then taken as fixed.
+    """
+    counts: dict[Level, tuple[int, int]] = {name: (a[name].n_unique(), b[name].n_unique()) for name in LEVELS}
+    chosen = level or highest_that_varies(pl.concat([a.select(LEVELS), b.select(LEVELS)]))
+    values_a, values_b = _means(a, chosen), _means(b, chosen)
+    shared = [unit for unit in values_a if unit in values_b]
+    if shared:
+        # Units of one side alone say nothing of a difference within units.
+        values_a = {unit: values_a[unit] for unit in shared}
+        values_b = {unit: values_b[unit] for unit in shared}
+    n_a, n_b = len(values_a), len(values_b)
+    return Units(
+        level=chosen,
+        a=np.array(list(values_a.values()), dtype=np.float64),
+        b=np.array(list(values_b.values()), dtype=np.float64),
+        paired=bool(shared),
+        counts=counts,
+        refusal=_refusal(chosen, n_a, n_b, paired=bool(shared)) if min(n_a, n_b) < 2 else None,
+    )
+
+
+def highest_that_varies(trials: pl.DataFrame) -> Level:
+    """That level among these trials; trial where each of its units holds one trial, as people then say."""
+    numbers: dict[Level, int] = {name: trials[name].n_unique() for name in LEVELS}
+    varying: list[Level] = [name for name in LEVELS if numbers[name] > 1]
+    lowest: Level = "trial"
+    return varying[0] if varying and numbers[varying[0]] < numbers[lowest] else lowest
+
+
+def units_of(trials: pl.DataFrame, level: Level) -> dict[str, dict[str, float]]:
+    """For each treatment of one side its units of a level, and the mean of each."""
+    parts = trials.partition_by("treatment", maintain_order=True)
+    return {part["treatment"][0]: _means(part, level) for part in parts}
+
+
+def _means(side: pl.DataFrame, level: Level) -> dict[str, float]:
+    table = nested_means(side, level)
+    return dict(zip(table[level].to_list(), table["value"].to_list(), strict=True))
+
+
+def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ()) -> pl.DataFrame:
+    """A row for each unit of a level, and each combination of the columns `within`, with its mean as `value`.
+
+    It is the mean of the means of the units of the next level in it, and so on.
+    """
+    below = LEVELS[LEVELS.index(level) :]
+    for place in range(len(below) - 1, -1, -1):
+        keys = [*within, *below[: place + 1]]
+        trials = trials.group_by(keys, maintain_order=True).agg(pl.col("value").mean())
+    return trials
+
+
+def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:
+    what = f"one {level} that both sides share" if paired else f"{a} and {b} {plural(level)}"
+    return f"no inference from {what}: each side takes at least two"
+
+
+def plural(level: Level) -> str:
+    """Its units, in words."""
+    return {"process": "processes"}.get(level, f"{level}s")

@@ -1,0 +1,1 @@
+"""What decides that an experiment has enough: the state of each claim after each round."""

@@ -1,0 +1,219 @@
+"""Comparisons that are to be decided: what a pilot forecasts, and how their family is judged at either kind of look."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from math import inf
+
+import numpy as np
+
+from trialwise import statistics as st
+from trialwise.analysis.stopping.intervals import Forecast, units_wanted
+from trialwise.analysis.stopping.results import ClaimState
+from trialwise.analysis.stopping.values import Array, Round, RoundValues
+from trialwise.design.stopping import FEWEST_FRESH, FIRST_LOOK, extent_text
+from trialwise.experiment.model import Extent, Metric
+from trialwise.statistics.difference_family import trials_to_decide_at
+
+CONFIDENCE = 95.0
+"""Of all verdicts together, in percent; `compare` has the same default."""
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceClaim:
+    """A metric of one treatment against that of another: b held against a."""
+
+    metric: Metric
+    margin: Extent
+    a: str
+    b: str
+
+    def vectors(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[Array, Array, bool]:
+        """The values of both sides; of the units that both have, and True, where units have several treatments' trials."""
+        a, b = (values.units(self.metric.name, side, rounds) for side in (self.a, self.b))
+        paired = values.level == "boot" and bool(a.keys() & b.keys())
+        if paired:
+            return *_shared(a, b), True
+        return _array(list(a.values())), _array(list(b.values())), False
+
+    def numbers(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[int, int]:
+        """How many units each side has in these rounds."""
+        if values.level == "boot":
+            a, b, _ = self.vectors(values, rounds)
+            return a.size, b.size
+        name = self.metric.name
+        return values.number(name, self.a, rounds), values.number(name, self.b, rounds)
+
+    def pairs(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[Array, Array]:
+        """Both sides unit by unit: rounds, or boots that hold both."""
+        a, b = (values.units(self.metric.name, side, rounds) for side in (self.a, self.b))
+        if a.keys() & b.keys():
+            return _shared(a, b)
+        short = min(len(a), len(b))
+        return _array(list(a.values())[:short]), _array(list(b.values())[:short])
+
+    def unjudged(self, level: str, n: tuple[int, int], wanted: int | None, note: str = "") -> ClaimState:
+        """What can be told before the claim is judged."""
+        return ClaimState(
+            kind="difference",
+            metric=self.metric.name,
+            unit=self.metric.unit,
+            subject=f"{self.b} against {self.a}",
+            what="difference",
+            asked=f"margin {extent_text(self.margin, self.metric.unit)}",
+            state="open",
+            verdict=None,
+            estimate=None,
+            low=None,
+            high=None,
+            width=None,
+            target=None,
+            n=n,
+            wanted=wanted,
+            level=level,
+            confidence=CONFIDENCE,
+            method="",
+            note=note,
+        )
+
+
+def _shared(a: dict[str, float], b: dict[str, float]) -> tuple[Array, Array]:
+    both = [unit for unit in a if unit in b]
+    return _array([a[unit] for unit in both]), _array([b[unit] for unit in both])
+
+
+def _array(values: list[float]) -> Array:
+    return np.array(values, dtype=np.float64)
+
+
+# Two stages
+
+
+def forecasts(
+    claims: Sequence[DifferenceClaim], values: RoundValues, pilot: Sequence[Round]
+) -> list[Forecast]:
+    """How many fresh units on each side give each comparison a chance of 90 %, at its share of the family's level."""
+    alpha = (1 - CONFIDENCE / 100) / max(len(claims), 1)
+    found: list[Forecast] = []
+    for claim in claims:
+        try:
+            needed = trials_to_decide_at(_difference(claim, values, pilot), alpha)
+        except ValueError as error:
+            found.append(Forecast(None, str(error)))
+            continue
+        note = "no number up to 10,000 gives a chance of 90 %: the difference is about the margin"
+        found.append(Forecast(None, note) if needed is None else Forecast(max(needed, FEWEST_FRESH)))
+    return found
+
+
+def judged(
+    claims: Sequence[DifferenceClaim],
+    values: RoundValues,
+    fresh: Sequence[Round],
+    wanted: Sequence[int | None],
+) -> tuple[list[ClaimState], str]:
+    """The verdicts on fresh trials, once, with Holm's correction over the family; and that correction in words."""
+    found: dict[Hashable, st.Difference] = {}
+    errors: dict[int, str] = {}
+    for place, claim in enumerate(claims):
+        try:
+            found[place] = _difference(claim, values, fresh)
+        except ValueError as error:
+            errors[place] = str(error)
+    family = st.difference_family(found) if found else None
+    states: list[ClaimState] = []
+    for place, claim in enumerate(claims):
+        a, b, _ = claim.vectors(values, fresh)
+        empty = claim.unjudged(values.level, (a.size, b.size), wanted[place], errors.get(place, ""))
+        if family is None or place in errors:
+            states.append(replace(empty, state="undecided"))
+        else:
+            states.append(_of_member(empty, family.members[place]))
+    return states, family.method if family else "none: nothing could be compared"
+
+
+def _difference(claim: DifferenceClaim, values: RoundValues, rounds: Sequence[Round]) -> st.Difference:
+    a, b, paired = claim.vectors(values, rounds)
+    judge = st.paired_difference if paired else st.difference
+    margin = claim.margin
+    return judge(a, b, confidence=CONFIDENCE, margin=margin.value, relative=margin.relative)
+
+
+def _of_member(empty: ClaimState, member: st.FamilyMember) -> ClaimState:
+    welch = member.difference.welch
+    return replace(
+        empty,
+        state="undecided" if member.verdict == "undecided" else "decided",
+        verdict=member.verdict,
+        estimate=welch.estimate,
+        low=welch.low,
+        high=welch.high,
+        width=(welch.high - welch.low) / 2,
+        target=member.difference.margin,
+        method=f"two stages: {member.difference.method}",
+        note=member.reason,
+    )
+
+
+# At any time
+
+
+def at_any_time(
+    claims: Sequence[DifferenceClaim], values: RoundValues, rounds: Sequence[Round]
+) -> tuple[list[ClaimState], str]:
+    """The verdicts by bounds that hold at all looks together, the family's level shared out evenly (Bonferroni)."""
+    confidence = 100 - (100 - CONFIDENCE) / max(len(claims), 1)
+    states = [
+        _at_any_time(claim, *claim.pairs(values, rounds), level=values.level, confidence=confidence)
+        for claim in claims
+    ]
+    return states, f"Bonferroni over {len(claims)} differences"
+
+
+def _at_any_time(claim: DifferenceClaim, a: Array, b: Array, *, level: str, confidence: float) -> ClaimState:
+    empty = claim.unjudged(level, (a.size, b.size), None)
+    if not a.size:
+        return empty
+    verdict = verdict_at_any_time(a, b, claim.margin, confidence=confidence)
+    low, high = _bounds(b - a, confidence)
+    bounded = low > -inf and high < inf
+    size, estimate = claim.margin.value, float((b - a).mean())
+    margin = size / 100 * abs(float(a.mean())) if claim.margin.relative else size
+    return replace(
+        empty,
+        state="open" if verdict == "undecided" else "decided",
+        verdict=verdict,
+        estimate=estimate,
+        low=low if bounded else None,
+        high=high if bounded else None,
+        width=(high - low) / 2 if bounded else None,
+        target=margin,
+        wanted=units_wanted(a.size, (high - low) / 2, abs(abs(estimate) - margin)),
+        confidence=confidence,
+        method="at any time: asymptotic confidence sequence of the difference, round by round",
+        note="" if bounded else f"there are no bounds before {FIRST_LOOK} rounds",
+    )
+
+
+def verdict_at_any_time(a: Array, b: Array, margin: Extent, *, confidence: float) -> st.Verdict:
+    """Decide about mean(b) - mean(a) and a margin so that one may look after every pair.
+
+    Asymptotic confidence sequences (`st.mean_confidence_sequence`) of b - (1 ± δ) a, or b - a ± δ: "different" where both lie on
+    the same side of 0, "equivalent" where the first lies below and the second above. Whatever the truth is, a wrong word takes a
+    bound that is wrong on one side in one or the other sequence, so that both together keep the level. Round by round, which takes
+    drift away from which both sides suffer, and makes the differences of equal distributions symmetrical.
+    """
+    if margin.relative and a.mean() < 0:
+        a, b = -a, -b
+    share, size = (margin.value / 100, 0.0) if margin.relative else (0.0, margin.value)
+    upper = _bounds(b - (1 + share) * a - size, confidence)
+    lower = _bounds(b - (1 - share) * a + size, confidence)
+    if min(upper[0], lower[0]) > 0 or max(upper[1], lower[1]) < 0:
+        return "different"
+    return "equivalent" if upper[1] < 0 < lower[0] else "undecided"
+
+
+def _bounds(values: Array, confidence: float) -> tuple[float, float]:
+    found = st.mean_confidence_sequence(values, confidence=confidence)
+    return float(found.low[-1]), float(found.high[-1])

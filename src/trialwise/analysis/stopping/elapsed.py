@@ -1,0 +1,27 @@
+"""The time that an experiment has used, from the record of its trials."""
+
+from __future__ import annotations
+
+from trialwise.store.records import TrialRow
+
+
+class Elapsed:
+    """Adds up from the end of one trial to the end of the next of the same session, resets and failed trials between them included.
+
+    The first trial of a session counts from its own start: what lies between sessions is not the experiment's.
+    """
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+        self._session: int | None = None
+        self._end: float | None = None
+
+    def add(self, row: TrialRow, started: float | None, finished: float | None) -> None:
+        """Take in a trial that has ended."""
+        if finished is None:
+            return
+        together = self._end is not None and row.session == self._session
+        begun = self._end if together else started
+        if begun is not None:
+            self.seconds += max(finished - begun, 0.0)
+        self._session, self._end = row.session, finished

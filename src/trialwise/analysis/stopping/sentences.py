@@ -1,0 +1,76 @@
+"""Why an experiment ends, and what is still open, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from trialwise.analysis.stopping.results import ClaimState, StoppingState
+from trialwise.experiment.quantity import duration_text
+
+
+def reason_text(
+    claims: Sequence[ClaimState], *, judged: bool, budget: float | None, most: int | None
+) -> str | None:
+    """Why the experiment ends; None while it goes on.
+
+    `judged` where the rule has come to its end, `budget` where that is used up, `most` where nothing is left of the plan.
+    """
+    known = sum(claim.state == "decided" for claim in claims)
+    if known == len(claims):
+        return f"everything asked for is known ({_claims(known)})"
+    so_far = f"{known} of {_claims(len(claims))} known"
+    if budget is not None:
+        return f"the budget of {duration_text(budget)} is used up: {so_far}"
+    if most is not None:
+        return f"max_trials is reached ({most} rounds): {so_far}"
+    if judged:
+        return f"the trials that the pilot asked for have run, and are judged once: {so_far}"
+    return None
+
+
+def _claims(number: int) -> str:
+    return "1 claim" if number == 1 else f"{number} claims"
+
+
+def what_lifts(state: StoppingState) -> str | None:
+    """What to do about claims that are not decided, once the experiment has ended."""
+    if state.decided or state.reason is None:
+        return None
+    if state.looks == "two-stage":
+        return (
+            "more trials now, until it is narrow, would break the level: begin anew in another directory, with a longer pilot "
+            "(its forecast is steadier), more max_trials or budget where these cut it short, or ask for less"
+        )
+    return (
+        "raise max_trials (--extend) or the budget and go on: bounds at any time allow that; or ask for less"
+    )
+
+
+def open_texts(state: StoppingState) -> list[str]:
+    """A line for each claim that is not decided: how far it is."""
+    if state.phase == "pilot":
+        done = min((min(claim.n) for claim in state.claims), default=0)
+        return [f"pilot: {done} of {state.forecast} rounds; then a forecast"]
+    return [_open_text(state, claim) for claim in state.open_claims]
+
+
+def _open_text(state: StoppingState, claim: ClaimState) -> str:
+    name = f"{claim.metric} {claim.subject}: {claim.what} {claim.asked}"
+    if state.phase == "fresh":
+        number = min(claim.n)
+        if claim.wanted is None:
+            return f"{name}: {claim.note or 'no forecast'}; runs to the end of the plan"
+        return f"{name}: {min(number, claim.wanted)} of {claim.wanted} fresh {_plural(claim.level)}"
+    if claim.width is None:
+        return f"{name}: open, no bounds yet"
+    wide = f"±{claim.width:.3g} {claim.unit}".rstrip()
+    relative = (
+        f" (±{100 * claim.width / abs(claim.estimate):.2g} %)"
+        if claim.estimate and claim.kind != "difference"
+        else ""
+    )
+    return f"{name}: open, now {wide}{relative}"
+
+
+def _plural(level: str) -> str:
+    return level if level == "series" else f"{level}s"

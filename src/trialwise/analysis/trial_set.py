@@ -1,0 +1,196 @@
+"""One value for each trial and metric, and what the trial nests in: what comparisons, effects and calibrations are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Literal, cast
+
+import polars as pl
+
+from trialwise.analysis.context import SessionFacts, session_facts
+from trialwise.analysis.observations import StoreObservations
+from trialwise.analysis.timescales import trial_metric
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Better, Experiment, Extent, Metric
+from trialwise.experiment.model import Level as FactorLevel
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
+
+Level = Literal["host", "boot", "build", "process", "trial"]
+LEVELS: tuple[Level, ...] = ("host", "boot", "build", "process", "trial")
+"""What nests in what, from the highest."""
+
+SCHEMA = {
+    "metric": pl.String,
+    "treatment": pl.String,
+    "value": pl.Float64,
+    **dict.fromkeys(LEVELS, pl.String),
+    "series": pl.String,
+    "round": pl.String,
+    "started": pl.Float64,
+    "seconds": pl.Float64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MetricFacts:
+    """What is known of a metric beside its values."""
+
+    name: str
+    unit: str = ""
+    better: Better | None = None
+    margin: Extent | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TrialSet:
+    """The trials of one experiment, or of one file of another tool.
+
+    `table` has the columns of `SCHEMA`: a row for each metric of each trial that has a value. Those of `LEVELS` name the unit
+    that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds and
+    `seconds` from one trial to the next, null where nobody knows. `treatments` maps names to their levels.
+    """
+
+    name: str
+    metrics: Mapping[str, MetricFacts]
+    treatments: Mapping[str, Mapping[str, FactorLevel]]
+    table: pl.DataFrame
+    notes: tuple[str, ...] = ()
+
+    def of(self, metric: str, treatment: str | None = None) -> pl.DataFrame:
+        """The trials of one metric, and of one treatment unless all are wanted."""
+        wanted = pl.col("metric") == metric
+        return self.table.filter(wanted if treatment is None else wanted & (pl.col("treatment") == treatment))
+
+    def seconds_per_trial(self, treatment: str) -> float | None:
+        """The median time from the start of a trial of a treatment to the next; None where nobody knows."""
+        trials = self.table.filter(pl.col("treatment") == treatment).unique("trial")
+        median = trials["seconds"].median()
+        return float(median) if isinstance(median, float) else None
+
+
+def read_trial_set(
+    experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, wanted: Sequence[str] = ()
+) -> TrialSet:
+    """The finished trials of an experiment directory; those that failed or gave no value are counted in the notes.
+
+    Raises
+    ------
+    AnalysisError
+        A metric is not one of the experiment's, or no trial has a value.
+    """
+    store = StoreObservations(experiment, directory, ledger)
+    metrics = chosen_metrics(experiment, wanted)
+    hosts = {facts.record.number: _host(facts) for facts in session_facts(directory, ledger)}
+    origin = ledger.fact("identity")
+    seconds = dict(_seconds(store.rows))
+    rows = {(row.number, row.attempt): row for row in store.rows}
+    cells: list[tuple[object, ...]] = []
+    notes = list(_lost(store.rows))
+    for metric in metrics:
+        missing = 0
+        for observation in store.of(metric):
+            value = trial_metric(metric, observation, "default").value
+            row = rows[observation.number, observation.attempt]
+            if value is None or not isfinite(value):
+                missing += 1
+            else:
+                key = (row.number, row.attempt)
+                place = (store.series_of(row), row.started, seconds.get(key))
+                cells.append(_cells(metric.name, row, float(value), _units(row, hosts, origin), place))
+        if missing:
+            notes.append(f"{_trials(missing)} without a value of {metric.name}")
+    if not cells:
+        raise AnalysisError(f"{directory.path}: no trial has a value", hint="run the experiment first")
+    return TrialSet(
+        name=experiment.name,
+        metrics={metric.name: _facts(metric) for metric in metrics},
+        treatments={row.treatment: _levels(experiment, row) for row in store.rows},
+        table=pl.DataFrame(cells, schema=SCHEMA, orient="row"),
+        notes=tuple(notes),
+    )
+
+
+def chosen_metrics(experiment: Experiment, wanted: Sequence[str]) -> list[Metric]:
+    """The metrics with these names, or all.
+
+    Raises
+    ------
+    AnalysisError
+        A name is not one of the experiment's.
+    """
+    known = {metric.name: metric for metric in experiment.metrics}
+    for name in wanted:
+        if name not in known:
+            raise AnalysisError(
+                f"no metric {name!r} in this experiment", hint=f"there are: {', '.join(known)}"
+            )
+    return [known[name] for name in wanted or known]
+
+
+def _facts(metric: Metric) -> MetricFacts:
+    return MetricFacts(metric.name, metric.unit, metric.better, metric.margin)
+
+
+def _levels(experiment: Experiment, row: TrialRow) -> dict[str, FactorLevel]:
+    return {factor.name: row.factors[factor.name] for factor in experiment.fixed_factors}
+
+
+def _cells(
+    metric: str,
+    row: TrialRow,
+    value: float,
+    units: tuple[str, ...],
+    place: tuple[str, float | None, float | None],
+) -> tuple[object, ...]:
+    series, started, seconds = place
+    return (metric, row.treatment, value, *units, series, f"{series}.{row.round}", started, seconds)
+
+
+def _units(row: TrialRow, hosts: Mapping[int, str | None], origin: str) -> tuple[str, ...]:
+    """The names of what a trial nests in. A factor called build says which build of the program it ran."""
+    host = hosts.get(row.session or 0) or row.worker or ""
+    boot = f"{host}/{row.boot or ''}"
+    build = f"{boot}/{row.factors.get('build', '')}"
+    trial = f"{origin}/{row.number}"
+    return host, boot, build, trial, trial
+
+
+def _host(facts: SessionFacts) -> str | None:
+    machine = facts.environment.get("machine")
+    if not isinstance(machine, dict):
+        return None
+    known = cast("dict[str, object]", machine)
+    return cast("str | None", known.get("identity") or known.get("hostname"))
+
+
+def _seconds(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]]:
+    """From the claim of each trial to the next on its worker in the same session, resets and all; else to its own end."""
+    following: dict[tuple[str | None, int | None], TrialRow] = {}
+    ran = [row for row in rows if row.claimed is not None]
+    for row in sorted(ran, key=lambda row: row.claimed or 0.0, reverse=True):
+        lane = row.worker, row.session
+        after = following.get(lane)
+        together = after is not None and (after.series, after.planned_start is None) == (row.series, True)
+        end = after.claimed if after is not None and together else row.finished
+        if row.claimed is not None and end is not None:
+            yield (row.number, row.attempt), end - row.claimed
+        following[lane] = row
+
+
+def _lost(rows: Sequence[TrialRow]) -> Iterator[str]:
+    last = {row.number: row for row in rows if not row.warmup}
+    for status in ("failed", "invalid", "abandoned"):
+        number = sum(row.status == status for row in last.values())
+        if number:
+            yield f"{_trials(number)} {status}, without a value"
+    waiting = sum(row.status in ("planned", "running") for row in last.values())
+    if waiting:
+        yield f"{_trials(waiting)} of the plan not run yet"
+
+
+def _trials(number: int) -> str:
+    return "1 trial" if number == 1 else f"{number} trials"

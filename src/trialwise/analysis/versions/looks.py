@@ -1,0 +1,128 @@
+"""When two versions have run often enough: a pilot, its bill, and as many fresh trials, each judged once."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+
+from trialwise import statistics as st
+from trialwise.analysis.versions.gate import judged_outcome, together
+from trialwise.analysis.versions.results import Outcome
+from trialwise.experiment.model import Better, Extent, Metric
+from trialwise.measurement.samples import Samples
+from trialwise.store.records import TrialRow
+
+VERSION = "version"
+BASE, HEAD = "base", "head"
+_HOPELESS = 3
+"""So many trials of a version that all fail are enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class LooksPlan:
+    """`pilot` trials of each version, at most `most` in all, verdicts at `confidence` percent over both looks, by the margin.
+
+    With `fixed` there is no look: so many trials of each version run.
+    """
+
+    pilot: int
+    most: int
+    confidence: float
+    margin: Extent
+    fixed: int | None = None
+
+    @property
+    def each(self) -> float:
+        """The confidence of one look, in percent: both share the error (Bonferroni)."""
+        return self.confidence if self.fixed else 100 - (100 - self.confidence) / 2
+
+
+class TwoLooks:
+    """Collects trials, judges the pilot once, and knows how many trials are wanted."""
+
+    def __init__(self, metrics: Sequence[Metric], plan: LooksPlan) -> None:
+        self._metrics = metrics
+        self._plan = plan
+        self._values: dict[tuple[str, str], dict[int, float]] = {}
+        self._failed: dict[str, int] = {BASE: 0, HEAD: 0}
+        self._ended: dict[str, int] = {BASE: 0, HEAD: 0}
+        self.looked = plan.fixed is not None
+        self.decided = False
+        self.fresh: int | None = None
+        """The bill after the pilot; None before it, and where none that could run would do."""
+
+    def add(self, row: TrialRow, samples: Mapping[str, Samples] | None) -> None:
+        """Take in a trial that has ended, None where it failed; warm-ups do not count."""
+        version = str(row.factors[VERSION])
+        self._failed[version] += samples is None
+        if row.warmup:
+            return
+        self._ended[version] = max(self._ended[version], row.round)
+        for metric in self._metrics:
+            found = (samples or {}).get(metric.source.key)
+            if found is not None and len(found.values):
+                value = float(st.measure_of(found.values, metric.measure))
+                self._values.setdefault((metric.name, version), {})[row.round] = value
+
+    def wanted(self) -> int:
+        """Rounds, the pilot's included, as far as is known."""
+        if self._plan.fixed is not None:
+            return self._plan.fixed
+        if not self.looked:
+            return self._plan.pilot
+        return self._plan.most if self.fresh is None else min(self._plan.pilot + self.fresh, self._plan.most)
+
+    def reason_to_stop(self) -> str | None:
+        """Judge the pilot when it is complete; why no more need run, or None."""
+        for version, failed in self._failed.items():
+            if failed >= _HOPELESS and not any(name == version for _, name in self._values):
+                return f"every trial of {version} failed"
+        done = min(self._ended.values())
+        if not self.looked and done >= self._plan.pilot:
+            self._look()
+        if self.decided:
+            return f"the pilot of {self._plan.pilot} trials of each version decides"
+        if self.looked and done >= self.wanted():
+            return f"all {self.wanted()} trials of each version have run"
+        return None
+
+    def _look(self) -> None:
+        self.looked = True
+        differences = self._differences()
+        if differences is None:
+            return
+        family = st.difference_family(differences)
+        better: dict[Hashable, Better | None] = {metric.name: metric.better for metric in self._metrics}
+        outcomes: list[Outcome] = [
+            judged_outcome(member.verdict, member.difference, better[name])
+            for name, member in family.members.items()
+        ]
+        self.decided = together(outcomes) != "undecided"
+        bills = [
+            member.trials_needed
+            for member, outcome in zip(family.members.values(), outcomes, strict=True)
+            if outcome == "undecided"
+        ]
+        known = [bill for bill in bills if bill is not None]
+        self.fresh = max(known, default=0) if len(known) == len(bills) else None
+
+    def _differences(self) -> dict[Hashable, st.Difference] | None:
+        """Of every metric in the pilot; None where one has too few values for a verdict."""
+        found: dict[Hashable, st.Difference] = {}
+        for metric in self._metrics:
+            sides = [self._pilot(metric.name, version) for version in (BASE, HEAD)]
+            if min(len(side) for side in sides) < 2:
+                return None
+            margin = metric.margin or self._plan.margin
+            found[metric.name] = st.difference(
+                sides[0],
+                sides[1],
+                confidence=self._plan.each,
+                margin=margin.value,
+                relative=margin.relative,
+            )
+        return found
+
+    def _pilot(self, metric: str, version: str) -> list[float]:
+        values = self._values.get((metric, version), {})
+        return [value for round_, value in sorted(values.items()) if round_ <= self._plan.pilot]

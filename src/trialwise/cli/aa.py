@@ -1,0 +1,122 @@
+"""`trialwise aa`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from trialwise import study
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.patience import Patience
+from trialwise.cli.progress import observer
+from trialwise.cli.text import say
+from trialwise.errors import TrialwiseError
+
+if TYPE_CHECKING:
+    from trialwise.analysis.calibration.results import Calibration
+
+_CODES = {"fine": 0, "alarms": 1, "too few": 3}
+
+
+def aa(
+    source: Path,
+    /,
+    *,
+    trials: int | None = None,
+    directory: Annotated[Path | None, Parameter(name=["--directory", "-d"])] = None,
+    metric: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    confidence: float = 95.0,
+    splits: int = 1000,
+    seed: int = 1,
+    json: bool = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
+) -> int:
+    """Calibrate the bench: run every treatment against itself, and say what noise looks like.
+
+    An experiment file is run with two sides, A and A', of every treatment, with the same resets, order and workers; nothing that
+    runs is told which side it is. After Ctrl-C or a crash the same command goes on. Any experiment directory is judged by
+    random re-splits of its trials. Of each metric and treatment: the noise floor (what this bench cannot tell from nothing), how
+    often the verdict calls nothing a difference, the smallest difference that so many trials show, and the variance between
+    hosts, boots, rounds and trials.
+
+    For example:
+
+    ```text
+    trialwise aa experiment.toml               # into NAME.aa
+    trialwise aa experiment.toml --trials 40
+    trialwise aa experiment.toml --trials 80   # 40 more
+    trialwise aa NAME.aa --json
+    trialwise aa NAME.results                  # re-splits of what has run already
+    ```
+
+    Exit codes: 0 fine; 1 a treatment is different from itself, or false alarms are above their level; 2 wrong options or file;
+    3 too few trials; 4 trials failed; 5 the directory cannot be used; 7 data that cannot be used; 130 interrupted.
+
+    Parameters
+    ----------
+    source
+        The experiment file, or the directory of an experiment.
+    trials
+        Trials of each side of each treatment, in one series; default the rounds and series of the file.
+    directory
+        Where the trials of a file go; default NAME.aa in the current folder.
+    metric
+        Only this metric; repeatable.
+    confidence
+        Of verdicts and intervals, in percent.
+    splits
+        Random re-splits of each treatment.
+    seed
+        Draws the re-splits.
+    json
+        Print the calibration as JSON (format trialwise.calibration/1, docs/reference/calibration-json.md).
+    quiet
+        No progress.
+    """
+    _check(source, trials, directory, confidence, splits)
+    failed, where = 0, source
+    if not source.is_dir():
+        experiment = study.itself(source, trials)
+        where = directory or Path(f"{experiment.name}.aa")
+        watching = [] if quiet else [observer(messages(), experiment, terminal=sys.stderr.isatty())]
+        result = study.run_experiment(experiment, where, observers=watching)
+        if result.ending.word == "interrupted":
+            messages().print(f"the same command goes on; so far: trialwise aa {where}", markup=False)
+            return 130
+        failed = result.failed
+    found = _calibration(where, metric, confidence, splits, seed)
+    if json:
+        from trialwise.exchange.calibration_json import calibration_document
+
+        print_json(calibration_document(found))
+    else:
+        from trialwise.report.calibration_text import calibration_lines
+
+        say(calibration_lines(found))
+    return 4 if failed and found.finding != "alarms" else _CODES[found.finding]
+
+
+def _check(source: Path, trials: int | None, directory: Path | None, confidence: float, splits: int) -> None:
+    if not 50 < confidence < 100:
+        raise TrialwiseError(f"--confidence {confidence:g}: a percentage above 50 and below 100 is wanted")
+    if not 20 <= splits <= 1_000_000:
+        raise TrialwiseError(f"--splits {splits}: a number from 20 to 1000000 is wanted")
+    if trials is not None and trials < 1:
+        raise TrialwiseError(f"--trials {trials}: a number above 0 is wanted")
+    if source.is_dir() and (trials is not None or directory is not None):
+        raise TrialwiseError(
+            f"{source}: is a directory, whose trials are judged as they are",
+            hint="give the experiment file to run more trials",
+        )
+
+
+def _calibration(
+    where: Path, metrics: tuple[str, ...], confidence: float, splits: int, seed: int
+) -> Calibration:
+    with Patience(messages(), f"re-splitting the trials of {where}"):
+        from trialwise.analysis.calibration.calibrating import CalibrateOptions
+
+        return study.calibration(where, metrics, CalibrateOptions(confidence, splits, seed))

@@ -1,0 +1,224 @@
+"""`trialwise ab`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from trialwise.analysis.versions.looks import LooksPlan
+from trialwise.analysis.versions.results import VersionsResult
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.progress import observer
+from trialwise.cli.text import say
+from trialwise.errors import TrialwiseError
+from trialwise.experiment.model import CommandTrial, Experiment, Metric
+from trialwise.experiment.quantity import seconds
+from trialwise.experiment.two_versions import either, in_version, margin_of, metric_of, two_versions
+
+_CODES = {"fine": 0, "worse": 1, "undecided": 3}
+_MOST = 1000
+"""Trials of each version at most."""
+
+
+def ab(
+    *,
+    base: str,
+    head: str,
+    command: str | None = None,
+    build: str | None = None,
+    margin: str = "3%",
+    budget: str = "10m",
+    metric: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    trials: int | None = None,
+    pilot: int = 20,
+    warmup: int = 1,
+    confidence: float = 95.0,
+    floor: Path | None = None,
+    directory: Annotated[Path, Parameter(name=["--directory", "-d"])] = Path("ab.results"),
+    seed: int = 1,
+    json: bool = False,
+    markdown: bool = False,
+    quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
+) -> int:
+    """Compare two builds of a program: interleaved, until decided or out of budget.
+
+    Both run in turns, in random order within each round. After a pilot it is judged once; where that does not decide, the pilot
+    says how many fresh trials would, and these are judged once by themselves. Both looks share the error, so that the verdict
+    keeps its level.
+    Ctrl-C gives the answer so far; the same command goes on.
+
+    For example:
+
+    ```text
+    trialwise ab --base './old --size 9' --head './new --size 9' --margin 3% --budget 10m
+    trialwise ab --base main --head HEAD --build 'make -j4' --command './prog input'
+    trialwise ab --base ./old --head ./new --metric 'rate:higher=stdout:([0-9.]+) per second'
+    trialwise ab --base ./old --head ./new --floor NAME.aa --markdown
+    ```
+
+    Exit codes: 0 equivalent, better, or not worse by the margin; 1 worse; 2 wrong options; 3 undecided; 4 trials or the build failed;
+    5 the directory cannot be used; 7 a floor that cannot be read; 130 interrupted.
+
+    Parameters
+    ----------
+    base
+        The command of the version to compare with; or, with --command, a git revision.
+    head
+        The command of the new version; or, with --command, a git revision.
+    command
+        The command of both revisions, run in a worktree of each at the place of the current folder.
+    build
+        Run first: once here, or with --command in the worktree of each revision.
+    margin
+        The difference that would matter: in percent of base as 3%, or in the unit of the metric.
+    budget
+        How long trials may go on, as 10m; what is cut off goes on with the same command.
+    metric
+        NAME[:higher|:lower]=SOURCE, where a source is wall, user, system, max_rss, stdout:PATTERN, json:POINTER or csv:COLUMN.
+        Repeatable. Default time=wall.
+    trials
+        So many trials of each version, judged once at the end, instead of a pilot and what it asks for.
+    pilot
+        Trials of each version before the first look.
+    warmup
+        Trials of each version at the beginning that do not count.
+    confidence
+        Of the verdict over both looks, in percent.
+    floor
+        A directory of `trialwise aa` on this bench: a difference under its noise floor is undecided.
+    directory
+        Where the trials go.
+    seed
+        Draws the order.
+    json
+        Print the result as JSON (format trialwise.ab/1).
+    markdown
+        Print a table for a pull request.
+    quiet
+        No progress.
+    """
+    metrics = _metrics(metric or ("time=wall",))
+    plan = _plan(margin, confidence, pilot, trials)
+    allowed = _duration(budget)
+    rounds = trials if trials is not None else _MOST
+    if warmup < 0:
+        raise TrialwiseError(f"--warmup {warmup}: a number of at least 0 is wanted")
+    with _prepared(base, head, command, build) as (folder, trial, description):
+        experiment = two_versions(
+            "ab", folder, trial, metrics, rounds=rounds, warmup=warmup, seed=seed, description=description
+        )
+        found = _run(experiment, directory, plan, allowed, floor, quiet=quiet)
+    _show(found, json=json, markdown=markdown)
+    return _code(found)
+
+
+def _code(found: VersionsResult) -> int:
+    if found.ending == "interrupted":
+        return 130
+    if found.failed and found.outcome != "worse":
+        return 4
+    return _CODES[found.outcome]
+
+
+def _run(
+    experiment: Experiment,
+    directory: Path,
+    plan: LooksPlan,
+    budget: float,
+    floor: Path | None,
+    *,
+    quiet: bool,
+) -> VersionsResult:
+    from trialwise import study
+    from trialwise.versions import run_versions
+
+    ruler = None if floor is None else study.calibration(floor)
+    watching = [] if quiet else [observer(messages(), experiment, terminal=sys.stderr.isatty())]
+    return run_versions(
+        experiment,
+        directory,
+        plan,
+        budget=None if plan.fixed is not None else budget,
+        floor=ruler,
+        observers=watching,
+    )
+
+
+@contextmanager
+def _prepared(
+    base: str, head: str, command: str | None, build: str | None
+) -> Generator[tuple[Path, CommandTrial, str]]:
+    """The folder and the trial of two commands, or of one in two revisions; built, and cleared away in the end."""
+    from trialwise.execution import checkouts
+
+    here = Path.cwd()
+    if command is None:
+        if build is not None:
+            messages().print(f"building: {build}", markup=False)
+            checkouts.build(build, here)
+        yield here, CommandTrial(either(base, head)), ""
+        return
+    revisions = {"base": base, "head": head}
+    commits = {version: checkouts.commit_of(name, here) for version, name in revisions.items()}
+    below = checkouts.place_in_repository(here)
+    try:
+        trial = in_version(command, below)
+    except ValueError as error:
+        raise TrialwiseError(f"--command {command}: {error}") from error
+    with checkouts.checked_out(commits, here) as folder:
+        for version, commit in commits.items():
+            if build is not None:
+                messages().print(f"building {version} ({commit[:12]}): {build}", markup=False)
+                checkouts.build(build, folder / version / below)
+        yield folder, trial, f"base {commits['base']}, head {commits['head']}"
+
+
+def _metrics(texts: tuple[str, ...]) -> list[Metric]:
+    found: list[Metric] = []
+    for text in texts:
+        try:
+            found.append(metric_of(text))
+        except ValueError as error:
+            raise TrialwiseError(f"--metric {text}: {error}") from error
+    names = [metric.name for metric in found]
+    if len(set(names)) < len(names):
+        raise TrialwiseError(f"--metric: {', '.join(names)}: each name once")
+    return found
+
+
+def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> LooksPlan:
+    if not 50 < confidence < 100:
+        raise TrialwiseError(f"--confidence {confidence:g}: a percentage above 50 and below 100 is wanted")
+    for name, number in (("--pilot", pilot), ("--trials", trials)):
+        if number is not None and not 2 <= number <= _MOST:
+            raise TrialwiseError(f"{name} {number}: a number from 2 to {_MOST} is wanted")
+    try:
+        return LooksPlan(pilot, _MOST, confidence, margin_of(margin), trials)
+    except ValueError as error:
+        raise TrialwiseError(f"--margin {margin}: {error}") from error
+
+
+def _duration(text: str) -> float:
+    try:
+        return seconds(text)
+    except ValueError as error:
+        raise TrialwiseError(f"--budget {text}: {error}") from error
+
+
+def _show(found: VersionsResult, *, json: bool, markdown: bool) -> None:
+    if json:
+        from trialwise.exchange.versions_json import versions_document
+
+        print_json(versions_document(found))
+        return
+    from trialwise.report.versions_text import versions_lines, versions_markdown
+
+    if markdown:
+        print("\n".join(versions_markdown(found)))
+    else:
+        say(versions_lines(found))

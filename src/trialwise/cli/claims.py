@@ -1,0 +1,74 @@
+"""The claims that an experiment waits for, as a table for people."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from trialwise.execution.documents import ClaimDocument, StoppingDocument
+from trialwise.experiment.quantity import duration_text
+
+
+def show_claims(console: Console, stopping: StoppingDocument) -> None:
+    """Print what is known of each claim, why the experiment ended, and what would lift what is open."""
+    table = Table("claim", "asked", "known", "interval", "±", "n", box=None)
+    for claim in stopping.claims:
+        table.add_row(*_cells(claim))
+    console.print(table)
+    judged = [claim for claim in stopping.claims if claim.method]
+    for text in dict.fromkeys(f"intervals at {claim.confidence:.4g} %, {claim.method}" for claim in judged):
+        console.print(text, markup=False)
+    if stopping.reason:
+        console.print(f"stopped: {stopping.reason}", markup=False)
+    if stopping.correction:
+        console.print(f"verdicts hold together: {stopping.correction}", markup=False)
+    for note in dict.fromkeys(_note(claim) for claim in stopping.claims if claim.note):
+        console.print(note, markup=False)
+    for warning in stopping.warnings:
+        console.print(f"! {warning}", markup=False)
+    if stopping.lifts:
+        console.print(f"to know more: {stopping.lifts}", markup=False)
+
+
+def forecast_line(stopping: StoppingDocument) -> str:
+    """How many rounds there will be, and how long the rest takes at the pace so far."""
+    if stopping.forecast is None:
+        return f"{stopping.rounds} rounds done; at most {stopping.most}, and no forecast yet"
+    phase = (
+        "the pilot has"
+        if stopping.phase == "pilot"
+        else "about"
+        if stopping.phase == "looking"
+        else "forecast:"
+    )
+    left = max(stopping.forecast - stopping.rounds, 0)
+    text = f"{stopping.rounds} rounds done; {phase} {stopping.forecast} (at most {stopping.most})"
+    if stopping.rounds and left:
+        text += f", {duration_text(stopping.seconds / stopping.rounds * left)} left"
+    return text
+
+
+def _note(claim: ClaimDocument) -> str:
+    return f"{claim.metric} {claim.subject}: {claim.note}"
+
+
+def _cells(claim: ClaimDocument) -> list[str]:
+    number = " and ".join(str(n) for n in dict.fromkeys(claim.n))
+    units = claim.level if claim.level == "series" else f"{claim.level}s"
+    known = claim.state if claim.state != "decided" else claim.verdict or "narrow"
+    unit = f" {claim.unit}" if claim.unit else ""
+    bounded = claim.low is not None and claim.high is not None
+    return [
+        f"{claim.metric} {claim.subject}",
+        f"{claim.what} {claim.asked}",
+        known,
+        f"{claim.low:.4g} to {claim.high:.4g}{unit}" if bounded else "",
+        "" if claim.width is None else f"{claim.width:.2g}{unit}{_relative(claim)}",
+        f"{number} {units}",
+    ]
+
+
+def _relative(claim: ClaimDocument) -> str:
+    if claim.kind == "difference" or not claim.estimate or claim.width is None:
+        return ""
+    return f" ({100 * claim.width / abs(claim.estimate):.2g} %)"

@@ -1,0 +1,266 @@
+"""`trialwise compare`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from trialwise.cli.comparison_files import FileOptions
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.patience import Patience
+from trialwise.cli.plots import check_percentage
+from trialwise.cli.text import room, say
+from trialwise.errors import TrialwiseError
+
+if TYPE_CHECKING:
+    from trialwise.analysis.comparison.ranking import Ranking
+    from trialwise.analysis.comparison.results import Comparison
+    from trialwise.analysis.trial_set import Level, TrialSet
+    from trialwise.exchange.trials_table import TrialColumns
+
+_CODES = {"passed": 0, "failed": 1, "undecided": 3}
+Several = Annotated[tuple[str, ...], Parameter(negative="")]
+Flag = Annotated[bool, Parameter(negative="")]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class TableColumnOptions:
+    """What the columns of a table are, and what is known of metrics that a file does not say."""
+
+    value: Annotated[
+        tuple[str, ...],
+        Parameter(help="Column of a metric's values in a table; repeatable; default value.", negative=""),
+    ] = ()
+    group: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Column that tells treatments apart; repeatable; default treatment, where it is there.",
+            negative="",
+        ),
+    ] = ()
+    trial: Annotated[
+        str | None, Parameter(help="Column that tells trials apart; then each row is a sample.")
+    ] = None
+    measure: Annotated[
+        str, Parameter(help="What reduces samples: mean, median, min, max, or a percentile as p95.")
+    ] = "mean"
+    unit: Annotated[
+        tuple[str, ...],
+        Parameter(help="Unit of the metrics, or METRIC=UNIT; repeatable.", negative=""),
+    ] = ()
+    better: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Which way is better, higher or lower, or METRIC=higher; repeatable.",
+            negative="",
+        ),
+    ] = ()
+
+
+def compare(
+    a: Path,
+    b: Path | None = None,
+    /,
+    *,
+    margin: Several = (),
+    confidence: float = 95,
+    metric: Several = (),
+    from_a: Annotated[tuple[str, ...], Parameter(name="--a", negative="")] = (),
+    from_b: Annotated[tuple[str, ...], Parameter(name="--b", negative="")] = (),
+    level: Literal["trial", "process", "build", "boot", "host"] | None = None,
+    paper: Flag = False,
+    rank: Flag = False,
+    gate: Flag = False,
+    floor: Path | None = None,
+    json: Flag = False,
+    columns: TableColumnOptions | None = None,
+    files: FileOptions | None = None,
+) -> int:
+    """Compare B with A: two experiments, results of other tools, or two sets of treatments of one experiment.
+
+    A and B are experiment directories, Pantheon folders, JSON of hyperfine or pyperf, or tables (CSV or Parquet). Every
+    treatment and metric that both have ends in a verdict: different, equivalent within the margin, or undecided with the
+    number of trials that would decide it. Differences are B minus A.
+
+    For example:
+
+    ```text
+    trialwise compare base.json head.json --margin 3%
+    trialwise compare monday.results today.results --margin 3% --gate --markdown summary.md
+    trialwise compare tcp.results --a scheme=cubic --b scheme=bbr --margin pantheon_delay=5
+    trialwise compare nepal emulated --paper
+    trialwise compare base.results head.results --margin 3% --floor NAME.aa
+    ```
+
+    Exit codes: 0 done, and with --gate every row equivalent or better; with --gate 1 a row is different for the worse, or in a
+    metric that does not say which way is better, and 3 a row is undecided or without inference; 2 wrong options; 5 a place
+    that cannot be written; 7 data that cannot be read.
+
+    Parameters
+    ----------
+    a
+        The base: an experiment directory, a folder or a file.
+    b
+        What is compared with it; without it --a and --b choose from A, or --rank ranks the treatments of A.
+    margin
+        The largest difference that does not matter: 3% of A's mean, or METRIC=0.5 in the metric's unit; repeatable. Default
+        what the experiment file says.
+    confidence
+        Of all verdicts together, in percent.
+    metric
+        Metric to compare; repeatable; default all.
+    from_a
+        FACTOR=LEVEL of side A; repeatable.
+    from_b
+        FACTOR=LEVEL of side B; repeatable.
+    level
+        The level of inference, instead of the highest that varies: what is above it is then taken as fixed.
+    paper
+        The table of Pantheon's replication walkthrough, without inference.
+    rank
+        Also rank the treatments of each side: ranks with confidence, the set that may contain the best, and the Pareto set.
+    gate
+        Let the exit code say whether B passes.
+    floor
+        A directory of `trialwise aa` on this bench: a difference under its noise floor is undecided.
+    json
+        Print the comparison as JSON (format trialwise.comparison/1, docs/reference/comparison-json.md).
+    """
+    check_percentage(confidence, "--confidence", least=50)
+    columns, files = columns or TableColumnOptions(), files or FileOptions()
+    _check(a, b, from_a or from_b, files, rank=rank, paper=paper)
+    with Patience(messages(), f"reading {a}") as patience:
+        sides = _sides(a, b, from_a, from_b, metric, columns)
+        from trialwise.analysis.comparison.ranking import rank as rank_side
+
+        patience.say(f"comparing {sum(side.table.height for side in sides)} values")
+        rankings = tuple(rank_side(side, confidence, level) for side in sides) if rank else ()
+        found = _compared(sides, margin, confidence, level)
+        if found is not None and floor is not None:
+            found = _floored(found, floor)
+    if found is None:
+        _show_ranking(rankings, sides[0], confidence, json=json)
+    elif not files.fill_output:
+        _show(found, rankings, json=json, paper=paper)
+    for path in files.write(found, rankings, sides, paper=paper):
+        messages().print(f"wrote {path}", markup=False)
+    return _gate(found, told=not json and not files.fill_output) if gate and found is not None else 0
+
+
+def _check(
+    a: Path, b: Path | None, chosen: tuple[str, ...], files: FileOptions, *, rank: bool, paper: bool
+) -> None:
+    if b is None and not chosen and not rank:
+        raise TrialwiseError(
+            "there is one side only",
+            hint="name B, or choose two sets of treatments with --a and --b, or add --rank",
+        )
+    if b is not None and not chosen and a.resolve() == b.resolve():
+        raise TrialwiseError(
+            f"{a} and {b} are the same", hint="choose two sets of treatments with --a and --b"
+        )
+    if paper and rank:
+        raise TrialwiseError("--paper has no ranks", hint="leave out --rank or --paper")
+    files.check()
+
+
+def _sides(
+    a: Path,
+    b: Path | None,
+    from_a: tuple[str, ...],
+    from_b: tuple[str, ...],
+    metric: tuple[str, ...],
+    columns: TableColumnOptions,
+) -> list[TrialSet]:
+    from trialwise.analysis.comparison.sides import selected
+    from trialwise.cli.sides import check_named, read_side, selection, told
+
+    first, second = selection(from_a, "--a"), selection(from_b, "--b")
+    if b is None and bool(first) != bool(second):
+        raise TrialwiseError("one side only is chosen", hint="add both --a FACTOR=LEVEL and --b FACTOR=LEVEL")
+    read = {path: read_side(path, metric, _table(columns)) for path in dict.fromkeys((a, b or a))}
+    sides = [read[a]] if b is None and not first else [read[a], read[b or a]]
+    check_named(_metrics(columns.better), sides, "--better")
+    check_named(_metrics(columns.unit), sides, "--unit")
+    sides = [told(side, columns.better, columns.unit) for side in sides]
+    chosen = zip(sides, (first, second), strict=False)
+    return [selected(side, wanted, _name(side, b, wanted)) if wanted else side for side, wanted in chosen]
+
+
+def _name(side: TrialSet, b: Path | None, wanted: dict[str, list[str]]) -> str:
+    from trialwise.analysis.comparison.sides import text_of
+
+    return text_of(wanted) if b is None else f"{side.name} {text_of(wanted)}"
+
+
+def _metrics(texts: tuple[str, ...]) -> dict[str, str]:
+    return {name: value for name, _, value in (text.partition("=") for text in texts) if value}
+
+
+def _table(columns: TableColumnOptions) -> TrialColumns:
+    from trialwise.cli.tables import measure_named
+    from trialwise.exchange.trials_table import TrialColumns
+
+    return TrialColumns(columns.value, columns.group, columns.trial, measure_named(columns.measure))
+
+
+def _compared(
+    sides: list[TrialSet], margin: tuple[str, ...], confidence: float, level: Level | None
+) -> Comparison | None:
+    """The comparison of two sides; None of one."""
+    from trialwise.analysis.comparison.comparing import CompareOptions, compare
+    from trialwise.cli.sides import check_named, margins
+
+    common, own = margins(margin)
+    check_named(own, sides, "--margin")
+    if len(sides) < 2:
+        return None
+    return compare(sides[0], sides[1], CompareOptions(confidence, common, own, level))
+
+
+def _floored(found: Comparison, floor: Path) -> Comparison:
+    from trialwise import study
+    from trialwise.analysis.calibration.floors import with_floor
+
+    return with_floor(found, study.calibration(floor))
+
+
+def _show(found: Comparison, rankings: tuple[Ranking, ...], *, json: bool, paper: bool) -> None:
+    if json:
+        from trialwise.exchange.comparison_json import comparison_document
+
+        print_json(comparison_document(found, rankings))
+        return
+    from trialwise.report.comparison_text import comparison_lines, paper_lines, ranking_lines
+
+    say(paper_lines(found) if paper else comparison_lines(found, room()))
+    for ranking in rankings:
+        say(ranking_lines(ranking))
+
+
+def _show_ranking(rankings: tuple[Ranking, ...], side: TrialSet, confidence: float, *, json: bool) -> None:
+    ranking = rankings[0]
+    if json:
+        from trialwise.exchange.comparison_json import ranking_document
+
+        print_json(ranking_document(ranking, confidence, side.notes))
+        return
+    from trialwise.report.comparison_text import ranking_lines
+
+    say(ranking_lines(ranking))
+    say(f"{side.name}: {note}" for note in side.notes)
+
+
+def _gate(found: Comparison, *, told: bool) -> int:
+    from trialwise.analysis.comparison.gate import gate_of
+
+    gate = gate_of(found)
+    if told:
+        say(["", f"Gate {gate.sentence}"])
+    else:
+        messages().print(f"gate {gate.sentence}", markup=False)
+    return _CODES[gate.outcome]

@@ -1,0 +1,108 @@
+"""The files that `compare` writes beside what it prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from trialwise.cli.files import STANDARD
+from trialwise.errors import StoreError, TrialwiseError
+
+if TYPE_CHECKING:
+    from trialwise.analysis.comparison.ranking import Ranking
+    from trialwise.analysis.comparison.results import Comparison
+    from trialwise.analysis.trial_set import TrialSet
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class FileOptions:
+    """What is written beside what is printed."""
+
+    markdown: Annotated[
+        Path | None,
+        Parameter(
+            help="Write a summary for a pull request to this file, or - for the output.",
+            allow_leading_hyphen=True,
+        ),
+    ] = None
+    junit: Annotated[Path | None, Parameter(help="Write the rows as test cases (JUnit XML).")] = None
+    bmf: Annotated[Path | None, Parameter(help="Write side B in the Bencher Metric Format (JSON).")] = None
+    csv: Annotated[Path | None, Parameter(help="Write a row for each treatment and metric.")] = None
+    latex: Annotated[Path | None, Parameter(help="Write a table for LaTeX (booktabs).")] = None
+    svg: Annotated[Path | None, Parameter(help="Folder for figures for print.")] = None
+
+    @property
+    def fill_output(self) -> bool:
+        """Whether a file takes the place of what is printed."""
+        return self.markdown == STANDARD
+
+    def check(self) -> None:
+        """Refuse places that have no folder, before anything is computed.
+
+        Raises
+        ------
+        TrialwiseError
+            There is no such folder.
+        """
+        for path in (self.markdown, self.junit, self.bmf, self.csv, self.latex):
+            if path is not None and not path.parent.is_dir():
+                raise TrialwiseError(
+                    f"{path}: there is no folder {path.parent}", hint="make it, or choose another place"
+                )
+
+    def write(
+        self,
+        found: Comparison | None,
+        rankings: Sequence[Ranking],
+        sides: Sequence[TrialSet],
+        *,
+        paper: bool,
+    ) -> list[Path]:
+        """Write what was asked for, and return where; without a comparison there are the figures of ranks alone.
+
+        Raises
+        ------
+        StoreError
+            A file cannot be written.
+        """
+        written: list[Path] = []
+        try:
+            for path, text in self._texts(found, paper=paper) if found else ():
+                if path == STANDARD:
+                    print(text(), end="")
+                else:
+                    path.write_text(text(), encoding="utf-8")
+                    written.append(path)
+            if self.svg is not None:
+                from trialwise.report.comparison_print import write_figures
+
+                written += write_figures(found, rankings, sides, self.svg)
+        except OSError as error:
+            raise StoreError(
+                f"{error.filename}: cannot be written: {error.strerror}", hint="choose another place"
+            ) from error
+        return written
+
+    def _texts(self, found: Comparison, *, paper: bool) -> Iterator[tuple[Path, Callable[[], str]]]:
+        from trialwise.exchange.comparison_json import bencher_document, comparison_csv
+        from trialwise.report.comparison_junit import junit_xml
+        from trialwise.report.comparison_latex import comparison_latex, paper_latex
+        from trialwise.report.comparison_markdown import comparison_markdown
+
+        if self.markdown is not None:
+            yield self.markdown, lambda: comparison_markdown(found)
+        if self.junit is not None:
+            yield self.junit, lambda: junit_xml(found, datetime.now(UTC))
+        if self.bmf is not None:
+            yield self.bmf, lambda: json.dumps(bencher_document(found), indent=2, allow_nan=False) + "\n"
+        if self.csv is not None:
+            yield self.csv, lambda: comparison_csv(found)
+        if self.latex is not None:
+            yield self.latex, lambda: (paper_latex if paper else comparison_latex)(found)

@@ -1,0 +1,320 @@
+"""`trialwise effects`."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.patience import Patience
+from trialwise.cli.plots import check_percentage
+from trialwise.cli.text import say
+from trialwise.errors import AnalysisError, StoreError, TrialwiseError
+from trialwise.experiment.model import Extent
+
+if TYPE_CHECKING:
+    from trialwise.analysis.effects.directory import EffectsInput
+    from trialwise.analysis.effects.paper_results import PaperEffects
+    from trialwise.analysis.effects.results import EffectsAnalysis
+
+EffectsMethod = Literal["welch", "freedman_lane", "ordinary", "raw_permutation", "paper"]
+InferenceLevel = Literal["host", "boot", "build", "process", "trial"]
+_CODES = {"no factor matters": 0, "factors matter": 1, "undecided": 3}
+_MARGIN = re.compile(r"(?:(?P<metric>.+)=)?(?P<size>\d+(?:\.\d*)?|\.\d+)\s*(?P<percent>%?)")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class EffectsColumns:
+    """Which column of a table is what."""
+
+    factor: Annotated[tuple[str, ...], Parameter(help="Column of a factor; repeatable.", negative="")] = ()
+    value: Annotated[
+        tuple[str, ...], Parameter(help="Column of a metric's values; repeatable.", negative="")
+    ] = ()
+    trial: Annotated[
+        str | None, Parameter(help="Column that tells trials apart; then each row is a sample.")
+    ] = None
+    time: Annotated[
+        str | None, Parameter(help="Column of times: of samples with --trial, else of trials.")
+    ] = None
+    measure: Annotated[
+        str, Parameter(help="What reduces samples: mean, median, min, max, or a percentile as p95.")
+    ] = "mean"
+
+    def given(self) -> bool:
+        """Whether any of them was given."""
+        return self != EffectsColumns()
+
+
+def effects(
+    data: Path,
+    /,
+    *,
+    by: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    base: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    margin: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    metric: Annotated[tuple[str, ...], Parameter(negative="")] = (),
+    method: EffectsMethod = "welch",
+    confidence: float = 95,
+    interactions: int | None = None,
+    level: InferenceLevel | None = None,
+    permutations: int = 9999,
+    seed: int = 0,
+    resample: Annotated[bool, Parameter(negative="")] = False,
+    json: Annotated[bool, Parameter(negative="")] = False,
+    csv: Path | None = None,
+    latex: Path | None = None,
+    svg: Path | None = None,
+    columns: EffectsColumns | None = None,
+) -> int:
+    """Say which factors matter, alone and together, and by how much.
+
+    The data are an experiment directory, or a CSV or Parquet file with a column for each factor. Every main effect and
+    interaction is tested for every metric; where an interaction matters, simple effects come first; each level is compared with
+    its base and judged by the margin.
+
+    For example:
+
+    ```text
+    trialwise effects probes.results --base flavour=none --margin 3%
+    trialwise effects probes.results --by rate --svg figures
+    trialwise effects runs.csv --factor flavour --factor load --value delay
+    trialwise effects samples.csv --factor oml --factor threads --value rate --trial run --by speed --method paper
+    ```
+
+    Exit codes: 0 no factor matters: every level is within the margin of its base; 1 a factor matters (beyond the margin where
+    one is given); 2 wrong options; 3 undecided; 5 a directory that cannot be used or a place that cannot be written; 7 data that
+    cannot be read.
+
+    Parameters
+    ----------
+    data
+        The experiment directory, or the CSV or Parquet file.
+    by
+        Factor whose levels are analysed each by itself; repeatable.
+    base
+        FACTOR=LEVEL that the factor's other levels are compared with; repeatable. Default: what the experiment says, else the
+        first level.
+    margin
+        The difference that would matter, in percent of the base (3%) or in the metric's unit (0.5), also METRIC=3%; repeatable.
+        Default: that of the experiment.
+    metric
+        Metric to analyse, repeatable; default all. Of a table: entries of its column "metric".
+    method
+        welch: each treatment has a spread of its own; ordinary; freedman_lane or raw_permutation: by permutations; paper: the
+        OML study's procedure, on samples.
+    confidence
+        Of each interval and of each family of tests, in percent.
+    interactions
+        How many factors interact at most; default all.
+    level
+        Level of inference: host, boot, build, process or trial; default the highest that varies.
+    permutations
+        How many arrangements are drawn.
+    seed
+        Of permutations and of resampling.
+    resample
+        In the paper's method, draw every series anew with replacement.
+    json
+        Print the analysis as JSON (format trialwise.effects/1, docs/reference/effects-json.md).
+    csv
+        Write a row for each term to this file.
+    latex
+        Write tables in the form of the paper's to this file.
+    svg
+        Folder for figures for print: interactions, and sizes of effects.
+    """
+    check_percentage(confidence, "--confidence", least=50)
+    _check(method, resample=resample, permutations=permutations, seed=seed, interactions=interactions)
+    _check_places([csv, latex])
+    margins, bases = _margins(margin), _bases(base)
+    with Patience(messages(), f"reading {data}") as patience:
+        given = _read(data, columns or EffectsColumns(), metric, by, samples=method == "paper")
+        # Of a table nobody knows the order of levels: the base stands first.
+        orders = {**{name: (one,) for name, one in bases.items()}, **given.orders}
+        patience.say("looking for effects")
+        if method == "paper":
+            found: EffectsAnalysis | PaperEffects = _paper(
+                given, by, resample, permutations, seed, confidence
+            )
+        else:
+            from trialwise.analysis.effects.analysing import EffectsOptions, analyse_effects
+            from trialwise.analysis.effects.trials import factor_trials
+
+            _check_metrics(margins, given)
+            options = EffectsOptions(
+                method=method,
+                confidence=confidence,
+                margin=margins.get(None),
+                margins={name: one for name, one in margins.items() if name is not None},
+                by=by,
+                base={**given.base, **bases},
+                level=level,
+                interactions="all" if interactions is None else interactions,
+                permutations=permutations,
+                seed=seed,
+            )
+            found = analyse_effects(
+                factor_trials(given.trials, orders),
+                options,
+                lambda done, total: patience.say(
+                    f"looking for effects: {done} of {total} metrics and parts done"
+                ),
+            )
+    _show(found, json=json)
+    _write(found, csv, latex, svg)
+    return _CODES[found.verdict]
+
+
+def _check(
+    method: EffectsMethod, *, resample: bool, permutations: int, seed: int, interactions: int | None
+) -> None:
+    if resample and method != "paper":
+        raise TrialwiseError("--resample is a step of the paper's procedure", hint="add --method paper")
+    if not 1 <= permutations <= 1_000_000:
+        raise TrialwiseError(f"--permutations {permutations}: a whole number from 1 to 1000000 is wanted")
+    if not 0 <= seed < 2**63:
+        raise TrialwiseError(f"--seed {seed}: a whole number from 0 is wanted")
+    if interactions is not None and interactions < 1:
+        raise TrialwiseError(
+            f"--interactions {interactions}: how many factors interact at most, from 1",
+            hint="1 means none do",
+        )
+
+
+def _check_places(places: list[Path | None]) -> None:
+    for path in places:
+        if path is not None and not path.parent.is_dir():
+            raise TrialwiseError(
+                f"{path}: there is no folder {path.parent}", hint="make it, or choose another place"
+            )
+
+
+def _margins(texts: tuple[str, ...]) -> dict[str | None, Extent]:
+    found: dict[str | None, Extent] = {}
+    for text in texts:
+        parsed = _MARGIN.fullmatch(text.strip())
+        if parsed is None or not float(parsed["size"]) > 0:
+            raise TrialwiseError(
+                f"--margin {text}: a percentage or a number above 0 is wanted",
+                hint="write 3%, 0.5 or METRIC=3%",
+            )
+        found[parsed["metric"]] = Extent(float(parsed["size"]), bool(parsed["percent"]))
+    return found
+
+
+def _check_metrics(margins: dict[str | None, Extent], given: EffectsInput) -> None:
+    for name in margins:
+        if name is not None and name not in given.trials.metrics:
+            raise TrialwiseError(
+                f"--margin {name}=…: no such metric", hint=f"metrics: {', '.join(given.trials.metrics)}"
+            )
+
+
+def _bases(texts: tuple[str, ...]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, one = text.partition("=")
+        if not equals or not name or not one:
+            raise TrialwiseError(
+                f"--base {text}: a factor and its level are wanted", hint="write --base flavour=none"
+            )
+        found[name] = one
+    return found
+
+
+def _read(
+    data: Path, columns: EffectsColumns, metrics: tuple[str, ...], by: tuple[str, ...], *, samples: bool
+) -> EffectsInput:
+    if data.is_dir():
+        if columns.given():
+            raise AnalysisError(
+                f"{data}: is an experiment directory; --factor, --value and the like are for tables"
+            )
+        from trialwise import study
+
+        return study.effects_input(data, metrics, samples=samples)
+    if not data.exists():
+        raise AnalysisError(
+            f"{data}: no such file or directory", hint="name an experiment directory or a table"
+        )
+    if not columns.factor or not columns.value:
+        raise AnalysisError(
+            f"{data}: a table needs to know its columns", hint="add --factor COLUMN and --value COLUMN"
+        )
+    from trialwise.analysis.effects.directory import EffectsInput
+    from trialwise.analysis.effects.table import EffectColumns, read_effects_table
+    from trialwise.cli.tables import measure_named
+
+    trials, series = read_effects_table(
+        data,
+        EffectColumns(
+            tuple(dict.fromkeys((*columns.factor, *by))),
+            tuple(dict.fromkeys(columns.value)),
+            columns.trial,
+            columns.time,
+            metrics,
+            measure_named(columns.measure),
+        ),
+    )
+    return EffectsInput(trials, {}, {}, series)
+
+
+def _paper(
+    given: EffectsInput, by: tuple[str, ...], resample: bool, permutations: int, seed: int, confidence: float
+) -> PaperEffects:
+    from trialwise.analysis.effects.paper import PaperOptions, paper_effects
+    from trialwise.analysis.effects.trials import factor_trials
+
+    options = PaperOptions(by, resample, permutations, seed, confidence)
+    return paper_effects(factor_trials(given.trials, given.orders), given.series, options)
+
+
+def _show(found: EffectsAnalysis | PaperEffects, *, json: bool) -> None:
+    from trialwise.analysis.effects.paper_results import PaperEffects
+
+    if json:
+        from trialwise.exchange.effects_json import effects_document
+
+        print_json(effects_document(found))
+    elif isinstance(found, PaperEffects):
+        from trialwise.report.effects_paper_text import paper_lines
+
+        say(paper_lines(found))
+    else:
+        from trialwise.report.effects_text import effects_lines
+
+        say(effects_lines(found))
+
+
+def _write(
+    found: EffectsAnalysis | PaperEffects, csv: Path | None, latex: Path | None, svg: Path | None
+) -> None:
+    written: list[Path] = []
+    try:
+        if csv is not None:
+            from trialwise.exchange.effects_json import effects_csv
+
+            csv.write_text(effects_csv(found), encoding="utf-8")
+            written.append(csv)
+        if latex is not None:
+            from trialwise.report.effects_latex import effects_latex
+
+            latex.write_text(effects_latex(found), encoding="utf-8")
+            written.append(latex)
+        if svg is not None:
+            from trialwise.report.effects_print import write_effects_figures
+
+            written += write_effects_figures(found, svg, "svg")
+    except OSError as error:
+        raise StoreError(
+            f"{error.filename or found.source}: cannot be written: {error.strerror}",
+            hint="choose another place",
+        ) from error
+    for path in written:
+        messages().print(f"wrote {path}", markup=False)

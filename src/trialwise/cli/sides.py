@@ -1,0 +1,142 @@
+"""The two sides that `compare` was told of: margins, selections, metrics, and what the files are."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.experiment.model import Better, Extent
+
+if TYPE_CHECKING:
+    from trialwise.analysis.trial_set import TrialSet
+    from trialwise.exchange.trials_table import TrialColumns
+
+
+def margins(texts: Sequence[str]) -> tuple[Extent | None, dict[str, Extent]]:
+    """Margins as they were given: one for all metrics, and those of single ones.
+
+    Raises
+    ------
+    TrialwiseError
+        One cannot be read, or two are for all metrics.
+    """
+    common: list[Extent] = []
+    own: dict[str, Extent] = {}
+    for text in texts:
+        metric, equals, size = text.rpartition("=")
+        extent = _extent(size, text)
+        if equals:
+            own[metric] = extent
+        else:
+            common.append(extent)
+    if len(common) > 1:
+        raise TrialwiseError("--margin: two are for all metrics", hint="write METRIC=SIZE for all but one")
+    return (common[0] if common else None), own
+
+
+def _extent(size: str, text: str) -> Extent:
+    number = size.strip()
+    relative = number.endswith("%")
+    try:
+        value = float(number.removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise TrialwiseError(
+            f"--margin {text}: a percentage, or a number above 0 in the unit of the metric is wanted",
+            hint="write --margin 3%, or --margin delay=0.5",
+        )
+    return Extent(value, relative)
+
+
+def selection(texts: Sequence[str], option: str) -> dict[str, list[str]]:
+    """FACTOR=LEVEL as given; several levels of one factor are all wanted.
+
+    Raises
+    ------
+    TrialwiseError
+        One is not of this form.
+    """
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        factor, equals, level = text.partition("=")
+        if not equals or not factor:
+            raise TrialwiseError(
+                f"{option} {text}: FACTOR=LEVEL is wanted", hint=f"write {option} scheme=bbr"
+            )
+        found.setdefault(factor, []).append(level)
+    return found
+
+
+def read_side(path: Path, metrics: Sequence[str], columns: TrialColumns) -> TrialSet:
+    """The trials of one path, called as it was given.
+
+    Raises
+    ------
+    AnalysisError
+        They cannot be read, or have none of the metrics.
+    """
+    from trialwise.analysis.comparison.sides import with_metrics
+    from trialwise.exchange.result_files import read_trials
+    from trialwise.exchange.trials_table import TrialColumns
+    from trialwise.store.directory import ExperimentDirectory
+
+    if ExperimentDirectory(path).is_begun:
+        if columns != TrialColumns():
+            raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
+        from trialwise import study
+
+        found = dataclasses.replace(study.trial_set(path), name=str(path))
+    else:
+        found = read_trials(path, columns)
+    return with_metrics(found, metrics)
+
+
+def told(trials: TrialSet, better: Sequence[str], unit: Sequence[str]) -> TrialSet:
+    """The trials with what options say of metrics: `[METRIC=]higher` and `[METRIC=]UNIT`.
+
+    Raises
+    ------
+    TrialwiseError
+        A direction is none.
+    """
+    ways, units = _by_metric(better, trials.metrics), _by_metric(unit, trials.metrics)
+    for way in ways.values():
+        if way not in ("higher", "lower"):
+            raise TrialwiseError(
+                f"--better {way}: higher or lower is wanted", hint="write --better time=lower"
+            )
+    metrics = {
+        name: dataclasses.replace(
+            facts,
+            better=cast("Better | None", ways.get(name, facts.better)),
+            unit=units.get(name, facts.unit),
+        )
+        for name, facts in trials.metrics.items()
+    }
+    return dataclasses.replace(trials, metrics=metrics)
+
+
+def _by_metric(texts: Sequence[str], metrics: Mapping[str, object]) -> dict[str, str]:
+    common = [text for text in texts if "=" not in text]
+    found = dict.fromkeys(metrics, common[-1]) if common else {}
+    return found | {name: value for name, _, value in (text.partition("=") for text in texts if "=" in text)}
+
+
+def check_named(named: Mapping[str, object], sides: Sequence[TrialSet], option: str) -> None:
+    """Refuse an option for a metric that no side has.
+
+    Raises
+    ------
+    TrialwiseError
+        There is no such metric.
+    """
+    there = dict.fromkeys(name for side in sides for name in side.metrics)
+    for name in named:
+        if name not in there:
+            raise TrialwiseError(
+                f"{option} {name}=…: there is no such metric", hint=f"there are: {', '.join(there)}"
+            )

@@ -1,0 +1,193 @@
+"""What an experiment that stops by itself compares, and how few trials it may take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Literal
+
+from trialwise.design.sizing import Sizing, block_of
+from trialwise.design.timing import TrialTimes, total_seconds
+from trialwise.design.treatments import treatments
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Experiment, Extent, Looks
+from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.stopping import Goal, compared_metrics, goals, stops_by_itself
+from trialwise.statistics import samples_needed
+
+MOST_COMPARISONS = 5000
+FEWEST_FRESH = 10
+"""Of a mean: as `two_stage_size` has it."""
+FIRST_LOOK = 50
+"""Trials before the bounds on a mean that hold at any time: as `mean_confidence_sequence` has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoppingPlan:
+    """When the experiment ends by itself: trials of each treatment and seconds at least and at most, and what must be known.
+
+    With looks at two stages `pilot` of the trials of each treatment are for the forecast alone. Seconds are null where nobody
+    knows how long trials take.
+    """
+
+    looks: Looks
+    pilot: int | None
+    least: int
+    most: int
+    unit: Literal["trials", "series"]
+    least_seconds: float | None
+    most_seconds: float | None
+    budget: float | None
+    stops_when: tuple[str, ...]
+
+
+def comparisons(experiment: Experiment) -> tuple[tuple[str, str], ...]:
+    """The names of treatments that are compared, the first of each pair being what the second is held against.
+
+    With a base: each treatment with its like there; else all pairs.
+
+    Raises
+    ------
+    PlanError
+        There are too many.
+    """
+    known = treatments(experiment)
+    base = experiment.design.base
+    number = len(known) if base else len(known) * (len(known) - 1) // 2
+    if number > MOST_COMPARISONS:
+        raise PlanError(
+            f"{experiment.name}: {number} comparisons are more than {MOST_COMPARISONS}",
+            hint='compare with one level: base = "factor=level"',
+        )
+    if base is None:
+        return tuple((a.name, b.name) for a, b in combinations(known, 2))
+    name, level = base
+    names = {each.levels: each.name for each in known}
+    return tuple(
+        (names[tuple((factor, level if factor == name else own) for factor, own in each.levels)], each.name)
+        for each in known
+        if level_text(dict(each.levels)[name]) != level_text(level)
+    )
+
+
+def pilot_size(experiment: Experiment) -> int:
+    """Trials of each treatment in the pilot: those of the file, or more where a percentile's interval takes more."""
+    needs = [fewest_of(goal) for goal in goals(experiment) if goal.kind != "variability"]
+    return max([experiment.design.pilot, *needs])
+
+
+def fewest_of(goal: Goal) -> int:
+    """How many units an interval of the goal takes at least, both bounds finite."""
+    of = goal.stop.of
+    if of == "mean":
+        return FEWEST_FRESH
+    return samples_needed(of, goal.stop.confidence, sides="two")
+
+
+def stopping_plan(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> StoppingPlan | None:
+    """When the experiment ends by itself; None where the plan alone decides.
+
+    Raises
+    ------
+    PlanError
+        The plan has not enough trials for what is to be known.
+    """
+    if not stops_by_itself(experiment):
+        return None
+    found, design = goals(experiment), experiment.design
+    by_series = any(goal.kind == "variability" for goal in found)
+    most = sizing.series if by_series else sizing.series * sizing.rounds
+    pilot = _pilot(experiment, by_series=by_series)
+    least = _least(experiment, pilot, by_series=by_series)
+    _check_room(experiment, least, most, "series" if by_series else "trials")
+    scale = total_seconds(experiment, sizing, times) / most if times else None
+    return StoppingPlan(
+        looks=design.looks,
+        pilot=pilot if design.looks == "two-stage" else None,
+        least=least,
+        most=most,
+        unit="series" if by_series else "trials",
+        least_seconds=None if scale is None else scale * least,
+        most_seconds=None if scale is None else min(scale * most, design.budget or scale * most),
+        budget=design.budget,
+        stops_when=_conditions(experiment),
+    )
+
+
+def series_pilot(experiment: Experiment) -> int:
+    """Series in the pilot where the number of series is looked for."""
+    return max(fewest_of(goal) for goal in goals(experiment) if goal.kind == "variability")
+
+
+def _pilot(experiment: Experiment, *, by_series: bool) -> int:
+    return series_pilot(experiment) if by_series else pilot_size(experiment)
+
+
+def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
+    design = experiment.design
+    fewest = [fewest_of(goal) for goal in goals(experiment) if (goal.kind == "variability") == by_series]
+    if design.looks == "two-stage":
+        return _whole(
+            experiment,
+            pilot + max([FEWEST_FRESH if design.stop == "verdict" else 2, *fewest]),
+            by_series=by_series,
+        )
+    if design.looks == "cceval":
+        return _whole(experiment, design.pilot, by_series=by_series)
+    of_means = design.stop == "verdict" or any(goal.stop.of == "mean" for goal in goals(experiment))
+    return _whole(
+        experiment, max([FIRST_LOOK if of_means and not by_series else 2, *fewest]), by_series=by_series
+    )
+
+
+def _whole(experiment: Experiment, number: int, *, by_series: bool) -> int:
+    block = 1 if by_series else block_of(experiment)
+    return -(-number // block) * block
+
+
+def _check_room(experiment: Experiment, least: int, most: int, unit: str) -> None:
+    if least > most:
+        rounds = experiment.design.rounds
+        hint = "raise max_trials" if rounds is None or unit == "series" else "raise rounds, or leave them out"
+        raise PlanError(
+            f"{experiment.name}: what is to be known takes at least {least} {unit}; there is room for {most}",
+            hint=f"{hint}, take a shorter pilot, or ask for a lower confidence",
+        )
+
+
+def _conditions(experiment: Experiment) -> tuple[str, ...]:
+    texts = [condition(goal) for goal in goals(experiment)]
+    number = len(comparisons(experiment)) if compared_metrics(experiment) else 0
+    for metric in compared_metrics(experiment):
+        many = "the comparison" if number == 1 else f"each of {number} comparisons"
+        texts.append(
+            f"{metric.name}: {many} is decided by a margin of {extent_text(metric.margin, metric.unit)}"
+        )
+    return tuple(texts)
+
+
+def condition(goal: Goal) -> str:
+    """A goal in words."""
+    stop = goal.stop
+    return (
+        f"{goal.metric.name}: {what_of(goal)} of every treatment is known to "
+        f"±{extent_text(stop.precision, goal.metric.unit)} at {stop.confidence:g} %"
+    )
+
+
+def what_of(goal: Goal) -> str:
+    """What is to be known."""
+    of = goal.stop.of
+    what = "the mean" if of == "mean" else "the median" if of == 50 else f"p{of:g}"
+    return (
+        what if goal.kpi is None or goal.kind == "kpi" else f"{what} of p{goal.kpi.percentile:g} over series"
+    )
+
+
+def extent_text(extent: Extent | None, unit: str) -> str:
+    """Write a width or margin."""
+    if extent is None:
+        return "none"
+    if extent.relative:
+        return f"{extent.value:g} %"
+    return f"{extent.value:g} {unit}".rstrip()

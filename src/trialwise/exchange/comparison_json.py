@@ -1,0 +1,222 @@
+"""A comparison for machines: the JSON document, CSV, and the Bencher Metric Format."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise import statistics as st
+from trialwise.analysis.comparison.gate import Outcome, gate_of
+from trialwise.analysis.comparison.ranking import Ranking
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow, Direction, Floor, OneSided, Word
+from trialwise.analysis.trial_set import Level
+from trialwise.exchange.plain import Json, plain, schema_of
+from trialwise.experiment.model import Better
+
+_MOST_MEASURE = 64
+"""So long may the name of a measure be."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowDocument:
+    """One treatment and metric: B against A.
+
+    `n` counts units of `level` on each side and `counts` those of every level; `paired` where both sides ran in the same units.
+    `difference` is by itself and null where there is no inference; `verdict`, `p_adjusted` and the bill (`more` units on each side,
+    `more_seconds`) hold in the family of all rows. `floor` is the noise floor of the bench, null without one.
+    """
+
+    treatment: str
+    metric: str
+    unit: str
+    better: Better | None
+    verdict: Word
+    direction: Direction | None
+    reason: str
+    level: Level
+    n: tuple[int, int]
+    paired: bool
+    counts: Mapping[Level, tuple[int, int]]
+    summary: st.SummaryDifference
+    difference: st.Difference | None
+    p_adjusted: float | None
+    more: int | None
+    more_seconds: float | None
+    floor: Floor | None
+
+
+@dataclass(frozen=True, slots=True)
+class GateDocument:
+    """What the comparison means for a gate; `failing` and `open` are places of rows, from 0."""
+
+    outcome: Outcome
+    failing: tuple[int, ...]
+    open: tuple[int, ...]
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonDocument:
+    """What `trialwise compare --json` prints."""
+
+    format: Literal["trialwise.comparison/1"]
+    a: str
+    b: str | None
+    confidence: float
+    correction: str | None
+    verdicts: Mapping[Word, int]
+    rows: tuple[RowDocument, ...]
+    one_sided: tuple[OneSided, ...]
+    notes: Mapping[str, tuple[str, ...]]
+    gate: GateDocument | None
+    rankings: tuple[Ranking, ...]
+
+
+def comparison_document(found: Comparison, rankings: tuple[Ranking, ...] = ()) -> dict[str, Json]:
+    """A comparison as JSON; its key `format` names the format and its version."""
+    gate = gate_of(found)
+    return _object(
+        ComparisonDocument(
+            format="trialwise.comparison/1",
+            a=found.a,
+            b=found.b,
+            confidence=found.confidence,
+            correction=found.correction,
+            verdicts=found.counts,
+            rows=tuple(map(_row, found.rows)),
+            one_sided=found.one_sided,
+            notes=found.notes,
+            gate=GateDocument(gate.outcome, gate.failing, gate.open, gate.sentence),
+            rankings=rankings,
+        )
+    )
+
+
+def ranking_document(found: Ranking, confidence: float, notes: tuple[str, ...]) -> dict[str, Json]:
+    """The ranks of one experiment by itself, in the same format."""
+    return _object(
+        ComparisonDocument(
+            format="trialwise.comparison/1",
+            a=found.side,
+            b=None,
+            confidence=confidence,
+            correction=None,
+            verdicts={},
+            rows=(),
+            one_sided=(),
+            notes={found.side: notes},
+            gate=None,
+            rankings=(found,),
+        )
+    )
+
+
+def _object(document: ComparisonDocument) -> dict[str, Json]:
+    content = plain(document)
+    if not isinstance(content, dict):
+        raise TypeError("a record is an object")
+    return content
+
+
+def comparison_schema() -> dict[str, Json]:
+    """The JSON Schema of a comparison, from its dataclasses."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "trialwise.comparison/1",
+        **schema_of(ComparisonDocument),
+    }
+
+
+def _row(row: ComparisonRow) -> RowDocument:
+    return RowDocument(
+        treatment=row.treatment,
+        metric=row.metric.name,
+        unit=row.metric.unit,
+        better=row.metric.better,
+        verdict=row.verdict,
+        direction=row.direction,
+        reason=row.reason,
+        level=row.units.level,
+        n=(len(row.units.a), len(row.units.b)),
+        paired=row.units.paired,
+        counts=row.units.counts,
+        summary=row.summary,
+        difference=row.difference,
+        p_adjusted=row.p_adjusted,
+        more=row.more,
+        more_seconds=row.more_seconds,
+        floor=row.floor,
+    )
+
+
+# CSV
+
+
+def comparison_csv(found: Comparison) -> str:
+    """A row for each treatment and metric, with the numbers that the JSON document has."""
+    records = [_record(row) for row in found.rows]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def _record(row: ComparisonRow) -> dict[str, Json]:
+    one, summary = row.difference, row.summary
+    record: dict[str, object] = {
+        "treatment": row.treatment,
+        "metric": row.metric.name,
+        "unit": row.metric.unit,
+        "verdict": row.verdict,
+        "direction": row.direction,
+        "level": row.units.level,
+        "n_a": len(row.units.a),
+        "n_b": len(row.units.b),
+        "trials_a": summary.n[0],
+        "trials_b": summary.n[1],
+        "mean_a": summary.means[0],
+        "mean_b": summary.means[1],
+        "difference": one and one.welch.estimate,
+        "difference_low": one and one.welch.low,
+        "difference_high": one and one.welch.high,
+        "shift": one and one.hodges_lehmann.estimate,
+        "shift_low": one and one.hodges_lehmann.low,
+        "shift_high": one and one.hodges_lehmann.high,
+        "ratio": one and one.ratio.estimate,
+        "ratio_low": one and one.ratio.low,
+        "ratio_high": one and one.ratio.high,
+        "p_adjusted": row.p_adjusted,
+        "margin": one and one.margin,
+        "margin_percent": one and one.margin_percent,
+        "more": row.more,
+        "more_seconds": row.more_seconds,
+        "floor": row.floor and row.floor.value,
+        "reason": row.reason,
+    }
+    return {name: "" if value is None else plain(value) for name, value in record.items()}
+
+
+# Bencher
+
+
+def bencher_document(found: Comparison) -> dict[str, Json]:
+    """Side B in the Bencher Metric Format: the mean of each metric of each treatment with its interval.
+
+    https://bencher.dev/docs/reference/bencher-metric-format
+    """
+    document: dict[str, dict[str, Json]] = {}
+    for row in found.rows:
+        name = found.b if row.treatment == "-" else row.treatment
+        document.setdefault(name, {})[row.metric.name[:_MOST_MEASURE]] = _measure(row, found.confidence)
+    return dict(document)
+
+
+def _measure(row: ComparisonRow, confidence: float) -> Json:
+    if len(row.units.b) < 2:
+        return {"value": row.summary.means[1]}
+    mean = st.mean_interval(row.units.b, confidence=confidence)
+    return {"value": mean.estimate, "lower_value": mean.low, "upper_value": mean.high}

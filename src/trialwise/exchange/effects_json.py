@@ -1,0 +1,74 @@
+"""The JSON document of an analysis of effects, its schema, and its terms as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from trialwise.analysis.effects.paper_results import PaperEffects
+from trialwise.analysis.effects.results import EffectsAnalysis
+from trialwise.exchange.plain import Json, plain, schema_of
+
+COLUMNS = (
+    "metric",
+    "part",
+    "term",
+    "df",
+    "residual_df",
+    "sum_sq",
+    "mean_sq",
+    "f",
+    "p_value",
+    "p_adjusted",
+    "matters",
+    "effect_size",
+    "effect_low",
+    "effect_high",
+    "n",
+    "level",
+    "reason",
+)
+PAPER_COLUMNS = ("metric", "part", "term", "df", "sum_sq", "mean_sq", "f", "p_value", "stars", "n", "method")
+
+
+def effects_document(found: EffectsAnalysis | PaperEffects) -> dict[str, Json]:
+    """An analysis as a JSON document; its key `format` names the format and its version."""
+    content = plain(found)
+    if not isinstance(content, dict):
+        raise TypeError("a record is an object")
+    return content
+
+
+def effects_schema() -> dict[str, Json]:
+    """The JSON Schema of both forms, from their dataclasses: the default's, and that of the paper's method."""
+    default, paper = schema_of(EffectsAnalysis), schema_of(PaperEffects)
+    definitions: dict[str, Json] = {}
+    for one in (default, paper):
+        own = one.pop("$defs")
+        if isinstance(own, dict):
+            definitions |= own
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "trialwise.effects/1",
+        "oneOf": [default, paper],
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def effects_csv(found: EffectsAnalysis | PaperEffects) -> str:
+    """A row for each term of each metric and part."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    paper = isinstance(found, PaperEffects)
+    columns = PAPER_COLUMNS if paper else COLUMNS
+    writer.writerow(columns)
+    for one in found.results:
+        held = " ".join(f"{name}={level}" for name, level in one.part.items())
+        for term in one.terms:
+            known = {"part": held, "term": term.term}
+            cells = [
+                known[name] if name in known else plain(getattr(term, name, getattr(one, name, None)))
+                for name in columns
+            ]
+            writer.writerow(["" if cell is None else cell for cell in cells])
+    return text.getvalue()

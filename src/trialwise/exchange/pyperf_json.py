@@ -1,0 +1,94 @@
+"""The values that pyperf records as JSON, as trials in processes, boots and hosts.
+
+A run of pyperf is a process and gives several values, each of one iteration already. Metadata of the file hold for each
+benchmark, those of a benchmark for each of its runs (pyperf, "JSON format").
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import BaseModel, Field
+
+from trialwise.analysis.trial_set import MetricFacts, TrialSet
+from trialwise.exchange.trial_cells import Cells, Place
+
+_UNITS = {"second": "s", "byte": "B", "integer": ""}
+_MINUTE = 60
+
+Metadata = dict[str, str | float | int | bool | None]
+
+
+class Run(BaseModel):
+    """One process; without values it was for calibration."""
+
+    metadata: Metadata = Field(default_factory=dict)
+    values: list[float] | None = None
+
+
+class Benchmark(BaseModel):
+    """One benchmark."""
+
+    metadata: Metadata = Field(default_factory=dict)
+    runs: list[Run]
+
+
+class Document(BaseModel):
+    """What pyperf writes."""
+
+    version: str
+    metadata: Metadata = Field(default_factory=dict)
+    benchmarks: list[Benchmark]
+
+
+def pyperf_trials(document: Document, name: str) -> TrialSet:
+    """The values of all benchmarks, which are treatments of one metric for each unit.
+
+    Raises
+    ------
+    AnalysisError
+        No benchmark has a value.
+    """
+    cells = Cells(name)
+    for number, benchmark in enumerate(document.benchmarks):
+        common = {**document.metadata, **benchmark.metadata}
+        treatment = f"benchmark={common.get('name') or number + 1}"
+        cells.treatments[treatment] = {"benchmark": str(common.get("name") or number + 1)}
+        metric = _metric(common)
+        cells.metrics[metric.name] = metric
+        for run, each in enumerate(benchmark.runs):
+            process = f"{name}#{number}/{run}"
+            _add(cells, metric.name, treatment, each, {**common, **each.metadata}, process)
+    return cells.trial_set()
+
+
+def _metric(metadata: Metadata) -> MetricFacts:
+    unit = str(metadata.get("unit") or "second")
+    name = {"second": "time", "byte": "memory"}.get(unit, "value")
+    return MetricFacts(name, _UNITS.get(unit, unit), None if name == "value" else "lower")
+
+
+def _add(cells: Cells, metric: str, treatment: str, run: Run, metadata: Metadata, process: str) -> None:
+    values = run.values or []
+    host = str(metadata.get("hostname") or "")
+    boot = f"{host}/{_boot(str(metadata.get('boot_time') or ''))}"
+    duration = metadata.get("duration")
+    seconds = float(duration) / len(values) if isinstance(duration, int | float) and values else None
+    started = _moment(str(metadata.get("date") or ""))
+    for place, value in enumerate(values):
+        trial = f"{process}/{place}" if len(values) > 1 else process
+        where = Place(trial=trial, process=process, host=host, boot=boot, build=boot)
+        cells.add(metric, treatment, value, where, seconds, started)
+
+
+def _boot(text: str) -> str:
+    """The minute of a boot: the kernel tells its second differently from time to time."""
+    moment = _moment(text)
+    return text if moment is None else str(round(moment / _MINUTE))
+
+
+def _moment(text: str) -> float | None:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None

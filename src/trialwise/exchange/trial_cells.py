@@ -1,0 +1,79 @@
+"""Trials that other tools recorded, gathered cell by cell into a set that can be compared."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+
+import polars as pl
+
+from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Level
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a trial ran: names of its units, which mean the same unit wherever they are equal."""
+
+    trial: str
+    process: str
+    host: str = ""
+    boot: str = ""
+    build: str = ""
+    series: str = "1"
+    round: str = "1"
+
+
+@dataclass(slots=True)
+class Cells:
+    """Collects the values of trials of one source, and counts those that are none."""
+
+    name: str
+    metrics: dict[str, MetricFacts] = field(default_factory=dict[str, MetricFacts])
+    treatments: dict[str, Mapping[str, Level]] = field(default_factory=dict[str, Mapping[str, Level]])
+    _rows: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
+    _missing: Counter[str] = field(default_factory=Counter[str])
+
+    def add(
+        self,
+        metric: str,
+        treatment: str,
+        value: float | None,
+        place: Place,
+        seconds: float | None = None,
+        started: float | None = None,
+    ) -> None:
+        """One value of one trial; where it is none, that is counted."""
+        if value is None or not isfinite(value):
+            self._missing[metric] += 1
+            return
+        units = (place.host, place.boot, place.build, place.process, place.trial)
+        self._rows.append(
+            (metric, treatment, float(value), *units, place.series, place.round, started, seconds)
+        )
+
+    def trial_set(self, notes: Sequence[str] = ()) -> TrialSet:
+        """What was collected.
+
+        Raises
+        ------
+        AnalysisError
+            There is no value.
+        """
+        if not self._rows:
+            why = "; ".join(notes)
+            raise AnalysisError(f"{self.name}: no trial has a value" + (f": {why}" if why else ""))
+        return TrialSet(
+            name=self.name,
+            metrics=self.metrics,
+            treatments=self.treatments,
+            table=pl.DataFrame(self._rows, schema=SCHEMA, orient="row"),
+            notes=(*notes, *self._lost()),
+        )
+
+    def _lost(self) -> Iterator[str]:
+        for metric, number in self._missing.items():
+            yield f"{number} trial{'' if number == 1 else 's'} without a value of {metric}"

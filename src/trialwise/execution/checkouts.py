@@ -1,0 +1,104 @@
+"""Two revisions of a git repository side by side, each in a folder of its own, built."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from trialwise.errors import PlanError, TrialError
+
+_LAST = 20
+"""Lines of a failed build that are shown."""
+
+
+def commit_of(revision: str, folder: Path) -> str:
+    """The whole name of a commit.
+
+    Raises
+    ------
+    PlanError
+        The folder is in no repository, or there is no such revision.
+    """
+    return _git(
+        folder,
+        "rev-parse",
+        "--verify",
+        "--quiet",
+        "--end-of-options",
+        f"{revision}^{{commit}}",
+        what=f"no revision {revision!r}",
+    )
+
+
+def place_in_repository(folder: Path) -> str:
+    """Where a folder stands below the top of its repository, "" for the top itself."""
+    return _git(folder, "rev-parse", "--show-prefix", what=f"{folder} is in no git repository").rstrip("/")
+
+
+@contextmanager
+def checked_out(commits: Mapping[str, str], folder: Path) -> Generator[Path]:
+    """A temporary folder with a worktree for each name; names and thus paths should be of one length. It is removed in the end."""
+    with tempfile.TemporaryDirectory(prefix="trialwise-") as place:
+        made: list[Path] = []
+        try:
+            for name, commit in commits.items():
+                path = Path(place) / name
+                _git(
+                    folder,
+                    "worktree",
+                    "add",
+                    "--quiet",
+                    "--detach",
+                    str(path),
+                    commit,
+                    what=f"{commit} cannot be checked out",
+                )
+                made.append(path)
+            yield Path(place)
+        finally:
+            for path in made:
+                subprocess.run(
+                    ["git", "worktree", "remove", "--force", str(path)],
+                    cwd=folder,
+                    capture_output=True,
+                    check=False,
+                )
+
+
+def build(command: str, folder: Path) -> None:
+    """Run a build in a shell.
+
+    Raises
+    ------
+    TrialError
+        It failed; the end of what it printed is in the message.
+    """
+    done = subprocess.run(
+        ["/bin/sh", "-c", command],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        check=False,
+    )
+    if done.returncode != 0:
+        lines = "\n".join(f"  {line}" for line in done.stdout.splitlines()[-_LAST:])
+        raise TrialError(f"the build failed with {done.returncode} in {folder}: {command}\n{lines}".rstrip())
+
+
+def _git(folder: Path, *words: str, what: str) -> str:
+    try:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError as error:
+        raise PlanError("git is not installed", hint="give two commands: --base CMD --head CMD") from error
+    if done.returncode != 0:
+        reason = done.stderr.strip().splitlines()
+        raise PlanError(
+            what + (f": {reason[-1]}" if reason else ""), hint="give --base and --head as git knows them"
+        )
+    return done.stdout.strip()

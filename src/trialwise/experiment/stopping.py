@@ -1,0 +1,114 @@
+"""What says when an experiment has enough, and which of that cannot work together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Literal
+
+from trialwise.experiment.model import Experiment, Kpi, Metric, Stop
+from trialwise.experiment.problems import Problems
+
+GoalKind = Literal["metric", "kpi", "variability"]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """An interval that is to be narrow: of a metric's trials, of a KPI's percentile, or of a KPI over all series (`kpi`)."""
+
+    kind: GoalKind
+    metric: Metric
+    stop: Stop
+    kpi: Kpi | None = None
+
+
+def goals(experiment: Experiment) -> tuple[Goal, ...]:
+    """The intervals that say when to stop, metric by metric."""
+    return tuple(goal for metric in experiment.metrics for goal in goals_of(metric))
+
+
+def goals_of(metric: Metric) -> tuple[Goal, ...]:
+    """Those of one metric."""
+    score = metric.variability and metric.variability.stop
+    return (
+        *([Goal("metric", metric, metric.stop)] if metric.stop else []),
+        *(Goal("kpi", metric, kpi.stop, kpi) for kpi in metric.kpis if kpi.stop),
+        *(Goal("variability", metric, score, kpi) for kpi in metric.kpis if score),
+    )
+
+
+def stops_by_itself(experiment: Experiment) -> bool:
+    """Whether anything says when to stop."""
+    return experiment.design.stop == "verdict" or bool(goals(experiment))
+
+
+def stops_by_series(experiment: Experiment) -> bool:
+    """Whether the number of series is what is looked for."""
+    return any(goal.kind == "variability" for goal in goals(experiment))
+
+
+def stops_by_trials(experiment: Experiment) -> bool:
+    """Whether the end may come after any round."""
+    return experiment.design.stop == "verdict" or any(
+        goal.kind != "variability" for goal in goals(experiment)
+    )
+
+
+def compared_metrics(experiment: Experiment) -> tuple[Metric, ...]:
+    """The metrics whose comparisons are to be decided: those with a margin."""
+    if experiment.design.stop != "verdict":
+        return ()
+    return tuple(metric for metric in experiment.metrics if metric.margin)
+
+
+def check_stopping(experiment: Experiment, problems: Problems) -> None:
+    """Note what cannot work together."""
+    if not stops_by_itself(experiment):
+        return
+    design, by_trials = experiment.design, stops_by_trials(experiment)
+    if by_trials:
+        _check_ends_inside_a_series(experiment, problems)
+    if stops_by_series(experiment) and design.series is not None:
+        hint = 'leave series out: max_trials bounds it; or leave the "stop" of the variability score out'
+        problems.add(("design", "series"), "is fixed, while a variability score says when to stop", hint)
+    if design.stop == "verdict" and prod(len(factor.levels) for factor in experiment.fixed_factors) < 2:
+        hint = "add a factor with two levels, or give a metric a stop of its own"
+        problems.add(("design", "stop"), "a verdict compares treatments, and there is one", hint)
+    for goal in goals(experiment):
+        _check_goal(goal, experiment, problems)
+    if design.looks == "cceval" and design.stop == "verdict":
+        problems.add(("design", "looks"), "cceval knows no verdicts", 'take "two-stage" or "anytime"')
+    most = design.max_trials if design.rounds is None else design.rounds * (design.series or 1)
+    if design.looks == "two-stage" and by_trials and design.pilot >= most:
+        hint = f"there are at most {most} trials of each treatment, the pilot included; take a shorter pilot or allow more"
+        problems.add(("design", "pilot"), f"a pilot of {design.pilot} leaves no fresh trials to judge", hint)
+
+
+def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> None:
+    """The end may come after any round: what rests on whole series, or on a known number of rounds, cannot be had."""
+    design = experiment.design
+    if design.span is not None:
+        hint = (
+            "leave span out, or let a variability score alone say when to stop: each series then has its span"
+        )
+        problems.add(
+            ("design", "span"), "spreads a known number of rounds, and the end may come after any", hint
+        )
+    scored = [metric for metric in experiment.metrics if metric.variability and not metric.variability.stop]
+    if design.rounds is None and (scored or (design.series or 1) > 1):
+        key = ("metrics", scored[0].name, "variability") if scored else ("design", "series")
+        hint = "give design.rounds, the most for each series; or let the variability score say when to stop"
+        problems.add(key, "takes several series, and the end may come inside the first", hint)
+    reset = experiment.reset
+    if reset is not None and reset.reboot and reset.every == "series":
+        hint = 'reboot every = "round"; or let a variability score say when to stop'
+        problems.add(("reset", "every"), "a series is one boot: its trials say nothing of other boots", hint)
+
+
+def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
+    key = ("metrics", goal.metric.name, *(() if goal.kind == "metric" else (goal.kind,)), "stop")
+    if experiment.design.looks != "cceval":
+        return
+    if goal.stop.of != "mean" or not goal.stop.precision.relative:
+        hint = 'write stop = { precision = "3%", of = "mean" } into the metric, or take looks = "two-stage"'
+        problems.add(key, "cceval's rule knows a mean and a precision in percent only", hint)

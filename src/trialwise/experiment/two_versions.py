@@ -1,0 +1,130 @@
+"""An experiment that runs two versions of one program in turns."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from shutil import which
+
+from trialwise.experiment.model import (
+    Better,
+    CommandTrial,
+    Design,
+    Experiment,
+    Extent,
+    FixedFactor,
+    Metric,
+    Resource,
+    ResourceSource,
+    TextSource,
+)
+from trialwise.experiment.placeholders import literal
+
+VERSIONS = ("base", "head")
+_RESOURCES: tuple[Resource, ...] = ("wall", "user", "system", "max_rss")
+_METRIC = re.compile(r"(?P<name>[A-Za-z_][\w.\-]*)(?::(?P<better>higher|lower))?=(?P<source>.+)", re.DOTALL)
+_PLAIN = re.compile(r"[\w@%+:,./\-][\w@%+:,./= \-]*")
+
+
+def two_versions(
+    name: str,
+    folder: Path,
+    trial: CommandTrial,
+    metrics: Sequence[Metric],
+    *,
+    rounds: int,
+    warmup: int,
+    seed: int,
+    description: str = "",
+) -> Experiment:
+    """The experiment: each round runs both versions once, in random order."""
+    return Experiment(
+        name=name,
+        folder=folder,
+        trial=trial,
+        metrics=tuple(metrics),
+        seed=seed,
+        description=description,
+        factors=(FixedFactor("version", VERSIONS),),
+        design=Design(series=1, rounds=rounds, warmup_trials=warmup),
+    )
+
+
+def either(base: str, head: str) -> tuple[str, ...]:
+    """A command that runs one or the other line, as a shell would."""
+    return ("/bin/sh", "-c", f"case {{version}} in base) {_line(base)};; head) {_line(head)};; esac")
+
+
+def in_version(command: str, below: str) -> CommandTrial:
+    """The same command in a folder of each version, or in `below` in it.
+
+    Raises
+    ------
+    ValueError
+        The command cannot be split as a shell would, or is empty.
+    """
+    words = shlex.split(literal(command))
+    if not words:
+        raise ValueError("the command is empty")
+    return CommandTrial(tuple(words), directory="{version}" if below in ("", ".") else f"{{version}}/{below}")
+
+
+def _line(command: str) -> str:
+    """A plain command takes the place of the shell, so that the shell neither waits nor counts."""
+    first = command.split(" ", 1)[0]
+    plain = _PLAIN.fullmatch(command) and "=" not in first and which(first)
+    return literal(f"exec {command}" if plain else command)
+
+
+def metric_of(text: str, margin: Extent | None = None) -> Metric:
+    """A metric from `NAME[:higher|:lower]=SOURCE`, as `speed:higher=json:/speed`.
+
+    A source is wall, user, system or max_rss; or stdout:PATTERN, json:POINTER or csv:COLUMN of what the command prints.
+
+    Raises
+    ------
+    ValueError
+        It says what is wrong.
+    """
+    found = _METRIC.fullmatch(text)
+    if found is None:
+        raise ValueError('write NAME=SOURCE or NAME:higher=SOURCE, as "time=wall"')
+    name, better, source = found["name"], found["better"], found["source"]
+    known: Better | None = "higher" if better == "higher" else "lower" if better == "lower" else None
+    for resource in _RESOURCES:
+        if source == resource:
+            return Metric(name, ResourceSource(resource), better=known or "lower", margin=margin)
+    kind, colon, rest = source.partition(":")
+    if not colon or not rest or kind not in ("stdout", "json", "csv"):
+        raise ValueError(
+            f"no source {source!r}; there are wall, user, system, max_rss, stdout:PATTERN, json:POINTER, csv:COLUMN"
+        )
+    if known is None:
+        raise ValueError(f"say which direction is better: {name}:higher={source} or {name}:lower={source}")
+    text_source = (
+        TextSource(pattern=rest)
+        if kind == "stdout"
+        else TextSource(json=rest)
+        if kind == "json"
+        else TextSource(csv=rest)
+    )
+    return Metric(name, text_source, better=known, margin=margin)
+
+
+def margin_of(text: str) -> Extent:
+    """A margin from "3%", or from a number in the unit of the metric.
+
+    Raises
+    ------
+    ValueError
+        It is neither.
+    """
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise ValueError('a percentage as "3%", or a number above 0 in the unit of the metric, is wanted')
+    return Extent(value, relative=text.endswith("%"))

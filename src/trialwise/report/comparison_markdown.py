@@ -1,0 +1,97 @@
+"""A comparison for a pull request: a line that sums it up, one table, and the rest folded away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialwise.analysis.comparison.gate import gate_of
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.report import comparison_words as words
+from trialwise.report.numbers import write
+
+_MARKS = {"passed": "✅", "failed": "❌", "undecided": "❔"}
+_MOST_ROWS = 100
+
+
+def comparison_markdown(found: Comparison) -> str:
+    """The text, which GitHub and GitLab show alike."""
+    return "\n".join(_lines(found)) + "\n"
+
+
+def _lines(found: Comparison) -> Iterator[str]:
+    gate = gate_of(found)
+    yield f"### {_MARKS[gate.outcome]} {words.counts_of(found)}"
+    yield ""
+    yield f"{_code(found.b)} against {_code(found.a)}. Gate {_text(gate.sentence)}."
+    yield ""
+    yield from _table(found)
+    yield ""
+    yield from _folded(
+        "Intervals, and what would decide", [*_details(found), "", _text(words.method_of(found))]
+    )
+
+
+def _table(found: Comparison) -> Iterator[str]:
+    """What needs a look comes first; equal verdicts stay in the order of the experiment."""
+    title, names = words.labels([row.treatment for row in found.rows])
+    rows = sorted(found.rows, key=_urgency)
+    shown = rows[:_MOST_ROWS]
+    yield f"| {_text(title)} | metric | A | B | change | δ | verdict |"
+    yield "|---|---|---:|---:|---:|---:|---|"
+    for row in shown:
+        a, b = map(write, row.summary.means)
+        unit = f" [{row.metric.unit}]" if row.metric.unit else ""
+        verdict = f"**{words.verdict_of(row)}**" if row.verdict == "different" else words.verdict_of(row)
+        yield (
+            f"| {_text(names[row.treatment])} | {_text(row.metric.name + unit)} | {a} | {b} | {words.change_of(row)} "
+            f"| {_text(_margin(row))} | {verdict} |"
+        )
+    if len(rows) > len(shown):
+        yield ""
+        yield f"… and {len(rows) - len(shown)} more rows"
+
+
+def _urgency(row: ComparisonRow) -> int:
+    if row.verdict == "different":
+        return 1 if row.direction == "better" else 0
+    return {"undecided": 2, "no inference": 3, "equivalent": 4}[row.verdict]
+
+
+def _margin(row: ComparisonRow) -> str:
+    return words.margin_of(row).removeprefix("δ = ") if row.difference else "–"
+
+
+def _details(found: Comparison) -> Iterator[str]:
+    _, names = words.labels([row.treatment for row in found.rows])
+    yield "| | n | B − A | Hodges–Lehmann | B / A | p | more |"
+    yield "|---|---|---:|---:|---:|---:|---|"
+    for row in found.rows[:_MOST_ROWS]:
+        yield (
+            f"| {_text(row.metric.name)} of {_text(names[row.treatment])} | {words.n_of(row)} | {words.difference_of(row)} "
+            f"| {words.shift_of(row)} | {words.ratio_of(row)} | {_text(words.p_of(row.p_adjusted))} | {words.short_bill(row)} |"
+        )
+    said = [f"{name}: {why}" for name, why in words.open_rows(found)]
+    said += [*words.lacking(found), *words.remarks(found)]
+    if said:
+        yield ""
+        yield from (f"- {_text(line)}" for line in said)
+
+
+def _folded(title: str, lines: Sequence[str]) -> Iterator[str]:
+    yield f"<details><summary>{title}</summary>"
+    yield ""
+    yield from lines
+    yield ""
+    yield "</details>"
+
+
+def _text(text: str) -> str:
+    """A text that Markdown shows as it is, also in a cell of a table."""
+    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
+    for sign in "\\`*_|[]#":
+        escaped = escaped.replace(sign, f"\\{sign}")
+    return escaped
+
+
+def _code(text: str) -> str:
+    return f"`{text.replace('`', chr(39))}`"

@@ -1,0 +1,199 @@
+"""What `trialwise compare` says in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from trialwise.analysis.comparison.ranking import MetricRanking, ParetoFront, Ranking
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.report import comparison_words as words
+from trialwise.report.numbers import counted, percent, write
+
+_MOST_NAME = 40
+
+
+def comparison_lines(found: Comparison, width: int | None = None) -> Iterator[str]:
+    """The verdicts, a table for each metric, what would decide what is open, and what is missing.
+
+    `width` is that of the terminal; a table that has no room there has several lines for each row.
+    """
+    yield f"A  {found.a}"
+    yield f"B  {found.b}"
+    yield words.counts_of(found)
+    title, names = words.labels([row.treatment for row in found.rows])
+    for rows in by_metric(found):
+        yield ""
+        yield words.title_of(rows[0])
+        table = list(_table(title, names, rows))
+        fits = width is None or max(map(len, table)) <= width
+        yield from table if fits else _stacked(names, rows)
+    yield from _part("Open", [f"{name}: {why}" for name, why in words.open_rows(found)])
+    yield from _part("Not compared", list(words.lacking(found)))
+    yield from _part("Remarks", list(words.remarks(found)))
+    yield ""
+    yield words.method_of(found)
+
+
+def by_metric(found: Comparison) -> list[list[ComparisonRow]]:
+    """The rows of each metric, those with inference first: they say by which margin it is judged."""
+    groups: dict[str, list[ComparisonRow]] = {}
+    for row in found.rows:
+        groups.setdefault(row.metric.name, []).append(row)
+    return [sorted(rows, key=lambda row: row.difference is None) for rows in groups.values()]
+
+
+def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield ""
+        yield title
+        yield from (f"  {line}" for line in lines)
+
+
+def _table(title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
+    floors = any(row.floor for row in rows)
+    head = (title, "n", "A", "B", "B − A", "Hodges–Lehmann", "B / A", "p", "verdict", "more")
+    head += ("noise floor",) if floors else ()
+    cells = [
+        (
+            short(names[row.treatment]),
+            words.n_of(row),
+            *map(write, row.summary.means),
+            words.difference_of(row),
+            words.shift_of(row),
+            words.ratio_of(row),
+            words.p_of(row.p_adjusted),
+            words.verdict_of(row),
+            words.short_bill(row),
+            *((words.floor_of(row),) if floors else ()),
+        )
+        for row in rows
+    ]
+    yield from aligned([head, *cells], numeric={2, 3, 7})
+
+
+def _stacked(names: Mapping[str, str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
+    for row in rows:
+        unit = f" {row.metric.unit}" if row.metric.unit else ""
+        a, b = map(write, row.summary.means)
+        yield f"  {names[row.treatment]}: {words.verdict_of(row)}"
+        yield f"    {words.n_of(row)}; means {a} → {b}{unit}"
+        if row.difference is not None:
+            yield f"    B − A {words.difference_of(row)}"
+            yield f"    Hodges–Lehmann {words.shift_of(row)}"
+            yield f"    B / A {words.ratio_of(row)}; p {words.p_of(row.p_adjusted)}"
+        if row.floor is not None:
+            yield f"    noise floor {words.floor_of(row)}"
+        if bill := words.bill_of(row):
+            yield f"    {bill}"
+
+
+def short(name: str) -> str:
+    """A name that leaves room for numbers."""
+    half = _MOST_NAME // 2
+    return name if len(name) <= _MOST_NAME else f"{name[: half - 1]}…{name[-half:]}"
+
+
+def aligned(rows: Sequence[Sequence[str]], numeric: set[int], indent: int = 2) -> Iterator[str]:
+    """Lines with the cells of rows under one another; numbers to the right."""
+    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (
+            cell.rjust(width) if place in numeric else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        yield (" " * indent + "  ".join(cells)).rstrip()
+
+
+# Pantheon's table
+
+_PAPER = {
+    "pantheon_throughput": "throughput (Mbit/s)",
+    "pantheon_delay": "95th percentile delay (ms)",
+    "pantheon_loss": "% loss rate",
+}
+PAPER_HEAD = (
+    "scheme", "exp 1 runs", "exp 2 runs", "aggregate metric", "mean 1", "mean 2", "% difference", "std dev 1", "std dev 2",
+    "% difference",
+)  # fmt: skip
+
+
+def paper_lines(found: Comparison) -> Iterator[str]:
+    """The table of Pantheon's `compare_two_experiments.py`, as its replication walkthrough shows it: no inference in it."""
+    yield f"Comparison of: {found.a} and {found.b}"
+    rows = paper_rows(found)
+    yield from aligned([PAPER_HEAD, *rows], set(range(10)), indent=0)
+    yield ""
+    yield "Standard deviations have n in the denominator: that of a single run is 0, and its change of −100 % says nothing."
+
+
+def paper_rows(found: Comparison) -> list[tuple[str, ...]]:
+    """The cells of that table."""
+    _, names = words.labels([row.treatment for row in found.rows])
+    return [
+        (
+            names[row.treatment],
+            *map(str, row.summary.n),
+            paper_metric(row),
+            *(f"{mean:.2f}" for mean in row.summary.means),
+            _signed(row.summary.percent_difference),
+            *(f"{deviation:.2f}" for deviation in row.summary.standard_deviations),
+            _signed(row.summary.percent_difference_deviation),
+        )
+        for row in found.rows
+    ]
+
+
+def paper_metric(row: ComparisonRow) -> str:
+    """What the walkthrough calls a metric."""
+    unit = f" ({row.metric.unit})" if row.metric.unit else ""
+    return _PAPER.get(row.metric.name, f"{row.metric.name}{unit}")
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}%" if value == value else "–"  # noqa: PLR0124 NaN
+
+
+# Ranks
+
+
+def ranking_lines(found: Ranking) -> Iterator[str]:
+    """Ranks by each metric, the set that may contain the best, and the Pareto set."""
+    for one in found.metrics:
+        yield ""
+        yield from _metric_ranks(found.side, one)
+    if found.pareto is not None:
+        yield ""
+        yield from _front(found.side, found.pareto)
+    if found.notes:
+        yield ""
+        yield from (f"{found.side}: {note}" for note in found.notes)
+
+
+def _metric_ranks(side: str, one: MetricRanking) -> Iterator[str]:
+    unit = f" [{one.unit}]" if one.unit else ""
+    yield f"Ranks in {side}: {one.metric}{unit}, {one.better} is better"
+    title, names = words.labels([place.treatment for place in one.treatments])
+    cells = [
+        (
+            f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}",
+            short(names[place.treatment]),
+            write(place.mean),
+            str(place.n),
+            "may be the best" if place.may_be_best else "",
+        )
+        for place in one.treatments
+    ]
+    yield from aligned([("rank", title, "mean", f"n ({one.level})", ""), *cells], {2, 3})
+    yield f"  all ranks together {percent(one.confidence)}: {one.method}"
+    yield from (f"  {note}" for note in one.notes)
+
+
+def _front(side: str, front: ParetoFront) -> Iterator[str]:
+    _, names = words.labels(list(front.n))
+    metrics = " and ".join(front.metrics)
+    yield f"Pareto set in {side}, by {metrics}: {counted(len(front.members), 'treatment')} of {len(front.n)}"
+    yield f"  {', '.join(names[name] for name in front.members)}"
+    for name, by in front.excluded.items():
+        yield f"  not {names[name]}: {', '.join(names[each] for each in by[:3])} better in all of them"
+    yield f"  each of the front is in it at {percent(front.confidence)}: {front.method}"
+    yield from (f"  {note}" for note in front.notes)

@@ -1,0 +1,224 @@
+"""What a comparison says in words: for the terminal, Markdown, LaTeX and test reports alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialwise import statistics as st
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.analysis.nesting import plural
+from trialwise.experiment.quantity import duration_text
+from trialwise.report.numbers import ABSENT, counted, percent, write
+from trialwise.report.terminal_table import about
+
+CHANCE = "for a 90 % chance to decide"
+_FEWEST = 1e-4
+
+
+def labels(treatments: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """What tells treatments apart, and what they are called: of a single factor that all have, the levels alone."""
+    names = dict.fromkeys(treatments)
+    factors = {name.partition("=")[0] for name in names}
+    single = len(factors) == 1 and all("=" in name and " " not in name.partition("=")[0] for name in names)
+    if single and not any(_second_factor(name) for name in names):
+        return factors.pop(), {name: name.partition("=")[2] for name in names}
+    return "treatment", {name: "all" if name == "-" else name for name in names}
+
+
+def _second_factor(name: str) -> bool:
+    return any("=" in word for word in name.split(" ")[1:])
+
+
+def verdict_of(row: ComparisonRow) -> str:
+    """The word, and where it is different the direction if the metric has one."""
+    return f"{row.verdict}, {row.direction}" if row.direction else row.verdict
+
+
+def counts_of(found: Comparison) -> str:
+    """How many rows end in which word."""
+    parts = [f"{number} {word}" for word, number in found.counts.items() if number]
+    worse = sum(row.direction == "worse" for row in found.rows)
+    better = sum(row.direction == "better" for row in found.rows)
+    told = [f"{number} {word}" for number, word in ((worse, "worse"), (better, "better")) if number]
+    if told:
+        parts[0] += f" ({', '.join(told)})"
+    return f"{counted(len(found.rows), 'comparison')}: {', '.join(parts)}"
+
+
+def method_of(found: Comparison) -> str:
+    """What the numbers rest on."""
+    methods = dict.fromkeys(row.difference.method for row in found.rows if row.difference)
+    told = "; ".join(methods) or "no test"
+    return (
+        f"B − A: {told}; Hodges–Lehmann shift; B / A with Fieller's interval. Intervals: {percent(found.confidence)}, "
+        f"each by itself. p and verdicts: {percent(found.confidence)} for all together, {found.correction}."
+        + (f" More: units on each side {CHANCE}." if any(row.more for row in found.rows) else "")
+    )
+
+
+def title_of(row: ComparisonRow) -> str:
+    """The metric of a row with its unit and direction, and by which margin it is judged."""
+    unit = f" [{row.metric.unit}]" if row.metric.unit else ""
+    better = f", {row.metric.better} is better" if row.metric.better else ""
+    return f"{row.metric.name}{unit}{better}; {margin_of(row)}"
+
+
+def margin_of(row: ComparisonRow) -> str:
+    """δ as it was given."""
+    one = row.difference
+    if one is None or one.margin is None:
+        return "no margin" if one else "no inference"
+    if one.margin_percent is not None:
+        return f"δ = {percent(one.margin_percent)}"
+    return f"δ = {write(one.margin)} {row.metric.unit}".rstrip()
+
+
+def margin_in_units(row: ComparisonRow) -> str:
+    """δ in the unit of the metric."""
+    return write(row.difference.margin) if row.difference else ABSENT
+
+
+def n_of(row: ComparisonRow) -> str:
+    """How many units of which level on each side."""
+    a, b = len(row.units.a), len(row.units.b)
+    if row.units.paired:
+        return f"{a} shared {plural(row.units.level) if a != 1 else row.units.level}"
+    return f"{a}, {b} {plural(row.units.level)}"
+
+
+def floor_of(row: ComparisonRow) -> str:
+    """The noise floor of the bench, with the number of units on each side that it was found with."""
+    if row.floor is None:
+        return ABSENT
+    share = "" if row.floor.percent is None else f" = {about(row.floor.percent)} %"
+    return f"{write(row.floor.value)}{share} (n = {row.floor.n})"
+
+
+def p_of(value: float | None) -> str:
+    """A p-value with two digits."""
+    if value is None:
+        return ABSENT
+    return "< 0.0001" if value < _FEWEST else f"{value:.2g}"
+
+
+def interval_of(estimate: float | None, low: float | None, high: float | None) -> str:
+    """An estimate with its bounds, which are rounded outward."""
+    if low is None or high is None:
+        return f"{write(estimate)} (too few)"
+    return f"{write(estimate)} ({write(low, 'down')} to {write(high, 'up')})"
+
+
+def difference_of(row: ComparisonRow) -> str:
+    """The difference of the means with its interval."""
+    if row.difference is None:
+        return ABSENT
+    found = row.difference.welch
+    return interval_of(found.estimate, found.low, found.high)
+
+
+def shift_of(row: ComparisonRow) -> str:
+    """Hodges and Lehmann's shift."""
+    if row.difference is None:
+        return ABSENT
+    found = row.difference.hodges_lehmann
+    return interval_of(found.estimate, found.low, found.high)
+
+
+def ratio_of(row: ComparisonRow) -> str:
+    """The ratio with Fieller's interval; where that has no bounds, A's mean may be 0."""
+    return ABSENT if row.difference is None else _ratio(row.difference.ratio)
+
+
+def _ratio(ratio: st.Ratio) -> str:
+    if not ratio.bounded:
+        return f"{write(ratio.estimate)} (no bounds)"
+    return interval_of(ratio.estimate, ratio.low, ratio.high)
+
+
+def change_of(row: ComparisonRow) -> str:
+    """The change in percent with its interval; without inference that of the means alone."""
+    if row.difference is None:
+        change = row.summary.percent_difference
+        return f"{change:+.1f} %" if change == change else ABSENT  # noqa: PLR0124 NaN
+    found = row.difference.percent
+    if not found.bounded:
+        return f"{found.estimate:+.3g} % (no bounds)" if found.estimate == found.estimate else ABSENT
+    return f"{found.estimate:+.3g} % ({found.low:+.3g} to {found.high:+.3g})"
+
+
+def open_words(row: ComparisonRow) -> str | None:
+    """Why a row has no verdict, and what would give it one; None where it has."""
+    why = _why_open(row)
+    bill = bill_of(row) if row.verdict == "undecided" else None
+    return f"{why}; {bill} {CHANCE}" if why and bill else why
+
+
+def _why_open(row: ComparisonRow) -> str | None:
+    if row.verdict == "no inference":
+        return row.reason + lifted(row)
+    if row.verdict != "undecided":
+        return None
+    if row.difference is not None and row.difference.margin == 0:
+        given = percent(row.difference.margin_percent or 0.0)
+        return f"undecided: {given} of a mean of 0 is no margin; give it in the unit: --margin {row.metric.name}=0.1"
+    return f"undecided: {row.reason}"
+
+
+def lifted(row: ComparisonRow) -> str:
+    """Which option takes what is above as fixed, where a level above trials stands in the way."""
+    a, b = row.units.counts["trial"]
+    if row.units.level == "trial" or min(a, b) < 2:
+        return ""
+    return f"; repeat over {plural(row.units.level)}, or take these as fixed (--level trial)"
+
+
+def short_bill(row: ComparisonRow) -> str:
+    """The bill as it stands in a cell: how many more units on each side, and how long."""
+    if not row.more:
+        return ""
+    return f"{row.more:,}" + (f", {duration_text(row.more_seconds)}" if row.more_seconds else "")
+
+
+def bill_of(row: ComparisonRow) -> str | None:
+    """How many more units, and how long they take; None where there is no bill."""
+    if not row.more:
+        return None
+    unit = row.units.level if row.more == 1 else plural(row.units.level)
+    time = f", about {duration_text(row.more_seconds)}" if row.more_seconds else ""
+    where = "shared by both sides" if row.units.paired else "on each side"
+    return f"{row.more:,} more {unit} {where}{time}"
+
+
+def open_rows(found: Comparison) -> Iterator[tuple[str, str]]:
+    """Names of rows without a verdict, and why, without the bill; those with the same words stand together."""
+    _, names = labels([row.treatment for row in found.rows])
+    several = len({row.metric.name for row in found.rows}) > 1
+    groups: dict[str, list[str]] = {}
+    for row in found.rows:
+        if words := _why_open(row):
+            name = f"{row.metric.name} of {names[row.treatment]}" if several else names[row.treatment]
+            groups.setdefault(words, []).append(name)
+    for words, members in groups.items():
+        more = f" and {len(members) - 3} more" if len(members) > 3 else ""
+        yield ", ".join(members[:3]) + more, words
+
+
+def lacking(found: Comparison) -> Iterator[str]:
+    """What only one side has."""
+    for side in dict.fromkeys(one.side for one in found.one_sided):
+        for kind, several in (("treatment", "treatments"), ("metric", "metrics"), ("cell", "cells")):
+            own = [one.name for one in found.one_sided if (one.side, one.kind) == (side, kind)]
+            if own:
+                more = f" and {len(own) - 8} more" if len(own) > 8 else ""
+                yield f"only {side} has the {kind if len(own) == 1 else several} {', '.join(own[:8])}{more}"
+
+
+def remarks(found: Comparison) -> Iterator[str]:
+    """What is to be known of the trials of either side."""
+    of: dict[str, list[str]] = {}
+    for side, notes in found.notes.items():
+        for note in notes:
+            of.setdefault(note, []).append(side)
+    yield from (f"{' and '.join(sides)}: {note}" for note, sides in of.items())
+    if any(row.difference and row.difference.margin is None for row in found.rows):
+        yield "no margin was given, so that nothing can be equivalent; try --margin 3%"

@@ -1,0 +1,164 @@
+"""The difference between two samples of trials: how large, how sure, whether it matters, and what would settle it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trialwise.statistics.checks import as_values, one_of
+from trialwise.statistics.fieller import Ratio, ratio_of
+from trialwise.statistics.forecast import CHANCE, MOST, Judged, trials_to_decide
+from trialwise.statistics.moments import Pair
+from trialwise.statistics.shift import Shift, shift_between
+from trialwise.statistics.verdicts import (
+    NONE,
+    Margin,
+    Verdict,
+    as_confidence,
+    as_margin,
+    claims_of,
+    scaled,
+    verdict_of,
+)
+from trialwise.statistics.welch import WelchDifference, contrast, rejects, two_sided, welch_difference
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The second sample against the first: b - a, b / a, and in percent of a."""
+
+    welch: WelchDifference
+    """Difference of the means."""
+    hodges_lehmann: Shift
+    """Median of all differences between a value of b and one of a."""
+    ratio: Ratio
+    """Of the means."""
+    percent: Ratio
+    """100 (ratio - 1), with its bounds."""
+    means: tuple[float, float]
+    standard_deviations: tuple[float, float]
+    """With n - 1 in the denominator."""
+    p_value: float
+    """Welch's, two-sided, against "the means are equal"."""
+    p_different: float
+    """Two-sided, against "the difference is at most the margin"; without a margin this is `p_value`."""
+    p_equivalent: float | None
+    """Of two one-sided tests, against "the difference is not within the margin"; None without a margin."""
+    margin: float | None
+    """In the unit of the values; of a relative margin, at the mean of a that was found."""
+    margin_percent: float | None
+    """As it was given, where it is relative to a's mean."""
+    verdict: Verdict
+    trials_needed: int | None
+    """Further trials on each side for a 90 % chance to decide; 0 where it is decided, None where 10,000 would not do."""
+    judged: Judged
+    """How the follow-up is to be judged: "fresh", by itself, or "pooled", with the trials that there are."""
+    reason: str
+    """What the verdict rests on, and what stands in the way of one."""
+    n: tuple[int, int]
+    confidence: float
+    """In percent."""
+    method: str
+    paired: bool = False
+    """Whether both sides are of the same units; `welch` is then Student's t of the differences."""
+
+
+def difference(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    confidence: float = 95,
+    margin: float | None = None,
+    relative: bool = False,
+    judged: Judged = "fresh",
+) -> Difference:
+    """Compare two samples of trials.
+
+    The verdict is "different" if the two-sided interval of the difference lies outside of the margin (without one: off
+    0), "equivalent" if both one-sided Welch tests reject, that is, if the interval at 2 confidence - 100 percent lies inside of
+    the margin, else "undecided". Intervals: Welch 1947; Hodges and Lehmann 1963; Fieller 1954.
+
+    Parameters
+    ----------
+    a, b
+        One number for each trial.
+    confidence
+        In percent, above 50.
+    margin
+        The largest difference that does not matter: in the unit of the values, or, `relative`, in percent of a's mean, whose
+        own uncertainty then counts.
+    judged
+        What `trials_needed` assumes: that the verdict of the follow-up comes from its own trials ("fresh"), or from all
+        ("pooled").
+
+    Raises
+    ------
+    ValueError
+        Fewer than two values on a side, values that are not finite, or an option out of range.
+    """
+    level = as_confidence(confidence)
+    allowed = None if margin is None else as_margin(margin, relative=relative)
+    one_of(judged, "judged", ("fresh", "pooled"))
+    first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
+    pair = Pair.of(first, second)
+    within = None if allowed is None else scaled(allowed, pair)
+    claims = claims_of(pair.a, pair.b, within or NONE)
+    p_different = float(claims.different)
+    p_equivalent = None if within is None else float(claims.equivalent)
+    verdict = verdict_of(p_different, p_equivalent, 1 - level)
+    welch, ratio = welch_difference(pair, level), ratio_of(pair, level)
+    needed = 0 if verdict != "undecided" else trials_to_decide(pair.a, pair.b, within, 1 - level, judged)
+    p_value = float(two_sided(contrast(pair.a, pair.b)))
+    return Difference(
+        welch=welch,
+        hodges_lehmann=shift_between(second, first, level),
+        ratio=ratio,
+        percent=ratio.in_percent(),
+        means=(pair.unscaled(pair.a.mean), pair.unscaled(pair.b.mean)),
+        standard_deviations=(pair.unscaled(pair.a.variance**0.5), pair.unscaled(pair.b.variance**0.5)),
+        p_value=p_value,
+        p_different=p_different,
+        p_equivalent=p_equivalent,
+        margin=_in_units(allowed, abs(pair.unscaled(pair.a.mean))),
+        margin_percent=float(margin) if margin is not None and relative else None,
+        verdict=verdict,
+        trials_needed=needed,
+        judged=judged,
+        reason=reason_of(verdict, margin is not None, rejects(p_value, 1 - level), bool(welch.se), needed),
+        n=pair.n,
+        confidence=float(confidence),
+        method=welch.method + ("; two one-sided tests" if margin is not None else ""),
+    )
+
+
+def _in_units(margin: Margin | None, mean: float) -> float | None:
+    if margin is None:
+        return None
+    return margin.size * mean if margin.relative else margin.size
+
+
+def reason_of(verdict: Verdict, has_margin: bool, differs: bool, varies: bool, needed: int | None) -> str:
+    """What a verdict rests on, in words; of an open one also whether there is a bill."""
+    said = _SAID[verdict, has_margin, differs and verdict == "undecided"]
+    if not varies:
+        said += "; no value of either side differs from another, so that this is judged by ranks"
+    if needed is None:
+        said += (
+            f"; no number up to {MOST:,} further trials on each side has a chance of {CHANCE:.0%} to decide"
+        )
+    return said
+
+
+_SAID = {
+    ("different", False, False): "the interval excludes 0",
+    ("different", True, False): "the interval lies outside of the margin",
+    ("equivalent", True, False): "both one-sided tests show that the difference lies within the margin",
+    ("undecided", False, False): (
+        "the interval holds 0, and no margin was given within which nothing would be a difference"
+    ),
+    ("undecided", True, False): "the interval is neither outside nor inside of the margin",
+    ("undecided", True, True): "a difference is there; whether it is more than the margin is undecided",
+}

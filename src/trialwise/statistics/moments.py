@@ -1,0 +1,71 @@
+"""Number, mean and variance of two samples, in a common unit in which no square overflows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import frexp
+
+import numpy as np
+
+from trialwise.statistics.checks import Array
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Of one sample; mean and variance may be arrays, one entry for each of many samples of n values."""
+
+    n: int
+    mean: float | Array
+    variance: float | Array
+    """Of a single value, with n - 1 in the denominator."""
+
+    @classmethod
+    def of(cls, values: Array) -> Moments:
+        """Of the values along the last axis; equal values have a variance of exactly 0."""
+        from_first = values - values[..., :1]
+        mean = values[..., 0] + from_first.mean(axis=-1)
+        return cls(values.shape[-1], mean, from_first.var(axis=-1, ddof=1))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two samples as their moments, in units of 2 to the power of `exponent`."""
+
+    a: Moments
+    b: Moments
+    exponent: int = 0
+
+    @classmethod
+    def of(cls, a: Array, b: Array) -> Pair:
+        """Of checked values of either sample."""
+        exponent = _exponent(a, b)
+        return cls(Moments.of(np.ldexp(a, -exponent)), Moments.of(np.ldexp(b, -exponent)), exponent)
+
+    @classmethod
+    def of_summary(
+        cls, n: tuple[int, int], means: tuple[float, float], deviations: tuple[float, float]
+    ) -> Pair:
+        """Of numbers, means and standard deviations."""
+        exponent = _exponent(np.array(means), np.array(deviations))
+        scaled = np.ldexp(np.array([means, deviations]), -exponent)
+        a, b = (Moments(n[side], float(scaled[0, side]), float(scaled[1, side] ** 2)) for side in (0, 1))
+        return cls(a, b, exponent)
+
+    @property
+    def n(self) -> tuple[int, int]:
+        """Values of each sample."""
+        return self.a.n, self.b.n
+
+    def scaled(self, value: float) -> float:
+        """Express a value in the unit of the moments."""
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(value, -self.exponent))
+
+    def unscaled(self, value: float | Array) -> float:
+        """Express what is in the unit of the moments in the unit of the values."""
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(value, self.exponent))
+
+
+def _exponent(*values: Array) -> int:
+    return frexp(max(float(np.abs(part).max()) for part in values))[1]

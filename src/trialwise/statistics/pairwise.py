@@ -1,0 +1,76 @@
+"""Every treatment against every other: Welch's one-sided tests of all pairs of means at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import stdtr
+
+from trialwise.statistics.checks import Array, as_values, one_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+_EVEN = 0.5
+Direction: TypeAlias = Literal["higher", "lower"]
+
+
+def as_direction(better: str) -> int:
+    """1 where higher is better, -1 where lower is.
+
+    Raises
+    ------
+    ValueError
+        The direction is neither.
+    """
+    return 1 if one_of(better, "better", ("higher", "lower")) == "higher" else -1
+
+
+def as_groups(groups: Mapping[str, ArrayLike]) -> dict[str, Array]:
+    """Check the values of each group.
+
+    Raises
+    ------
+    ValueError
+        There is no group, or one has fewer than two values or values that are not finite.
+    """
+    if not groups:
+        raise ValueError("there are no groups; at least one is wanted")
+    return {name: as_values(values, f"the group {name!r}", minimum=2) for name, values in groups.items()}
+
+
+def better_p_values(groups: Sequence[Array], sign: int) -> Array:
+    """p-values of "the mean of row i is better than that of column j" (Welch 1947), one-sided.
+
+    Where neither of two groups varies nothing says how far their means may lie from the truth: the p-value is 1.
+    """
+    scale = max(float(np.abs(values).max()) for values in groups) or 1.0
+    scaled = [values / scale for values in groups]
+    means = sign * np.array([values.mean() for values in scaled])
+    # A mean of equal numbers may differ from them by rounding: their variance is 0, not that.
+    squares = np.array([values.var(ddof=1) / values.size if np.ptp(values) else 0.0 for values in scaled])
+    lower_df = squares**2 / np.array([values.size - 1 for values in scaled])
+    variance = squares[:, None] + squares
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = (means[:, None] - means) / np.sqrt(variance)
+        df = variance**2 / (lower_df[:, None] + lower_df)
+    p_values = np.asarray(stdtr(df, -t), dtype=np.float64)
+    p_values = np.where(variance > 0, p_values, 1.0)
+    np.fill_diagonal(p_values, 1.0)
+    return p_values
+
+
+def better_at(p_values: Array, alpha: float) -> NDArray[np.bool_]:
+    """Which row is better than which column at a level; never one whose mean is not, however high the level."""
+    return (p_values <= alpha) & (p_values < _EVEN)
+
+
+def without_variance(groups: Mapping[str, Array]) -> str:
+    """Say which groups could not be told from each other since none of their values varies."""
+    constant = [name for name, values in groups.items() if not np.ptp(values)]
+    if len(constant) < 2:
+        return ""
+    return f"{', '.join(constant)} do not vary and are not compared with each other; values that vary would lift that"

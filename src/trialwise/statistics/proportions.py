@@ -1,0 +1,44 @@
+"""How often something happens, with an exact interval."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from scipy.special import betaincinv
+
+from trialwise.statistics.checks import as_percent
+
+
+@dataclass(frozen=True, slots=True)
+class Proportion:
+    """How many of n were hits, in percent, with its interval."""
+
+    hits: int
+    n: int
+    percent: float
+    low: float
+    """In percent, as `high`."""
+    high: float
+    confidence: float
+    """In percent."""
+    method: str
+
+
+def proportion(hits: int, n: int, *, confidence: float = 95) -> Proportion:
+    """Estimate a share from independent yes-or-no outcomes, with Clopper and Pearson's exact interval (1934).
+
+    Each bound misses with at most half of the error, so the interval covers with at least its confidence.
+
+    Raises
+    ------
+    ValueError
+        There are not between 0 and n hits, n is not above 0, or the confidence is not between 0 and 100.
+    """
+    tail = (1 - float(as_percent(confidence, "confidence"))) / 2
+    if n < 1 or not 0 <= hits <= n:
+        raise ValueError(f"{hits} hits of {n}; at least one outcome, and at most as many hits, are wanted")
+    low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
+    high = float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
+    return Proportion(
+        hits, n, 100 * hits / n, 100 * low, 100 * high, float(confidence), "exact binomial (Clopper-Pearson)"
+    )

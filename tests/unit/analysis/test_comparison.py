@@ -1,0 +1,159 @@
+"""Two sides with verdicts: matching, families, refusals, bills."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from trialwise.analysis.comparison.comparing import CompareOptions, compare
+from trialwise.analysis.comparison.sides import selected
+from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Extent
+
+MARGIN = Extent(3.0, relative=True)
+
+
+def cells_of(metric, treatment, value, boot, trial, seconds):
+    return (metric, treatment, float(value), "host", boot, boot, trial, trial, "1", "1.1", None, seconds)
+
+
+def trial_set(name, cells, *, treatments=None, metrics=("time",), unit="s", boot="boot"):
+    """A set from (metric, treatment) to its values."""
+    rows = [
+        cells_of(metric, treatment, value, boot, f"{name}{treatment}{i}", 2.0)
+        for (metric, treatment), values in cells.items()
+        for i, value in enumerate(values)
+    ]
+    known = treatments or {treatment: {} for _, treatment in cells}
+    facts = {metric: MetricFacts(metric, unit, "lower") for metric in metrics}
+    return TrialSet(name, facts, known, pl.DataFrame(rows, schema=SCHEMA, orient="row"))
+
+
+def draw(seed, mean, n=20, spread=1.0):
+    return np.random.default_rng(seed).normal(mean, spread, n)
+
+
+def test_the_three_words():
+    a = trial_set(
+        "A", {("time", "x"): draw(1, 100), ("time", "y"): draw(2, 100), ("time", "z"): draw(3, 100, 5, 20)}
+    )
+    b = trial_set(
+        "B", {("time", "x"): draw(4, 120), ("time", "y"): draw(5, 100), ("time", "z"): draw(6, 100, 5, 20)}
+    )
+    found = compare(a, b, CompareOptions(margin=MARGIN))
+    assert {row.treatment: row.verdict for row in found.rows} == {
+        "x": "different",
+        "y": "equivalent",
+        "z": "undecided",
+    }
+    by_name = {row.treatment: row for row in found.rows}
+    assert by_name["x"].direction == "worse"
+    assert by_name["y"].more == 0
+    assert by_name["z"].more > 0
+    # A trial of either side takes 2 s.
+    assert by_name["z"].more_seconds == pytest.approx(4.0 * by_name["z"].more)
+    assert found.correction == "Holm over 3 differences"
+    assert found.counts == {"different": 1, "equivalent": 1, "undecided": 1, "no inference": 0}
+
+
+def test_one_trial_on_a_side_is_no_inference_and_the_rest_is_judged():
+    a = trial_set("A", {("time", "x"): draw(1, 100), ("time", "y"): draw(2, 100)})
+    b = trial_set("B", {("time", "x"): [100.0], ("time", "y"): draw(5, 100)})
+    found = compare(a, b, CompareOptions(margin=MARGIN))
+    one, other = found.rows
+    assert (one.verdict, one.difference, one.more) == ("no inference", None, None)
+    assert "20 and 1 trials" in one.reason
+    assert one.summary.percent_difference_deviation == -100
+    assert other.verdict == "equivalent"
+
+
+def test_what_only_one_side_has_is_named():
+    a = trial_set(
+        "A",
+        {("time", "x"): [1, 2], ("size", "x"): [1, 2], ("time", "y"): [1, 2], ("size", "y"): [1, 2]},
+        metrics=("time", "size"),
+    )
+    b = trial_set(
+        "B", {("time", "x"): [1, 2], ("time", "z"): [1, 2], ("size", "z"): [1, 2]}, metrics=("time", "size")
+    )
+    found = compare(a, b)
+    assert {(one.kind, one.name, one.side) for one in found.one_sided} == {
+        ("treatment", "y", "A"),
+        ("treatment", "z", "B"),
+        ("cell", "size of x", "A"),
+    }
+    assert [(row.treatment, row.metric.name) for row in found.rows] == [("x", "time")]
+
+
+def test_mixed_units_are_not_compared():
+    a = trial_set("A", {("time", "x"): draw(1, 100)}, unit="s")
+    b = trial_set("B", {("time", "x"): draw(2, 100)}, unit="ms")
+    (row,) = compare(a, b).rows
+    assert row.verdict == "no inference"
+    assert "one side is in s, the other in ms" in row.reason
+
+
+def test_nothing_in_common_is_an_error():
+    a = trial_set("A", {("time", "x"): [1, 2], ("time", "y"): [1, 2]})
+    with pytest.raises(AnalysisError, match="no treatment in common"):
+        compare(a, trial_set("B", {("time", "z"): [1, 2]}))
+    with pytest.raises(AnalysisError, match="no metric in common"):
+        compare(a, trial_set("B", {("size", "x"): [1, 2], ("size", "y"): [1, 2]}, metrics=("size",)))
+
+
+def test_two_sides_of_one_treatment_each_belong_together():
+    found = compare(
+        trial_set("A", {("time", "old"): draw(1, 5)}), trial_set("B", {("time", "new"): draw(2, 9)})
+    )
+    assert found.rows[0].verdict == "different"
+
+
+def test_treatments_match_by_levels_and_not_by_the_order_of_factors():
+    a = trial_set("A", {("time", "f=1 g=2"): draw(1, 5)}, treatments={"f=1 g=2": {"f": 1, "g": 2}})
+    b = trial_set(
+        "B",
+        {("time", "g=2 f=1"): draw(2, 9), ("time", "g=3 f=1"): draw(3, 9)},
+        treatments={"g=2 f=1": {"g": 2, "f": 1}, "g=3 f=1": {"g": 3, "f": 1}},
+    )
+    found = compare(a, b)
+    assert [row.treatment for row in found.rows] == ["f=1 g=2"]
+
+
+def test_sides_are_cut_out_of_one_set():
+    treatments = {
+        f"scheme={s} queue={q}": {"scheme": s, "queue": q} for s in ("cubic", "bbr") for q in (10, 100)
+    }
+    cells = {("time", name): draw(i, 10 + 5 * ("bbr" in name)) for i, name in enumerate(treatments)}
+    whole = trial_set("all", cells, treatments=treatments)
+    found = compare(selected(whole, {"scheme": ["cubic"]}), selected(whole, {"scheme": ["bbr"]}))
+    assert (found.a, found.b) == ("scheme=cubic", "scheme=bbr")
+    assert {row.treatment: row.verdict for row in found.rows} == {
+        "queue=10": "different",
+        "queue=100": "different",
+    }
+    with pytest.raises(AnalysisError, match="scheme has no level 'reno'"):
+        selected(whole, {"scheme": ["reno"]})
+    with pytest.raises(AnalysisError, match="no factor 'shceme'"):
+        selected(whole, {"shceme": ["reno"]})
+
+
+def test_boots_that_both_sides_share_are_pairs():
+    rng = np.random.default_rng(3)
+    rows = {"A": [], "B": []}
+    for boot in range(5):
+        base = rng.normal(100, 20)
+        for side, shift in (("A", 0.0), ("B", 2.0)):
+            rows[side] += [
+                cells_of("time", "x", base + shift + rng.normal(0, 0.1), f"b{boot}", f"{side}{boot}{i}", None)
+                for i in range(4)
+            ]
+    a, b = (
+        TrialSet(
+            name, {"time": MetricFacts("time")}, {"x": {}}, pl.DataFrame(found, schema=SCHEMA, orient="row")
+        )
+        for name, found in rows.items()
+    )
+    (row,) = compare(a, b).rows
+    assert (row.units.level, row.units.paired, row.difference.n) == ("boot", True, (5, 5))
+    assert row.verdict == "different"
+    assert row.more_seconds is None

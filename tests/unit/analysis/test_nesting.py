@@ -1,0 +1,84 @@
+"""The level of inference is the highest that varies."""
+
+import numpy as np
+import polars as pl
+
+from trialwise.analysis.nesting import units
+from trialwise.analysis.trial_set import LEVELS
+
+
+def side(values, **names):
+    """Trials with those values; the levels that are not named are one unit for all, but each trial is itself."""
+    n = len(values)
+    table = {"value": [float(value) for value in values]}
+    for level in LEVELS:
+        table[level] = names.get(level, [f"{level}"] * n)
+    if "trial" not in names:
+        table["trial"] = [f"{names.get('name', 'a')}{i}" for i in range(n)]
+    if "process" not in names:
+        table["process"] = table["trial"]
+    return pl.DataFrame(table)
+
+
+def test_trials_of_one_boot_are_the_units():
+    found = units(side([1, 2, 3], name="a"), side([4, 5], name="b"))
+    assert (found.level, found.paired, found.refusal) == ("trial", False, None)
+    assert found.a.tolist() == [1, 2, 3]
+    assert found.b.tolist() == [4, 5]
+    assert found.counts["boot"] == (1, 1)
+
+
+def test_boots_are_the_units_where_there_are_several_and_trials_inside_them_do_not_add_any():
+    boots = ["1", "1", "1", "2"]
+    found = units(side([1, 2, 3, 10], boot=boots, name="a"), side([5, 5, 5, 20], boot=boots, name="b"))
+    assert (found.level, found.paired) == ("boot", True)
+    assert found.a.tolist() == [2, 10]
+    assert found.b.tolist() == [5, 20]
+
+
+def test_more_trials_inside_a_boot_leave_the_number_of_units():
+    rng = np.random.default_rng(1)
+    for trials in (1, 10, 100):
+        boots = [str(boot) for boot in range(4) for _ in range(trials)]
+        found = units(
+            side(rng.normal(size=4 * trials), boot=boots, name="a"),
+            side(rng.normal(size=4 * trials), boot=boots, name="b"),
+        )
+        assert len(found.a) == len(found.b) == 4
+
+
+def test_units_of_one_side_alone_are_left_out_of_pairs():
+    found = units(side([1, 2, 3], boot=["x", "y", "z"], name="a"), side([7, 8], boot=["z", "y"], name="b"))
+    assert found.paired
+    assert found.a.tolist() == [2, 3]
+    assert found.b.tolist() == [8, 7]
+    assert found.counts["boot"] == (3, 2)
+
+
+def test_one_boot_on_each_side_is_no_inference_however_many_trials_there_are():
+    found = units(side(range(50), boot=["x"] * 50, name="a"), side(range(50), boot=["y"] * 50, name="b"))
+    assert found.level == "boot"
+    assert found.refusal == "no inference from 1 and 1 boots: each side takes at least two"
+
+
+def test_one_trial_on_a_side_is_no_inference():
+    found = units(side([1], name="a"), side([1, 2, 3], name="b"))
+    assert "1 and 3 trials" in found.refusal
+
+
+def test_a_level_can_be_chosen():
+    boots = ["1", "1", "2", "2"]
+    found = units(
+        side([1, 2, 3, 4], boot=boots, name="a"), side([1, 2, 3, 4], boot=boots, name="b"), level="trial"
+    )
+    assert (found.level, found.paired, len(found.a)) == ("trial", False, 4)
+
+
+def test_a_unit_with_many_trials_in_one_process_weighs_each_process_alike():
+    processes = ["p", "p", "p", "q"]
+    found = units(
+        side([0, 0, 0, 4], boot=["1"] * 4, process=processes, name="a"),
+        side([1, 1], boot=["2"] * 2, name="b"),
+        level="boot",
+    )
+    assert found.a.tolist() == [2]

@@ -1,0 +1,299 @@
+"""`trialwise compare`: what it says, its files and its exit codes."""
+
+import csv
+import io
+import json
+import sys
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from comparison_data import hyperfine, pantheon
+from example_directory import write_example
+from trialwise import statistics as st
+from trialwise.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[3]
+BENCHER = {
+    "type": "object",
+    "patternProperties": {
+        ".+": {
+            "type": "object",
+            "patternProperties": {
+                ".+": {
+                    "type": "object",
+                    "properties": {
+                        key: {"type": "number"} for key in ("value", "lower_value", "upper_value")
+                    },
+                    "required": ["value"],
+                }
+            },
+        }
+    },
+}
+"""The schema of https://bencher.dev/bmf.json."""
+
+
+@dataclass
+class Done:
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments, cwd):
+    """The command in this process: it starts many times."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    argv = ["trialwise", "compare", *map(str, arguments)]
+    with chdir(cwd), redirect_stdout(out), redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", argv)
+        try:
+            main()
+        except SystemExit as ended:
+            code = int(ended.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("compare")
+    pantheon(path / "a", 10, 1)
+    pantheon(path / "b", 10, 2, 1.2)
+    pantheon(path / "once", 1, 3)
+    hyperfine(path / "base.json", {"x": (1.0, 0.01, 20), "y": (2.0, 0.02, 20)})
+    hyperfine(path / "same.json", {"x": (1.0, 0.01, 20), "y": (2.0, 0.02, 20)}, seed=2)
+    hyperfine(path / "slow.json", {"x": (1.2, 0.01, 20), "y": (2.0, 0.02, 20)}, seed=3)
+    hyperfine(path / "fast.json", {"x": (0.8, 0.01, 20), "y": (2.0, 0.02, 20)}, seed=4)
+    hyperfine(path / "noisy.json", {"x": (1.0, 0.5, 20), "y": (2.0, 0.02, 20)}, seed=5)
+    hyperfine(path / "other.json", {"z": (1.0, 0.5, 20), "w": (2.0, 0.02, 20)}, seed=5)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("head", "code", "said"),
+    [
+        ("same.json", 0, "Gate passed: every row is equivalent or better"),
+        ("slow.json", 1, "Gate failed: time of command=x is different for the worse"),
+        ("fast.json", 0, "Gate passed"),
+        ("noisy.json", 3, "Gate undecided: time of command=x"),
+    ],
+)
+def test_the_gate(folder, head, code, said):
+    done = run("base.json", head, "--margin", "5%", "--gate", cwd=folder)
+    assert done.returncode == code
+    assert said in done.stdout
+    assert run("base.json", head, "--margin", "5%", cwd=folder).returncode == 0
+
+
+def test_a_gate_over_a_metric_without_a_direction_fails_both_ways(folder):
+    for head in ("slow.json", "fast.json"):
+        (folder / f"{head}.csv").write_text(
+            "\n".join(
+                ["value,treatment"]
+                + [
+                    f"{t},{r['command']}"
+                    for r in json.loads((folder / head).read_text())["results"]
+                    for t in r["times"]
+                ]
+            )
+        )
+    done = run("slow.json.csv", "fast.json.csv", "--margin", "5%", "--gate", cwd=folder)
+    assert done.returncode == 1
+    assert "does not say which way is better" in done.stdout
+    way = run("slow.json.csv", "fast.json.csv", "--margin", "5%", "--gate", "--better", "lower", cwd=folder)
+    assert way.returncode == 0
+
+
+def test_a_gate_without_a_margin_says_why_it_is_undecided(folder):
+    done = run("base.json", "same.json", "--gate", cwd=folder)
+    assert done.returncode == 3
+    assert "without a margin nothing can be equivalent" in done.stdout
+    assert "try --margin 3%" in done.stdout
+
+
+def test_the_document_follows_its_schema_and_has_what_the_library_says(folder):
+    done = run("base.json", "slow.json", "--margin", "5%", "--rank", "--json", cwd=folder)
+    document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads((ROOT / "schemas/comparison.json").read_text()))
+    first = document["rows"][0]
+    times = [
+        json.loads((folder / name).read_text())["results"][0]["times"] for name in ("base.json", "slow.json")
+    ]
+    wanted = st.difference(*times, margin=5, relative=True)
+    assert first["difference"]["welch"]["low"] == pytest.approx(wanted.welch.low, rel=1e-12)
+    assert first["difference"]["ratio"]["high"] == pytest.approx(wanted.ratio.high, rel=1e-12)
+    assert first["verdict"] == "different"
+    assert first["direction"] == "worse"
+    assert (first["level"], first["n"]) == ("trial", [20, 20])
+    assert document["gate"]["failing"] == [0]
+    assert [ranking["side"] for ranking in document["rankings"]] == ["base.json", "slow.json"]
+
+
+def test_files(folder):
+    names = {"--markdown": "o.md", "--junit": "o.xml", "--bmf": "o.bmf", "--csv": "o.csv", "--latex": "o.tex"}
+    options = [part for pair in names.items() for part in pair]
+    done = run("base.json", "slow.json", "--margin", "5%", "--svg", "figures", *options, cwd=folder)
+    assert all(f"wrote {name}" in done.stderr for name in names.values())
+    times = json.loads((folder / "slow.json").read_text())["results"][0]["times"]
+    bencher = json.loads((folder / "o.bmf").read_text())
+    jsonschema.validate(bencher, BENCHER)
+    mean = st.mean_interval(times)
+    assert bencher["command=x"]["time"] == {
+        "value": pytest.approx(mean.estimate), "lower_value": pytest.approx(mean.low), "upper_value": pytest.approx(mean.high)
+    }  # fmt: skip
+    rows = list(csv.DictReader((folder / "o.csv").read_text().splitlines()))
+    assert [row["verdict"] for row in rows] == ["different", "equivalent"]
+    assert float(rows[0]["mean_b"]) == pytest.approx(mean.estimate)
+    assert (folder / "o.tex").read_text().count(r"\\") == 3
+    assert "**different, worse**" in (folder / "o.md").read_text()
+    assert "</svg>" in (folder / "figures/differences-time.svg").read_text()
+
+
+def test_markdown_may_fill_the_output(folder):
+    done = run("base.json", "noisy.json", "--margin", "5%", "--gate", "--markdown", "-", cwd=folder)
+    assert done.returncode == 3
+    assert done.stdout.startswith("### ❔ 2 comparisons: 1 equivalent, 1 undecided\n")
+    assert "gate undecided" in done.stderr
+
+
+def test_two_sets_of_treatments_of_one_place(folder):
+    done = run(
+        "a", "--a", "scheme=vegas", "--b", "scheme=bbr", "--margin", "pantheon_delay=5", "--json", cwd=folder
+    )
+    rows = {row["metric"]: row for row in json.loads(done.stdout)["rows"]}
+    assert rows["pantheon_throughput"]["direction"] == "better"
+    assert rows["pantheon_delay"]["difference"]["margin"] == 5
+    assert rows["pantheon_delay"]["treatment"] == "-"
+
+
+def test_one_run_on_a_side_is_no_inference_and_the_table_stands(folder):
+    done = run("a", "once", "--margin", "5%", "--gate", cwd=folder)
+    assert done.returncode == 3
+    assert "12 comparisons: 12 no inference" in done.stdout
+    assert "no inference from 10 and 1 trials: each side takes at least two" in done.stdout
+
+
+def test_ranks_of_one_place(folder):
+    done = run("a", "--rank", "--svg", "ranks", cwd=folder)
+    assert done.returncode == 0
+    assert "Ranks in a: pantheon_throughput [Mbit/s], higher is better" in done.stdout
+    assert {path.name for path in (folder / "ranks").iterdir()} >= {
+        "plane-a.svg",
+        "ranks-a-pantheon_delay.svg",
+    }
+    document = json.loads(run("a", "--rank", "--json", cwd=folder).stdout)
+    jsonschema.validate(document, json.loads((ROOT / "schemas/comparison.json").read_text()))
+    assert document["b"] is None
+    front = run(
+        "a", "--rank", "--metric", "pantheon_throughput", "--metric", "pantheon_delay", "--json", cwd=folder
+    )
+    pareto = json.loads(front.stdout)["rankings"][0]["pareto"]
+    assert pareto["members"] == ["scheme=cubic", "scheme=bbr", "scheme=vegas"]
+    assert pareto["excluded"] == {"scheme=quic": ["scheme=vegas", "scheme=bbr"]} or list(
+        pareto["excluded"]
+    ) == ["scheme=quic"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["base.json"], 2, "one side only"),
+        (["base.json", "base.json"], 2, "are the same"),
+        (["base.json", "nowhere"], 7, "no such file"),
+        (["base.json", "other.json"], 7, "no treatment in common"),
+        (["base.json", "slow.json", "--margin", "3"], 0, ""),
+        (["base.json", "slow.json", "--margin", "wide"], 2, "--margin wide"),
+        (["base.json", "slow.json", "--margin", "speed=3%"], 2, "there is no such metric"),
+        (["base.json", "slow.json", "--margin", "3%", "--margin", "4%"], 2, "two are for all metrics"),
+        (["base.json", "slow.json", "--metric", "speed"], 7, "no metric speed"),
+        (["base.json", "slow.json", "--better", "time=up"], 2, "higher or lower"),
+        (["base.json", "slow.json", "--confidence", "40"], 2, "above 50"),
+        (["a", "--a", "scheme=tahoe", "--b", "scheme=bbr"], 7, "no level 'tahoe'"),
+        (["a", "--a", "scheme=bbr"], 2, "one side only is chosen"),
+        (["a", "--a", "bbr", "--b", "scheme=cubic"], 2, "FACTOR=LEVEL"),
+        (["a", "b", "--paper", "--rank"], 2, "--paper has no ranks"),
+        (["base.json", "slow.json", "--csv", "no/where.csv"], 2, "no folder"),
+        (["base.json", "slow.json", "--value", "x"], 7, "is JSON"),
+    ],
+)
+def test_wrong_use_is_said_plainly(folder, arguments, code, said):
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == code
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_values_that_never_vary_are_judged_and_a_margin_of_nothing_is_said(folder):
+    (folder / "c1.csv").write_text("treatment,value\n" + "a,5\n" * 6 + "b,0\n" * 6 + "c,5\n" * 6)
+    (folder / "c2.csv").write_text("treatment,value\n" + "a,5\n" * 6 + "b,0\n" * 6 + "c,6\n" * 6)
+    done = run("c1.csv", "c2.csv", "--margin", "3%", "--better", "lower", cwd=folder)
+    assert "3 comparisons: 1 different (1 worse), 1 equivalent, 1 undecided" in done.stdout
+    assert "3 % of a mean of 0 is no margin; give it in the unit: --margin value=0.1" in done.stdout
+    absolute = run("c1.csv", "c2.csv", "--margin", "value=0.1", "--gate", "--better", "lower", cwd=folder)
+    assert "1 different (1 worse), 2 equivalent" in absolute.stdout
+    assert absolute.returncode == 1
+
+
+def test_the_same_data_twice_are_noticed(folder):
+    (folder / "copy.json").write_text((folder / "base.json").read_text())
+    done = run("base.json", "copy.json", "--margin", "3%", cwd=folder)
+    assert "copy.json: 2 of 2 rows have the very values of base.json: the same data twice?" in done.stdout
+    assert "same data" not in run("base.json", "same.json", "--margin", "3%", cwd=folder).stdout
+
+
+def test_units_that_differ_refuse_their_metric_alone(folder):
+    rows = [f"q,ms,{5 + place / 10}" for place in range(6)]
+    for name, unit in (("u1.csv", "ms"), ("u2.csv", "s")):
+        other = [f"t,{unit},{5 + place / 10}" for place in range(6)]
+        (folder / name).write_text("\n".join(["metric,unit,value", *rows, *other]))
+    done = run("u1.csv", "u2.csv", "--margin", "50%", cwd=folder)
+    assert "2 comparisons: 1 equivalent, 1 no inference" in done.stdout
+    assert "t of all: one side is in ms, the other in s: bring both to one unit" in done.stdout
+
+
+def test_experiment_directories(folder):
+    for name, seed in (("one.results", 7), ("two.results", 8)):
+        write_example(folder / name, rounds=4, series=2, seed=seed)
+    done = run("one.results", "two.results", "--metric", "speed", "--json", cwd=folder)
+    document = json.loads(done.stdout)
+    assert (document["a"], document["b"]) == ("one.results", "two.results")
+    assert {row["level"] for row in document["rows"]} == {"boot"}
+    assert any("1 trial failed" in note for note in document["notes"]["one.results"])
+    columns = run("one.results", "two.results", "--value", "speed", cwd=folder)
+    assert (columns.returncode, "is an experiment directory" in columns.stderr) == (7, True)
+
+
+def test_a_noise_floor_stands_beside_each_row(tmp_path):
+    """Every directory of trials can be a ruler; the example's sides do not differ but by chance."""
+    for name, seed in (("one", 1), ("two", 2)):
+        write_example(
+            tmp_path / name / "e.results", algorithms=("xz",), levels=(1,), series=1, rounds=30, seed=seed
+        )
+    sides = (
+        "one/e.results",
+        "two/e.results",
+        "--metric",
+        "speed",
+        "--level",
+        "trial",
+        "--floor",
+        "one/e.results",
+    )
+    told = run(*sides, cwd=tmp_path)
+    assert told.returncode == 0, told.stderr
+    assert "noise floor" in told.stdout
+    (row,) = json.loads(run(*sides, "--json", cwd=tmp_path).stdout)["rows"]
+    assert row["floor"]["value"] > 0
+    assert row["floor"]["source"] == "one/e.results"
+    if abs(row["difference"]["welch"]["estimate"]) <= row["floor"]["value"]:
+        assert row["verdict"] != "different"
+
+
+def test_a_floor_that_is_no_directory_is_refused(tmp_path):
+    write_example(tmp_path / "e.results", algorithms=("xz",), levels=(1, 6), series=1, rounds=5)
+    done = run("e.results", "--a", "level=1", "--b", "level=6", "--floor", "nothing", cwd=tmp_path)
+    assert done.returncode == 5
+    assert "nothing" in done.stderr
