@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
 from trialwise import __version__
+from trialwise.cli.defaults import OPTIONS
 from trialwise.errors import TrialwiseError
 
 app = App(
@@ -25,7 +26,7 @@ Exit codes:
 130 interrupted""",
     version=__version__,
     help_format="plaintext",
-    default_parameter=Parameter(negative=()),
+    default_parameter=OPTIONS,
 )
 GROUPS = ("schemes", "stream", "trace")
 """Commands with commands of their own, which their `app` describes."""

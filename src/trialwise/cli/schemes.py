@@ -12,6 +12,7 @@ from typing import Annotated
 
 from cyclopts import App, Parameter
 
+from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.text import columns, say
 from trialwise.errors import TrialError
@@ -52,7 +53,7 @@ trialwise schemes check cubic bbr
 
 Exit codes: 0; 2 a scheme or an option is wrong; 4 a scheme that was to be set up or checked does not work.""",
     help_format="markdown",
-    default_parameter=Parameter(negative=()),
+    default_parameter=OPTIONS,
 )
 
 

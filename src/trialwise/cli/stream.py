@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cyclopts import App, Parameter
+from cyclopts import App
 
+from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.output import messages
 from trialwise.cli.stream_options import Command, Flag, Oml, Quiet, client_of, duration, until_stopped
 from trialwise.cli.stream_sampling import counters, process, sockets
@@ -35,7 +36,7 @@ trialwise stream output --point transfer -- iperf3 -c 192.0.2.1 -i 0.1
 
 Exit codes: 0, or the command's own; 2 wrong options, or something that this machine lacks or does not permit.""",
     help_format="markdown",
-    default_parameter=Parameter(negative=()),
+    default_parameter=OPTIONS,
 )
 for _command in (process, sockets, counters):
     app.command(_command)

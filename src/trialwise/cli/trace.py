@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from trialwise import _core
+from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.files import STANDARD, check_out, read_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.text import say
@@ -32,7 +33,7 @@ trialwise trace show cell.trace
 
 Exit codes: 0; 2 wrong options; 5 a file cannot be written; 7 a file that is no trace, capture or log.""",
     help_format="markdown",
-    default_parameter=Parameter(negative=()),
+    default_parameter=OPTIONS,
 )
 TraceFile = Annotated[Path, Parameter(help="The trace; `-` is standard input.", allow_leading_hyphen=True)]
 Out = Annotated[

@@ -41,7 +41,7 @@ def runs_script(program: str) -> bool:
 def _resolved(name: str, directory: Path, path: str | None) -> Path | None:
     if "/" in name:
         found = directory / name
-        return found if found.is_file() else None
+        return found if _is_file(found) else None
     found = shutil.which(name, path=path or os.environ.get("PATH"))
     return None if found is None else Path(found)
 
@@ -49,5 +49,10 @@ def _resolved(name: str, directory: Path, path: str | None) -> Path | None:
 def _script(words: Sequence[str], directory: Path) -> Iterator[Path]:
     """The first argument that is no option, where it is a file."""
     first = next((word for word in words if not word.startswith("-")), None)
-    if first is not None and len(first) < os.pathconf("/", "PC_PATH_MAX") and (directory / first).is_file():
+    if first is not None and _is_file(directory / first):
         yield directory / first
+
+
+def _is_file(path: Path) -> bool:
+    """False also for a word that no file can be called, as the code behind `python3 -c` may be."""
+    return os.path.isfile(path)  # noqa: PTH113 Path.is_file raises where a name is too long
