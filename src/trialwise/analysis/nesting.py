@@ -16,6 +16,10 @@ import polars as pl
 from trialwise.analysis.trial_set import LEVELS, Level
 
 Array = npt.NDArray[np.float64]
+_REPEAT: Mapping[Level, str] = {
+    "process": "; repeat processes (where trials share one in each series: more series)"
+}
+"""What repeats a level, where that is not plain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +101,7 @@ def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ())
 
 def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:
     what = f"one {level} that both sides share" if paired else f"{a} and {b} {plural(level)}"
-    return f"no inference from {what}: each side takes at least two"
+    return f"no inference from {what}: each side takes at least two{_REPEAT.get(level, '')}"
 
 
 def plural(level: Level) -> str:

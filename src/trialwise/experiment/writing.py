@@ -99,7 +99,7 @@ def _trial(experiment: model.Experiment) -> Table:
             "leftovers": trial.leftovers,
         }
     else:
-        table["call"] = trial.call
+        table |= {"call": trial.call, "process": trial.process}
     table |= {
         "directory": trial.directory,
         "environment": dict(trial.environment) or None,
@@ -113,6 +113,7 @@ def _trial(experiment: model.Experiment) -> Table:
         "exit_codes": plain.exit_codes,
         "output_limit": plain.output_limit,
         "leftovers": "fail",
+        "process": "trial",
         "directory": ".",
         "warmup": 0.0,
     }
