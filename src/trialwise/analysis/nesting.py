@@ -16,10 +16,6 @@ import polars as pl
 from trialwise.analysis.trial_set import LEVELS, Level
 
 Array = npt.NDArray[np.float64]
-_REPEAT: Mapping[Level, str] = {
-    "process": "; repeat processes (where trials share one in each series: more series)"
-}
-"""What repeats a level, where that is not plain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +97,12 @@ def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ())
 
 def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:
     what = f"one {level} that both sides share" if paired else f"{a} and {b} {plural(level)}"
-    return f"no inference from {what}: each side takes at least two{_REPEAT.get(level, '')}"
+    return f"no inference from {what}: each side takes at least two{repeating(level)}"
+
+
+def repeating(level: Level) -> str:
+    """How units of a level come about, where that is not plain: the end of a sentence that asks for more of them."""
+    return " (more series, where the trials of one share a process)" if level == "process" else ""
 
 
 def plural(level: Level) -> str:

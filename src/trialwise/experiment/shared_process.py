@@ -56,7 +56,7 @@ def _check_metrics(document: doc.Document, problems: Problems) -> None:
             problems.add(
                 (*key, "resource"),
                 "the peak of a shared process is that of all its trials so far",
-                f"measure it in the function and {_RETURN}; or {_OWN}",
+                f"measure it in the function and return it; or {_OWN}",
             )
         for reader in ("stdout", "json_", "csv", "pattern", "file"):
             if getattr(metric, reader) is not None:
