@@ -6,6 +6,9 @@ from scipy.signal import lfilter
 
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 
+IN_SERIES = 5
+"""Rounds of a series, where trials share processes."""
+
 
 def normal(random, size):
     return random.normal(size=size)
@@ -38,8 +41,12 @@ def bench(
     mean=100.0,
     treatments=("x=1",),
     metrics=("time",),
+    process=None,
 ):
-    """Trials of treatments against themselves: both sides in each round, in random order, or one trial in each round."""
+    """Trials of treatments against themselves: both sides in each round, in random order, or one trial in each round.
+
+    With a standard deviation of a `process` the trials of a side share one in each series of 5 rounds.
+    """
     random = np.random.default_rng(seed)
     names = ("A", "A'") if sides else (None,)
     rows, number = [], 0
@@ -50,19 +57,27 @@ def bench(
                 of_boot = of_host + boot * random.normal()
                 of_rounds = of_boot + round_ * random.normal(size=rounds)
                 values = within * noise(random, (rounds, len(names)))
+                of_processes = (process or 0.0) * random.normal(size=(rounds, len(names)))
                 for r in range(rounds):
                     for place, side in enumerate(random.permutation(len(names))):
                         number += 1
-                        value = mean + of_rounds[r] + values[r, place] + shift * (names[side] == "A'")
+                        series = r // IN_SERIES
+                        value = (
+                            mean
+                            + of_rounds[r]
+                            + of_processes[series, side]
+                            + values[r, place]
+                            + shift * (names[side] == "A'")
+                        )
                         name = treatment + (f" side={names[side]}" if sides else "")
                         unit = f"h{h}b{b}"
                         place_of = (
                             f"h{h}",
                             unit,
                             unit,
+                            f"t{number}" if process is None else f"{unit} {name} {series}",
                             f"t{number}",
-                            f"t{number}",
-                            "1",
+                            "1" if process is None else f"{series}",
                             f"{unit}.{r}",
                             None,
                             1.0,

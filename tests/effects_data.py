@@ -17,8 +17,12 @@ def trial_set(
     boots: int = 1,
     metrics: Iterable[MetricFacts] = (MetricFacts("delay", unit="ms"),),
     skip: Callable[..., bool] = lambda levels, trial: False,
+    in_process: int = 1,
 ) -> TrialSet:
-    """`n` trials of each treatment in each boot; `value(levels, boot, trial, metric)` gives each its number."""
+    """`n` trials of each treatment in each boot; `value(levels, boot, trial, metric)` gives each its number.
+
+    So many trials of a treatment run one after the other `in_process`.
+    """
     metrics = list(metrics)
     rows, treatments = [], {}
     for started, (trial, boot, levels) in enumerate(
@@ -32,7 +36,8 @@ def trial_set(
         unit = f"h/{boot}"
         for metric in metrics:
             number = float(value(known, boot, trial, metric.name))
-            place = "h", unit, unit, f"{unit}/{started}", f"{unit}/{started}"
+            process = f"{unit}/{name}/{trial // in_process}"
+            place = "h", unit, unit, process, f"{unit}/{started}"
             rows.append((metric.name, name, number, *place, "1", f"1.{trial}", float(started), 2.0))
     return TrialSet(
         "made", {one.name: one for one in metrics}, treatments, pl.DataFrame(rows, SCHEMA, orient="row")

@@ -7,6 +7,7 @@ from scipy.stats import binomtest
 from calibration_data import autoregressive, bench, lognormal, normal
 from trialwise import statistics as st
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
+from trialwise.analysis.nesting import units
 
 pytestmark = pytest.mark.operating
 repeated = pytest.mark.parametrize("repetitions", [60, pytest.param(1000, marks=pytest.mark.soak)])
@@ -92,3 +93,20 @@ def test_nine_of_ten_differences_that_can_be_seen_are_seen(repetitions):
         a, b = random.normal(100, 1, first.n), random.normal(100 + first.difference, 1, first.n)
         seen += st.difference(a, b).verdict == "different"
     assert seen / repetitions == pytest.approx(0.89, abs=0.02 + 3.3 * np.sqrt(0.09 / repetitions))
+
+
+@repeated
+@pytest.mark.parametrize("spread", [0.0, 3.0])
+def test_trials_inside_a_process_make_no_more_alarms(spread, repetitions):
+    """Sides whose processes differ at random: judged by processes the verdict keeps its level, by trials it does not."""
+    found = [bench([seed, 9], rounds=40, process=spread) for seed in range(10 * repetitions)]
+    sides = [[one.of("time", f"x=1 side={side}") for side in ("A", "A'")] for one in found]
+    by_process, by_trial = (
+        sum(st.difference(*(units(*pair, level).a, units(*pair, level).b)).p_value <= 0.05 for pair in sides)
+        for level in (None, "trial")
+    )
+    assert at_most(by_process, len(found), 0.06)
+    if spread:
+        assert by_trial > 0.25 * len(found)
+    rates = [calibrate(one, QUICK).rows[0].false_alarms.percent for one in found[:repetitions]]
+    assert np.mean(rates) <= 5 + 3.3 * np.std(rates) / np.sqrt(repetitions)

@@ -97,7 +97,12 @@ def nested_means(trials: pl.DataFrame, level: Level, within: Sequence[str] = ())
 
 def _refusal(level: Level, a: int, b: int, *, paired: bool) -> str:
     what = f"one {level} that both sides share" if paired else f"{a} and {b} {plural(level)}"
-    return f"no inference from {what}: each side takes at least two"
+    return f"no inference from {what}: each side takes at least two{repeating(level)}"
+
+
+def repeating(level: Level) -> str:
+    """How units of a level come about, where that is not plain: the end of a sentence that asks for more of them."""
+    return " (more series, where the trials of one share a process)" if level == "process" else ""
 
 
 def plural(level: Level) -> str:

@@ -151,12 +151,16 @@ def _cells(
 
 
 def _units(row: TrialRow, hosts: Mapping[int, str | None], origin: str) -> tuple[str, ...]:
-    """The names of what a trial nests in. A factor called build says which build of the program it ran."""
+    """The names of what a trial nests in. A factor called build says which build of the program it ran.
+
+    A trial that shared no process with others had one of its own.
+    """
     host = hosts.get(row.session or 0) or row.worker or ""
     boot = f"{host}/{row.boot or ''}"
     build = f"{boot}/{row.factors.get('build', '')}"
     trial = f"{origin}/{row.number}"
-    return host, boot, build, trial, trial
+    process = trial if row.process is None else f"{origin}/process {row.process}"
+    return host, boot, build, process, trial
 
 
 def _host(facts: SessionFacts) -> str | None:

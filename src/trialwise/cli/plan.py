@@ -202,6 +202,9 @@ def _text(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) ->
         f"{summary.name}: {most}{_amount(summary.series, 'series')} × {_count(summary.rounds, 'round')} × "
         f"{_count(number, 'treatment')} = {_count(summary.series * summary.rounds * number, 'trial')}"
     )
+    if experiment.shares_processes:
+        processes = _count(summary.series * number, "process", "processes")
+        yield f"trials share one process for each treatment and series: {processes}"
     if summary.warmup_rounds:
         yield f"and {_count(summary.warmup_rounds, 'warm-up round')} before each series, not counted"
     if summary.stopping:

@@ -39,6 +39,7 @@ def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> 
         *_blocks(experiment, sizing),
         *_spacing(experiment, sizing, times),
         *_stopping(experiment),
+        *_shared_processes(experiment, sizing),
     )
 
 
@@ -75,6 +76,21 @@ def _stopping(experiment: Experiment) -> Iterator[str]:
             yield f'looks = "cceval": {WARNING}'
     elif design.budget is not None:
         yield "design.budget bounds nothing: no metric has a stop, and design.stop is not verdict"
+
+
+def _shared_processes(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
+    if not experiment.shares_processes:
+        return
+    if sizing.series == 1:
+        yield (
+            'trial.process = "shared" with one series is one process of each treatment: nothing can be inferred about other '
+            "processes, however many rounds there are; give series = 10 or so (each has processes of its own), or leave process out"
+        )
+    if any(metric.kpis for metric in experiment.metrics):
+        yield (
+            "the rounds of a series share the treatment's process, so a KPI speaks of that process; "
+            "a variability score says how far processes differ"
+        )
 
 
 def _steadiness(experiment: Experiment) -> Iterator[str]:

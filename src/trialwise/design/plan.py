@@ -105,6 +105,8 @@ def plan_digest(experiment: Experiment) -> str:
     """Hash what the experiment file says, without its folder, the workers, the numbers of rounds and series, and what ends it."""
     record = dataclasses.asdict(experiment)
     del record["folder"], record["workers"]
+    if not experiment.shares_processes:  # as digests were before there was the key
+        record["trial"].pop("process", None)
     for name in ("rounds", "series", "stop", "looks", "pilot", "max_trials", "budget", "base", "unseen"):
         del record["design"][name]
     for metric in record["metrics"]:

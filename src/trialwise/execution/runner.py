@@ -38,7 +38,7 @@ from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Blocks, Event, TrialRow
 from trialwise.store.samples import file_name, packets_name, write_samples
-from trialwise.trials.base import TrialKind, TrialOutcome, TrialRequest
+from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
 
 LOG_PART = 128 * 1024
 """Bytes of the beginning and of the end of each output that the log of a failed trial keeps."""
@@ -148,6 +148,8 @@ class Runner:
         try:
             return self._run(interruption)
         finally:
+            if isinstance(self._kind, KeepsProcesses):
+                self._kind.leave()
             self._place.leave()
 
     def _run(self, interruption: Interruption) -> Ending:
@@ -255,6 +257,7 @@ class Runner:
             marker=self._marker(row),
             cancel=interruption.descriptor,
             inside=self._place.inside,
+            session=self._keeper.session.number,
         )
 
     def _marker(self, row: TrialRow) -> str:
@@ -282,6 +285,7 @@ class Runner:
                 exit_code=outcome.exit_code,
                 reason=outcome.reason,
                 values=values,
+                process=outcome.process,
             )
         except TrialwiseError:
             shutil.rmtree(self._directory.scratch, ignore_errors=True)

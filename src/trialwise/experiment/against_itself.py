@@ -15,7 +15,8 @@ SIDES = ("A", "A'")
 def against_itself(experiment: Experiment, trials: int | None = None) -> Experiment:
     """The same experiment with a factor `side` whose levels A and A' run the very same thing; it runs its plan to the end.
 
-    With `trials`, each side of each treatment has so many, in one series; else what the file says.
+    With `trials`, each side of each treatment has so many, in one series; where its trials share a process in each
+    series, it has so many series, as a series is one value then. Else what the file says.
 
     Raises
     ------
@@ -35,7 +36,11 @@ def against_itself(experiment: Experiment, trials: int | None = None) -> Experim
         unseen=(*experiment.design.unseen, SIDE),
     )
     if trials is not None:
-        design = dataclasses.replace(design, series=1, rounds=trials)
+        design = (
+            dataclasses.replace(design, series=trials)
+            if experiment.shares_processes
+            else dataclasses.replace(design, series=1, rounds=trials)
+        )
     return dataclasses.replace(
         experiment,
         factors=(*experiment.factors, FixedFactor(SIDE, SIDES)),

@@ -26,6 +26,7 @@ from trialwise.experiment.path_building import PATH_KEYS, path_texts, path_trial
 from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, level_text, names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest, shown
+from trialwise.experiment.shared_process import check_shared_process
 from trialwise.experiment.stopping import check_stopping
 from trialwise.experiment.text import frozen_name, read_text
 
@@ -68,6 +69,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
         warmup=trial.warmup,
     )
     check_stopping(experiment, problems)
+    check_shared_process(document, factors, problems)
     return experiment
 
 
@@ -286,7 +288,9 @@ def _python_trial(
     if section.call is None:
         problems.add(("trial", "call"), "missing", 'write call = "module:function"')
     isolate = tuple(dict.fromkeys(section.isolate))
-    return model.PythonTrial(section.call or "", environment, section.directory, section.timeout, isolate)
+    return model.PythonTrial(
+        section.call or "", environment, section.directory, section.timeout, isolate, section.process
+    )
 
 
 def _words(key: Key, command: str | Sequence[str] | None, problems: Problems) -> tuple[str, ...] | None:

@@ -92,6 +92,12 @@ class TrialSection(Section):
         description="Kind python: module:function, called with the factors as keywords.",
         examples=["trials:run"],
     )
+    process: Literal["trial", "shared"] = Field(
+        "trial",
+        description="Kind python: whether every trial has a process of its own, or the trials of a treatment share one in "
+        "each series, which calls the function again and again.",
+        examples=["shared"],
+    )
     scheme: Text | None = Field(
         None, description="Kind path: the scheme of the one flow.", examples=["{scheme}"]
     )

@@ -238,13 +238,14 @@ class CommandTrial:
 
 @dataclass(frozen=True, slots=True)
 class PythonTrial:
-    """A trial that is one call of `module:function` in a fresh process."""
+    """A trial that is one call of `module:function`, in a process of its own or in one that the trials of a series share."""
 
     call: str
     environment: tuple[tuple[str, str], ...] = ()
     directory: str = "."
     timeout: float | None = None
     isolate: tuple[Namespace, ...] = ()
+    process: Literal["trial", "shared"] = "trial"
     kind: str = "python"
 
 
@@ -436,6 +437,11 @@ class Experiment:
     def fixed_factors(self) -> tuple[FixedFactor, ...]:
         """The factors whose levels make the treatments."""
         return tuple(factor for factor in self.factors if isinstance(factor, FixedFactor))
+
+    @property
+    def shares_processes(self) -> bool:
+        """Whether the trials of a treatment share one process in each series."""
+        return isinstance(self.trial, PythonTrial) and self.trial.process == "shared"
 
     @property
     def drawn_factors(self) -> tuple[DrawnFactor, ...]:

@@ -103,6 +103,13 @@ def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> N
     if reset is not None and reset.reboot and reset.every == "series":
         hint = 'reboot every = "round"; or let a variability score say when to stop'
         problems.add(("reset", "every"), "a series is one boot: its trials say nothing of other boots", hint)
+    if experiment.shares_processes:
+        hint = "leave it out: each trial has a process of its own then; or let a variability score say when to stop"
+        problems.add(
+            ("trial", "process"),
+            "a series is one process of each treatment: its trials say nothing of other processes",
+            hint,
+        )
 
 
 def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:

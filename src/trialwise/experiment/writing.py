@@ -51,7 +51,10 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables["instrumentation"] = _instrumentation(experiment.instrumentation)
     if isinstance(experiment.trial, model.PathTrial):
         tables |= _path_tables(experiment.trial)
-    return "\n".join(_table(name, table) for name, table in tables.items() if table)
+    # A metric with nothing but defaults is there all the same: what a function returns under its name.
+    return "\n".join(
+        _table(name, table) for name, table in tables.items() if table or name.startswith("metrics.")
+    )
 
 
 def _table(name: str, table: Table) -> str:
@@ -99,7 +102,7 @@ def _trial(experiment: model.Experiment) -> Table:
             "leftovers": trial.leftovers,
         }
     else:
-        table["call"] = trial.call
+        table |= {"call": trial.call, "process": trial.process}
     table |= {
         "directory": trial.directory,
         "environment": dict(trial.environment) or None,
@@ -113,6 +116,7 @@ def _trial(experiment: model.Experiment) -> Table:
         "exit_codes": plain.exit_codes,
         "output_limit": plain.output_limit,
         "leftovers": "fail",
+        "process": "trial",
         "directory": ".",
         "warmup": 0.0,
     }

@@ -30,7 +30,9 @@ from trialwise.store.connection import (
 from trialwise.store.files import sync_folder
 from trialwise.store.records import Blocks, Event, Session, Status, TrialRow
 
-FORMAT = 1
+FORMAT = 2
+_WITHOUT_PROCESS = "1"
+"""The format whose table of trials has no column `process` yet: read as it is, and brought up to date by who writes."""
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -57,6 +59,7 @@ CREATE TABLE trial (
     finished REAL,
     exit_code INTEGER,
     reason TEXT,
+    process TEXT,
     PRIMARY KEY (number, attempt)
 );
 CREATE INDEX trial_status ON trial (status, number);
@@ -86,7 +89,7 @@ CREATE TABLE event (time REAL NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);
 
 _TRIAL_COLUMNS = (
     'number, attempt, status, treatment, factors, series, round, position, "order", seed, warmup, planned_start, '
-    "epoch, session, worker, boot, claimed, started, finished, exit_code, reason"
+    "epoch, session, worker, boot, claimed, started, finished, exit_code, reason, {process}"
 )
 
 
@@ -98,6 +101,7 @@ class Ledger:
         self._durable: bool | None = None
         self._lock = threading.RLock()
         self._file = file_identity(path)
+        self._columns = _TRIAL_COLUMNS.format(process="process")
         self.path = path
 
     @classmethod
@@ -139,6 +143,7 @@ class Ledger:
             ledger.require_format()
             ledger.require_wholeness()
             ledger._write_ahead()
+            ledger._bring_up_to_date()
         except StoreError:
             ledger.close()
             raise
@@ -230,16 +235,18 @@ class Ledger:
         exit_code: int | None,
         reason: str | None,
         values: Sequence[tuple[str, float | None, int, str | None]],
+        process: str | None = None,
     ) -> None:
         """Record the end of a trial and what it reported, durably, in one transaction.
 
-        An abandoned trial is planned again, as a further attempt.
+        An abandoned trial is planned again, as a further attempt. `process` names the process that it shared with others.
         `values` holds (source, value, number of samples, file below the directory); many samples are in the file.
         """
         with self._transaction():
             self._connection.execute(
-                "UPDATE trial SET status = ?, started = ?, finished = ?, exit_code = ?, reason = ? WHERE number = ? AND attempt = ?",
-                (status, started, finished, exit_code, reason, row.number, row.attempt),
+                "UPDATE trial SET status = ?, started = ?, finished = ?, exit_code = ?, reason = ?, process = ? "
+                "WHERE number = ? AND attempt = ?",
+                (status, started, finished, exit_code, reason, process, row.number, row.attempt),
             )
             self._connection.executemany(
                 "INSERT INTO value (number, attempt, source, value, samples, file) VALUES (?, ?, ?, ?, ?, ?)",
@@ -309,7 +316,7 @@ class Ledger:
     def trials(self, *statuses: Status) -> list[TrialRow]:
         """All attempts in plan order, or those with one of the statuses."""
         where = f" WHERE status IN ({_marks(statuses)})" if statuses else ""
-        query = f"SELECT {_TRIAL_COLUMNS} FROM trial{where} ORDER BY number, attempt"  # noqa: S608 only our own words
+        query = f"SELECT {self._columns} FROM trial{where} ORDER BY number, attempt"  # noqa: S608 only our own words
         return [_trial_row(row) for row in self._select(query, statuses)]
 
     def next_planned(
@@ -320,12 +327,12 @@ class Ledger:
         `blocks` are ranges of numbers, ends included, that are looked at; default all.
         """
         where, parameters = _having(wanted or {}, blocks)
-        query = f"SELECT {_TRIAL_COLUMNS} FROM trial WHERE status = 'planned'{where} ORDER BY number, attempt LIMIT 1"  # noqa: S608
+        query = f"SELECT {self._columns} FROM trial WHERE status = 'planned'{where} ORDER BY number, attempt LIMIT 1"  # noqa: S608
         return next((_trial_row(row) for row in self._select(query, parameters)), None)
 
     def next_open(self) -> TrialRow | None:
         """The first trial that is planned or running, or None."""
-        query = f"SELECT {_TRIAL_COLUMNS} FROM trial WHERE status IN ('planned', 'running') ORDER BY number, attempt LIMIT 1"  # noqa: S608 only our own words
+        query = f"SELECT {self._columns} FROM trial WHERE status IN ('planned', 'running') ORDER BY number, attempt LIMIT 1"  # noqa: S608 only our own words
         return next((_trial_row(row) for row in self._select(query)), None)
 
     def count(
@@ -402,13 +409,26 @@ class Ledger:
             raise StoreError(f"{self.path}: damaged: {problem}", hint=RESTORE)
 
     def require_format(self) -> None:
-        """Raise StoreError where the file is no ledger of the format that this version knows."""
+        """Raise StoreError where the file is no ledger of a format that this version knows."""
         meta = self.meta()
-        if meta.get("format") != str(FORMAT):
+        if meta.get("format") == _WITHOUT_PROCESS:
+            self._columns = _TRIAL_COLUMNS.format(process="NULL")
+        elif meta.get("format") != str(FORMAT):
             raise StoreError(
-                f"{self.path}: ledger format {meta.get('format')!r}; this Trialwise reads {FORMAT}",
+                f"{self.path}: ledger format {meta.get('format')!r}; this Trialwise reads {_WITHOUT_PROCESS} and {FORMAT}",
                 hint=f"use the version that wrote it ({meta.get('version', 'unknown')}), or a newer one",
             )
+
+    def _bring_up_to_date(self) -> None:
+        """Give the ledger of an older version what its table of trials lacks: all of it or nothing."""
+        if self.meta().get("format") != _WITHOUT_PROCESS:
+            return
+        with self._transaction():
+            # Asked again inside the transaction: two writers may have opened it at once.
+            if self.meta().get("format") == _WITHOUT_PROCESS:
+                self._connection.execute("ALTER TABLE trial ADD COLUMN process TEXT")
+                self._connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(FORMAT),))
+        self._columns = _TRIAL_COLUMNS.format(process="process")
 
     def _write_ahead(self) -> None:
         try:

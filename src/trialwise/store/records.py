@@ -18,7 +18,8 @@ class TrialRow:
     """One attempt at one trial, as it stands in the ledger.
 
     `series`, `round` and `position` count from 1. `epoch` counts the environments (kernel, host, measured programs)
-    that the experiment has seen. Times are seconds since the Unix epoch, None while they have not come.
+    that the experiment has seen. Times are seconds since the Unix epoch, None while they have not come. `process` names the
+    process that it shared with other trials; None where it had one of its own.
     """
 
     number: int
@@ -42,6 +43,7 @@ class TrialRow:
     finished: float | None = None
     exit_code: int | None = None
     reason: str | None = None
+    process: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from trialwise.experiment.model import Experiment, Level
 from trialwise.measurement.samples import Samples
@@ -20,7 +20,7 @@ class TrialRequest:
 
     `scratch` is a folder in which a fresh directory may be made, `marker` the value of the variable `MARKER`, and
     `cancel` a file descriptor that becomes readable when the trial is to be abandoned. `inside` is a process whose namespaces
-    the trial is to run in, where there is one.
+    the trial is to run in, where there is one. `session` is the number of the run of the runner that it belongs to.
     """
 
     experiment: Experiment
@@ -35,6 +35,7 @@ class TrialRequest:
     marker: str
     cancel: int
     inside: int | None = None
+    session: int = 1
 
     @property
     def places(self) -> dict[str, Level]:
@@ -54,7 +55,8 @@ class TrialOutcome:
     """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds.
 
     `remarks` are about the machine rather than the trial: told once, however many trials have them.
-    `packets` is a Parquet file in the scratch folder with a row for each packet, to be kept with the samples.
+    `packets` is a Parquet file in the scratch folder with a row for each packet, to be kept with the samples. `process` names
+    the process that the trial shared with others, None for one of its own.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -67,6 +69,7 @@ class TrialOutcome:
     remarks: tuple[str, ...] = ()
     output: bytes = b""
     errors: bytes = b""
+    process: str | None = None
 
 
 class TrialKind(Protocol):
@@ -91,4 +94,13 @@ class TrialKind(Protocol):
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Execute one trial; never raises for what the measured program does."""
+        ...
+
+
+@runtime_checkable
+class KeepsProcesses(Protocol):
+    """A kind of trial whose processes outlive a trial."""
+
+    def leave(self) -> None:
+        """End them: no further trial comes for now."""
         ...

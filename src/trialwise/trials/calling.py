@@ -1,17 +1,21 @@
-"""What runs inside the fresh process of a `python` trial: calls one function and writes down what it returned.
+"""What runs inside the process of a `python` trial: calls one function and writes down what it returned.
 
 Run as a script by its path, with nothing of Trialwise imported, so that the process is the user's own.
 Arguments: module:function, a file with a JSON object of keywords, and the file for the result. With "-" for the files the
-keywords come from standard input, and whether the function takes them is all that is looked at.
+keywords come from standard input, and whether the function takes them is all that is looked at. With "serve" and a folder it
+calls the function again and again: a line of JSON for each call, read from and written to the named pipes in the folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import inspect
 import json
 import os
+import resource
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -22,6 +26,8 @@ def main() -> int:
     """Call the function; exit code 0 when it returned something that can be written down, 1 when it raised."""
     target, keywords_file, result_file = sys.argv[1:4]
     sys.path[0] = os.getcwd()  # noqa: PTH109 the folder of the experiment instead of this file's
+    if keywords_file == "serve":
+        return serve(target, Path(result_file))
     process = os.getpid()
     try:
         function = _function(target)
@@ -36,6 +42,61 @@ def main() -> int:
     if os.getpid() == process:  # a fork that came back from the function has nothing to say
         Path(result_file).write_text(json.dumps(document), encoding="utf-8")
     return 0
+
+
+def serve(target: str, folder: Path) -> int:
+    """Answer calls until nobody asks any more; exit code 1 when the function cannot be imported.
+
+    What it prints goes straight into the files `stdout` and `stderr` of the folder, so that all of it is there when a call is
+    answered. The first line that is written says that calls can come.
+    """
+    for descriptor, name in ((1, "stdout"), (2, "stderr")):
+        file = os.open(folder / name, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        os.dup2(file, descriptor)
+        os.close(file)
+    process = os.getpid()
+    with (folder / "requests").open() as requests, (folder / "answers").open("w") as answers:
+        try:
+            function = _function(target)
+        except Exception:  # whatever the user's module raises is the trial's result
+            traceback.print_exc()
+            return 1
+        print("{}", file=answers, flush=True)
+        for request in requests:
+            answer = _answer(function, json.loads(request))
+            if os.getpid() != process:
+                break  # a fork that came back from the function has nothing to say
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(Exception):  # whatever the function made of them
+                    stream.flush()
+            print(json.dumps(answer), file=answers, flush=True)
+    return 0
+
+
+def _answer(function: Callable[..., object], given: dict[str, Any]) -> dict[str, object]:
+    """Call the function once: what it returned or raised, when it began (Unix seconds), and what the call took (seconds).
+
+    CPU time is that of the process and of the children that it waited for meanwhile.
+    """
+    started = time.time()
+    try:
+        keywords = _accepted(function, given)
+        before = _cpu_seconds()
+        started, began = time.time(), time.perf_counter()
+        returned = function(**keywords)
+        wall = time.perf_counter() - began
+        user, system = (now - then for now, then in zip(_cpu_seconds(), before, strict=True))
+        document = _document(returned)
+    except Exception as error:  # whatever the user's code raises is the trial's result
+        traceback.print_exc()
+        said = traceback.format_exception_only(error)[-1].strip()
+        return {"started": started, "finished": time.time(), "raised": said}
+    return {"started": started, "wall": wall, "user": user, "system": system, "document": document}
+
+
+def _cpu_seconds() -> tuple[float, float]:
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime for each in used), sum(each.ru_stime for each in used)
 
 
 def _read(name: str) -> str:

@@ -103,6 +103,11 @@ def recorded(
         found |= {name: _READ[name](run) for name in RESOURCES}
     if before is not None and after is not None:
         found |= after.since(before, instrumentation.cpus)
+    return as_samples(found)
+
+
+def as_samples(found: Mapping[str, float]) -> dict[str, Samples]:
+    """Numbers by the names of instruments as samples by source key."""
     return {
         InstrumentSource(name).key: Samples(np.array([value], dtype=np.float64))
         for name, value in found.items()

@@ -6,6 +6,7 @@ from trialwise.experiment.model import CommandTrial, Experiment, PathTrial, Pyth
 from trialwise.trials.base import TrialKind
 from trialwise.trials.command import CommandKind
 from trialwise.trials.python import PythonKind
+from trialwise.trials.shared_python import SharedPythonKind
 
 
 def kind_of(experiment: Experiment) -> TrialKind:
@@ -13,6 +14,8 @@ def kind_of(experiment: Experiment) -> TrialKind:
     match experiment.trial:
         case CommandTrial():
             return CommandKind()
+        case PythonTrial(process="shared"):
+            return SharedPythonKind()
         case PythonTrial():
             return PythonKind()
         case PathTrial():

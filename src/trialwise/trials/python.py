@@ -23,8 +23,8 @@ from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
 from trialwise.trials.instrumenting import check_instruments
+from trialwise.trials.shared_process import CALLING
 
-_CALLING = Path(__file__).with_name("calling.py")
 _LOOKING_SECONDS = 120.0
 """How long importing the function may take, when it is looked at before anything runs."""
 
@@ -37,7 +37,7 @@ class PythonKind:
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where the function cannot be imported, or does not take the factors."""
-        trial = _trial_of(experiment)
+        trial = trial_of(experiment)
         folder = experiment.folder / trial.directory
         if not folder.is_dir():
             raise PlanError(f"trial.directory: {folder} is not a directory")
@@ -53,7 +53,7 @@ class PythonKind:
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:  # noqa: ARG002
         """Name the interpreter and the module's file."""
-        trial = _trial_of(experiment)
+        trial = trial_of(experiment)
         yield Path(sys.executable)
         if module := _module_file(trial, experiment.folder / trial.directory):
             yield module
@@ -76,20 +76,11 @@ class PythonKind:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _call(self, request: TrialRequest, result: Path) -> TrialOutcome:
-        trial = _trial_of(request.experiment)
-        built_in = {
-            "seed": request.seed,
-            "series": request.series,
-            "round": request.round,
-            "position": request.position,
-            "trial": request.number,
-        }
+        trial = trial_of(request.experiment)
         request_file = result.with_name("keywords.json")
-        request_file.write_text(
-            json.dumps({**seen(request.experiment, request.factors), "__built_in__": built_in})
-        )
+        request_file.write_text(keywords_of(request))
         command = CommandTrial(
-            command=_literal((sys.executable, str(_CALLING), trial.call, str(request_file), str(result))),
+            command=_literal((sys.executable, str(CALLING), trial.call, str(request_file), str(result))),
             environment=trial.environment,
             directory=trial.directory,
             timeout=trial.timeout,
@@ -107,16 +98,29 @@ class PythonKind:
                 outcome, status="failed", reason="the function ended its process instead of returning"
             )
         try:
-            returned = _returned(request.experiment, json.loads(result.read_text()))
+            returned = returned_samples(request.experiment, json.loads(result.read_text()))
         except (TrialError, OSError, ValueError) as error:
             return dataclasses.replace(outcome, status="failed", reason=str(error))
         return dataclasses.replace(outcome, samples={**outcome.samples, **returned})
 
 
-def _trial_of(experiment: Experiment) -> PythonTrial:
+def trial_of(experiment: Experiment) -> PythonTrial:
+    """The trial of an experiment of this kind."""
     if not isinstance(experiment.trial, PythonTrial):
         raise TypeError(experiment.trial)
     return experiment.trial
+
+
+def keywords_of(request: TrialRequest) -> str:
+    """What the function is called with, as a line of JSON: the factors, and apart from them the built-in values."""
+    built_in = {
+        "seed": request.seed,
+        "series": request.series,
+        "round": request.round,
+        "position": request.position,
+        "trial": request.number,
+    }
+    return json.dumps({**seen(request.experiment, request.factors), "__built_in__": built_in})
 
 
 def _literal(words: Sequence[str]) -> tuple[str, ...]:
@@ -137,7 +141,7 @@ def _try_call(experiment: Experiment, trial: PythonTrial, factors: Sequence[Mapp
     keywords = {**(seen(experiment, factors[0]) if factors else {}), "__built_in__": built_in}
     try:
         done = subprocess.run(
-            [sys.executable, str(_CALLING), trial.call, "-", "-"],
+            [sys.executable, str(CALLING), trial.call, "-", "-"],
             input=json.dumps(keywords),
             cwd=experiment.folder / trial.directory,
             env={**os.environ, **own},
@@ -173,9 +177,16 @@ def _module_file(trial: PythonTrial, folder: Path) -> Path | None:
     return Path(spec.origin) if spec and spec.origin else None
 
 
-def _returned(
+def returned_samples(
     experiment: Experiment, document: Mapping[str, Mapping[str, list[float] | None]]
 ) -> dict[str, Samples]:
+    """The samples of the metrics that are returned, by source key, from what the called process wrote down.
+
+    Raises
+    ------
+    TrialError
+        A metric is not there, or not finite.
+    """
     return {
         metric.source.key: _samples(metric.name, metric.source.name, document)
         for metric in experiment.metrics

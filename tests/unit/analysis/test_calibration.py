@@ -127,3 +127,18 @@ def test_a_draw_of_rounds_keeps_them_whole():
     splits = re_split(trials, How("interleaved", "trial", False), 100, np.random.default_rng(1))
     assert splits.n == (12, 12)
     assert CalibrateOptions().splits == 1000
+
+
+def test_trials_that_share_a_process_are_dealt_out_together():
+    trials = bench(1, rounds=60, process=1.0, sides=True)
+    (row,) = calibrate(trials).rows
+    assert (row.level, row.n, row.trials) == ("process", (12, 12), 120)
+    (spread,) = calibrate(trials).spreads
+    assert [level.level for level in spread.levels if level.variance is not None] == ["process", "trial"]
+    assert spread.levels[-1].units == 120
+
+
+def test_one_process_of_each_side_is_too_few_however_many_trials_ran():
+    (row,) = calibrate(bench(1, rounds=5, process=1.0)).rows
+    assert "repeat process (more series, where the trials of one share a process)" in row.reason
+    assert row.floor is None

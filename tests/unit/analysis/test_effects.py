@@ -293,3 +293,19 @@ def test_trials_with_one_value_are_the_series_of_their_treatment():
     )
     assert [turn.n for turn in found.results[0].turns] == [20, 20]
     assert found.worth.startswith("Each trial has one value here")
+
+
+def test_processes_that_hold_one_treatment_each_are_the_units_and_are_averaged_over_the_other_factors():
+    (one,) = analysed(trial_set(FLAVOURS, normal(21), n=30, in_process=5)).results
+    assert (one.level, one.n_trials) == ("process", one.n * 5)
+    averaged = [row for row in one.comparisons if not row.at]
+    assert averaged
+    assert all(row.n == (6, 6) for row in averaged)
+
+
+def test_one_process_of_each_treatment_is_no_inference():
+    (one,) = analysed(trial_set(FLAVOURS, normal(22), n=5, in_process=5)).results
+    assert one.refusal.startswith(
+        "each treatment ran in one process; repeat every treatment in at least two processes"
+    )
+    assert "more series" in one.refusal

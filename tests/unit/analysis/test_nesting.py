@@ -82,3 +82,19 @@ def test_a_unit_with_many_trials_in_one_process_weighs_each_process_alike():
         level="boot",
     )
     assert found.a.tolist() == [2]
+
+
+def test_one_process_on_each_side_is_no_inference_however_many_trials_it_ran():
+    found = units(
+        side(range(50), process=["p"] * 50, name="a"), side(range(50), process=["q"] * 50, name="b")
+    )
+    assert found.level == "process"
+    assert found.refusal == (
+        "no inference from 1 and 1 processes: each side takes at least two "
+        "(more series, where the trials of one share a process)"
+    )
+
+
+def test_a_shared_process_against_trials_of_their_own_is_judged_by_processes():
+    found = units(side(range(9), process=list("pppqqqrrr"), name="a"), side([1, 2, 3], name="b"))
+    assert (found.level, found.a.tolist(), found.b.tolist()) == ("process", [1, 4, 7], [1, 2, 3])

@@ -3,6 +3,7 @@ import pytest
 from trialwise.design.advice import advice
 from trialwise.design.sizing import size
 from trialwise.design.timing import TrialTimes, stated_times
+from trialwise.experiment.reading import parse_experiment
 
 SAMPLES = 'csv = "x"\ntime = "t"\n'
 
@@ -70,3 +71,14 @@ def test_doubts(make, parts, expected):
 def test_a_pilot_says_which_runtime_to_write(make):
     times = TrialTimes({"a=1": 1.0, "a=2": 2.5, "a=3": 1.0}, 0.0, "pilot")
     assert 'runtime = "2.5s"' in said(make(metric="kpi = {}", design='span = "1h"'), times)
+
+
+def test_one_series_of_shared_processes_infers_nothing(tmp_path):
+    text = (
+        '[experiment]\nname = "x"\n[trial]\nkind = "python"\ncall = "m:f"\nprocess = "shared"\nruntime = "1s"\n'
+        '[metrics.m]\nkpi = {}\n[design]\nrounds = 9\nspan = "1h"\nseries = '
+    )
+    one, ten = (parse_experiment(text + number, tmp_path / "experiment.toml") for number in ("1", "10"))
+    assert "one process of each treatment: nothing can be inferred about other processes" in said(one)
+    assert "nothing can be inferred" not in said(ten)
+    assert "a KPI speaks of that process" in said(ten)

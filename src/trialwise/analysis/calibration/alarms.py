@@ -72,7 +72,7 @@ def other_rates(
 
 
 def _unit(trials: pl.DataFrame, how: How) -> str:
-    if how.level != "trial":
+    if how.level not in ("process", "trial"):
         return how.level
     several = blocks_of(trials, how.arrangement, how.level).max() > 0
-    return "round" if several else "trial"
+    return "round" if several else how.level

@@ -20,11 +20,12 @@ from trialwise.analysis.calibration.results import (
     Finding,
     NoiseFloor,
 )
-from trialwise.analysis.calibration.splits import Array, Splits, blocks_of, distinct
+from trialwise.analysis.calibration.splits import Array, Splits, blocks_of, dealt_out, distinct
 from trialwise.analysis.calibration.spreads import spread_of
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.comparison.sides import selected, treatment_name
+from trialwise.analysis.nesting import repeating
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.experiment.against_itself import SIDE, SIDES
 
@@ -173,11 +174,13 @@ def _row(
     seed: Sequence[int],
     options: CalibrateOptions,
 ) -> _Judged:
+    number = cell.height
+    cell, lowest = dealt_out(cell)
     if arrangement == "interleaved":
         # A boot with one trial has nothing on one of the sides.
         cell = cell.filter((pl.len().over("boot") > 1) | (pl.col("boot").n_unique() == pl.len()))
     highest = _highest(cell)
-    level: Level = highest or "trial"
+    level: Level = highest or lowest
     blocks = blocks_of(cell, arrangement, level)
     paired = arrangement == "interleaved" and highest is not None
     mean = float(cell["value"].to_numpy().mean()) if cell.height else float("nan")
@@ -187,7 +190,7 @@ def _row(
         arrangement=arrangement,
         level=level,
         n=_sizes(cell, level, paired=paired),
-        trials=cell.height,
+        trials=number,
         mean=mean,
         real=real,
         floor=None,
@@ -224,11 +227,12 @@ def _sizes(cell: pl.DataFrame, level: Level, *, paired: bool) -> tuple[int, int]
 def _refusal(row: CalibrationRow, distinct_splits: int, *, paired: bool) -> str:
     fewest = 2 if paired or row.level == "trial" else 4
     if min(row.n) < 2:
-        return f"too few to calibrate from: repeat {row.level}; each side takes at least two, {fewest} in all"
+        return f"too few to calibrate from: repeat {row.level}{repeating(row.level)}; each side takes at least two, {fewest} in all"
     if distinct_splits < FEWEST_SPLITS:
+        together = "series" if row.level == "process" else "rounds"
         return (
             f"{row.trials} trials split in {distinct_splits} different ways, and {FEWEST_SPLITS} are wanted: repeat "
-            f"{row.level}, at least eight in all or six rounds of both sides"
+            f"{row.level}{repeating(row.level)}, at least eight in all or six {together} of both sides"
         )
     return ""
 

@@ -28,7 +28,8 @@ def with_floor(comparison: Comparison, calibration: Calibration) -> Comparison:
 def _floor(row: ComparisonRow, calibration: Calibration) -> Floor | None:
     if row.difference is None:
         return None
-    arrangement: Arrangement = "interleaved" if row.units.paired or row.units.level == "trial" else "separate"
+    in_turns = row.units.paired or row.units.level in ("process", "trial")
+    arrangement: Arrangement = "interleaved" if in_turns else "separate"
     fitting = [
         one
         for one in calibration.rows

@@ -33,6 +33,20 @@ class Splits:
     paired: bool
 
 
+def dealt_out(trials: pl.DataFrame) -> tuple[pl.DataFrame, Level]:
+    """What goes to one side or the other as a whole, and what it is: trials, or the processes that trials share.
+
+    Two treatments never share a process. One that trials share is a row with their mean, and its round is the series that it ran
+    through.
+    """
+    if trials["process"].n_unique() == trials.height:
+        return trials, "trial"
+    whole = trials.group_by("process", maintain_order=True).agg(
+        pl.exclude("value").first(), pl.col("value").mean()
+    )
+    return whole.with_columns(pl.col("process").alias("trial"), pl.col("series").alias("round")), "process"
+
+
 def blocks_of(trials: pl.DataFrame, arrangement: Arrangement, level: Level) -> Codes:
     """The block of each trial: half of every block goes to each side.
 

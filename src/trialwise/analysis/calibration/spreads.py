@@ -9,14 +9,17 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.calibration.results import LevelSpread, Spread
 
-NESTED = ("host", "boot", "build", "round", "trial")
-"""The levels that are told apart; a build only where a boot has several."""
+NESTED = ("host", "boot", "build", "process", "round", "trial")
+"""The levels that are told apart: a build only where a boot has several, and a process, instead of the rounds that it runs
+through, only where trials share one."""
 
 
 def spread_of(metric: str, treatment: str, trials: pl.DataFrame, confidence: float) -> Spread:
     """Split the variance of one metric of one treatment; where that cannot be, the note says why."""
     several = trials["build"].n_unique() > trials["boot"].n_unique()
-    levels = [name for name in NESTED if name != "build" or several]
+    shared = trials["process"].n_unique() < trials["trial"].n_unique()
+    left_out = {"round" if shared else "process", *([] if several else ["build"])}
+    levels = [name for name in NESTED if name not in left_out]
     table = {name: trials[name].to_numpy() for name in (*levels, "value")}
     try:
         found = st.variance_components(table, "value", levels, confidence=confidence)

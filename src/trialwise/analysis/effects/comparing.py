@@ -12,7 +12,7 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.effects.results import LevelComparison
 from trialwise.analysis.effects.trials import Part, column_of
-from trialwise.analysis.nesting import nested_means
+from trialwise.analysis.nesting import nested_means, plural
 from trialwise.analysis.trial_set import Level
 from trialwise.experiment.model import Extent
 
@@ -95,16 +95,17 @@ def _averages(part: Part, factor: str, one: str, level: Level) -> _Side:
     others = [name for name in part.factors if name != factor]
     cells = [column_of(name) for name in others]
     number = prod(len(part.levels[name]) for name in others)
-    by_unit = _numbered(trials, cells, one) if level == "trial" else nested_means(trials, level, cells)
-    unit = _UNIT if level == "trial" else level
+    apart = _are_apart(part, level)
+    by_unit = _numbered(trials, cells, one, level) if apart else nested_means(trials, level, cells)
+    unit = _UNIT if apart else level
     means = by_unit.group_by(unit, maintain_order=True).agg(pl.col("value").mean(), pl.len().alias("cells"))
     whole = means.filter(pl.col("cells") == number)
     refusal = ""
     if trials.select(cells).n_unique() < number if cells else trials.is_empty():
         refusal = f"{factor}={one} did not run at every level of {', '.join(others)}: they are not averaged"
-    elif level == "trial" and whole.height < means.height:
+    elif apart and whole.height < means.height:
         refusal = (
-            f"treatments at {factor}={one} have {whole.height} to {means.height} trials: averages over {', '.join(others)} "
+            f"treatments at {factor}={one} have {whole.height} to {means.height} {plural(level)}: averages over {', '.join(others)} "
             "take as many of each"
         )
     values = dict(zip(whole[unit].to_list(), whole["value"].to_list(), strict=True))
@@ -112,13 +113,20 @@ def _averages(part: Part, factor: str, one: str, level: Level) -> _Side:
     return _Side(values, seconds, _mean_of_cells(trials, cells), refusal)
 
 
-def _numbered(trials: pl.DataFrame, cells: Sequence[str], side: str) -> pl.DataFrame:
-    """The first trials of all cells as one unit, the second ones as another, and so on: in rounds these ran together."""
+def _are_apart(part: Part, level: Level) -> bool:
+    """Whether each unit of the level holds one treatment only, as a trial does, and a process that its trials share."""
+    columns = [column_of(name) for name in part.factors]
+    held = part.trials.group_by(level).agg(pl.struct(columns).n_unique().alias("treatments"))
+    return not (held["treatments"] > 1).any()
+
+
+def _numbered(trials: pl.DataFrame, cells: Sequence[str], side: str, level: Level) -> pl.DataFrame:
+    """The first units of all cells as one, the second ones as another, and so on: in rounds, or series, these ran together."""
     if trials["started"].null_count() == 0:
         trials = trials.sort("started", maintain_order=True)
     place = pl.int_range(pl.len())
     number = (place.over(cells) if cells else place).cast(pl.String)
-    return trials.with_columns((pl.lit(f"{side} ") + number).alias(_UNIT))
+    return nested_means(trials, level, cells).with_columns((pl.lit(f"{side} ") + number).alias(_UNIT))
 
 
 def _mean_of_cells(trials: pl.DataFrame, cells: Sequence[str]) -> float:

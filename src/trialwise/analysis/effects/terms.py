@@ -20,7 +20,7 @@ from trialwise.analysis.effects.results import (
     TermEffect,
 )
 from trialwise.analysis.effects.trials import Part, at_level, column_of
-from trialwise.analysis.nesting import plural
+from trialwise.analysis.nesting import plural, repeating
 from trialwise.analysis.trial_set import Level
 from trialwise.statistics.anova import AnovaMethod
 from trialwise.statistics.factorial import MOST_FACTORS
@@ -72,7 +72,7 @@ def _refusal(part: Part, level: Level, cells: Sequence[CellMean]) -> str:
         return f"there are {len(part.factors)} factors, and at most {MOST_FACTORS} are analysed at once: hold some with --by"
     if all(cell.n == 1 for cell in cells):
         what = "one trial" if level == "trial" else f"one {level}"
-        return f"each treatment ran in {what}; repeat every treatment in at least two {plural(level)}"
+        return f"each treatment ran in {what}; repeat every treatment in at least two {plural(level)}{repeating(level)}"
     return ""
 
 

@@ -1,0 +1,229 @@
+"""A process that outlives a trial: it calls one function again and again, and says what each call returned."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from trialwise._core import CommandResult
+from trialwise.errors import TrialError
+from trialwise.trials.starting import ERROR_LIMIT, GRACE_SECONDS, ending, start
+
+CALLING = Path(__file__).with_name("calling.py")
+OUTPUT_LIMIT = 64 * 1024 * 1024
+"""Bytes of what a call prints that are kept."""
+_PART = 1 << 20
+
+Silence = Literal["timed out", "cancelled", "ended"]
+"""Why a call has no answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessEnd:
+    """How the process ended, with what it wrote to standard error last."""
+
+    exit_code: int | None
+    signal: int | None
+    stderr: bytes
+
+
+class SharedProcess:
+    """One process that serves calls, supervised in a thread of its own; an object is used by one thread at a time.
+
+    It is asked and answers through named pipes, and is ended by its supervisor where whoever asks is no more.
+
+    Parameters
+    ----------
+    name
+        What the ledger calls it.
+    call
+        The function, as module:function.
+    folder
+        An empty folder for its pipes and for what it prints; `end` removes it.
+    environment, directory
+        Its environment, and where it runs.
+    cpus, isolate, inside
+        As of `starting.start`.
+
+    Raises
+    ------
+    TrialError
+        The folder cannot hold named pipes.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        call: str,
+        *,
+        folder: Path,
+        environment: Mapping[str, str],
+        directory: Path,
+        cpus: Sequence[int] = (),
+        isolate: Sequence[str] = (),
+        inside: int | None = None,
+    ) -> None:
+        self.name = name
+        self._folder = folder
+        self._problem: TrialError | None = None
+        self._end: CommandResult | None = None
+        self._unread = b""
+        self._requests, self._answers = _named_pipes(folder)
+        self._ended, self._asked = os.eventfd(0), os.eventfd(0)
+        self._is_ready = False
+        words = [sys.executable, str(CALLING), call, "serve", str(folder)]
+
+        def supervise() -> None:
+            try:
+                self._end = start(
+                    words,
+                    environment=environment,
+                    directory=directory,
+                    timeout=None,
+                    cancel=self._asked,
+                    cpus=cpus,
+                    isolate=isolate,
+                    inside=inside,
+                )
+            except TrialError as error:
+                self._problem = error
+            finally:
+                os.eventfd_write(self._ended, 1)
+
+        self._thread = threading.Thread(target=supervise, name=f"process {name}", daemon=True)
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it can still be asked."""
+        return self._thread.is_alive()
+
+    def ask(self, request: bytes, *, timeout: float | None, cancel: int) -> bytes | Silence:
+        """Send one line and wait for the line that answers it; the first call waits for the start before.
+
+        Parameters
+        ----------
+        request
+            The line, without its end.
+        timeout
+            Seconds for the start, and again for the call; None: as long as it takes.
+        cancel
+            A file descriptor that becomes readable when the call is to be abandoned.
+
+        Returns
+        -------
+        The answer, or why there is none: then the process has been ended.
+        """
+        if not self._is_ready:
+            begun = self._next_line(timeout, cancel)
+            if not isinstance(begun, bytes):
+                return self._without_answer(begun)
+            self._is_ready = True
+        os.write(self._requests, request + b"\n")
+        answer = self._next_line(timeout, cancel)
+        return answer if isinstance(answer, bytes) else self._without_answer(answer)
+
+    def printed(self) -> tuple[bytes, bytes]:
+        """What it has printed to standard output and error since it was asked last, at most `OUTPUT_LIMIT` bytes of each."""
+        return self._take("stdout"), self._take("stderr")
+
+    def how_it_ended(self, errors: bytes) -> ProcessEnd:
+        """Its end, once it has ended, with `errors` that it printed.
+
+        Raises
+        ------
+        TrialError
+            It could not be started.
+        """
+        if self._problem is not None or self._end is None:
+            raise self._problem or TrialError(f"process {self.name} has not ended")
+        return ProcessEnd(self._end.exit_code, self._end.signal, self._end.stderr + errors[-ERROR_LIMIT:])
+
+    def let_go(self) -> None:
+        """Ask for nothing more: it ends when it sees that."""
+        if self._requests >= 0:
+            os.close(self._requests)
+            self._requests = -1
+
+    def end(self) -> None:
+        """End it, with SIGTERM and SIGKILL where it does not end by itself, and remove its folder."""
+        self.let_go()
+        self._thread.join(GRACE_SECONDS)
+        self._stop()
+        for descriptor in (self._answers, self._ended, self._asked):
+            os.close(descriptor)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _without_answer(self, why: Silence) -> Silence:
+        if why == "ended":  # or is about to: what it does at its exit is not cut short
+            self._thread.join(GRACE_SECONDS)
+        self._stop()
+        return why
+
+    def _stop(self) -> None:
+        os.eventfd_write(self._asked, 1)
+        self._thread.join()
+
+    def _next_line(self, timeout: float | None, cancel: int) -> bytes | Silence:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        poll = select.poll()  # unlike select, for descriptors of any number
+        for descriptor in (self._answers, self._ended, cancel):
+            poll.register(descriptor, select.POLLIN)
+        parts = [self._unread]
+        while b"\n" not in parts[-1]:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = {descriptor for descriptor, _ in poll.poll(None if left is None else left * 1000)}
+            if self._answers in ready:
+                part = os.read(self._answers, _PART)
+                if not part:  # it has closed its end: nothing more can come
+                    return "ended"
+                parts.append(part)
+            elif cancel in ready:
+                return "cancelled"
+            elif self._ended in ready:
+                return "ended"
+            elif left == 0.0:
+                return "timed out"
+        line, _, self._unread = b"".join(parts).partition(b"\n")
+        return line
+
+    def _take(self, name: str) -> bytes:
+        """Read a file of its output and empty it; it goes on writing at the end, wherever that is."""
+        path = self._folder / name
+        with contextlib.suppress(OSError), path.open("r+b") as file:
+            text = file.read(OUTPUT_LIMIT)
+            file.truncate(0)
+            return text
+        return b""
+
+
+def said_end(end: ProcessEnd) -> str:
+    """Why a call has no answer whose process has ended."""
+    if end.exit_code == 0:
+        return "the function ended its process instead of returning"
+    return f"the process {ending(end)}"
+
+
+def _named_pipes(folder: Path) -> tuple[int, int]:
+    """Make the named pipes in the folder; our ends of requests and answers."""
+    try:
+        for name in ("requests", "answers"):
+            os.mkfifo(folder / name, 0o600)
+    except OSError as error:
+        raise TrialError(
+            f"{folder}: no named pipes can be made here: {error.strerror}",
+            hint="put the experiment directory on a local disk with --dir",
+        ) from error
+    answers = os.open(folder / "answers", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    # Open for both, so that opening waits for nobody and writing after its end is no error (fifo(7)).
+    requests = os.open(folder / "requests", os.O_RDWR | os.O_CLOEXEC)
+    return requests, answers

@@ -1,0 +1,174 @@
+"""Trial kind `python` with shared processes: the trials of a treatment are calls in one long-lived process in each series."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from trialwise.errors import PlanError, TrialError
+from trialwise.experiment.model import Experiment, Level, ResourceSource
+from trialwise.experiment.placeholders import fill
+from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
+from trialwise.measurement.samples import Samples
+from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.instrumenting import as_samples
+from trialwise.trials.python import PythonKind, keywords_of, returned_samples, trial_of
+from trialwise.trials.shared_process import SharedProcess, Silence, said_end
+
+MOST_PROCESSES = 64
+"""So many processes at most wait side by side, one for each treatment."""
+
+_Key = tuple[Level, ...]
+
+
+class SharedPythonKind(PythonKind):
+    """Calls a Python function in a process that the trials of a treatment share until the series ends.
+
+    Another process begins with another series or session, where a reset has made a fresh namespace, and after one that ended
+    or had to be ended. Its name is the session and its number in it: `2.7`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._environment = dict(os.environ)
+        self._processes: dict[_Key, SharedProcess] = {}
+        self._span: tuple[int, int, int | None] | None = None
+        self._begun: dict[int, int] = {}
+
+    def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+        """Raise PlanError as kind `python` does, and where there would be too many processes."""
+        number = len({_key(experiment, values) for values in factors})
+        if number > MOST_PROCESSES:
+            raise PlanError(
+                f'trial.process: "shared" keeps a process for each of {number} treatments; at most {MOST_PROCESSES} wait side by side',
+                hint="have fewer levels, draw a factor, or leave process out",
+            )
+        super().check(experiment, factors)
+
+    def execute(self, request: TrialRequest) -> TrialOutcome:
+        """Call the function in the treatment's process, which begins where there is none."""
+        began = time.time()
+        try:
+            process = self._process(request)
+        except TrialError as error:
+            return TrialOutcome("failed", None, time.time(), reason=error.message)
+        before = read_machine_counts() if request.experiment.instrumentation.interrupts else None
+        answer = process.ask(
+            keywords_of(request).encode(),
+            timeout=trial_of(request.experiment).timeout,
+            cancel=request.cancel,
+        )
+        counted = _counted(request.experiment, before)
+        output, errors = process.printed()
+        told: dict[str, Any] = {"process": process.name, "output": output, "errors": errors}
+        if isinstance(answer, bytes):
+            return _answered(request.experiment, json.loads(answer), counted, told)
+        return _unanswered(request.experiment, process, answer, began, told)
+
+    def leave(self) -> None:
+        """End all processes."""
+        for process in self._processes.values():
+            process.let_go()
+        for process in self._processes.values():
+            process.end()
+        self._processes.clear()
+
+    def _process(self, request: TrialRequest) -> SharedProcess:
+        span = request.session, request.series, request.inside
+        if span != self._span:
+            self.leave()
+            self._span = span
+        key = _key(request.experiment, request.factors)
+        known = self._processes.get(key)
+        if known is not None and not known.is_alive:
+            self._processes.pop(key).end()
+            known = None
+        if known is None:
+            known = self._processes[key] = self._new(request)
+        return known
+
+    def _new(self, request: TrialRequest) -> SharedProcess:
+        experiment, trial = request.experiment, trial_of(request.experiment)
+        number = self._begun[request.session] = self._begun.get(request.session, 0) + 1
+        request.scratch.mkdir(parents=True, exist_ok=True)
+        own = {name: fill(text, request.places) for name, text in trial.environment}
+        return SharedProcess(
+            f"{request.session}.{number}",
+            trial.call,
+            folder=Path(tempfile.mkdtemp(prefix="process-", dir=request.scratch)),
+            environment={**self._environment, **own, MARKER: request.marker},
+            directory=experiment.folder / fill(trial.directory, request.places),
+            cpus=experiment.instrumentation.cpus,
+            isolate=trial.isolate,
+            inside=request.inside,
+        )
+
+
+def _key(experiment: Experiment, factors: Mapping[str, Level]) -> _Key:
+    """The treatment: what is drawn for each round is told to the same process."""
+    return tuple(factors[factor.name] for factor in experiment.fixed_factors)
+
+
+def _counted(experiment: Experiment, before: MachineCounts | None) -> dict[str, Samples]:
+    """What the machine counted around the call."""
+    if before is None:
+        return {}
+    return as_samples(read_machine_counts().since(before, experiment.instrumentation.cpus))
+
+
+def _answered(
+    experiment: Experiment,
+    answer: Mapping[str, Any],
+    counted: Mapping[str, Samples],
+    told: Mapping[str, Any],
+) -> TrialOutcome:
+    """The outcome of a call that returned or raised; the process goes on."""
+    started = float(answer["started"])
+    if "raised" in answer:
+        reason = f"the function raised {answer['raised']}"
+        return TrialOutcome("failed", started, float(answer["finished"]), reason=reason, **told)
+    finished = started + float(answer["wall"])
+    try:
+        samples = {
+            **counted,
+            **_resources(experiment, answer),
+            **returned_samples(experiment, answer["document"]),
+        }
+    except TrialError as error:
+        return TrialOutcome("failed", started, finished, reason=error.message, **told)
+    return TrialOutcome("finished", started, finished, samples=samples, **told)
+
+
+def _resources(experiment: Experiment, answer: Mapping[str, Any]) -> dict[str, Samples]:
+    """What the call itself took: `wall`, `user` and `system`, in seconds."""
+    sources = (metric.source for metric in experiment.metrics)
+    return {
+        source.key: Samples(np.array([float(answer[source.resource])]))
+        for source in sources
+        if isinstance(source, ResourceSource)
+    }
+
+
+def _unanswered(
+    experiment: Experiment, process: SharedProcess, why: Silence, began: float, told: Mapping[str, Any]
+) -> TrialOutcome:
+    """The outcome of a call whose process has ended, or had to be ended."""
+    finished = time.time()
+    if why == "cancelled":
+        return TrialOutcome("abandoned", began, finished, reason="abandoned on request", **told)
+    if why == "timed out":
+        limit = trial_of(experiment).timeout
+        reason = f"took longer than the timeout of {limit:g} s; its process was ended, and the next trial begins another"
+        return TrialOutcome("failed", began, finished, reason=reason, **told)
+    try:
+        end = process.how_it_ended(told["errors"])
+    except TrialError as error:
+        return TrialOutcome("failed", None, finished, reason=error.message, **told)
+    return TrialOutcome("failed", began, finished, exit_code=end.exit_code, reason=said_end(end), **told)
