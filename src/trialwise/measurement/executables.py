@@ -29,8 +29,12 @@ class GitState:
 
 
 def executable(path_or_name: str | Path) -> Executable | None:
-    """Describe a program, looked up in PATH when it is a plain name; None when it is absent or unreadable."""
-    found = shutil.which(path_or_name)
+    """Describe a program, looked up in PATH when it is a plain name; None when it is absent or unreadable.
+
+    A file that is named by its path need not be executable: scripts and modules are handed to an interpreter.
+    """
+    is_name = isinstance(path_or_name, str) and "/" not in path_or_name
+    found = shutil.which(path_or_name) if is_name else path_or_name
     if found is None:
         return None
     try:

@@ -137,6 +137,14 @@ def test_describes_programs_by_name_and_through_links(tmp_path: Path, monkeypatc
     assert executable("tool") is None
 
 
+def test_a_script_that_an_interpreter_runs_need_not_be_executable(tmp_path: Path):
+    script = tmp_path / "main.py"
+    script.write_text("print(1)\n")
+    first = capture([script]).fingerprint()
+    script.write_text("print(2)\n")
+    assert capture([script]).fingerprint().differences(first) == ("executables",)
+
+
 def test_describes_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     for name, value in {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}.items():
         monkeypatch.setenv(name, value)
