@@ -49,7 +49,11 @@ __all__ = [
     "lag_product_exceedances",
     "make_trace",
     "measure_ceiling",
+    "network_parameters",
     "parse_flows",
+    "parse_fraction",
+    "parse_picoseconds",
+    "parse_size",
     "parse_trace",
     "read_packet_log",
     "run_command",
@@ -500,7 +504,11 @@ class Fabric:
 
 _Flows: TypeAlias = dict[str, NDArray[np.int64]]
 
+def network_parameters() -> list[str]: ...
 def simulation_controllers() -> list[str]: ...
+def parse_fraction(text: str) -> float: ...
+def parse_picoseconds(text: str) -> int: ...
+def parse_size(text: str) -> int: ...
 def parse_flows(text: str) -> _Flows: ...
 def format_flows(flows: _Flows, *, hpcc: bool = False) -> str: ...
 def generate_flows(
@@ -535,6 +543,7 @@ def check_simulation(
     network: Sequence[tuple[str, str]] = ...,
     mode: str = "clean",
 ) -> None: ...
+
 @final
 class SimulationSeries:
     @property

@@ -25,7 +25,11 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(expected_flows, module)?)?;
     module.add_function(wrap_pyfunction!(format_flows, module)?)?;
     module.add_function(wrap_pyfunction!(generate_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(network_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(parse_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_fraction, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_picoseconds, module)?)?;
+    module.add_function(wrap_pyfunction!(parse_size, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)?;
     module.add_function(wrap_pyfunction!(simulation_controllers, module)?)
 }
@@ -127,10 +131,36 @@ impl PyFabric {
     }
 }
 
+/// The names of the parameters of a network.
+#[pyfunction]
+fn network_parameters() -> Vec<&'static str> {
+    trialwise_simulator::NETWORK_PARAMETERS.to_vec()
+}
+
 /// The names of the controllers that can be simulated.
 #[pyfunction]
 fn simulation_controllers() -> Vec<&'static str> {
     Algorithm::NAMES.to_vec()
+}
+
+// Quantities
+
+/// A fraction such as `30%` or `0.3`; ValueError where the text is none.
+#[pyfunction]
+fn parse_fraction(text: &str) -> PyResult<f64> {
+    trialwise_simulator::parse_fraction(text).map_err(refused)
+}
+
+/// A span of time such as `20ms` in picoseconds; ValueError where the text is none.
+#[pyfunction]
+fn parse_picoseconds(text: &str) -> PyResult<u64> {
+    Ok(trialwise_simulator::parse_duration(text).map_err(refused)?.picoseconds())
+}
+
+/// A size such as `100kB` in bytes; ValueError where the text is none.
+#[pyfunction]
+fn parse_size(text: &str) -> PyResult<u64> {
+    Ok(trialwise_simulator::parse_bytes(text).map_err(refused)?.get())
 }
 
 // Flow lists

@@ -66,7 +66,7 @@ pub use flow_list::{
 pub use index::{FlowId, HostId, NodeId, PortId};
 pub use metrics::{FlowRecord, Outcome, Phase, Phases, Totals};
 pub use observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
-pub use parameters::{ParameterError, ValueError, set_controller};
+pub use parameters::{NETWORK_PARAMETERS, ParameterError, ValueError, set_controller};
 pub use port::PortStatistics;
 pub use quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, parse_rate};
 pub use random::Random;

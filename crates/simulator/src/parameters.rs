@@ -178,7 +178,7 @@ fn set_fixed_rate(settings: &mut FixedRateSettings, key: &str, text: &str) -> Re
 }
 
 /// The parameters of a network that [`Settings::set`] knows.
-const NETWORK: &[&str] = &[
+pub const NETWORK_PARAMETERS: &[&str] = &[
     "segment",
     "header",
     "acknowledgement",
@@ -208,8 +208,12 @@ impl Settings {
     ///
     /// `kmin` and `kmax` are lengths at the link rate of [`Marking::rate`]; other links scale them.
     pub fn set(&mut self, key: &str, text: &str, topology: &Topology) -> Result<(), ParameterError> {
-        if !NETWORK.contains(&key) {
-            return Err(ParameterError::Unknown { of: "the network", name: key.to_owned(), known: NETWORK });
+        if !NETWORK_PARAMETERS.contains(&key) {
+            return Err(ParameterError::Unknown {
+                of: "the network",
+                name: key.to_owned(),
+                known: NETWORK_PARAMETERS,
+            });
         }
         self.read(key, text, topology).map_err(|problem| wrong(key, problem))
     }
@@ -422,7 +426,7 @@ mod tests {
 
     #[test]
     fn every_name_of_the_network_is_read() {
-        for key in NETWORK {
+        for key in NETWORK_PARAMETERS {
             let refusal = network(key, "?!").unwrap_err();
             assert!(!refusal.contains("a parameter of the network"), "{key}: {refusal}");
         }

@@ -54,7 +54,7 @@ class TrialOutcome:
     """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds.
 
     `remarks` are about the machine rather than the trial: told once, however many trials have them.
-    `packets` is a Parquet file in the scratch folder with a row for each packet, to be kept with the samples.
+    `record` is a Parquet file in the scratch folder, with a row for each packet or flow, to be kept with the samples; and which.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -63,7 +63,7 @@ class TrialOutcome:
     exit_code: int | None = None
     reason: str | None = None
     samples: Mapping[str, Samples] = field(default_factory=dict[str, Samples])
-    packets: Path | None = None
+    record: tuple[Literal["packets", "flows"], Path] | None = None
     remarks: tuple[str, ...] = ()
     output: bytes = b""
     errors: bytes = b""
