@@ -14,6 +14,7 @@ __all__ = [
     "CollectorCounters",
     "CollectorError",
     "CommandResult",
+    "Fabric",
     "Lateness",
     "LinkDescription",
     "LinkReport",
@@ -24,6 +25,8 @@ __all__ = [
     "PathReport",
     "PointCount",
     "ProgramCounters",
+    "SimulationResult",
+    "SimulationSeries",
     "StartError",
     "StreamClient",
     "StreamCount",
@@ -32,21 +35,32 @@ __all__ = [
     "attach_congestion",
     "check_congestion",
     "check_link",
+    "check_simulation",
     "counter_names",
     "counter_setting",
     "cut_trace",
+    "expected_flows",
     "features",
     "flow_program",
+    "format_flows",
     "format_trace",
+    "generate_flows",
     "inversions",
     "lag_product_exceedances",
     "make_trace",
     "measure_ceiling",
+    "network_parameters",
+    "parse_flows",
+    "parse_fraction",
+    "parse_picoseconds",
+    "parse_size",
     "parse_trace",
     "read_packet_log",
     "run_command",
     "scale_trace",
     "score_exceedances",
+    "simulate",
+    "simulation_controllers",
     "slope_order_statistics",
     "supervisor_image",
     "term_exceedances",
@@ -470,3 +484,112 @@ class StreamClient:
     def warnings(self) -> list[str]: ...
     def counters(self) -> _StreamCounters: ...
     def close(self, patience: float) -> tuple[bool, _StreamCounters]: ...
+
+@final
+class Fabric:
+    def __new__(cls, topology: str) -> Self: ...
+    @staticmethod
+    def from_file(
+        path: str | os.PathLike[str], *, routes: str | os.PathLike[str] | None = None
+    ) -> Fabric: ...
+    @property
+    def hosts(self) -> NDArray[np.int64]: ...
+    @property
+    def links(self) -> list[tuple[int, int, int, int]]: ...
+    @property
+    def bottleneck(self) -> int | None: ...
+    @property
+    def round_trip_ps(self) -> int: ...
+    def to_hpcc(self) -> str: ...
+
+_Flows: TypeAlias = dict[str, NDArray[np.int64]]
+
+def network_parameters() -> list[str]: ...
+def simulation_controllers() -> list[str]: ...
+def parse_fraction(text: str) -> float: ...
+def parse_picoseconds(text: str) -> int: ...
+def parse_size(text: str) -> int: ...
+def parse_flows(text: str) -> _Flows: ...
+def format_flows(flows: _Flows, *, hpcc: bool = False) -> str: ...
+def generate_flows(
+    fabric: Fabric,
+    *,
+    sizes: str,
+    arrivals: str,
+    pattern: str,
+    load: float,
+    load_of: str,
+    duration_ps: int,
+    seed: int,
+    size_table: str | None = None,
+) -> _Flows: ...
+def expected_flows(
+    fabric: Fabric,
+    *,
+    sizes: str,
+    arrivals: str,
+    pattern: str,
+    load: float,
+    load_of: str,
+    duration_ps: int,
+    size_table: str | None = None,
+) -> float: ...
+def check_simulation(
+    fabric: Fabric,
+    flows: _Flows | None = None,
+    *,
+    controller: str,
+    parameters: Sequence[tuple[str, str]] = ...,
+    network: Sequence[tuple[str, str]] = ...,
+    mode: str = "clean",
+) -> None: ...
+
+@final
+class SimulationSeries:
+    @property
+    def time_ps(self) -> NDArray[np.int64]: ...
+    @property
+    def queue(self) -> NDArray[np.uint64]: ...
+    @property
+    def sent(self) -> NDArray[np.uint64]: ...
+    @property
+    def acknowledged(self) -> NDArray[np.uint64]: ...
+    @property
+    def rate(self) -> NDArray[np.float64]: ...
+    @property
+    def window(self) -> NDArray[np.float64]: ...
+
+@final
+class SimulationResult:
+    @property
+    def fct_ps(self) -> NDArray[np.int64]: ...
+    @property
+    def ideal_ps(self) -> NDArray[np.int64]: ...
+    @property
+    def totals(self) -> dict[str, int]: ...
+    @property
+    def end_ps(self) -> int: ...
+    @property
+    def port_sent(self) -> NDArray[np.uint64]: ...
+    @property
+    def port_peak_queue(self) -> NDArray[np.uint64]: ...
+    @property
+    def port_paused_ps(self) -> NDArray[np.uint64]: ...
+    @property
+    def series(self) -> SimulationSeries | None: ...
+    def csv(self) -> str: ...
+
+def simulate(
+    fabric: Fabric,
+    flows: _Flows,
+    *,
+    controller: str,
+    parameters: Sequence[tuple[str, str]] = ...,
+    network: Sequence[tuple[str, str]] = ...,
+    mode: str = "clean",
+    seed: int = 0,
+    sample_interval_ps: int | None = None,
+    ports: Sequence[int] = ...,
+    watched_flows: Sequence[int] = ...,
+    progress: Callable[[int, int, int], object] | None = None,
+) -> SimulationResult: ...

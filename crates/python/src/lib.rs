@@ -10,6 +10,7 @@ mod kernel_congestion;
 mod kernels;
 mod link;
 mod process;
+mod simulator;
 mod streams;
 mod transport;
 mod utp;
@@ -28,6 +29,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kernels::register(module)?;
     link::register(module)?;
     process::register(module)?;
+    simulator::register(module)?;
     streams::register(module)?;
     transport::register(module)?;
     utp::register(module)

@@ -32,14 +32,19 @@ pub enum FlowListError {
     },
 }
 
+/// Starts under another name: recordings of the HPCC simulator tell them from the starts that were asked for.
+const RECORDED_START: &str = "start_ns_actual";
+
 /// Reads comma-separated values whose first line names the columns `flow_id, src, dst, size_bytes, start_ns`
-/// in any order; others are passed over.
+/// (or `start_ns_actual`) in any order; others are passed over.
 pub fn read_csv(text: &str) -> Result<Vec<FlowSpecification>, FlowListError> {
     let mut lines = text.lines();
     let header: Vec<_> = lines.next().unwrap_or("").split(',').map(str::trim).collect();
     let mut places = [0; COLUMNS.len()];
     for (place, column) in places.iter_mut().zip(COLUMNS) {
-        *place = header.iter().position(|name| *name == column).ok_or(FlowListError::Column(column))?;
+        let named = |wanted: &str| header.iter().position(|name| *name == wanted);
+        let recorded = || (column == "start_ns").then(|| named(RECORDED_START)).flatten();
+        *place = named(column).or_else(recorded).ok_or(FlowListError::Column(column))?;
     }
     let numbered = lines.enumerate().filter(|(_, line)| !line.trim().is_empty());
     numbered.map(|(number, line)| read_csv_line(number + 2, line, &places)).collect()
@@ -129,6 +134,12 @@ fn read_hpcc_line(id: u64, line: usize, text: &str) -> Result<FlowSpecification,
     })
 }
 
+/// Reads a list in either format: the HPCC simulator's begins with a number alone.
+pub fn read_flows(text: &str) -> Result<Vec<FlowSpecification>, FlowListError> {
+    let first = text.lines().next().unwrap_or("").trim();
+    if first.parse::<u64>().is_ok() { read_hpcc(text) } else { read_csv(text) }
+}
+
 /// Writes that format, every flow in class 3 and to port 100.
 pub fn write_hpcc(flows: &[FlowSpecification]) -> String {
     let mut text = format!("{}\n", flows.len());
@@ -161,6 +172,14 @@ mod tests {
     fn what_is_written_is_read_again() {
         let flows = vec![flow(0, 5), flow(1, 1_000_000)];
         assert_eq!(read_csv(&write_csv(&flows)), Ok(flows));
+    }
+
+    #[test]
+    fn either_format_is_told_by_its_first_line() {
+        let flows = vec![flow(0, 76_748)];
+        assert_eq!(read_flows(&write_hpcc(&flows)), Ok(flows.clone()));
+        let recorded = write_csv(&flows).replace("start_ns", "start_ns_actual");
+        assert_eq!(read_flows(&recorded), Ok(flows));
     }
 
     #[test]

@@ -28,6 +28,7 @@
 //! ```
 
 mod buffer;
+mod configuration;
 mod event;
 mod fabric;
 mod faults;
@@ -40,11 +41,13 @@ mod metrics;
 mod network;
 mod observer;
 mod packet;
+mod parameters;
 mod port;
 mod quantity;
 mod random;
 mod routing;
 mod run;
+mod series;
 mod settings;
 mod switch;
 mod timers;
@@ -54,17 +57,22 @@ mod topology_file;
 mod transport;
 mod workload;
 
+pub use configuration::{Configuration, ConfigurationError};
 pub use fabric::{Fabric, PathFacts};
 pub use flow::{FlowSpecification, FlowView};
-pub use flow_list::{FlowListError, read_csv, read_hpcc, write_csv, write_hpcc, write_results_csv};
+pub use flow_list::{
+    FlowListError, read_csv, read_flows, read_hpcc, write_csv, write_hpcc, write_results_csv,
+};
 pub use index::{FlowId, HostId, NodeId, PortId};
 pub use metrics::{FlowRecord, Outcome, Phase, Phases, Totals};
-pub use observer::{Observer, Snapshot};
+pub use observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
+pub use parameters::{NETWORK_PARAMETERS, ParameterError, ValueError, set_controller};
 pub use port::PortStatistics;
 pub use quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, parse_rate};
 pub use random::Random;
 pub use routing::RouteOrder;
-pub use run::{SimulationError, Trial, simulate, simulate_batch, simulate_observed};
+pub use run::{SimulationError, Trial, check, simulate, simulate_batch, simulate_observed};
+pub use series::Series;
 pub use settings::{Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Settings};
 pub use topology::{Link, Topology, TopologyError};
 pub use workload::{

@@ -19,15 +19,8 @@ impl Thresholds {
 
     /// Lengths in proportion to the rate of the link.
     pub(crate) fn of(marking: &Marking, rate: Rate) -> Self {
-        let scale = |bytes: u64| {
-            let scaled = u128::from(bytes) * u128::from(rate.bits_per_second());
-            (scaled / u128::from(marking.rate.bits_per_second().max(1))) as u64
-        };
-        Self {
-            minimum: scale(marking.minimum.get()),
-            maximum: scale(marking.maximum.get()),
-            probability: marking.probability,
-        }
+        let Marking { minimum, maximum, probability, .. } = marking.at(rate);
+        Self { minimum: minimum.get(), maximum: maximum.get(), probability }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::host::Host;
 use crate::index::{HostId, NodeId, PacketId, PortId};
 use crate::marking::{Marker, Thresholds};
 use crate::metrics::Totals;
-use crate::observer::{Observer, Snapshot};
+use crate::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
 use crate::packet::{Kind, PacketSlab, TelemetrySlab};
 use crate::port::Port;
 use crate::random::Random;
@@ -66,6 +66,7 @@ pub(crate) struct Network<'a> {
     pub(crate) losses: Random,
     pub(crate) totals: Totals,
     pub(crate) refused: Option<BuildError>,
+    pub(crate) interrupted: bool,
 }
 
 impl<'a> Network<'a> {
@@ -117,6 +118,7 @@ impl<'a> Network<'a> {
             losses: Random::new(settings.seed.named("losses")),
             totals: Totals::default(),
             refused: None,
+            interrupted: false,
         }
     }
 
@@ -129,6 +131,9 @@ impl<'a> Network<'a> {
             self.now = due.time;
             self.running = due.order;
             self.totals.events += 1;
+            if self.totals.events.is_multiple_of(EVENTS_BETWEEN_LOOKS) && self.is_ended_by(observer) {
+                break;
+            }
             match due.event {
                 Event::Arrival(port) => self.on_arrival(port),
                 Event::Free(port) => self.on_free(port),
@@ -140,6 +145,13 @@ impl<'a> Network<'a> {
                 Event::Sample => self.on_sample(observer),
             }
         }
+    }
+
+    #[cold]
+    fn is_ended_by(&mut self, observer: &mut impl Observer) -> bool {
+        let progress = Progress { now: self.now, events: self.totals.events, unfinished: self.unfinished };
+        self.interrupted = observer.on_progress(progress).is_break();
+        self.interrupted
     }
 
     fn schedule_first_events(&mut self) {
@@ -267,5 +279,6 @@ fn make_port(fabric: &Fabric, settings: &Settings, port: PortId) -> Port {
     };
     let host_rate = fabric.host_rate(HostId::new(0));
     let limits = IngressLimits::new(link.rate, link.delay, host_rate, settings);
-    Port::new(link.rate, link.delay, fabric.end(port), link.loss, thresholds, limits)
+    let loss = settings.loss.unwrap_or(link.loss);
+    Port::new(link.rate, link.delay, fabric.end(port), loss, thresholds, limits)
 }

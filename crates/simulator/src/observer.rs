@@ -1,22 +1,42 @@
 //! Looking into a trial while it runs.
 
+use std::ops::ControlFlow;
+
 use trialwise_congestion::Controller;
 use trialwise_units::{Bytes, Time};
 
-use crate::flow::FlowView;
+use crate::flow::{FlowView, Stage};
 use crate::index::{FlowId, PortId};
 use crate::network::Network;
 
-/// Sees the network at the interval of [`crate::Settings::sample_interval`]: for queue and rate traces.
-pub trait Observer {
-    /// The network as it is now.
-    fn on_sample(&mut self, snapshot: &Snapshot<'_>);
+/// How far a trial has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The simulated time.
+    pub now: Time,
+    /// Events that ran.
+    pub events: u64,
+    /// Flows that have not ended.
+    pub unfinished: usize,
 }
 
-/// Nobody looks.
-impl Observer for () {
+/// Sees a trial while it runs.
+pub trait Observer {
+    /// The network as it is now, at the interval of [`crate::Settings::sample_interval`].
     fn on_sample(&mut self, _snapshot: &Snapshot<'_>) {}
+
+    /// How far the trial has come, every [`EVENTS_BETWEEN_LOOKS`] events; to break ends it with
+    /// [`crate::SimulationError::Interrupted`].
+    fn on_progress(&mut self, _progress: Progress) -> ControlFlow<()> {
+        ControlFlow::Continue(())
+    }
 }
+
+/// So many events lie between two calls of [`Observer::on_progress`]: some milliseconds.
+pub const EVENTS_BETWEEN_LOOKS: u64 = 1 << 16;
+
+/// Nobody looks.
+impl Observer for () {}
 
 impl<F: FnMut(&Snapshot<'_>)> Observer for F {
     fn on_sample(&mut self, snapshot: &Snapshot<'_>) {
@@ -59,6 +79,16 @@ impl<'a> Snapshot<'a> {
     pub fn flows(&self) -> impl Iterator<Item = FlowView> {
         let active = self.network.hosts.iter().flat_map(|host| host.active());
         active.filter(|flow| !self.network.flows[flow.index()].is_finished()).map(|flow| self.view(*flow))
+    }
+
+    /// A flow, where it is in progress.
+    pub fn flow(&self, flow: FlowId) -> Option<FlowView> {
+        (self.network.flows[flow.index()].stage == Stage::Active).then(|| self.view(flow))
+    }
+
+    /// Payload of a flow that is acknowledged, also before and after its time.
+    pub fn acknowledged(&self, flow: FlowId) -> Bytes {
+        Bytes::new(self.network.flows[flow.index()].acknowledged)
     }
 
     fn view(&self, flow: FlowId) -> FlowView {

@@ -68,6 +68,9 @@ pub enum SimulationError {
     /// Faults are not in order of time, or name no link.
     #[error("fault {0}: give faults in order of time, each with a link of the topology")]
     Fault(usize),
+    /// The observer ended it.
+    #[error("the trial was interrupted")]
+    Interrupted,
     /// The controller refuses its path.
     #[error(transparent)]
     Controller(#[from] BuildError),
@@ -101,8 +104,34 @@ pub fn simulate_observed(
     network.run(observer);
     match network.refused.take() {
         Some(refusal) => Err(refusal.into()),
+        None if network.interrupted => Err(SimulationError::Interrupted),
         None => Ok(outcome(&network, flows)),
     }
+}
+
+/// Refuses what [`simulate`] refuses, and a controller that refuses the longest path; nothing runs. Flows may
+/// come later.
+pub fn check(
+    fabric: &Fabric,
+    settings: &Settings,
+    factory: &dyn Factory,
+    flows: Option<&[FlowSpecification]>,
+) -> Result<(), SimulationError> {
+    check_settings(fabric, settings)?;
+    if let Some(flows) = flows {
+        check_flows(flows)?;
+        flow_states(fabric, flows)?;
+    }
+    let (round_trip, window) = fabric.extremes();
+    let context = Context {
+        now: Time::ZERO,
+        segment: settings.segment,
+        line_rate: (fabric.host_count() > 0).then(|| fabric.host_rate(HostId::new(0))),
+        base_rtt: Some(round_trip),
+        path_window: Some(window),
+    };
+    factory.build(&context)?;
+    Ok(())
 }
 
 /// One trial of a batch.
@@ -161,6 +190,9 @@ fn check_settings(fabric: &Fabric, settings: &Settings) -> Result<(), Simulation
     }
     if !(1..=7).contains(&settings.priorities.data) {
         return setting("priorities.data", u64::from(settings.priorities.data), "classes of data are 1 to 7");
+    }
+    if let Some(marking) = settings.marking.filter(|marking| marking.minimum > marking.maximum) {
+        return setting("kmin", marking.minimum.get(), "it is at most kmax");
     }
     let links = fabric.topology().links.len();
     let ordered = |place: usize| place == 0 || settings.faults[place - 1].time <= settings.faults[place].time;

@@ -37,6 +37,26 @@ pub struct Marking {
     pub rate: Rate,
 }
 
+impl Marking {
+    /// As the HPCC simulator's scripts have it for DCQCN: 400 and 1600 kB at 100 Gbit/s, 20 percent.
+    pub const DEFAULT: Self = Self {
+        minimum: Bytes::new(400_000),
+        maximum: Bytes::new(1_600_000),
+        probability: 0.2,
+        rate: Rate::from_megabits_per_second(100_000),
+    };
+
+    /// The same marks with the lengths at another rate.
+    #[must_use]
+    pub fn at(self, rate: Rate) -> Self {
+        let part = u128::from(self.rate.bits_per_second().max(1));
+        let scale = |length: Bytes| {
+            Bytes::new((u128::from(length.get()) * u128::from(rate.bits_per_second()) / part) as u64)
+        };
+        Self { minimum: scale(self.minimum), maximum: scale(self.maximum), rate, ..self }
+    }
+}
+
 /// Priority flow control (IEEE 802.1Qbb) with dynamic thresholds over a shared buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowControl {
@@ -44,6 +64,11 @@ pub struct FlowControl {
     pub shift: u32,
     /// A paused class starts again this far below the threshold.
     pub hysteresis: Bytes,
+}
+
+impl FlowControl {
+    /// An eighth of the free buffer, and 3 KiB.
+    pub const DEFAULT: Self = Self { shift: 3, hysteresis: Bytes::new(3072) };
 }
 
 /// Classes in which packets travel.
@@ -111,6 +136,8 @@ pub struct Settings {
     pub path_knowledge: PathKnowledge,
     /// How losses are repaired.
     pub recovery: Recovery,
+    /// The probability that a packet is lost on a link, each for itself; none for what the topology says.
+    pub loss: Option<f64>,
     /// Failures and repairs of links, in order of time.
     pub faults: Vec<Fault>,
     /// When to stop; none to run until the last flow ends.
@@ -130,15 +157,10 @@ impl Settings {
             segment: Bytes::new(1000),
             header: Bytes::new(48),
             acknowledgement: Bytes::new(60),
-            marking: Some(Marking {
-                minimum: Bytes::new(400_000),
-                maximum: Bytes::new(1_600_000),
-                probability: 0.2,
-                rate: Rate::from_megabits_per_second(100_000),
-            }),
+            marking: Some(Marking::DEFAULT),
             buffer: Bytes::new((line.bits_per_second() as u128 * (32 << 20) / 100_000_000_000) as u64),
             reserve: Bytes::new(4096),
-            flow_control: Some(FlowControl { shift: 3, hysteresis: Bytes::new(3072) }),
+            flow_control: Some(FlowControl::DEFAULT),
             priorities: Priorities {
                 data: 3,
                 acknowledgements_pass_pause: true,
@@ -150,6 +172,7 @@ impl Settings {
                 // Longer than a full buffer takes to drain, so that a queue is no reason to send again.
                 minimum_timeout: Some(Duration::from_milliseconds(4)),
             },
+            loss: None,
             faults: Vec::new(),
             stop: None,
             sample_interval: None,

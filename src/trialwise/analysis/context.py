@@ -19,6 +19,7 @@ from trialwise.experiment.model import (
     Order,
     PathTrial,
     PythonTrial,
+    SimulationTrial,
     Trial,
 )
 from trialwise.store.directory import ExperimentDirectory
@@ -101,6 +102,9 @@ def _what_runs(trial: Trial) -> str:
         case PathTrial():
             schemes = ", ".join(dict.fromkeys(flow.scheme for flow in trial.flows))
             return f"{len(trial.flows)} flow(s) of {schemes} for {trial.runtime:g} s over {_path_text(trial)}"
+        case SimulationTrial():
+            asked = ", ".join(f"{name} {text}" for name, text in trial.workload.texts)
+            return f"{trial.scheme} over {trial.topology}, simulated: {asked}"
 
 
 def _path_text(trial: PathTrial) -> str:

@@ -20,11 +20,21 @@ from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summa
 from trialwise.design.timing import TrialTimes, stated_times
 from trialwise.errors import PlanError, TrialError
 from trialwise.execution.workers.address import addresses, split_names, with_workers
-from trialwise.experiment.model import DrawnFactor, Experiment, Factor, PathTrial, Reset, Trial, Workers
+from trialwise.experiment.model import (
+    DrawnFactor,
+    Experiment,
+    Factor,
+    PathTrial,
+    Reset,
+    SimulationTrial,
+    Trial,
+    Workers,
+)
 from trialwise.experiment.path_building import in_folder
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text, seconds
 from trialwise.experiment.reading import read_experiment
+from trialwise.experiment.simulation import in_folder as simulation_in_folder
 
 ROUNDS_SHOWN = 2
 TREATMENTS_SHOWN = 12
@@ -174,6 +184,8 @@ def _anywhere(factor: Factor) -> Factor:
 
 
 def _in_folder(trial: Trial, folder: Path) -> Trial:
+    if isinstance(trial, SimulationTrial):
+        return simulation_in_folder(trial, folder)
     if not isinstance(trial, PathTrial):
         return dataclasses.replace(trial, directory=str(folder / trial.directory))
     return dataclasses.replace(
@@ -212,6 +224,7 @@ def _text(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) ->
     yield from _objectives(summary)
     yield from _section("Warnings", (f"  ! {warning}" for warning in summary.warnings))
     yield from _section("Treatments", _treatments(summary, experiment))
+    yield from _section("Flows", _flows(summary, experiment))
     order = _order(summary, summary.trials, summary.trial_count, whole=whole_order)
     yield from _section(f"Order (seed {summary.seed})", order)
     yield from _section("Workers", _workers(summary, experiment))
@@ -299,6 +312,22 @@ def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
     for factor in experiment.drawn_factors:
         origin = f"{len(factor.values)} values of {factor.origin}" if factor.values else factor.origin
         yield f"  {factor.name}: drawn for each round from {origin}"
+
+
+def _flows(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
+    """How many flows simulated trials have in the mean; a treatment that cannot be simulated is refused."""
+    if not isinstance(experiment.trial, SimulationTrial):
+        return
+    from trialwise.trials.simulation import flows_by_treatment
+
+    drawn = {trial.treatment: trial.factors for trial in reversed(summary.trials or ())}
+    shown = [each for each in summary.treatments if each.name in drawn][:TREATMENTS_SHOWN]
+    expected = flows_by_treatment(experiment, [drawn[each.name] for each in shown])
+    rows = [
+        [each.name or "all", f"about {number:.0f} in a trial"]
+        for each, number in zip(shown, expected, strict=True)
+    ]
+    yield from columns(rows)
 
 
 def _workers(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:

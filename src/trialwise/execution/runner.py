@@ -37,7 +37,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Blocks, Event, TrialRow
-from trialwise.store.samples import file_name, packets_name, write_samples
+from trialwise.store.samples import file_name, record_name, write_samples
 from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
 
 LOG_PART = 128 * 1024
@@ -273,8 +273,9 @@ class Runner:
         """
         try:
             values = [self._store(row, source, samples) for source, samples in outcome.samples.items()]
-            if outcome.packets is not None:
-                keep(outcome.packets, self._directory.path / packets_name(row.number, row.attempt))
+            if outcome.record is not None:
+                what, file = outcome.record
+                keep(file, self._directory.path / record_name(row.number, row.attempt, what))
             if outcome.status != "finished":
                 self._log(row, outcome)
             self._ledger.finish(

@@ -27,10 +27,20 @@ from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, level_text, n
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest, shown
 from trialwise.experiment.shared_process import check_shared_process
+from trialwise.experiment.simulation_building import (
+    SIMULATION_KEYS,
+    SIMULATION_METRIC_KEYS,
+    simulation_texts,
+    simulation_trial,
+)
 from trialwise.experiment.stopping import check_stopping
 from trialwise.experiment.text import frozen_name, read_text
 
-_PLACES = {"command": "trial.command", "path": "trial.scheme, trial.path"}
+_PLACES = {
+    "command": "trial.command or trial.environment",
+    "path": "trial.scheme, trial.path or trial.environment",
+    "simulation": "trial.scheme, trial.topology, trial.workload, trial.network or trial.controller",
+}
 MOST_TREATMENTS = 100_000
 """More combinations of levels than this are a mistake in the file."""
 
@@ -66,7 +76,7 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
         measurement=_measurement(document, problems),
         instrumentation=_instrumentation(document, problems),
         runtime=trial.runtime,
-        warmup=trial.warmup,
+        warmup=0.0 if trial.kind == "simulation" else trial.warmup,
     )
     check_stopping(experiment, problems)
     check_shared_process(document, factors, problems)
@@ -166,7 +176,7 @@ def _check_placeholders(document: doc.Document, path: Path, problems: Problems) 
     known = [*factors, *BUILT_IN]
     unseen = set(document.design.unseen)
     for key, text, more in (
-        *((key, text, ()) for key, text in _texts(document)),
+        *((key, text, ()) for key, text in _texts(document, problems)),
         *_stream_texts(document, path, problems),
     ):
         names = names_in(text)
@@ -180,7 +190,7 @@ def _check_placeholders(document: doc.Document, path: Path, problems: Problems) 
             problems.add(
                 ("factors", unused),
                 "no text of the trial uses this factor, so all of its levels would run the same program",
-                f"put {{{unused}}} into {_PLACES[document.trial.kind]} or trial.environment, or name it in design.unseen",
+                f"put {{{unused}}} into {_PLACES[document.trial.kind]}, or name it in design.unseen",
             )
 
 
@@ -194,7 +204,7 @@ def _note_unknown(key: Key, unknown: str, known: Sequence[str], problems: Proble
     )
 
 
-def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
+def _texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
     """Every text in which placeholders are filled, with its key."""
     trial = document.trial
     for name in ("command", "prepare", "conclude", "directory"):
@@ -202,8 +212,7 @@ def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
             yield ("trial", name), text
     for name, text in trial.environment.items():
         yield ("trial", "environment", name), text
-    if trial.kind == "path":
-        yield from path_texts(document)
+    yield from _texts_of_kind(document, problems)
     for name, metric in document.metrics.items():
         for text in _each(metric.file):
             yield ("metrics", name, "file"), text
@@ -211,6 +220,13 @@ def _texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
         for name in ("service", "command", "check"):
             for text in _each(getattr(document.reset, name)):
                 yield ("reset", name), text
+
+
+def _texts_of_kind(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
+    if document.trial.kind == "path":
+        yield from path_texts(document)
+    elif document.trial.kind == "simulation":
+        yield from simulation_texts(document, problems)
 
 
 def _stream_texts(
@@ -242,8 +258,12 @@ def _trial(document: doc.Document, problems: Problems) -> model.Trial:
         if not name or "=" in name or "\0" in name:
             problems.add(("trial", "environment", name), "cannot be the name of a variable")
     if section.kind == "path":
+        _refuse_simulation_keys(document, problems)
         return path_trial(document, problems)
+    if section.kind == "simulation":
+        return simulation_trial(document, problems)
     _refuse_path_keys(document, problems)
+    _refuse_simulation_keys(document, problems)
     if section.kind == "python":
         return _python_trial(section, environment, problems)
     if section.call is not None:
@@ -277,6 +297,18 @@ def _refuse_path_keys(document: doc.Document, problems: Problems) -> None:
     ]
     for key in given:
         problems.add(key, 'goes with kind = "path"')
+
+
+def _refuse_simulation_keys(document: doc.Document, problems: Problems) -> None:
+    given = [("trial", name) for name in SIMULATION_KEYS if name in document.trial.model_fields_set]
+    given += [
+        ("metrics", metric, name)
+        for metric, section in document.metrics.items()
+        for name in SIMULATION_METRIC_KEYS
+        if name in section.model_fields_set
+    ]
+    for key in given:
+        problems.add(key, 'goes with kind = "simulation"')
 
 
 def _python_trial(

@@ -15,6 +15,7 @@ from trialwise.experiment.document_metrics import (
     MetricSection,
 )
 from trialwise.experiment.document_paths import FlowSection, PathSection, SchemesSection
+from trialwise.experiment.document_simulation import Parameters, WorkloadSection
 from trialwise.experiment.document_values import (
     BY_SHAPE,
     Count,
@@ -77,9 +78,9 @@ class Draw(Section):
 class TrialSection(Section):
     """One execution of one treatment. Any text may use {factor}."""
 
-    kind: Literal["command", "python", "path"] = Field(
+    kind: Literal["command", "python", "path", "simulation"] = Field(
         "command",
-        description="What a trial is: a program, a Python callable, or schemes over an emulated path.",
+        description="What a trial is: a program, a Python callable, schemes over an emulated path, or flows in a simulated network.",
         examples=["path"],
     )
     command: Words | None = Field(
@@ -99,7 +100,9 @@ class TrialSection(Section):
         examples=["shared"],
     )
     scheme: Text | None = Field(
-        None, description="Kind path: the scheme of the one flow.", examples=["{scheme}"]
+        None,
+        description="Kind path: the scheme of the one flow; kind simulation: the controller of every flow.",
+        examples=["{scheme}"],
     )
     load: Text = Field(
         "bulk",
@@ -137,6 +140,50 @@ class TrialSection(Section):
         0.001,
         description="Kind path: the trial is invalid when the emulator was later than this for one packet in a hundred.",
         examples=["2ms"],
+    )
+    topology: Text | None = Field(
+        None,
+        description="Kind simulation: dumbbell:SENDERSxRECEIVERS,RATE,DELAY (and the middle link's rate), fat-tree:K,RATE,DELAY, "
+        "leaf-spine:LEAVESxSPINESxHOSTS,RATE,DELAY (and the uplinks' rate), or a file in the HPCC simulator's format.",
+        examples=["dumbbell:10x10,100Gbit/s,1us", "topology.txt"],
+    )
+    routes: Text | None = Field(
+        None,
+        description="Kind simulation: a file with the order of equal next hops, on each line a node, a host and the hops.",
+        examples=["routes.txt"],
+    )
+    workload: WorkloadSection | None = Field(
+        None,
+        description="Kind simulation: which flows there are.",
+        examples=[{"sizes": "websearch", "load": "30%", "duration": "20ms"}],
+    )
+    network: Parameters = Field(
+        default_factory=Parameters,
+        description="Kind simulation: parameters of the network, listed below.",
+        examples=[{"buffer": "32MiB", "kmin": "400kB", "pfc": True}],
+    )
+    controller: Parameters = Field(
+        default_factory=Parameters,
+        description="Kind simulation: parameters of the controller, listed below.",
+        examples=[{"gain": 0.0625}],
+    )
+    mode: Text = Field(
+        "clean",
+        description="Kind simulation: clean, or compatible for what the public HPCC simulator would compute, to the nanosecond.",
+        examples=["compatible"],
+    )
+    cooldown: Duration = Field(
+        0.0,
+        description="Kind simulation: the end of the workload's duration, whose flows are set apart as those of warmup are.",
+        examples=["2ms"],
+    )
+    sampling: PositiveDuration = Field(
+        1e-5, description="Kind simulation: how often queues are looked at for a metric.", examples=["1us"]
+    )
+    records: Literal["keep", "drop"] = Field(
+        "keep",
+        description="Kind simulation: whether a record of every flow stays in the experiment directory.",
+        examples=["drop"],
     )
     environment: dict[str, str] = Field(
         default_factory=dict,

@@ -137,7 +137,7 @@ class MetricSection(Section):
     )
     quantity: str | None = Field(
         None,
-        description="Kind path: what the packets are asked for; default the metric's name.",
+        description="Kinds path and simulation: what the packets are asked for; default the metric's name.",
         examples=["throughput"],
     )
     flow: Count | None = Field(
@@ -149,6 +149,16 @@ class MetricSection(Section):
         None,
         description='Kind path: the width of what a time series is made of; default "100ms".',
         examples=["500ms"],
+    )
+    sizes: Text | None = Field(
+        None,
+        description="Kind simulation: only flows of this class of sizes, from the first end to below the second.",
+        examples=["0B..100kB", "1MB.."],
+    )
+    phase: Literal["stable", "all"] | None = Field(
+        None,
+        description="Kind simulation: flows that start between warmup and cooldown, or all; default stable.",
+        examples=["all"],
     )
     measure: Measure = Field(
         "mean",

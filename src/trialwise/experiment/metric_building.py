@@ -19,6 +19,8 @@ from trialwise.experiment.path_building import path_source
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.quantities import QUANTITIES
+from trialwise.experiment.simulation_building import simulation_source
+from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
 
 def build_metric(name: str, section: MetricSection, kind: str, problems: Problems) -> model.Metric:
@@ -94,6 +96,8 @@ def _unit(source: model.Source) -> str:
             return instrument_unit(name)
         case model.PathSource(quantity) if quantity in QUANTITIES:
             return QUANTITIES[quantity].unit
+        case model.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
+            return SIMULATION_QUANTITIES[quantity].unit
         case _:
             return ""
 
@@ -105,6 +109,8 @@ def own_direction(source: model.Source) -> model.Better | None:
             return "lower"
         case model.PathSource(quantity) if quantity in QUANTITIES:
             return QUANTITIES[quantity].better
+        case model.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
+            return SIMULATION_QUANTITIES[quantity].better
         case _:
             return None
 
@@ -115,6 +121,8 @@ def own_direction(source: model.Source) -> model.Better | None:
 def _source(key: Key, section: MetricSection, kind: str, problems: Problems) -> model.Source:
     if kind == "path":
         return path_source(key, section, problems)
+    if kind == "simulation":
+        return simulation_source(key, section, problems)
     readers = [
         reader
         for reader, given in (

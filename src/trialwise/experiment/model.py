@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from trialwise.experiment.simulation import SimulationSource, SimulationTrial
+
 Level = str | int | float | bool
 """One value of a factor."""
 
@@ -192,7 +194,15 @@ class StreamSource:
         return f"stream:{self.stream}.{self.field}"
 
 
-Source = ResourceSource | TextSource | ReturnSource | PathSource | InstrumentSource | StreamSource
+Source = (
+    ResourceSource
+    | TextSource
+    | ReturnSource
+    | PathSource
+    | SimulationSource
+    | InstrumentSource
+    | StreamSource
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +311,7 @@ class PathTrial:
     kind: str = "path"
 
 
-Trial = CommandTrial | PythonTrial | PathTrial
+Trial = CommandTrial | PythonTrial | PathTrial | SimulationTrial
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
 from trialwise.experiment.quantities import QUANTITIES
 
-_COMMAND_KEYS = (
+COMMAND_KEYS = (
     "command",
     "call",
     "prepare",
@@ -64,7 +64,7 @@ def in_folder(settings: model.PathSettings, folder: Path) -> model.PathSettings:
 def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
     """The trial of a document whose kind is path; what is wrong is noted."""
     trial = document.trial
-    for name in _COMMAND_KEYS:
+    for name in COMMAND_KEYS:
         if name in trial.model_fields_set:
             problems.add(("trial", name), 'does not go with kind = "path"')
     if trial.timeout is not None:

@@ -91,6 +91,8 @@ def _trial(experiment: model.Experiment) -> Table:
     trial = experiment.trial
     if isinstance(trial, model.PathTrial):
         return _path_trial(trial, experiment)
+    if isinstance(trial, model.SimulationTrial):
+        return _simulation_trial(trial, experiment)
     table: dict[str, Value | None] = {"kind": trial.kind}
     if isinstance(trial, model.CommandTrial):
         table |= {
@@ -135,6 +137,28 @@ def _path_trial(trial: model.PathTrial, experiment: model.Experiment) -> Table:
         "warmup": experiment.warmup,
     }
     return _changed(table, {"packets": "keep", "lateness": 0.001, "warmup": 0.0})
+
+
+def _simulation_trial(trial: model.SimulationTrial, experiment: model.Experiment) -> Table:
+    table: dict[str, Value | None] = {
+        "kind": trial.kind,
+        "scheme": trial.scheme,
+        "topology": trial.topology,
+        "routes": trial.routes or None,
+        "workload": dict(trial.workload.texts)
+        if not trial.workload.flows
+        else {"flows": trial.workload.flows},
+        "network": dict(trial.network) or None,
+        "controller": dict(trial.controller) or None,
+        "mode": trial.mode,
+        "warmup": trial.warmup,
+        "cooldown": trial.cooldown,
+        "sampling": trial.sampling,
+        "records": trial.records,
+        "runtime": experiment.runtime,
+    }
+    defaults = {"mode": "clean", "warmup": 0.0, "cooldown": 0.0, "sampling": 1e-5, "records": "keep"}
+    return _changed(table, defaults)
 
 
 def _path_tables(trial: model.PathTrial) -> dict[str, Table]:
@@ -185,21 +209,26 @@ def _metric(metric: model.Metric) -> Table:
 
 
 def _source(metric: model.Metric) -> dict[str, Value | None]:
+    table: dict[str, Value | None]
     match metric.source:
         case model.ResourceSource(resource):
-            return {"resource": resource}
+            table = {"resource": resource}
         case model.InstrumentSource(name):
-            return {"instrument": name}
+            table = {"instrument": name}
         case model.StreamSource(stream, name):
-            return {"source": f"{stream}.{name}"}
+            table = {"source": f"{stream}.{name}"}
         case model.ReturnSource(name):
-            return {"value": None if name == metric.name else name}
+            table = {"value": None if name == metric.name else name}
         case model.TextSource(path, pattern, json, csv, time):
             reader = "stdout" if path is None else "pattern"
-            return {"file": path, reader: pattern, "json": json, "csv": csv, "time": time}
+            table = {"file": path, reader: pattern, "json": json, "csv": csv, "time": time}
         case model.PathSource(quantity, flow, width):
             name = None if quantity == metric.name else quantity
-            return {"quantity": name, "flow": flow, "bin": None if width == 0.1 else width}
+            table = {"quantity": name, "flow": flow, "bin": None if width == 0.1 else width}
+        case model.SimulationSource(quantity, sizes, phase):
+            name = None if quantity == metric.name else quantity
+            table = {"quantity": name, "sizes": sizes or None, "phase": None if phase == "stable" else phase}
+    return table
 
 
 def _kpi(kpi: model.Kpi, metric: model.Metric) -> Value:

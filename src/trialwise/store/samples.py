@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +22,9 @@ def file_name(number: int, attempt: int, source: str) -> str:
     return f"samples/{number:06d}-{attempt}-{digest}.parquet"
 
 
-def packets_name(number: int, attempt: int) -> str:
-    """Where the packets of a path trial stand, below the experiment directory."""
-    return f"samples/{number:06d}-{attempt}-packets.parquet"
+def record_name(number: int, attempt: int, what: Literal["packets", "flows"]) -> str:
+    """Where the packets of a path trial, or the flows of a simulated one, stand, below the experiment directory."""
+    return f"samples/{number:06d}-{attempt}-{what}.parquet"
 
 
 def write_samples(path: Path, values: Array, times: Array | None) -> None:

@@ -55,8 +55,8 @@ class TrialOutcome:
     """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds.
 
     `remarks` are about the machine rather than the trial: told once, however many trials have them.
-    `packets` is a Parquet file in the scratch folder with a row for each packet, to be kept with the samples. `process` names
-    the process that the trial shared with others, None for one of its own.
+    `record` is a Parquet file in the scratch folder, with a row for each packet or flow, to be kept with the samples; and which.
+    `process` names the process that the trial shared with others, None for one of its own.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -65,7 +65,7 @@ class TrialOutcome:
     exit_code: int | None = None
     reason: str | None = None
     samples: Mapping[str, Samples] = field(default_factory=dict[str, Samples])
-    packets: Path | None = None
+    record: tuple[Literal["packets", "flows"], Path] | None = None
     remarks: tuple[str, ...] = ()
     output: bytes = b""
     errors: bytes = b""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialwise.experiment.model import CommandTrial, Experiment, PathTrial, PythonTrial
+from trialwise.experiment.model import CommandTrial, Experiment, PathTrial, PythonTrial, SimulationTrial
 from trialwise.trials.base import TrialKind
 from trialwise.trials.command import CommandKind
 from trialwise.trials.python import PythonKind
@@ -22,3 +22,7 @@ def kind_of(experiment: Experiment) -> TrialKind:
             from trialwise.trials.path import PathKind  # the other kinds need not wait for what it imports
 
             return PathKind()
+        case SimulationTrial():
+            from trialwise.trials.simulation import SimulationKind
+
+            return SimulationKind()

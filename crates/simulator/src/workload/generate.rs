@@ -74,6 +74,25 @@ pub enum WorkloadError {
     /// More flows than the simulator numbers.
     #[error("about {0:.0} flows are expected and {INDEX_LIMIT} fit: shorten the trial or enlarge the flows")]
     TooMany(f64),
+    /// The hosts offer more than their common link carries.
+    #[error(
+        "a load of {load} on the hosts is {offered:.2} of the bottleneck's capacity: give at most {most:.3}, or give \
+         the load of the bottleneck"
+    )]
+    Overload {
+        /// The load of the hosts.
+        load: f64,
+        /// What that is of the bottleneck's.
+        offered: f64,
+        /// The load of the hosts that fills the bottleneck.
+        most: f64,
+    },
+    /// There is no pattern of this name.
+    #[error("no pattern is called {0:?}: write one-way, all-to-all, permutation or incast:8")]
+    Pattern(String),
+    /// There are no arrivals of this name.
+    #[error("no arrivals are called {0:?}: write poisson, lognormal:sigma=2 or bursty:mean=10")]
+    UnknownArrivals(String),
     /// A parameter of the arrivals is out of range.
     #[error("arrivals {0:?}: sigma is from 0 to 10, the mean burst at least 1")]
     Arrivals(Arrivals),
@@ -102,6 +121,16 @@ impl Workload {
         }
     }
 
+    /// How many flows a list has in the mean; refuses what [`Self::generate`] refuses.
+    pub fn expected_flows(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
+        Ok(self.together() as f64 * self.duration.as_seconds() / self.check(fabric)?)
+    }
+
+    /// Flows of one arrival.
+    const fn together(&self) -> usize {
+        if let Pattern::Incast { senders } = self.pattern { senders } else { 1 }
+    }
+
     /// Checks everything; gives the mean gap between arrivals in seconds.
     fn check(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
         let (fraction, name) = match self.load {
@@ -116,13 +145,28 @@ impl Workload {
         }
         self.check_pattern(fabric)?;
         let capacity = self.capacity(fabric)?.bits_per_second() as f64;
+        self.check_bottleneck(fabric, capacity)?;
         let flows_per_second = fraction * capacity / (8.0 * self.sizes.mean());
         let expected = flows_per_second * self.duration.as_seconds();
         if expected >= INDEX_LIMIT as f64 {
             return Err(WorkloadError::TooMany(expected));
         }
-        let together = if let Pattern::Incast { senders } = self.pattern { senders } else { 1 };
-        Ok(together as f64 / flows_per_second)
+        Ok(self.together() as f64 / flows_per_second)
+    }
+
+    /// Refuses hosts that overload the link which all one-way traffic shares.
+    fn check_bottleneck(&self, fabric: &Fabric, capacity: f64) -> Result<(), WorkloadError> {
+        let (Load::Host(load), Pattern::OneWay, Some(bottleneck)) =
+            (self.load, self.pattern, fabric.topology().bottleneck)
+        else {
+            return Ok(());
+        };
+        let offered = load * capacity / bottleneck.bits_per_second() as f64;
+        if offered > 1.0 {
+            Err(WorkloadError::Overload { load, offered, most: load / offered })
+        } else {
+            Ok(())
+        }
     }
 
     fn check_pattern(&self, fabric: &Fabric) -> Result<(), WorkloadError> {
@@ -284,11 +328,25 @@ mod tests {
     }
 
     #[test]
+    fn as_many_flows_come_as_are_expected() {
+        let fabric = fabric("dumbbell:10x10,100Gbit/s,1us");
+        for pattern in ["one-way", "incast:8", "permutation", "all-to-all"] {
+            let workload = workload(pattern.parse().unwrap(), Load::Bottleneck(0.5));
+            let (expected, came) = (
+                workload.expected_flows(&fabric).unwrap(),
+                workload.generate(&fabric, Seed::new(4)).unwrap().len(),
+            );
+            assert!((came as f64 / expected - 1.0).abs() < 0.1, "{pattern}: {came} of {expected}");
+        }
+    }
+
+    #[test]
     fn what_cannot_be_is_refused() {
         let (dumbbell, tree) = (fabric("dumbbell:2x2,100Gbit/s,1us"), fabric("fat-tree:4,100Gbit/s,1us"));
         let refuse =
             |pattern, load, fabric| workload(pattern, load).generate(fabric, Seed::new(4)).unwrap_err();
         assert!(refuse(Pattern::OneWay, Load::Bottleneck(1.5), &dumbbell).to_string().contains("at most 1"));
+        assert!(refuse(Pattern::OneWay, Load::Host(0.8), &dumbbell).to_string().contains("at most 0.5"));
         assert_eq!(refuse(Pattern::OneWay, Load::Host(0.5), &tree), WorkloadError::NoSides);
         assert_eq!(refuse(Pattern::AllToAll, Load::Bottleneck(0.5), &tree), WorkloadError::NoBottleneck);
         let incast = refuse(Pattern::Incast { senders: 4 }, Load::Host(0.5), &dumbbell);

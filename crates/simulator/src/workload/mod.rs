@@ -3,6 +3,7 @@
 mod arrivals;
 mod generate;
 mod normal;
+mod reading;
 mod sizes;
 
 pub use arrivals::Arrivals;

@@ -1,0 +1,131 @@
+"""What a simulated trial is: frozen records, whose texts may hold placeholders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Literal
+
+Pairs = tuple[tuple[str, str], ...]
+"""Parameters: keys and their texts."""
+
+Phase = Literal["stable", "all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """Which flows a trial has: random ones, or those of the file `flows`, which then needs nothing else.
+
+    `sizes` names a distribution or a file of one; `load` is a part of the capacity of `load_of` ("host" or "bottleneck"), and
+    `pattern` says who sends to whom. Where these two are empty, a topology with a bottleneck has one-way traffic and the load of
+    the bottleneck, others all-to-all and the load of the hosts. Flows begin within `duration`.
+    """
+
+    sizes: str = ""
+    load: str = ""
+    load_of: str = ""
+    pattern: str = ""
+    arrivals: str = "poisson"
+    duration: str = ""
+    flows: str = ""
+
+    @property
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Every key that is given, and its text."""
+        for name in self.__slots__:
+            if text := getattr(self, name):
+                yield name, text
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationTrial:
+    """A trial in which flows under one controller cross a simulated network, packet by packet.
+
+    `topology` is a shape or a file in the HPCC simulator's format, `routes` a file with the order of equal next hops.
+    `network` and `controller` hold parameters by name. Flows that start in the first `warmup` or the last `cooldown` seconds of
+    the workload's duration are set apart from the stable phase. Queues are looked at every `sampling` seconds, where a metric
+    asks for them. `records` says whether a record of every flow is kept.
+    """
+
+    scheme: str
+    topology: str
+    workload: Workload
+    network: Pairs = ()
+    controller: Pairs = ()
+    mode: str = "clean"
+    routes: str = ""
+    warmup: float = 0.0
+    cooldown: float = 0.0
+    sampling: float = 1e-5
+    records: Literal["keep", "drop"] = "keep"
+    kind: str = "simulation"
+
+    @property
+    def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
+        """Every text in which placeholders are filled, with its key inside the trial."""
+        for name in ("scheme", "topology", "mode", "routes"):
+            if text := getattr(self, name):
+                yield (name,), text
+        yield from ((("workload", name), text) for name, text in self.workload.texts)
+        yield from ((("network", name), text) for name, text in self.network)
+        yield from ((("controller", name), text) for name, text in self.controller)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeClass:
+    """Flows of at least `low` and less than `high` bytes; None for no such end."""
+
+    low: int = 0
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationSource:
+    """What a simulated trial says: a quantity of `simulation_quantities`.
+
+    It is of the flows of a class of sizes ("0B..100kB", empty for all) that start in a phase.
+    """
+
+    quantity: str
+    sizes: str = ""
+    phase: Phase = "stable"
+
+    @property
+    def key(self) -> str:
+        """The name under which the ledger keeps what was read."""
+        sizes = f"|sizes:{self.sizes}" if self.sizes else ""
+        phase = "" if self.phase == "stable" else f"|phase:{self.phase}"
+        return f"simulation:{self.quantity}{sizes}{phase}"
+
+
+def names_file(text: str) -> bool:
+    """Whether a topology or sizes are those of a file: a shape has a colon, and a name of sizes neither dot nor slash."""
+    return ":" not in text and ("/" in text or "." in text)
+
+
+def files_named(trial: SimulationTrial) -> Iterator[str]:
+    """The files that a trial names, as they are written."""
+    if ":" not in trial.topology:
+        yield trial.topology
+    if trial.routes:
+        yield trial.routes
+    if names_file(trial.workload.sizes):
+        yield trial.workload.sizes
+    if trial.workload.flows:
+        yield trial.workload.flows
+
+
+def in_folder(trial: SimulationTrial, folder: Path) -> SimulationTrial:
+    """The same trial for an experiment that stands elsewhere than in `folder`; texts with placeholders stay."""
+    there = {name: str(folder / name) for name in files_named(trial) if "{" not in name}
+    moved = {
+        name: there.get(getattr(trial.workload, name), getattr(trial.workload, name))
+        for name in ("sizes", "flows")
+    }
+    return replace(
+        trial,
+        topology=there.get(trial.topology, trial.topology),
+        routes=there.get(trial.routes, trial.routes),
+        workload=replace(trial.workload, **moved),
+    )

@@ -1,0 +1,55 @@
+"""What a simulated trial can be asked for, with its unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trialwise._core import parse_size
+from trialwise.experiment.quantities import Quantity
+from trialwise.experiment.simulation import SizeClass
+
+SIMULATION_QUANTITIES: Mapping[str, Quantity] = {
+    "fct": Quantity(
+        "s", "lower", "flow completion time of every flow: from its start to the last acknowledgement"
+    ),
+    "slowdown": Quantity(
+        "", "lower", "completion time of every flow over that of the flow alone, by the usual approximation"
+    ),
+    "throughput": Quantity("bit/s", "higher", "payload over completion time of every flow"),
+    "flows": Quantity("", None, "how many flows there are"),
+    "bytes": Quantity("B", None, "payload of all flows"),
+    "largest_flow": Quantity("B", None, "payload of the largest flow"),
+    "queue": Quantity(
+        "B", "lower", "bytes that wait before the fullest port of a switch; a series of looks", per_flow=False
+    ),
+    "peak_queue": Quantity(
+        "B", "lower", "the most bytes that ever waited before a port of a switch", per_flow=False
+    ),
+    "peak_buffer": Quantity("B", "lower", "the most bytes that any switch held", per_flow=False),
+    "pauses": Quantity("", "lower", "pause frames of priority flow control", per_flow=False),
+    "drops": Quantity(
+        "", "lower", "packets dropped, for want of buffer, at random or by a fault", per_flow=False
+    ),
+    "marks": Quantity("", None, "packets marked by switches", per_flow=False),
+    "resent": Quantity("", "lower", "data packets sent again", per_flow=False),
+}
+"""Quantities as people name them; `per_flow`: of flows, so that a class of sizes and a phase may be chosen."""
+
+
+def size_class(text: str) -> SizeClass:
+    """The class that a text such as ``0B..100kB``, ``1MB..`` or ``..10kB`` names; the upper end is outside.
+
+    Raises
+    ------
+    ValueError
+        What is wrong, and what to write.
+    """
+    low, dots, high = (part.strip() for part in text.partition(".."))
+    if not dots or not (low or high):
+        raise ValueError(
+            f'{text!r} is no class of sizes: write two ends, as in "0B..100kB", or one, as in "1MB.."'
+        )
+    found = SizeClass(parse_size(low) if low else 0, parse_size(high) if high else None)
+    if found.high is not None and found.low >= found.high:
+        raise ValueError(f"{text!r} holds no size: the first end must be less than the second")
+    return found
