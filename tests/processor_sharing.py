@@ -13,8 +13,8 @@ WEBSEARCH = (11.725256596341138, 2.834531401332059)
 def sharing(duration=DURATION, capacity=CAPACITY):
     """A function that simulates one trial: arrivals during a time, then run until the last flow has ended.
 
-    A flow ends when the service that each flow has had reaches what it was at its arrival, plus its size: a heap of these is all that is
-    needed.
+    A flow ends when the service that each flow has had reaches what it was at its arrival, plus its size: a heap of these
+    is all that is needed.
     """
 
     def simulate(sampler):

@@ -39,7 +39,8 @@ class DefensiveMixture:
         rank = float(random.random())
         if float(random.random()) < self.share:
             piece = self._piece(float(random.random()))
-            rank = float(random.uniform(self.edges[piece], self.edges[piece + 1]))
+            low, high = float(self.edges[piece]), float(self.edges[piece + 1])
+            rank = low + (high - low) * float(random.random())
         return self.size_of(rank), rank, -log(self.density(rank))
 
     def _piece(self, share: float) -> int:

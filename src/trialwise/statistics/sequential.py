@@ -75,6 +75,11 @@ class Seen:
 Measured = Callable[[float], Seen]
 """The interval that reaches so many standard errors."""
 
+_ENDLESS = (
+    f"more than {MOST:.0e} trials would be needed: ask for a wider interval, or, where the estimate is about 0, give the "
+    "precision in its unit"
+)
+
 
 class Course:
     """Looks, the moment to stop and the forecast: the same for every estimand."""
@@ -131,7 +136,7 @@ class Course:
         if looks.rule == "cceval":
             warnings.insert(0, WARNING)
         if known and forecast.trials is None:
-            warnings.append(_endless(target, relative=looks.relative))
+            warnings.append(_ENDLESS)
         return SequentialState(
             stopped=False,
             n=n,
@@ -164,9 +169,3 @@ class Course:
 
 def _nothing(n: int) -> Seen:
     return Seen(n, nan, -inf, inf, nan, 1.0, "", [])
-
-
-def _endless(target: float, *, relative: bool) -> str:
-    if relative and target == 0:
-        return "the estimate is 0, of which there is no percentage: give the precision in its unit"
-    return f"more than {MOST:.0e} trials would be needed: ask for a wider interval, or for control variates"
