@@ -13,8 +13,8 @@ from trialwise import statistics as st
 pytestmark = pytest.mark.operating
 LOG = logging.getLogger(__name__)
 FLOWS = RATE * DURATION
-TRUE = {99: 0.013112, 99.9: 0.08077}
-"""Quantiles in seconds by brute force: 400,000 trials, ± 0.3 % and ± 0.9 % (`truth`)."""
+TRUE = {99: 0.01292, 99.9: 0.0795}
+"""Quantiles in seconds by brute force, 100,000 trials: within about 1 % and 3 %."""
 PRINTED = 0.011944701
 """Seconds: CCEval prints P(R > that) = 1.24 %; the knot fit gives 1.08 %, the mass-weighted one 1.45 %."""
 
@@ -84,9 +84,7 @@ def coverage(found, percentile, repetitions, cycles):
 def test_the_interval_over_all_trials_holds(percentile, cycles, least):
     found = choice(percentile, 10_000, 4)
     held = coverage(found, percentile, 200, cycles)
-    LOG.info(
-        f"p{percentile:g}: gain {found.variance_ratio:.1f} at c = {found.strength:g}, holds in {held:.1%}"
-    )
+    LOG.info("p%g: gain %.1f at c = %g: %.3f", percentile, found.variance_ratio, found.strength, held)
     assert held >= least
 
 
