@@ -118,7 +118,7 @@ def clustered_quantile(
         design_effect=effect,
         convention=convention,
         method="clustered share of samples, inverted (Woodruff; Korn and Graubard)",
-        note="" if low_rank >= 1 and high_rank <= count else _shortage(p, tail, clusters, known),
+        note="" if low_rank >= 1 and high_rank <= count else _shortage(p, tail, clusters, count / effect),
     )
 
 
@@ -150,9 +150,9 @@ def compatible_shares(p: float, known: float, tail: float) -> tuple[float, float
     return low, high
 
 
-def _shortage(p: Fraction, tail: float, clusters: Clusters, known: float) -> str:
+def _shortage(p: Fraction, tail: float, clusters: Clusters, effective: float) -> str:
     wanted = float(np.log(tail) / np.log(float(max(p, 1 - p))))
-    more = ceil(clusters.trials * wanted / known)
+    more = ceil(clusters.trials * wanted / effective)
     return (
         f"both bounds on p{float(p) * 100:g} take about {more} trials like these; there are {clusters.trials}"
     )

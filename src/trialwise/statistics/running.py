@@ -58,19 +58,21 @@ class RunningMoments:
     @property
     def skewness(self) -> float:
         """Third standardised moment; 0 where nothing varies."""
-        return self.cubes / self.n / (self.squares / self.n) ** 1.5 if self.squares else 0.0
+        variance = self.squares / self.n if self.n else 0.0
+        return self.cubes / self.n / variance / sqrt(variance) if variance else 0.0
 
     @property
     def largest_share(self) -> float:
         """What the largest number contributes to the sum of squares."""
-        return (self.largest - self.mean) ** 2 / self.squares if self.squares else 0.0
+        from_mean = self.largest - self.mean
+        return from_mean / self.squares * from_mean if self.squares else 0.0
 
     @property
     def degrees_of_freedom(self) -> float:
         """Of the sample variance: n - 1 for normal values, fewer for heavier tails (Shoemaker 2003)."""
         if self.n < 2 or not self.squares:
             return 1.0
-        kurtosis = max(self.n * self.fourths / self.squares**2, _NORMAL)
+        kurtosis = max(self.n * self.fourths / self.squares / self.squares, _NORMAL)
         return 2 * self.n / (kurtosis - (self.n - 3) / (self.n - 1))
 
 
