@@ -236,7 +236,7 @@ def mean_confidence_sequence(
     as_tuned_for(tuned_for)
     centres, deviations = running_moments(np.log(array) if logs else array)
     with np.errstate(over="ignore"):
-        reach = deviations * _reach(np.arange(1, array.size + 1), float(1 - level), tuned_for)
+        reach = deviations * asymptotic_reach(np.arange(1, array.size + 1), float(1 - level), tuned_for)
         reach[: start - 1] = inf
         low, high = centres - reach, centres + reach
         if logs:
@@ -271,8 +271,8 @@ def running_moments(values: Array) -> tuple[Array, Array]:
         return scale * (middle + sums / times), scale * np.sqrt(variance)
 
 
-def _reach(times: Indices, alpha: float, tuned_for: int) -> Array:
-    """In standard deviations; rho minimises it at `tuned_for` values, nearly (their Appendix B.2)."""
+def asymptotic_reach(times: Indices | Array, alpha: float, tuned_for: int) -> Array:
+    """Reach of the bounds of a mean in standard deviations; rho minimises it at `tuned_for` values, nearly (their Appendix B.2)."""
     wide = -2 * log(alpha)
     rho_squared = (wide + log(wide + 1)) / tuned_for
     grown = times * rho_squared + 1

@@ -17,6 +17,7 @@ from trialwise.statistics.pairwise import (
     as_groups,
     better_at,
     better_p_values,
+    paired_p_values,
     without_variance,
 )
 
@@ -59,7 +60,11 @@ class RankSets(Mapping[str, tuple[int, int]]):
 
 
 def rank_sets(
-    groups: Mapping[str, ArrayLike], *, confidence: float = 95, better: Direction = "higher"
+    groups: Mapping[str, ArrayLike],
+    *,
+    confidence: float = 95,
+    better: Direction = "higher",
+    paired: bool = False,
 ) -> RankSets:
     """Ranks of the means of treatments that hold together (Mohamad, Goeman and van Zwet 2020, by Holm).
 
@@ -78,16 +83,21 @@ def rank_sets(
         In percent.
     better
         "higher" or "lower": which values are better.
+    paired
+        Whether the values at the same place of all groups are of the same unit (a workload that all treatments ran): Student's
+        t of their differences then takes the place of Welch's.
 
     Raises
     ------
     ValueError
-        No groups, fewer than two values in one, values that are not finite, or an option out of range.
+        No groups, paired groups of different lengths, fewer than two values in one, values that are not finite, or an option out of
+        range.
     """
     level, sign = as_percent(confidence, "confidence"), as_direction(better)
     checked = as_groups(groups)
     names, count = list(checked), len(checked)
-    p_values = better_p_values(list(checked.values()), sign)
+    test = paired_p_values if paired else better_p_values
+    p_values = test(list(checked.values()), sign)
     wins = beats(p_values, float(1 - level))
     means = {name: mean_of(values) for name, values in checked.items()}
     order = sorted(range(count), key=lambda at: -sign * means[names[at]])
@@ -100,7 +110,8 @@ def rank_sets(
         n={names[at]: checked[names[at]].size for at in order},
         better=better,
         confidence=float(confidence),
-        method="Welch's t test of all pairs, Holm; best: one-sided, Bonferroni over the others",
+        method=("Student's t test of paired differences" if paired else "Welch's t test")
+        + " of all pairs, Holm; best: one-sided, Bonferroni over the others",
         note=without_variance(checked),
     )
 

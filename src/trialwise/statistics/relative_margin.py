@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from trialwise.statistics.checks import Array, as_percent, as_tolerance, as_values
+from trialwise.statistics.checks import as_percent, as_tolerance, as_values
 from trialwise.statistics.confidence_sequences import running_moments
+from trialwise.statistics.running import RunningMoments, tail_warnings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -20,8 +21,6 @@ WARNING = (
     "95 % (normal, from 20 trials), 79 to 96 % (from 3), 76 to 95 % (Pareto 2.5) and 0 to 35 % where rare trials are far "
     "off; the two-stage rule or a confidence sequence keeps its level"
 )
-_SHARE = 0.2
-_SKEW = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +78,7 @@ def relative_margin_stop(
     times = np.arange(1, array.size + 1)
     narrow = np.flatnonzero((v * deviations <= share * np.abs(means) * np.sqrt(times))[start - 1 :])
     count = int(narrow[0]) + start if narrow.size else array.size
+    scaled: list[float] = (array / (float(np.abs(array).max()) or 1.0)).tolist()
     mean, deviation = float(means[count - 1]), float(deviations[count - 1])
     reach = v * deviation / sqrt(count)
     return RelativeMarginStop(
@@ -91,20 +91,5 @@ def relative_margin_stop(
         margin=float(margin),
         confidence=float(confidence),
         method=f"CCEval: normal quantile, a look after every trial from {start} on",
-        warning="; ".join([WARNING, *_worse(array[:count])]),
+        warning="; ".join([WARNING, *tail_warnings(RunningMoments.of(scaled[:count]))]),
     )
-
-
-def _worse(values: Array) -> list[str]:
-    """What in these trials makes the rule stop too early."""
-    scaled = values / (float(np.abs(values).max()) or 1.0)
-    centred = scaled - scaled.mean()
-    squares = centred**2
-    total = float(squares.sum())
-    if total == 0:
-        return ["these trials are all equal, which stops the rule at once and says nothing about rare ones"]
-    skew = float(np.sum(centred**3)) / values.size / (total / values.size) ** 1.5
-    largest = float(squares[np.argmax(values)]) / total
-    if largest <= _SHARE and skew <= _SKEW:
-        return []
-    return [f"here the largest trial makes {100 * largest:.0f} % of the variance (skewness {skew:.1f})"]

@@ -1,0 +1,92 @@
+"""Samples of many trials put together, without forgetting which trial each is from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trialwise.statistics.checks import Array, Indices, as_values
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+FEWEST_TRIALS = 2
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clusters:
+    """All samples in ascending order, each with its trial and its weight."""
+
+    ordered: Array
+    owners: Indices
+    """The trial of each sample, from 0."""
+    weights: Array
+    """Of each sample; 1 where none were given."""
+    sizes: Array
+    """Samples of each trial."""
+
+    @classmethod
+    def of(cls, trials: Sequence[ArrayLike], weights: Sequence[ArrayLike] | None = None) -> Clusters:
+        """Of one array for each trial; a trial may be empty.
+
+        Raises
+        ------
+        ValueError
+            Fewer than two trials, no samples, samples that are not finite, or weights that do not fit or are negative.
+        """
+        checked = [as_values(trial, f"trials[{at}]", minimum=0) for at, trial in enumerate(trials)]
+        if len(checked) < FEWEST_TRIALS:
+            raise ValueError(
+                f"there are {len(checked)} trials; at least {FEWEST_TRIALS} are needed for an interval"
+            )
+        sizes = np.array([trial.size for trial in checked], dtype=np.float64)
+        samples = np.concatenate(checked)
+        if not samples.size:
+            raise ValueError("no trial has a sample; check what selects them (a size class, a phase)")
+        order = np.argsort(samples, kind="stable")
+        owners = np.repeat(np.arange(sizes.size), sizes.astype(np.int64))
+        weighed = np.ones(samples.size) if weights is None else _joined(weights, sizes)
+        return cls(samples[order], owners[order], weighed[order], sizes)
+
+    @property
+    def trials(self) -> int:
+        """How many trials there are."""
+        return self.sizes.size
+
+    def above(self, rank: int) -> Array:
+        """Weight, in each trial, of the samples after the first `rank` of all."""
+        return _by_trial(self.owners[rank:], self.weights[rank:], self.trials)
+
+    def sums(self) -> Array:
+        """Sum of the samples of each trial."""
+        return _by_trial(self.owners, self.ordered, self.trials)
+
+
+def _by_trial(owners: Indices, amounts: Array, trials: int) -> Array:
+    return np.bincount(owners, weights=amounts, minlength=trials).astype(np.float64)
+
+
+def _joined(weights: Sequence[ArrayLike], sizes: Array) -> Array:
+    checked = [as_values(each, f"weights[{at}]", minimum=0) for at, each in enumerate(weights)]
+    if [each.size for each in checked] != sizes.tolist():
+        raise ValueError("the weights do not fit: one is wanted for each sample of each trial")
+    joined = np.concatenate(checked)
+    if joined.min() < 0:
+        raise ValueError("a weight is negative; likelihood ratios are from 0")
+    return joined
+
+
+def ratio_standard_error(numerators: Array, denominators: Array) -> float:
+    """Standard error of a ratio of sums over trials, linearised (Cochran 1977, section 6.3): trials are the unit."""
+    n, total = numerators.size, float(denominators.sum())
+    residuals = numerators - numerators.sum() / total * denominators
+    return float(np.sqrt(n / (n - 1) * np.sum(residuals**2))) / total
+
+
+def resampled_counts(trials: int, resamples: int, seed: int) -> Array:
+    """How often each trial occurs in each of many draws with replacement: shape (resamples, trials)."""
+    random = np.random.Generator(np.random.PCG64DXSM(seed))
+    return random.multinomial(trials, np.full(trials, 1 / trials), size=resamples).astype(np.float64)

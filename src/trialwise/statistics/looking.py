@@ -1,0 +1,137 @@
+"""Looks: after which trials a sequential rule looks, how wide its interval then is, how many trials it will take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil, inf, sqrt
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.special import chdtri, ndtri, stdtrit
+
+from trialwise.statistics.checks import as_percent, one_of, percent
+from trialwise.statistics.confidence_sequences import asymptotic_reach
+
+Rule: TypeAlias = Literal["geometric", "cceval", "anytime"]
+MOST = 10**9
+"""No forecast beyond so many trials."""
+_RULES = ("geometric", "cceval", "anytime")
+_STARTS = {"geometric": 30, "cceval": 20, "anytime": 50}
+_GROWTHS = {"geometric": 1.1, "cceval": 1.0, "anytime": 1.02}
+INNER = 0.8
+"""The geometric rule looks at intervals that miss with so much of the probability that is reported."""
+_FORECAST_LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """A rule: when it looks, and how many standard errors its interval reaches."""
+
+    rule: Rule
+    precision: float
+    """Half of the width wanted, in the unit of the values or, `relative`, in percent of the estimate."""
+    relative: bool
+    confidence: float
+    """In percent, as reported."""
+    start: int
+    """Trials before the first look."""
+
+    @classmethod
+    def of(
+        cls, rule: str, precision: float, *, relative: bool, confidence: float, start: int | None
+    ) -> Looks:
+        """Check what was asked for.
+
+        Raises
+        ------
+        ValueError
+            No such rule, a precision that is not above 0, a confidence that is no percentage, or a start below 2.
+        """
+        one_of(rule, "rule", _RULES)
+        as_percent(confidence, "confidence")
+        if not 0 < precision < inf:
+            raise ValueError(f"the precision is {precision!r}; a number above 0 is wanted")
+        first = _STARTS[rule] if start is None else start
+        if first < 2 or first != int(first):
+            raise ValueError(f"start is {start!r}; a whole number from 2 is wanted")
+        known: Rule = "geometric" if rule == "geometric" else "cceval" if rule == "cceval" else "anytime"
+        return cls(known, float(precision), relative, float(confidence), int(first))
+
+    @property
+    def inner(self) -> float:
+        """The confidence that the rule itself uses, in percent: 96 for 95 by the geometric rule."""
+        share = INNER if self.rule == "geometric" else 1.0
+        return 100 - share * (100 - self.confidence)
+
+    def after(self, n: int) -> int:
+        """The number of trials at the next look after a look at n."""
+        return max(n + 1, ceil(n * _GROWTHS[self.rule]), self.start)
+
+    def reach(self, n: float, tuned_for: int) -> float:
+        """Standard errors on either side of the estimate, from n trials."""
+        miss = 1 - self.inner / 100
+        if self.rule == "anytime":
+            return float(asymptotic_reach(np.array([n]), miss, tuned_for)[0] * sqrt(n))
+        if self.rule == "cceval":
+            return float(ndtri(1 - miss / 2))
+        return float(stdtrit(n - 1, 1 - miss / 2))
+
+    def target(self, estimate: float) -> float:
+        """Half of the width wanted at this estimate, in its unit."""
+        return self.precision / 100 * abs(estimate) if self.relative else self.precision
+
+    def wanted(self, deviation: float, target: float, tuned_for: int) -> int | None:
+        """Fewest trials whose interval is narrow enough at this standard deviation (CCEval Eq. 3); None beyond a billion."""
+        if target <= 0:
+            return None
+
+        def narrow(n: int) -> bool:
+            return self.reach(n, tuned_for) * deviation <= target * sqrt(n)
+
+        if narrow(self.start):
+            return self.start
+        short, ample = self.start, 2 * self.start
+        while not narrow(ample):
+            short, ample = ample, 2 * ample
+            if ample > 2 * MOST:
+                return None
+        while ample - short > 1:
+            middle = (short + ample) // 2
+            short, ample = (short, middle) if narrow(middle) else (middle, ample)
+        return ample if ample <= MOST else None
+
+    @property
+    def method(self) -> str:
+        """What the rule does, in words."""
+        level = percent(self.confidence / 100)
+        if self.rule == "cceval":
+            return f"CCEval: normal quantile at {level}, a look after every trial from {self.start} on"
+        if self.rule == "anytime":
+            return f"asymptotic confidence sequence at {level}, looks from {self.start} trials on at any time"
+        return (
+            f"Student's t at {percent(self.inner / 100)} for a reported {level}, "
+            f"looks from {self.start} trials on, each at a tenth more"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TrialForecast:
+    """Trials in all that a rule expects to need."""
+
+    trials: int | None
+    """None where it would be more than a billion, or the estimate is 0 and the precision relative."""
+    low: int | None
+    high: int | None
+
+
+def forecast_of(
+    looks: Looks, deviation: float, target: float, degrees_of_freedom: float, tuned_for: int
+) -> TrialForecast:
+    """CCEval's Eq. 3 for any rule, with the 95 % interval that the chi-square distribution of the variance gives.
+
+    The degrees of freedom are those of the variance, fewer than n - 1 where tails are heavy. The estimate counts as known.
+    """
+    tail = (1 - _FORECAST_LEVEL) / 2
+    shares = [degrees_of_freedom / float(chdtri(degrees_of_freedom, q)) for q in (tail, 1 - tail)]
+    low, high = (looks.wanted(deviation * sqrt(share), target, tuned_for) for share in shares)
+    return TrialForecast(looks.wanted(deviation, target, tuned_for), low, high)

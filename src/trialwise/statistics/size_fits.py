@@ -1,0 +1,176 @@
+"""Parametric flow sizes from a distribution function, as CCEval fits them: what its model-based estimate rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import exp, sqrt
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from scipy.optimize import least_squares
+from scipy.special import gammaincc, ndtr
+
+from trialwise.statistics.checks import Array, as_values, one_of
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+Family: TypeAlias = Literal["lognormal", "normal", "exponential", "poisson"]
+FAMILIES: tuple[Family, ...] = ("lognormal", "normal", "exponential", "poisson")
+
+
+@dataclass(frozen=True, slots=True)
+class SizeFit:
+    """A family of distributions, fitted to a distribution function of sizes."""
+
+    family: Family
+    parameters: tuple[float, ...]
+    """Lognormal: mean and standard deviation of ln S; normal: mean and standard deviation; exponential, Poisson: mean."""
+    mean: float
+    """Of the fitted distribution, in the unit of the sizes."""
+    mean_ratio: float
+    """Over the mean of the distribution function: so many times the load that was meant is offered if arrivals stay."""
+    rmse: float
+    """Root of the mean squared difference of both distribution functions."""
+    largest_error: float
+    """Largest difference of both distribution functions."""
+    beyond: float
+    """Probability of a size that is larger than the largest there is."""
+    note: str
+    """What the fit does to the load."""
+
+    def true_load(self, load: float) -> float:
+        """The load that sizes of this fit offer at arrivals which were set for `load` by the true mean size."""
+        return load * self.mean_ratio
+
+
+def fit_sizes(sizes: ArrayLike, shares: ArrayLike, family: Family = "lognormal") -> SizeFit:
+    """Fit a family by non-linear least squares on the distribution function (CCEval section 5).
+
+    Each point (size, share) of a size above 0 counts once. CCEval takes the lognormal, by its Figure 14b; its mean may be several
+    times the true one (WebSearch 4.0, from the knots), so that the load of the model is another one: `mean_ratio`.
+
+    Parameters
+    ----------
+    sizes
+        In ascending order, from 0; between them the distribution function is linear.
+    shares
+        P(S <= size) in percent, in ascending order, the last 100.
+    family
+        "lognormal", "normal", "exponential" or "poisson".
+
+    Raises
+    ------
+    ValueError
+        Sizes or shares that are not such a distribution function, or no such family.
+    """
+    one_of(family, "family", FAMILIES)
+    knots, levels = as_distribution(sizes, shares)
+    true_mean = mean_size(knots, levels)
+    model = _MODELS[family]
+    known = knots > 0
+    points, wanted = knots[known], levels[known]
+    start = min(
+        _starts(family, points, wanted), key=lambda at: float(np.sum((model(points, at) - wanted) ** 2))
+    )
+    found = least_squares(lambda at: model(points, at) - wanted, start, method="lm")
+    parameters = np.asarray(found.x, dtype=np.float64)
+    errors = model(points, parameters) - wanted
+    natural, mean = _natural(family, parameters)
+    ratio = mean / true_mean
+    return SizeFit(
+        family=family,
+        parameters=natural,
+        mean=mean,
+        mean_ratio=ratio,
+        rmse=sqrt(float(np.mean(errors**2))),
+        largest_error=float(np.abs(errors).max()),
+        beyond=1 - float(model(knots[-1:], parameters)[0]),
+        note=(
+            f"the fitted mean is {ratio:.3g} times the true one: arrivals that are set by the true mean offer "
+            f"{ratio:.3g} times the load that was meant"
+        ),
+    )
+
+
+def as_distribution(sizes: ArrayLike, shares: ArrayLike) -> tuple[Array, Array]:
+    """Check a distribution function: its sizes, and its shares from 0 to 1.
+
+    Raises
+    ------
+    ValueError
+        As for `fit_sizes`.
+    """
+    knots = as_values(sizes, "sizes", minimum=3)
+    levels = as_values(shares, "shares", minimum=3) / 100
+    if knots.size != levels.size:
+        raise ValueError(f"there are {knots.size} sizes for {levels.size} shares")
+    if knots[0] < 0 or (np.diff(knots) <= 0).any():
+        raise ValueError("the sizes are not from 0 upwards; sort them and leave repetitions out")
+    if levels[0] < 0 or (np.diff(levels) < 0).any() or levels[-1] != 1:
+        raise ValueError("the shares do not rise to 100; give P(S <= size) in percent")
+    return knots, levels
+
+
+def mean_size(knots: Array, levels: Array) -> float:
+    """Mean of a distribution function that is linear between its knots."""
+    return float(levels[0] * knots[0] + np.sum(np.diff(levels) * (knots[1:] + knots[:-1]) / 2))
+
+
+# Parameters are searched where any real number is allowed: logarithms of what has to be above 0.
+
+
+def _lognormal(sizes: Array, at: Array) -> Array:
+    return np.asarray(ndtr((np.log(sizes) - at[0]) / np.exp(at[1])), dtype=np.float64)
+
+
+def _normal(sizes: Array, at: Array) -> Array:
+    return np.asarray(ndtr(sizes / np.exp(at[1]) - at[0]), dtype=np.float64)
+
+
+def _exponential(sizes: Array, at: Array) -> Array:
+    return -np.expm1(-sizes / np.exp(at[0]))
+
+
+def _poisson(sizes: Array, at: Array) -> Array:
+    return np.asarray(gammaincc(np.floor(sizes) + 1, np.exp(at[0])), dtype=np.float64)
+
+
+_MODELS: dict[Family, Callable[[Array, Array], Array]] = {
+    "lognormal": _lognormal,
+    "normal": _normal,
+    "exponential": _exponential,
+    "poisson": _poisson,
+}
+
+
+def _starts(family: Family, points: Array, wanted: Array) -> list[Array]:
+    median = max(float(np.interp(0.5, wanted, points)), 1e-9)
+    if family == "lognormal":
+        return [np.array([np.log(median), np.log(spread)]) for spread in (0.5, 1.0, 2.0, 4.0)]
+    if family == "normal":
+        spreads = _between(points, 30)
+        return [
+            np.array([ratio, np.log(spread)]) for ratio in (0.1, 0.3, 1.0, 2.0, 4.0) for spread in spreads
+        ]
+    # A Poisson's distribution function is a step, and its error has a valley of its own at every point.
+    beside = points + np.sqrt(points) * np.arange(-3.0, 3.5, 0.5)[:, None]
+    means = [*_between(points, 400).tolist(), *beside[beside > 0].tolist()]
+    return [np.array([np.log(mean)]) for mean in means]
+
+
+def _between(points: Array, count: int) -> Array:
+    return np.exp(np.linspace(float(np.log(points[0])), float(np.log(points[-1])), count))
+
+
+def _natural(family: Family, at: Array) -> tuple[tuple[float, ...], float]:
+    """Parameters as people know them, and the mean."""
+    if family == "lognormal":
+        mu, sigma = float(at[0]), exp(float(at[1]))
+        return (mu, sigma), exp(mu + sigma**2 / 2)
+    if family == "normal":
+        sigma = exp(float(at[1]))
+        return (float(at[0]) * sigma, sigma), float(at[0]) * sigma
+    mean = exp(float(at[0]))
+    return (mean,), mean

@@ -1,0 +1,123 @@
+"""Control variates, and what pairs are worth."""
+
+import numpy as np
+import pytest
+from numpy.linalg import lstsq
+
+from trialwise import statistics as st
+
+
+def drawn(n=400, seed=1):
+    random = np.random.default_rng(seed)
+    x = random.normal([5.0, 1.0], [1.0, 0.3], (n, 2))
+    return 10 + 2 * x[:, 0] - x[:, 1] + 0.3 * random.normal(size=n), x
+
+
+def test_the_estimate_is_the_fitted_value_at_the_known_means():
+    y, x = drawn()
+    design = np.column_stack([np.ones(len(y)), x - [5.0, 1.0]])
+    fitted, rest, *_ = lstsq(design, y, rcond=None)
+    error = np.sqrt(rest[0] / (len(y) - 3) * np.linalg.inv(design.T @ design)[0, 0])
+    found = st.control_variates(y, x, [5.0, 1.0], precision=0.001)
+    assert found.controlled.estimate == pytest.approx(fitted[0])
+    assert found.coefficients == pytest.approx(fitted[1:])
+    assert found.gain == pytest.approx(y.var(ddof=1) / len(y) / error**2)
+    half = (found.controlled.high - found.controlled.low) / 2
+    from scipy.stats import t
+
+    assert half == pytest.approx(t.ppf(0.98, len(y) - 3) * error)
+    assert (found.usable, found.estimate) == (True, found.controlled.estimate)
+
+
+def test_surrogate_means_widen_the_interval():
+    y, x = drawn()
+    exact = st.control_variates(y, x, [5.0, 1.0])
+    rough = st.control_variates(y, x, [5.0, 1.0], surrogate_trials=200)
+    assert rough.controlled.estimate == exact.controlled.estimate
+    assert rough.gain < exact.gain
+    assert rough.controlled.high > exact.controlled.high
+
+
+def test_few_trials_keep_the_plain_interval_and_show_both():
+    y, x = drawn(100)
+    found = st.control_variates(y, x, [5.0, 1.0])
+    assert (found.usable, found.needed, found.low) == (False, 200, found.plain.low)
+    assert "takes 200 trials and there are 100" in found.warnings[0]
+    assert found.controlled.high - found.controlled.low < found.plain.high - found.plain.low
+    enough = st.control_variates(y, x, [5.0, 1.0], precision=5)
+    assert enough.usable
+    assert enough.needed < 10
+    assert enough.high - enough.low == pytest.approx(0.05 * enough.estimate)
+
+
+def test_spiky_residuals_are_said():
+    y, x = drawn(300)
+    y = y + np.where(np.arange(300) == 7, 30.0, 0.0)
+    assert "one trial makes" in " ".join(st.control_variates(y, x, [5.0, 1.0], precision=1).warnings)
+
+
+@pytest.mark.parametrize(
+    ("x", "means", "message"),
+    [
+        (np.ones(50), 1.0, "does not vary"),
+        (np.column_stack([np.arange(50), 2 * np.arange(50)]), [1, 2], "determined by the others"),
+        (np.arange(49), 1, "one row for each of 50"),
+        (np.arange(50), [1, 2], "2 known means for 1"),
+        (np.random.default_rng(1).normal(size=(50, 45)), np.zeros(45), "take at least 56 trials"),
+    ],
+)
+def test_controls_that_control_nothing_are_refused(x, means, message):
+    with pytest.raises(ValueError, match=message):
+        st.control_variates(np.random.default_rng(2).normal(size=50), x, means)
+
+
+def test_a_quantile_is_moved_to_where_its_control_has_its_known_mean():
+    """Trials with too much of the tail by chance: a perfect control tells, and the quantile comes out right."""
+    random = np.random.default_rng(4)
+    trials = [random.lognormal(0, 1, 50) for _ in range(300)]
+    true = np.exp(1.6448536)
+    control = [np.sum(trial > true) - 0.05 * 50 for trial in trials]
+    found = st.control_variates_quantile(trials, 95, control, 0.0)
+    assert found.controlled.estimate == pytest.approx(true, rel=0.005)
+    assert abs(found.plain.estimate / true - 1) > 0.001
+    assert found.gain > 100
+    assert found.controlled.low <= true <= found.controlled.high
+
+
+def test_pairs_are_worth_their_correlation():
+    random = np.random.default_rng(5)
+    common = random.normal(size=2000)
+    a, b = common + 0.3 * random.normal(size=2000), common + 0.3 * random.normal(size=2000) + 0.05
+    found = st.pairing_gain(a, b)
+    assert found.correlation == pytest.approx(1 / 1.09, abs=0.01)
+    assert found.gain == pytest.approx(1 / (1 - found.correlation), rel=0.01)
+    paired, apart = st.paired_difference(a, b), st.difference(a, b)
+    assert (apart.welch.high - apart.welch.low) / (paired.welch.high - paired.welch.low) == pytest.approx(
+        np.sqrt(found.gain), rel=0.01
+    )
+    assert (paired.verdict, apart.verdict) == ("different", "undecided")
+    assert st.pairing_gain([1.0, 2.0], [2.0, 3.0]).gain == np.inf
+    with pytest.raises(ValueError, match="takes one of each"):
+        st.pairing_gain([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+def test_paired_ranks_are_those_of_students_test():
+    from scipy.stats import ttest_rel
+
+    from trialwise.statistics.pairwise import paired_p_values
+
+    random = np.random.default_rng(6)
+    common = random.normal(size=40)
+    groups = {
+        name: common + shift + 0.1 * random.normal(size=40)
+        for name, shift in (("a", 0), ("b", 0.1), ("c", 1))
+    }
+    rows = list(groups.values())
+    p_values = paired_p_values(rows, 1)
+    assert p_values[1, 0] == pytest.approx(ttest_rel(rows[1], rows[0], alternative="greater").pvalue)
+    assert p_values[0, 1] == pytest.approx(1 - p_values[1, 0])
+    assert st.rank_sets(groups, paired=True)["c"] == (1, 1)
+    assert st.rank_sets(groups, paired=True)["b"] == (2, 2)
+    assert st.rank_sets(groups)["b"] == (2, 3)
+    with pytest.raises(ValueError, match="every unit takes one"):
+        st.rank_sets({"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]}, paired=True)
