@@ -51,7 +51,9 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables["instrumentation"] = _instrumentation(experiment.instrumentation)
     if isinstance(experiment.trial, model.PathTrial):
         tables |= _path_tables(experiment.trial)
-    return "\n".join(_table(name, table) for name, table in tables.items() if table or name.startswith("metrics."))
+    return "\n".join(
+        _table(name, table) for name, table in tables.items() if table or name.startswith("metrics.")
+    )
 
 
 def _table(name: str, table: Table) -> str:
