@@ -73,7 +73,10 @@ _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 _QUANTITIES = re.compile(r"(<!-- quantities of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
-QUANTITIES_OF: Mapping[str, Mapping[str, Quantity]] = {"path": QUANTITIES, "simulation": SIMULATION_QUANTITIES}
+QUANTITIES_OF: Mapping[str, Mapping[str, Quantity]] = {
+    "path": QUANTITIES,
+    "simulation": SIMULATION_QUANTITIES,
+}
 
 
 def page(text: str) -> str:

@@ -34,9 +34,9 @@ def test_completion_times_are_equal(scenario: str, recorded: str) -> None:
     tree = scenario.startswith("ft4")
     topology = DATA / ("topo_fattree4.txt" if tree else "topo_dumbbell10x10.txt")
     routes = ["--routes", DATA / "topo_fattree4_routes.txt"] if tree else []
+    files = ["--topology", topology, "--flows", recording, *routes]
     done = subprocess.run(
-        [TRIALWISE, "simulate", "--topology", topology, "--cc", NAMES[recorded], "--flows", recording]
-        + ["--mode", "compatible", "--csv", "-", *routes],
+        [TRIALWISE, "simulate", *files, "--cc", NAMES[recorded], "--mode", "compatible", "--csv", "-"],
         capture_output=True,
         text=True,
         check=True,
