@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import altair as alt
 
 from trialwise.report import marks
@@ -52,9 +54,18 @@ def _figure(
     key: str, title: str, caption: str, alternative: str, chart: Chart, names: tuple[str, ...]
 ) -> Figure:
     longest = max(len(line) for name in names for line in name.split(_AGAINST))
-    height = _AROUND + _ROW * max(len(names), 2)
+    height = _height(names)
     least = _READABLE if longest > _LONG else 0
     return Figure(key, title, caption, alternative, marks.finished(chart, height), whole=True, least=least)
+
+
+def _height(names: tuple[str, ...]) -> int:
+    return _AROUND + _ROW * max(len(names), 2)
+
+
+def _side(names: tuple[str, ...]) -> Literal["top", "bottom"]:
+    """Where the axis of the measure stands: on top of figures that are scrolled."""
+    return "top" if _height(names) > marks.TALL else "bottom"
 
 
 def _rows(names: tuple[str, ...]) -> alt.Y:
@@ -81,7 +92,12 @@ def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
         *marks.name_tips("n", "p", "more"),
     ]
     base = charted(picture.rows, sheets).encode(y=_rows(picture.names), tooltip=tips)
-    x = alt.X("low:Q", title=picture.axis, scale=alt.Scale(padding=10), axis=alt.Axis(tickCount=8))
+    x = alt.X(
+        "low:Q",
+        title=picture.axis,
+        scale=alt.Scale(padding=10),
+        axis=alt.Axis(tickCount=8, orient=_side(picture.names)),
+    )
     bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q", color=looks[0])
     middles = base.mark_point(size=70, opacity=1).encode(*looks, x="estimate:Q")
     zero = base.mark_rule(opacity=0.7).encode(x=alt.datum(0), y=alt.value(0), y2=alt.value("height"))
@@ -103,7 +119,12 @@ def _ranks(picture: Ranks, sheets: dict[str, Sheet]) -> Chart:
     tips = [*marks.name_tips("name", "best", "worst", "standing", "n"), marks.tip("mean")]
     base = charted(picture.rows, sheets).encode(y=_rows(picture.names), color=colour, tooltip=tips)
     scale = alt.Scale(domain=[0.5, len(picture.names) + 0.5], nice=False)
-    x = alt.X("best:Q", title=picture.axis, scale=scale, axis=alt.Axis(tickMinStep=1, format="d"))
+    x = alt.X(
+        "best:Q",
+        title=picture.axis,
+        scale=scale,
+        axis=alt.Axis(tickMinStep=1, format="d", orient=_side(picture.names)),
+    )
     bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="worst:Q")
     ends = [
         base.mark_point(filled=True, size=60, opacity=1).encode(x=f"{end}:Q", shape=shape)
