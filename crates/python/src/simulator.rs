@@ -169,7 +169,7 @@ fn parse_size(text: &str) -> PyResult<u64> {
 pub(crate) fn flows_of(columns: &Bound<'_, PyDict>) -> PyResult<Vec<FlowSpecification>> {
     let column = |name: &str| {
         let found = columns.get_item(name)?.ok_or_else(|| refused(format!("the flows have no {name}")))?;
-        let array = found.extract::<PyReadonlyArray1<'_, i64>>().map_err(PyErr::from);
+        let array = found.extract::<PyReadonlyArray1<'_, i64>>();
         array.map_err(|_| refused(format!("{name} of the flows is no array of int64")))
     };
     let [ids, sources, destinations, sizes, starts] = COLUMNS.map(column);
@@ -237,7 +237,6 @@ fn format_flows(python: Python<'_>, flows: &Bound<'_, PyDict>, hpcc: bool) -> Py
     Ok(python.detach(|| if hpcc { write_hpcc(&flows) } else { write_csv(&flows) }))
 }
 
-#[expect(clippy::too_many_arguments, reason = "a workload as it is written")]
 fn workload_of(
     sizes: &str,
     size_table: Option<&str>,
