@@ -540,6 +540,7 @@ def check_simulation(
     network: Sequence[tuple[str, str]] = ...,
     mode: str = "clean",
 ) -> None: ...
+
 @final
 class SimulationSeries:
     @property
