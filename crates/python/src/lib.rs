@@ -9,7 +9,9 @@ mod features;
 mod kernel_congestion;
 mod kernels;
 mod link;
+mod path_simulation;
 mod process;
+mod python_controller;
 mod streams;
 mod transport;
 mod utp;
@@ -27,7 +29,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kernel_congestion::register(module)?;
     kernels::register(module)?;
     link::register(module)?;
+    path_simulation::register(module)?;
     process::register(module)?;
+    python_controller::register(module)?;
     streams::register(module)?;
     transport::register(module)?;
     utp::register(module)
