@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use pyo3::create_exception;
 use pyo3::exceptions::{PyInterruptedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -23,7 +24,14 @@ type Groups = Vec<Vec<(String, String)>>;
 type Flow<'py> = (Bound<'py, PyAny>, String, String, f64, f64);
 
 /// Instants between two looks for Ctrl-C and at whether to go on.
-const LOOK_EVERY: u64 = 1 << 15;
+const LOOK_EVERY: u64 = 1 << 12;
+
+create_exception!(
+    trialwise._core,
+    PathSimulationError,
+    PyValueError,
+    "A path, a load or a congestion control that cannot be; the message says what to write."
+);
 
 /// What flows over a simulated path came to.
 #[pyclass(frozen, get_all, module = "trialwise._core")]
@@ -61,7 +69,7 @@ struct PathSimulation {
 ///
 /// Raises
 /// ------
-/// ValueError
+/// PathSimulationError
 ///     A link, a load or a congestion control that cannot be; the message says what to write.
 /// InterruptedError
 ///     `cancelled` said so.
@@ -85,8 +93,8 @@ fn simulate_path(
     let flows: Vec<PathFlow> =
         flows.into_iter().map(|flow| flow_of(flow, mtu, &failure)).collect::<PyResult<_>>()?;
     let path = SimulatedPath {
-        forward: link_of(&uplink, &directory)?,
-        backward: link_of(&downlink, &directory)?,
+        forward: link_of(&uplink, &directory).map_err(|error| refused(&error.value(python)))?,
+        backward: link_of(&downlink, &directory).map_err(|error| refused(&error.value(python)))?,
         seed: Seed::new(seed),
         interval: Some(Duration::from_seconds(interval)).filter(|interval| *interval > Duration::ZERO),
     };
@@ -159,7 +167,7 @@ fn direction_named(name: &str) -> PyResult<Direction> {
 }
 
 fn refused(error: &impl ToString) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    PathSimulationError::new_err(error.to_string())
 }
 
 impl PathSimulation {
@@ -189,5 +197,6 @@ impl PathSimulation {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PathSimulation>()?;
+    module.add("PathSimulationError", module.py().get_type::<PathSimulationError>())?;
     module.add_function(wrap_pyfunction!(simulate_path, module)?)
 }

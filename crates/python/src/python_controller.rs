@@ -150,7 +150,7 @@ impl Factory for PythonFactory {
         let made = Python::attach(|python| PythonController::new(python, self, context));
         let controller = made.unwrap_or_else(|error| {
             self.failure.keep(error);
-            PythonController { object: None, shown: Shown::default(), failure: Arc::clone(&self.failure) }
+            PythonController { object: None, shown: Shown::STANDING, failure: Arc::clone(&self.failure) }
         });
         Ok(AnyController::Custom(Box::new(controller)))
     }
@@ -170,7 +170,7 @@ struct PythonController {
 }
 
 /// What the object showed after the last call.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Shown {
     window: Option<Bytes>,
     pacing_rate: Option<Rate>,
@@ -213,17 +213,31 @@ impl PythonController {
         });
         match shown {
             Ok(shown) => self.shown = shown,
-            Err(error) => self.failure.keep(error),
+            Err(error) => {
+                self.shown = Shown::STANDING;
+                self.failure.keep(error);
+            }
         }
     }
 }
 
 impl Shown {
+    /// Of a controller that has failed: no more than one packet leaves.
+    const STANDING: Self =
+        Self { window: Some(Bytes::ZERO), pacing_rate: None, next_timer: None, in_slow_start: false };
+
     fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let in_slow_start = object.getattr_opt("in_slow_start")?;
+        let window = whole(object, "window", "bytes")?.map(Bytes::new);
+        let pacing_rate = whole(object, "pacing_rate", "bits per second")?.map(Rate::from_bits_per_second);
+        if window.is_none() && pacing_rate.is_none_or(|rate| rate == Rate::ZERO) {
+            let message =
+                "neither window nor pacing_rate is a number: packets without end would leave at once";
+            return Err(PyTypeError::new_err(message));
+        }
         Ok(Self {
-            window: whole(object, "window", "bytes")?.map(Bytes::new),
-            pacing_rate: whole(object, "pacing_rate", "bits per second")?.map(Rate::from_bits_per_second),
+            window,
+            pacing_rate,
             next_timer: whole(object, "next_timer_ps", "picoseconds")?.map(Time::from_picoseconds),
             in_slow_start: in_slow_start.map_or(Ok(false), |value| value.is_truthy())?,
         })

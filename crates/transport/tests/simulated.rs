@@ -103,9 +103,8 @@ fn compare(pairs: Pairs, congestion: &'static str, tolerance: Tolerance) -> Opti
 fn the_simulator_and_the_emulator_agree() {
     for pairs in [SHALLOW, MANAGED] {
         let agreed = thread::scope(|scope| {
-            let trials = SCHEMES.map(|(congestion, tolerance)| {
-                scope.spawn(move || compare(pairs, congestion, tolerance))
-            });
+            let trials = SCHEMES
+                .map(|(congestion, tolerance)| scope.spawn(move || compare(pairs, congestion, tolerance)));
             trials.map(|trial| trial.join().unwrap())
         });
         for ((congestion, _), agreed) in SCHEMES.into_iter().zip(agreed) {
