@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -218,3 +221,16 @@ def test_keys_of_programs_do_not_go_with_simulated_packets(tmp_path: Path) -> No
     for key in ('lateness = "2ms"', 'environment = { A = "1" }'):
         with pytest.raises(PlanError, match="no program runs"):
             experiment(tmp_path, f'scheme = "udp-cubic"\n{key}')
+
+
+def test_the_analysis_goes_by_simulated_time(tmp_path: Path) -> None:
+    experiment_file = tmp_path / "experiment.toml"
+    text = FILE.format(trial='scheme = "udp-cubic"', metrics="") + "\n[design]\nseries = 1\nrounds = 1\n"
+    experiment_file.write_text(text)
+    command = [Path(sys.executable).with_name("trialwise")]
+    subprocess.run([*command, "run", experiment_file], cwd=tmp_path, check=True, capture_output=True)
+    done = subprocess.run(
+        [*command, "analyze", "experiment.results", "--json"], cwd=tmp_path, check=False, capture_output=True
+    )
+    (treatment,) = json.loads(done.stdout)["path"]["treatments"]
+    assert 11.0 < treatment["flows"][0]["throughput"]["median"] < 12.1
