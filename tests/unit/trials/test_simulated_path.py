@@ -229,8 +229,7 @@ def test_the_analysis_goes_by_simulated_time(tmp_path: Path) -> None:
     experiment_file.write_text(text)
     command = [Path(sys.executable).with_name("trialwise")]
     subprocess.run([*command, "run", experiment_file], cwd=tmp_path, check=True, capture_output=True)
-    done = subprocess.run(
-        [*command, "analyze", "experiment.results", "--json"], cwd=tmp_path, check=False, capture_output=True
-    )
+    (results,) = tmp_path.glob("*.results")
+    done = subprocess.run([*command, "analyze", results, "--json"], check=False, capture_output=True)
     (treatment,) = json.loads(done.stdout)["path"]["treatments"]
     assert 11.0 < treatment["flows"][0]["throughput"]["median"] < 12.1
