@@ -68,6 +68,7 @@ SCHEME_SECTIONS = {
     "side": reading.SideSection,
     "ready": reading.ReadySection,
     "needs": reading.NeedsSection,
+    "simulated": reading.SimulatedSection,
 }
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 

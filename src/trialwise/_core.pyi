@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "AcknowledgementEvent",
     "AttachError",
     "AttachedCongestion",
     "Ceiling",
@@ -14,23 +15,29 @@ __all__ = [
     "CollectorCounters",
     "CollectorError",
     "CommandResult",
+    "ControllerContext",
     "Fabric",
     "Lateness",
     "LinkDescription",
     "LinkReport",
+    "LossEvent",
     "OuterPath",
     "PacketCapture",
     "PacketColumns",
     "Path",
     "PathReport",
+    "PathSimulation",
+    "PathSimulationError",
     "PointCount",
     "ProgramCounters",
+    "SentEvent",
     "SimulationResult",
     "SimulationSeries",
     "StartError",
     "StreamClient",
     "StreamCount",
     "StreamPoint",
+    "TimeoutEvent",
     "__version__",
     "attach_congestion",
     "check_congestion",
@@ -63,6 +70,7 @@ __all__ = [
     "scale_trace",
     "score_exceedances",
     "simulate",
+    "simulate_path",
     "simulate_switching",
     "simulation_controllers",
     "slope_order_statistics",
@@ -218,6 +226,108 @@ class Path:
     @staticmethod
     def address(end: str, version: int = 4) -> str: ...
     def close(self) -> PathReport: ...
+
+class PathSimulationError(ValueError): ...
+
+@final
+class PathSimulation:
+    @property
+    def packets(self) -> PacketColumns: ...
+    @property
+    def reports(self) -> list[bytes]: ...
+    @property
+    def completed(self) -> list[bool]: ...
+    @property
+    def end(self) -> float: ...
+
+def simulate_path(
+    uplink: Sequence[Sequence[tuple[str, str]]],
+    downlink: Sequence[Sequence[tuple[str, str]]],
+    flows: Sequence[tuple[object, str, str, float, float]],
+    *,
+    directory: str | os.PathLike[str],
+    seed: int,
+    mtu: int = 1500,
+    interval: float = 0.01,
+    cancelled: Callable[[], bool] | None = None,
+) -> PathSimulation: ...
+
+@final
+class ControllerContext:
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def segment(self) -> int: ...
+    @property
+    def line_rate(self) -> int | None: ...
+    @property
+    def base_rtt_ps(self) -> int | None: ...
+    @property
+    def path_window(self) -> int | None: ...
+
+@final
+class SentEvent:
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def retransmission(self) -> bool: ...
+
+@final
+class AcknowledgementEvent:
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def acknowledged(self) -> int: ...
+    @property
+    def cumulative(self) -> int: ...
+    @property
+    def next_sequence(self) -> int: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def in_recovery(self) -> bool: ...
+    @property
+    def rtt_ps(self) -> int | None: ...
+    @property
+    def one_way_delay_ps(self) -> int | None: ...
+    @property
+    def packets(self) -> int: ...
+    @property
+    def marked_packets(self) -> int: ...
+    @property
+    def delivery_rate(self) -> int | None: ...
+    @property
+    def application_limited(self) -> bool: ...
+    @property
+    def hops(self) -> list[tuple[int, int, int, int]]: ...
+
+@final
+class LossEvent:
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def new_episode(self) -> bool: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def next_sequence(self) -> int: ...
+
+@final
+class TimeoutEvent:
+    @property
+    def now_ps(self) -> int: ...
+    @property
+    def in_flight(self) -> int: ...
+    @property
+    def next_sequence(self) -> int: ...
+    @property
+    def repetition(self) -> int: ...
 
 @final
 class OuterPath:

@@ -17,10 +17,11 @@ ALLOWED = {
     "process": set[str](),
     "link": {"units"},
     "congestion": {"units"},
-    "simulator": {"units", "link", "congestion"},
+    "protocol": {"units", "congestion"},
+    "simulator": {"units", "link", "congestion", "protocol"},
     "emulator": {"units", "link", "process"},
     "kernel-congestion": set[str](),
-    "transport": {"units", "congestion"},
+    "transport": {"units", "protocol"},
     "utp": {"units"},
     "streams": {"units"},
     "streams-c": {"streams"},
@@ -28,7 +29,7 @@ ALLOWED = {
     "capture": {"streams"},
 }
 """Siblings that each crate may depend on; `python` may depend on all, and nobody on `python`."""
-SANS_IO = ("units", "link", "congestion", "simulator")
+SANS_IO = ("units", "link", "congestion", "protocol", "simulator")
 FORBIDDEN = {
     "std::time::Instant::now",
     "std::time::SystemTime::now",

@@ -70,8 +70,6 @@ pub struct Record {
     pub ecn: u8,
 }
 
-const CAUSES: [Cause; 5] = [Cause::Loss, Cause::Outage, Cause::Policed, Cause::Overflow, Cause::Managed];
-
 impl Record {
     pub(crate) fn of(direction: Direction, datagram: &Datagram, fate: Fate, time: Time, now: Time) -> Self {
         let event = match fate {
@@ -94,7 +92,7 @@ impl Record {
         let (event, element) = match self.event {
             Event::Delivered => (0, 0),
             Event::Held => (1, 0),
-            Event::Dropped { element, cause } => (2 + cause_number(cause), element.min(31) as u8),
+            Event::Dropped { element, cause } => (2 + cause.number(), element.min(31) as u8),
         };
         let lateness = u32::try_from(self.lateness.nanoseconds()).unwrap_or(u32::MAX);
         bytes.extend_from_slice(&self.time.nanoseconds().to_le_bytes());
@@ -118,16 +116,12 @@ impl Record {
             event: match bytes[30] {
                 0 => Event::Delivered,
                 1 => Event::Held,
-                number => Event::Dropped { element, cause: *CAUSES.get(usize::from(number) - 2)? },
+                number => Event::Dropped { element, cause: *Cause::ALL.get(usize::from(number) - 2)? },
             },
             direction: if bytes[31] & 1 == 0 { Direction::Forward } else { Direction::Backward },
             ecn: bytes[31] >> 1 & 3,
         })
     }
-}
-
-fn cause_number(cause: Cause) -> u8 {
-    CAUSES.iter().position(|known| *known == cause).unwrap_or_default() as u8
 }
 
 /// Where records are written: a thread with a file, reached by a bounded channel.
@@ -320,7 +314,7 @@ pub fn read_columns(path: &Path, skip: u64, most: u64) -> io::Result<Columns> {
         columns.element.extend(records.iter().map(|record| record[31] >> 3));
     }
     match columns.event.iter().max() {
-        Some(event) if usize::from(*event) >= 2 + CAUSES.len() => Err(unknown_event()),
+        Some(event) if usize::from(*event) >= 2 + Cause::ALL.len() => Err(unknown_event()),
         _ => Ok(columns),
     }
 }
@@ -352,7 +346,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_record_is_read_as_written() {
-        let events = CAUSES.map(|cause| Event::Dropped { element: 3, cause });
+        let events = Cause::ALL.map(|cause| Event::Dropped { element: 3, cause });
         for event in events.into_iter().chain([Event::Delivered, Event::Held]) {
             let record = Record {
                 time: Time::from_nanoseconds(123_456_789_012),
@@ -391,7 +385,7 @@ mod tests {
                     0 => Event::Delivered,
                     1 => Event::Held,
                     cause => {
-                        Event::Dropped { element: rank as usize % 32, cause: CAUSES[cause as usize - 2] }
+                        Event::Dropped { element: rank as usize % 32, cause: Cause::ALL[cause as usize - 2] }
                     }
                 },
                 direction: if rank % 2 == 0 { Direction::Forward } else { Direction::Backward },
@@ -420,7 +414,7 @@ mod tests {
             let (code, element) = match record.event {
                 Event::Delivered => (0, 0),
                 Event::Held => (1, 0),
-                Event::Dropped { element, cause } => (2 + cause_number(cause), element as u8),
+                Event::Dropped { element, cause } => (2 + cause.number(), element as u8),
             };
             assert_eq!(columns.time[index], record.time.nanoseconds());
             assert_eq!(columns.delay[index], record.delay.nanoseconds());

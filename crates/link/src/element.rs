@@ -21,6 +21,16 @@ pub enum Cause {
     Managed,
 }
 
+impl Cause {
+    /// All of them, in the order in which packet logs number them.
+    pub const ALL: [Self; 5] = [Self::Loss, Self::Outage, Self::Policed, Self::Overflow, Self::Managed];
+
+    /// Its place in [`Self::ALL`].
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+}
+
 /// What a gate says of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {

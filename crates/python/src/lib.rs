@@ -10,7 +10,9 @@ mod fluid;
 mod kernel_congestion;
 mod kernels;
 mod link;
+mod path_simulation;
 mod process;
+mod python_controller;
 mod simulator;
 mod streams;
 mod transport;
@@ -30,8 +32,10 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     kernel_congestion::register(module)?;
     kernels::register(module)?;
     link::register(module)?;
+    path_simulation::register(module)?;
     process::register(module)?;
     simulator::register(module)?;
+    python_controller::register(module)?;
     streams::register(module)?;
     transport::register(module)?;
     utp::register(module)

@@ -215,7 +215,7 @@ pub(crate) fn link_of(groups: &[Vec<(String, String)>], directory: &Path) -> PyR
 
 /// A packet log by columns: the values of each record at one index.
 #[pyclass(frozen, get_all, module = "trialwise._core")]
-struct PacketColumns {
+pub(crate) struct PacketColumns {
     /// When the log was made, nanoseconds of CLOCK_REALTIME.
     made_ns: u64,
     /// When each packet left its link (was dropped; was still held at the end), nanoseconds since the emulator started.
@@ -239,7 +239,7 @@ struct PacketColumns {
 }
 
 impl PacketColumns {
-    fn new(python: Python<'_>, columns: Columns) -> Self {
+    pub(crate) fn new(python: Python<'_>, columns: Columns) -> Self {
         Self {
             made_ns: columns.made,
             time_ns: columns.time.into_pyarray(python).unbind(),

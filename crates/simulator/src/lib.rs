@@ -4,7 +4,7 @@
 //!
 //! Time is whole picoseconds and a trial is a function of its arguments: the same flows, settings and seed
 //! give the same bits on every machine and with any number of threads. [`Mode::Compatible`] follows the
-//! public HPCC simulator flow by flow in nanoseconds.
+//! public HPCC simulator flow by flow in nanoseconds. [`path`] simulates flows over an emulated path.
 //!
 //! ```
 //! use trialwise_congestion::Algorithm;
@@ -45,6 +45,7 @@ mod network;
 mod observer;
 mod packet;
 mod parameters;
+pub mod path;
 mod port;
 mod quantity;
 mod random;

@@ -6,8 +6,8 @@ use std::str::FromStr;
 use trialwise_units::{Bytes, Duration};
 
 use crate::error::Error;
-use crate::load::{GRAMMAR, Load};
 use crate::settings::{ReceiveSettings, SendSettings};
+use trialwise_protocol::load::{GRAMMAR, Load};
 
 /// No smaller packets: IPv4's (RFC 791) and enough for an opening.
 const SMALLEST_MTU: u16 = 576;

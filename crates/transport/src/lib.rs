@@ -60,15 +60,11 @@
 //!  "rtt_min_ms":…,"rtt_mean_ms":…}}
 //! ```
 
-mod application;
 mod arguments;
 mod clock;
 mod error;
-mod load;
-mod opening;
 mod output;
 pub mod program;
-mod protocol;
 mod report;
 mod session;
 mod settings;

@@ -1,9 +1,10 @@
 //! What both kinds of sender have in common around their loops.
 
+use trialwise_protocol::report::{Ending, Subject, Summary, Totals};
 use trialwise_units::{Duration, Time};
 
 use crate::error::Error;
-use crate::report::{Ending, Report, Summary, Totals};
+use crate::report::Report;
 use crate::settings::SendSettings;
 
 /// Instants at equal distances.
@@ -43,24 +44,10 @@ pub(crate) fn finish(
 ) -> Result<(), Error> {
     let clock = report.clock();
     let end = clock.now();
-    let summary = Summary {
-        protocol,
-        congestion: settings.congestion.clone(),
-        load: settings.load_text.clone(),
-        ended: *result.as_ref().unwrap_or(&Ending::Error),
-        start_ns: clock.nanoseconds(Time::ZERO),
-        end_ns: clock.nanoseconds(end),
-        duration_s: end.as_seconds(),
-        flows: totals.flows,
-        completed: report.completed,
-        bytes_acknowledged: totals.acknowledged,
-        bytes_received: totals.received,
-        retransmits: totals.retransmits,
-        timeouts: totals.timeouts,
-        marked: totals.marked,
-        rtt_min_ms: totals.rtt.minimum_ms(),
-        rtt_mean_ms: totals.rtt.mean_ms(),
-    };
+    let subject = Subject { protocol, congestion: &settings.congestion, load: &settings.load_text };
+    let span = clock.nanoseconds(Time::ZERO)..clock.nanoseconds(end);
+    let ended = *result.as_ref().unwrap_or(&Ending::Error);
+    let summary = Summary::new(subject, span, ended, totals, report.completed);
     let written = report.finish(&summary);
     result?;
     written

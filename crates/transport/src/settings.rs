@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use trialwise_units::Duration;
 
-use crate::load::Load;
+use trialwise_protocol::load::Load;
 
 /// Of a receiver.
 #[derive(Clone, Debug, PartialEq, Eq)]

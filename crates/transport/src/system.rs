@@ -5,6 +5,8 @@ use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use trialwise_protocol::scheme::IpVersion;
+
 /// Sets a socket option.
 pub(crate) fn set_option<T: ?Sized>(
     socket: &impl AsRawFd,
@@ -146,6 +148,11 @@ pub(crate) fn from_storage(storage: &libc::sockaddr_storage) -> Option<SocketAdd
         }
         _ => None,
     }
+}
+
+/// The version of IP that packets to this address have.
+pub(crate) fn ip_version(address: &SocketAddr) -> IpVersion {
+    if is_ipv4(address) { IpVersion::Four } else { IpVersion::Six }
 }
 
 /// Whether packets to this address are of IPv4.

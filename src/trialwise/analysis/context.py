@@ -101,7 +101,8 @@ def _what_runs(trial: Trial) -> str:
             return trial.call
         case PathTrial():
             schemes = ", ".join(dict.fromkeys(flow.scheme for flow in trial.flows))
-            return f"{len(trial.flows)} flow(s) of {schemes} for {trial.runtime:g} s over {_path_text(trial)}"
+            what = "simulated flow(s)" if trial.engine == "simulated" else "flow(s)"
+            return f"{len(trial.flows)} {what} of {schemes} for {trial.runtime:g} s over {_path_text(trial)}"
         case SimulationTrial():
             asked = ", ".join(f"{name} {text}" for name, text in trial.workload.texts)
             return f"{trial.scheme} over {trial.topology}, simulated: {asked}"

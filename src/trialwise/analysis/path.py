@@ -184,7 +184,7 @@ class _Trials:
         for row in self.recorded:
             packets = self._packets(row) if row.status == "finished" else None
             if packets is not None:
-                numbers = trial_numbers(packets, self._course(row))
+                numbers = trial_numbers(packets, self._course(row, packets))
                 found.setdefault(row.treatment, []).append((row, numbers))
         return found
 
@@ -195,9 +195,11 @@ class _Trials:
             self.unreadable.setdefault(self._file(row), error.message)
             return None
 
-    def _course(self, row: TrialRow) -> Course:
+    def _course(self, row: TrialRow, packets: Packets) -> Course:
         lasted = self.trial.runtime
-        if row.started is not None and row.finished is not None:
+        if self.trial.engine == "simulated":  # the ledger has how long the computation took
+            lasted = min(lasted, float(packets.time.max(initial=0.0)))
+        elif row.started is not None and row.finished is not None:
             lasted = min(lasted, round(row.finished - row.started, 6))
         return Course(self.flows(row), self.experiment.warmup, lasted)
 

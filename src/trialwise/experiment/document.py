@@ -131,6 +131,11 @@ class TrialSection(Section):
         description="Kind path: the emulated path, or the name of one: [paths.NAME] in this file, or pantheon:NAME.",
         examples=[{"rate": "12Mbit/s", "delay": "28ms"}, "pantheon:nepal-aws-india"],
     )
+    engine: Literal["emulated", "simulated"] = Field(
+        "emulated",
+        description="Kind path: real packets through an emulated path, or the same queues and controllers in simulated time.",
+        examples=["simulated"],
+    )
     packets: Literal["keep", "drop"] = Field(
         "keep",
         description="Kind path: whether a record of every packet stays in the experiment directory.",

@@ -294,8 +294,9 @@ class PathFlow:
 
 @dataclass(frozen=True, slots=True)
 class PathTrial:
-    """A trial in which real senders and receivers talk over an emulated path for `runtime` seconds.
+    """A trial in which senders and receivers talk over an emulated path for `runtime` seconds.
 
+    `engine` says whether their packets are real ("emulated") or simulated in integer time.
     `path` is the path itself, or the name of one. Packets were late when one in a hundred was later than `lateness`
     seconds; then the trial is not valid.
     """
@@ -308,6 +309,7 @@ class PathTrial:
     environment: tuple[tuple[str, str], ...] = ()
     packets: Literal["keep", "drop"] = "keep"
     lateness: float = 0.001
+    engine: Literal["emulated", "simulated"] = "emulated"
     kind: str = "path"
 
 

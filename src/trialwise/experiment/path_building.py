@@ -27,7 +27,7 @@ COMMAND_KEYS = (
     "leftovers",
     "isolate",
 )
-PATH_KEYS = ("scheme", "load", "flows", "interval", "path", "packets", "lateness")
+PATH_KEYS = ("scheme", "load", "flows", "interval", "path", "engine", "packets", "lateness")
 _MOST_FLOWS = 1000
 _FROM_FILES = ("trace:", "series:", "pattern:")
 """Links that name files are checked where they are run: an experiment can be read where its files are not."""
@@ -69,6 +69,10 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
             problems.add(("trial", name), 'does not go with kind = "path"')
     if trial.timeout is not None:
         problems.add(("trial", "timeout"), "a path trial ends at trial.runtime", "leave timeout out")
+    if trial.engine == "simulated":
+        for name in ("lateness", "environment"):
+            if name in trial.model_fields_set:
+                problems.add(("trial", name), 'does not go with engine = "simulated": no program runs')
     check_paths(document, problems)
     if trial.runtime is None:
         problems.add(("trial", "runtime"), "missing", 'say how long the flows run, as in runtime = "10s"')
@@ -84,6 +88,7 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
         environment=tuple(sorted(trial.environment.items())),
         packets=trial.packets,
         lateness=trial.lateness,
+        engine=trial.engine,
     )
 
 

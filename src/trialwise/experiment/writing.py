@@ -133,10 +133,12 @@ def _path_trial(trial: model.PathTrial, experiment: model.Experiment) -> Table:
         "path": trial.path if isinstance(trial.path, str) else _path(trial.path),
         "packets": trial.packets,
         "lateness": trial.lateness,
+        "engine": trial.engine,
         "environment": dict(trial.environment) or None,
         "warmup": experiment.warmup,
     }
-    return _changed(table, {"packets": "keep", "lateness": 0.001, "warmup": 0.0})
+    defaults = {"packets": "keep", "lateness": 0.001, "engine": "emulated", "warmup": 0.0}
+    return _changed(table, defaults)
 
 
 def _simulation_trial(trial: model.SimulationTrial, experiment: model.Experiment) -> Table:

@@ -151,6 +151,11 @@ def read_packet_log(path: Path, flow_of_port: Mapping[int, int] | None = None) -
     return joined(parts)
 
 
+def simulated_packets(columns: _core.PacketColumns) -> Packets:
+    """The packets of a simulated path, whose columns have the numbers of flows."""
+    return _packets(columns, np.arange(65536, dtype=np.uint16))
+
+
 def packet_log_start(path: Path) -> int:
     """When a packet log was begun: nanoseconds of the realtime clock since the epoch.
 

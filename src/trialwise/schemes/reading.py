@@ -14,7 +14,7 @@ from trialwise.errors import PlanError
 from trialwise.experiment.document_values import Duration, PositiveDuration, Section, Text
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.problems import nearest
-from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side
+from trialwise.schemes.scheme import LOADS, Needs, Ready, Scheme, Side, Simulated
 
 VALUES = ("peer", "port", "time", "report", "directory", "folder", "seed", "mtu")
 """Placeholders with one value each: what environments and loads may use; before the start there is no {peer}."""
@@ -65,6 +65,16 @@ class NeedsSection(Section):
     root: bool = Field(False, description="Whether it must be root.", examples=[True])
 
 
+class SimulatedSection(Section):
+    """What stands for the programs where packets are simulated."""
+
+    congestion: Text = Field(
+        description="Controller of the UDP transport: newreno, cubic, ledbat, copa, or fixed-rate:RATE; {load} is filled.",
+        examples=["copa", "fixed-rate:{load}"],
+    )
+    load: Text = Field("{load}", description="What the sender is told to carry.", examples=["bulk"])
+
+
 class SchemeDocument(Section):
     """A scheme file; its name without .toml is the name of the scheme."""
 
@@ -83,6 +93,9 @@ class SchemeDocument(Section):
     sender: SideSection
     receiver: SideSection
     needs: NeedsSection = Field(default_factory=lambda: NeedsSection.model_validate({}))
+    simulated: SimulatedSection | None = Field(
+        None, description="For trials whose packets are simulated.", examples=[{"congestion": "copa"}]
+    )
     prepare: Text | None = Field(
         None,
         description="Command run before each flow, outside the path.",
@@ -125,7 +138,7 @@ def read_scheme(path: Path) -> Scheme:
 def _said(kind: str, key: str, message: str) -> str:
     if kind != "extra_forbidden":
         return message[:1].lower() + message[1:]
-    sections = (SchemeDocument, SideSection, ReadySection, NeedsSection)
+    sections = (SchemeDocument, SideSection, ReadySection, NeedsSection, SimulatedSection)
     meant = nearest(
         key.rsplit(".", maxsplit=1)[-1], [name for each in sections for name in each.model_fields]
     )
@@ -149,7 +162,16 @@ def _scheme(document: SchemeDocument, path: Path) -> Scheme:
         prepare=_words("prepare", document.prepare, path, [name for name in PLACEHOLDERS if name != "peer"]),
         setup=_words("setup", document.setup, path, known=("folder",)),
         attach=document.attach,
+        simulated=_simulated(document.simulated, path),
     )
+
+
+def _simulated(section: SimulatedSection | None, path: Path) -> Simulated | None:
+    if section is None:
+        return None
+    for key in ("congestion", "load"):
+        _require_known(f"simulated.{key}", getattr(section, key), path, ("load",))
+    return Simulated(section.congestion, section.load)
 
 
 def _load(kind: str, text: str, path: Path) -> str:

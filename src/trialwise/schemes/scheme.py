@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -50,13 +50,25 @@ class Needs:
 
 
 @dataclass(frozen=True, slots=True)
+class Simulated:
+    """What stands for a scheme's programs where packets are simulated.
+
+    `congestion` is a controller of the UDP transport, or a Python class whose objects are controllers; `load` is what the
+    transport's sender is told. In both, {load} stands for the words of `Scheme.loads`.
+    """
+
+    congestion: str | Callable[..., object]
+    load: str = "{load}"
+
+
+@dataclass(frozen=True, slots=True)
 class Scheme:
     """A sender and a receiver under one congestion control.
 
     `first` is the side that is started first and waits for the other. `loads` maps each kind of load that the sender
     knows to the words that ask for it. `prepare` runs before every flow, outside the path; `setup` once on a machine,
     `each_boot` before the first use after each boot; `attach` names a congestion control that is attached to the kernel
-    while the scheme runs.
+    while the scheme runs. `simulated` is None where the scheme exists only as real programs.
     """
 
     name: str
@@ -72,6 +84,12 @@ class Scheme:
     setup: tuple[str, ...] | None = None
     each_boot: tuple[str, ...] | None = None
     attach: str | None = None
+    simulated: Simulated | None = None
+
+    @property
+    def has_programs(self) -> bool:
+        """Whether it can run with real packets."""
+        return bool(self.sender.command)
 
     def side(self, end: End) -> Side:
         """The program of one end."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-
-import numpy as np
 
 from trialwise import _core
 from trialwise._core import run_command
@@ -20,8 +17,7 @@ from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import End
 from trialwise.schemes.setup import REBOOT, record, was_done
 from trialwise.trials.commands import command_words
-from trialwise.trials.flow_lists import Arrivals, FlowList, drawn, write_flows
-from trialwise.trials.path_plan import FlowPlan, describe
+from trialwise.trials.path_plan import FlowPlan, listed
 from trialwise.trials.programs import Program, ProgramEnd
 
 SPARE_SECONDS = 5.0
@@ -82,7 +78,7 @@ class RunningFlow:
             What prepares it failed, or something listens on its port already.
         """
         self._prepare_machine()
-        self._make_flow_list()
+        self._load = listed(self.plan, self._settings, self._seed, self._directory / "flows.csv")
         self._prepare()
         first = self.plan.scheme.first
         # Only the flows that began before may have programs here.
@@ -238,23 +234,6 @@ class RunningFlow:
                 else f"ended with exit code {done.exit_code}"
             )
             raise TrialError(f"flow {self.plan.number} ({self.plan.scheme.name}): {name} {how}: {last[0]}")
-
-    def _make_flow_list(self) -> None:
-        """Draw the flows that arrive, by the seed of the trial and the number of the flow; or take those of a file."""
-        flows = self._load.flows
-        file = self._directory / "flows.csv"
-        if isinstance(flows, FlowList):
-            file = flows.file.resolve()
-        elif isinstance(flows, Arrivals):
-            rng = np.random.Generator(np.random.PCG64DXSM([self._seed, self.plan.number]))
-            capacity = describe(self._settings, self.plan.flow.direction).capacity
-            try:
-                write_flows(file, *drawn(flows, self.plan.stop - self.plan.flow.start, capacity, rng))
-            except ValueError as error:
-                raise TrialError(f"flow {self.plan.number}: load {self._load.text!r}: {error}") from error
-        else:
-            return
-        self._load = dataclasses.replace(self._load, amount=str(file))
 
     # Readiness
 

@@ -18,6 +18,10 @@ def kind_of(experiment: Experiment) -> TrialKind:
             return SharedPythonKind()
         case PythonTrial():
             return PythonKind()
+        case PathTrial(engine="simulated"):
+            from trialwise.trials.simulated_path import SimulatedPathKind
+
+            return SimulatedPathKind()
         case PathTrial():
             from trialwise.trials.path import PathKind  # the other kinds need not wait for what it imports
 

@@ -11,15 +11,13 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from trialwise import _core
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import Experiment, Level, PathSettings, PathSource
+from trialwise.experiment.model import Experiment, Level, PathSettings
 from trialwise.experiment.placeholders import fill
-from trialwise.measurement.packets import Packets, write_packets
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
@@ -27,14 +25,14 @@ from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
+    attachments_of,
     check_load,
-    files_of,
     flow_plans,
     open_path,
     settings_of,
     trial_of,
 )
-from trialwise.trials.path_samples import PathRecord, packets_of, samples_for
+from trialwise.trials.path_samples import PathRecord, kept_packets, metric_samples, packets_of
 from trialwise.trials.programs import readable
 
 LATEST_START = 1.0
@@ -51,6 +49,11 @@ class PathKind:
             filled = dict(NOWHERE) | dict(values)
             settings = settings_of(experiment, filled)
             for plan in flow_plans(experiment, filled):
+                if not plan.scheme.has_programs:
+                    hint = 'set trial.engine = "simulated"'
+                    raise PlanError(
+                        f"scheme {plan.scheme.name} runs where packets are simulated only", hint=hint
+                    )
                 if lacks := missing(plan.scheme):
                     hint = f"see `trialwise schemes`, or run the others with --only scheme=…; {lacks[0]}"
                     raise PlanError(
@@ -77,18 +80,7 @@ class PathKind:
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[tuple[str, Path]]:
         """Name the files of the schemes, those that loads are read from, and the traces that paths name."""
-        seen: set[Path] = set()
-        for values in factors:
-            filled = dict(NOWHERE) | dict(values)
-            plans = flow_plans(experiment, filled)
-            schemes = [(f"schemes/{plan.scheme.source.name}", plan.scheme.source) for plan in plans]
-            for name, path in [
-                *schemes,
-                *files_of(settings_of(experiment, filled), plans, experiment.folder),
-            ]:
-                if path not in seen:
-                    seen.add(path)
-                    yield name, path
+        yield from attachments_of(experiment, factors)
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Run the flows of one trial for its runtime."""
@@ -98,7 +90,7 @@ class PathKind:
             return _Execution(request, scratch).run()
         except (TrialError, PlanError) as error:
             if readable(request.cancel, 0):
-                return _abandoned()
+                return abandoned()
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
@@ -216,14 +208,14 @@ class _Execution:
         self, clock: _Clock | None, ended: float, problem: str | None, report: _core.PathReport
     ) -> TrialOutcome:
         if self._abandoned:
-            return _abandoned()
+            return abandoned()
         if clock is None:
             return TrialOutcome("failed", None, time.time(), reason=problem, samples=_of_emulator(report))
         record = self._record(clock, ended, report)
         samples = _of_emulator(report)
         if problem is None:
             try:
-                samples |= self._samples(record)
+                samples |= metric_samples(self.request.experiment, record)
             except TrialError as error:
                 problem = error.message
         judged = problem or report.bottleneck
@@ -233,7 +225,7 @@ class _Execution:
             clock.realtime + ended,
             reason=judged,
             samples=samples,
-            record=self._kept(record.packets),
+            record=kept_packets(self.request, record.packets),
         )
 
     def _record(self, clock: _Clock, ended: float, report: _core.PathReport) -> PathRecord:
@@ -250,27 +242,9 @@ class _Execution:
             warmup=self.request.experiment.warmup,
         )
 
-    def _samples(self, record: PathRecord) -> dict[str, Samples]:
-        samples: dict[str, Samples] = {}
-        for metric in self.request.experiment.metrics:
-            source = metric.source
-            if isinstance(source, PathSource) and source.key not in samples:
-                try:
-                    samples[source.key] = samples_for(source, record)
-                except TrialError as error:
-                    raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
-        return samples
 
-    def _kept(self, packets: Packets) -> tuple[Literal["packets"], Path] | None:
-        """The packets in a file outside the scratch folder of the trial, which is going to be deleted."""
-        if self.trial.packets == "drop":
-            return None
-        path = self.request.scratch / f"packets-{self.request.number}-{self.request.attempt}.parquet"
-        write_packets(path, packets)
-        return "packets", path
-
-
-def _abandoned() -> TrialOutcome:
+def abandoned() -> TrialOutcome:
+    """The outcome of a trial that was given up because somebody asked for it."""
     return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
 
 

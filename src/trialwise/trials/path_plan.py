@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from trialwise import _core
-from trialwise.errors import PlanError
+from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Groups, Level, PathFlow, PathSettings, PathTrial
 from trialwise.experiment.named_paths import path_named
 from trialwise.experiment.placeholders import fill
 from trialwise.schemes.library import scheme_named
+from trialwise.schemes.python_class import PREFIX, python_scheme
 from trialwise.schemes.scheme import Scheme
-from trialwise.trials.flow_lists import Arrivals
+from trialwise.trials.flow_lists import Arrivals, FlowList, drawn, write_flows
 from trialwise.trials.loads import Load, parse_load, require_known
 
 FIRST_PORT = 5201
@@ -62,7 +65,7 @@ def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[Flow
         dataclasses.replace(flow, scheme=fill(flow.scheme, values), load=fill(flow.load, values))
         for flow in trial.flows
     ]
-    schemes = {name: scheme_named(name, folders) for name in {flow.scheme for flow in flows}}
+    schemes = {name: _scheme(name, experiment.folder, folders) for name in {flow.scheme for flow in flows}}
     return [
         FlowPlan(
             number,
@@ -73,6 +76,10 @@ def flow_plans(experiment: Experiment, values: Mapping[str, Level]) -> list[Flow
         )
         for number, flow in enumerate(flows, 1)
     ]
+
+
+def _scheme(name: str, home: Path, folders: Sequence[Path]) -> Scheme:
+    return python_scheme(name, home) if name.startswith(PREFIX) else scheme_named(name, folders)
 
 
 def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSettings:
@@ -111,6 +118,43 @@ def open_path(settings: PathSettings, seed: int, log: Path | None, lateness: flo
         raise PlanError(f"trial.path: {error}") from error
     except OSError as error:
         raise PlanError(f"no path can be made here: {error}") from error
+
+
+def attachments_of(
+    experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+) -> Iterator[tuple[str, Path]]:
+    """The files of the schemes, those that loads are read from, and the traces that paths name: for each a name, and where it is."""
+    seen: set[Path] = set()
+    for values in factors:
+        filled = dict(NOWHERE) | dict(values)
+        plans = flow_plans(experiment, filled)
+        schemes = [(f"schemes/{plan.scheme.source.name}", plan.scheme.source) for plan in plans]
+        for name, path in [*schemes, *files_of(settings_of(experiment, filled), plans, experiment.folder)]:
+            if path not in seen:
+                seen.add(path)
+                yield name, path
+
+
+def listed(plan: FlowPlan, settings: PathSettings, seed: int, file: Path) -> Load:
+    """The load of a flow with its list of flows in a file: one that it names, or `file`, drawn by seed and number of the flow.
+
+    Raises
+    ------
+    TrialError
+        No flow arrives, or too many would.
+    """
+    flows = plan.load.flows
+    if isinstance(flows, FlowList):
+        return dataclasses.replace(plan.load, amount=str(flows.file.resolve()))
+    if not isinstance(flows, Arrivals):
+        return plan.load
+    rng = np.random.Generator(np.random.PCG64DXSM([seed, plan.number]))
+    capacity = describe(settings, plan.flow.direction).capacity
+    try:
+        write_flows(file, *drawn(flows, plan.stop - plan.flow.start, capacity, rng))
+    except ValueError as error:
+        raise TrialError(f"flow {plan.number}: load {plan.load.text!r}: {error}") from error
+    return dataclasses.replace(plan.load, amount=str(file))
 
 
 def files_of(settings: PathSettings, plans: Sequence[FlowPlan], home: Path) -> list[tuple[str, Path]]:

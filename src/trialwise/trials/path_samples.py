@@ -6,16 +6,18 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from trialwise.errors import TrialError
-from trialwise.experiment.model import PathSettings, PathSource
+from trialwise.experiment.model import Experiment, PathSettings, PathSource
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.flow_report import completions, flow_series, retransmits
-from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log
+from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log, write_packets
 from trialwise.measurement.samples import Samples
-from trialwise.trials.path_plan import FlowPlan, describe
+from trialwise.trials.base import TrialRequest
+from trialwise.trials.path_plan import FlowPlan, describe, trial_of
 
 _REPORTED = ("rtt", "window", "delivery_rate")
 
@@ -45,6 +47,28 @@ def packets_of(log: Path, plans: Sequence[FlowPlan], offset: float) -> Packets:
     packets = read_packet_log(log, {plan.port: plan.number for plan in plans})
     flow = np.ones_like(packets.flow) if len(plans) == 1 else packets.flow
     return dataclasses.replace(packets, time=packets.time - offset, flow=flow)
+
+
+def metric_samples(experiment: Experiment, record: PathRecord) -> dict[str, Samples]:
+    """The samples that the metrics of an experiment ask for, by source key; TrialError where the trial allows none."""
+    samples: dict[str, Samples] = {}
+    for metric in experiment.metrics:
+        source = metric.source
+        if isinstance(source, PathSource) and source.key not in samples:
+            try:
+                samples[source.key] = samples_for(source, record)
+            except TrialError as error:
+                raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
+    return samples
+
+
+def kept_packets(request: TrialRequest, packets: Packets) -> tuple[Literal["packets"], Path] | None:
+    """The packets in a file outside the scratch folder of the trial, which is going to be deleted; None where they are dropped."""
+    if trial_of(request.experiment).packets == "drop":
+        return None
+    path = request.scratch / f"packets-{request.number}-{request.attempt}.parquet"
+    write_packets(path, packets)
+    return "packets", path
 
 
 def samples_for(source: PathSource, record: PathRecord) -> Samples:

@@ -5,8 +5,8 @@ use std::os::fd::AsRawFd;
 
 use trialwise_units::Duration;
 
-use crate::report::{Sample, milliseconds};
 use crate::system::get_option;
+use trialwise_protocol::report::{Sample, milliseconds};
 
 /// `TCP_CLOSE` and `TCP_SYN_SENT` (include/net/tcp_states.h).
 const CLOSED: u8 = 7;

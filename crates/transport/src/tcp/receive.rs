@@ -7,12 +7,12 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use trialwise_units::Time;
 
 use crate::error::Error;
-use crate::opening::{OPENING_BYTES, Opening, Task};
 use crate::output::{complain, say_ready};
 use crate::settings::ReceiveSettings;
 use crate::system::{bind_anywhere, check, set_buffer, set_option};
 use crate::tcp::{read, set_congestion, write};
 use crate::wait::Waiter;
+use trialwise_protocol::opening::{OPENING_BYTES, Opening, Task};
 
 const BLOCK: usize = 1 << 20;
 /// Blocks read before others have their turn.

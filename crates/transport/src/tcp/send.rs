@@ -4,14 +4,15 @@ use std::collections::VecDeque;
 
 use trialwise_units::Time;
 
-use crate::application::{Job, jobs};
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::report::{Ending, Report, Totals};
+use crate::report::Report;
 use crate::session::{Ticks, finish};
 use crate::settings::SendSettings;
 use crate::tcp::stream::Stream;
 use crate::wait::Waiter;
+use trialwise_protocol::application::{Job, jobs};
+use trialwise_protocol::report::{Ending, Totals};
 
 /// Bytes handed to the kernel at once.
 const BLOCK: usize = 1 << 18;

@@ -6,13 +6,13 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use trialwise_units::{Duration, Time};
 
-use crate::application::{Application, Completion, Job, Supply};
 use crate::error::Error;
-use crate::opening::{OPENING_BYTES, Opening};
 use crate::settings::SendSettings;
 use crate::system::{check, connect, get_option, set_buffer, set_option, socket};
 use crate::tcp::info::Info;
 use crate::tcp::{read, set_congestion, write};
+use trialwise_protocol::application::{Application, Completion, Job, Supply};
+use trialwise_protocol::opening::{OPENING_BYTES, Opening};
 
 /// What an application that sets the rate writes at once: a full packet of 1500 bytes with time stamps.
 const CHUNK: u64 = 1448;

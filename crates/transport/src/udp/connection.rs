@@ -6,12 +6,12 @@ use std::net::SocketAddr;
 use trialwise_units::Time;
 
 use crate::clock::Clock;
-use crate::opening::{OPENING_BYTES, Opening};
-use crate::protocol::frame::{DATA_HEADER, Data, Frame, MOST_ANSWER, Name, Way, write_answer, write_data};
-use crate::protocol::receiver::Receiver;
-use crate::protocol::sender::Sender;
 use crate::udp::outbox::Outbox;
 use crate::udp::socket::{Arrived, Family, Socket};
+use trialwise_protocol::frame::{DATA_HEADER, Data, Frame, MOST_ANSWER, Name, Way, write_answer, write_data};
+use trialwise_protocol::opening::{OPENING_BYTES, Opening};
+use trialwise_protocol::receiver::Receiver;
+use trialwise_protocol::sender::Sender;
 
 /// Batches sent before others have their turn.
 const TURN: usize = 32;

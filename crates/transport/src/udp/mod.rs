@@ -3,7 +3,6 @@
 mod connection;
 mod outbox;
 mod receive;
-mod scheme;
 mod send;
 mod socket;
 

@@ -7,15 +7,16 @@ use trialwise_units::{Duration, Time};
 
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::opening::{Opening, Task};
 use crate::output::{complain, say_ready};
-use crate::protocol::frame::{Data, Frame, Name, Way};
 use crate::settings::ReceiveSettings;
+use crate::system::ip_version;
 use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
-use crate::udp::scheme::{Scheme, SchemeError};
 use crate::udp::socket::{Family, Inbox, Socket};
 use crate::wait::{Waiter, gather};
+use trialwise_protocol::frame::{Data, Frame, Name, Way};
+use trialwise_protocol::opening::{Opening, Task};
+use trialwise_protocol::scheme::{Scheme, SchemeError};
 
 /// Batches read before packets may leave.
 const TURN: usize = 4;
@@ -193,21 +194,20 @@ impl Peer {
                 }
             }
         }
-        let Some(Task::Answer { request, response }) = self.task else { return false };
-        let complete = self.connection.received() / request;
-        let Some(outgoing) = &mut self.connection.outgoing else { return false };
-        outgoing.sender.write(complete.saturating_mul(response).min(1 << 62));
+        let received = self.connection.received();
+        let (Some(task), Some(outgoing)) = (self.task, &mut self.connection.outgoing) else { return false };
+        outgoing.sender.write(task.owed(received));
         true
     }
 }
 
 fn outgoing(opening: &Opening, key: Key, now: Time) -> Result<Outgoing, SchemeError> {
     let mtu = opening.mtu.clamp(576, 1500);
-    let scheme = Scheme::named(opening.congestion.as_str(), mtu, &key.0, None)?;
+    let scheme = Scheme::named(opening.congestion.as_str(), mtu, ip_version(&key.0), None)?;
     Ok(Outgoing {
         sender: scheme.sender(now, false)?,
         opening: None,
-        ect: scheme.ecn.then(|| Family::of(&key.0)),
+        ect: scheme.manner.ecn.then(|| Family::of(&key.0)),
         frame: frame_length(scheme.segment()),
     })
 }

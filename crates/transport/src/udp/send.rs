@@ -5,19 +5,21 @@ use std::io;
 
 use trialwise_units::{Duration, Time};
 
-use crate::application::{Application, Job, jobs};
 use crate::clock::Clock;
 use crate::error::Error;
-use crate::opening::Opening;
-use crate::protocol::frame::{Frame, Name, Way, write_close};
-use crate::report::{Ending, Report, RttTotals, Sample, Totals, bits_per_second, milliseconds};
+use crate::report::Report;
 use crate::session::{Ticks, finish};
 use crate::settings::SendSettings;
+use crate::system::ip_version;
 use crate::udp::connection::{Connection, Outgoing, frame_length};
 use crate::udp::outbox::Outbox;
-use crate::udp::scheme::{Scheme, SchemeError};
 use crate::udp::socket::{Family, Inbox, Socket};
 use crate::wait::{Waiter, gather};
+use trialwise_protocol::application::{Application, Job, jobs};
+use trialwise_protocol::frame::{Frame, Name, Way, write_close};
+use trialwise_protocol::opening::Opening;
+use trialwise_protocol::report::{Ending, Sample, Totals};
+use trialwise_protocol::scheme::{Scheme, SchemeError};
 
 /// Batches read before packets may leave again.
 const TURN: usize = 4;
@@ -54,12 +56,12 @@ struct Sender<'a> {
 /// Sends until the load is done, its time is over, or a signal comes, and reports.
 pub(crate) fn send(settings: &SendSettings) -> Result<(), Error> {
     let usage = |error: SchemeError| Error::Usage(error.to_string());
-    let scheme =
-        Scheme::named(&settings.congestion, settings.mtu, &settings.peer, settings.ecn).map_err(usage)?;
+    let scheme = Scheme::named(&settings.congestion, settings.mtu, ip_version(&settings.peer), settings.ecn)
+        .map_err(usage)?;
     scheme.sender(Time::ZERO, true).map_err(usage)?;
     let clock = Clock::start();
     let jobs = VecDeque::from(jobs(&settings.load));
-    let totals = Totals { flows: jobs.len(), timeouts: Some(0), marked: Some(0), ..Totals::default() };
+    let totals = Totals::of_udp(jobs.len());
     let mut sender = Sender {
         settings,
         scheme,
@@ -128,7 +130,7 @@ impl Sender<'_> {
         let outgoing = Outgoing {
             sender: self.scheme.sender(now, true).map_err(usage)?,
             opening: Some(Opening { task: job.supply.task(), mtu: settings.mtu, congestion }),
-            ect: self.scheme.ecn.then(|| Family::of(&settings.peer)),
+            ect: self.scheme.manner.ecn.then(|| Family::of(&settings.peer)),
             frame: frame_length(self.scheme.segment()),
         };
         let name = Name { session: self.session, flow: job.flow as u32 };
@@ -226,15 +228,8 @@ impl Sender<'_> {
     }
 
     fn account(&mut self, flow: &Flow) {
-        self.totals.received += flow.connection.received();
         let Some(outgoing) = &flow.connection.outgoing else { return };
-        let counters = outgoing.sender.counters();
-        self.totals.acknowledged += outgoing.sender.delivered();
-        self.totals.retransmits += counters.retransmits;
-        self.totals.timeouts = self.totals.timeouts.map(|sum| sum + counters.timeouts);
-        self.totals.marked = self.totals.marked.map(|sum| sum + counters.marked);
-        let rtt: &RttTotals = outgoing.sender.rtt_totals();
-        self.totals.rtt.merge(rtt);
+        self.totals.add(&outgoing.sender, flow.connection.received());
     }
 
     fn sample(&mut self, now: Time) -> Result<(), Error> {
@@ -244,17 +239,7 @@ impl Sender<'_> {
         let time_ns = self.clock.nanoseconds(now);
         for flow in &self.flows {
             let Some(outgoing) = &flow.connection.outgoing else { continue };
-            let (sender, state) = (&outgoing.sender, outgoing.sender.state());
-            self.report.sample(&Sample {
-                time_ns,
-                flow: flow.index,
-                cwnd_bytes: state.window.map(|window| window.get()),
-                rtt_ms: sender.round_trip().smoothed().map(milliseconds),
-                retransmits: sender.counters().retransmits,
-                delivery_rate_bps: bits_per_second(sender.delivery_rate()),
-                in_flight_bytes: sender.in_flight(),
-                pacing_rate_bps: bits_per_second(state.pacing_rate),
-            })?;
+            self.report.sample(&Sample::of(time_ns, flow.index, &outgoing.sender))?;
         }
         Ok(())
     }

@@ -3,27 +3,44 @@
 use std::fmt;
 
 /// The length of an opening. Over TCP it comes before the first byte of the load, over UDP in the packet of the first byte.
-pub(crate) const OPENING_BYTES: usize = 64;
+pub const OPENING_BYTES: usize = 64;
 
 const MAGIC: [u8; 4] = *b"TWF1";
 const NAME_BYTES: usize = 40;
+/// A stream without an end; well below the range of offsets.
+pub(crate) const ENDLESS: u64 = 1 << 62;
 
 /// What the other end does with what it gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
+pub enum Task {
     /// Takes it.
     Take,
     /// Answers each `request` bytes with `response` bytes.
-    Answer { request: u64, response: u64 },
+    Answer {
+        /// Bytes, at least one.
+        request: u64,
+        /// Bytes.
+        response: u64,
+    },
+}
+
+impl Task {
+    /// Bytes that the other end is to have sent back in all when so many have come.
+    pub fn owed(&self, received: u64) -> u64 {
+        match self {
+            Self::Take => 0,
+            Self::Answer { request, response } => (received / request).saturating_mul(*response).min(ENDLESS),
+        }
+    }
 }
 
 /// The name of a congestion control, at most 40 bytes.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Congestion([u8; NAME_BYTES]);
+pub struct Congestion([u8; NAME_BYTES]);
 
 impl Congestion {
     /// The name; empty where it is not text.
-    pub(crate) fn as_str(&self) -> &str {
+    pub fn as_str(&self) -> &str {
         let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(NAME_BYTES);
         str::from_utf8(&self.0[..end]).unwrap_or_default()
     }
@@ -46,16 +63,18 @@ impl fmt::Debug for Congestion {
 
 /// What is said first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Opening {
-    pub(crate) task: Task,
+pub struct Opening {
+    /// What the other end is to do.
+    pub task: Task,
     /// The largest IP packet on the way back (UDP).
-    pub(crate) mtu: u16,
+    pub mtu: u16,
     /// The congestion control of the way back.
-    pub(crate) congestion: Congestion,
+    pub congestion: Congestion,
 }
 
 impl Opening {
-    pub(crate) fn to_bytes(self) -> [u8; OPENING_BYTES] {
+    /// As it stands in a packet.
+    pub fn to_bytes(self) -> [u8; OPENING_BYTES] {
         let (task, request, response) = match self.task {
             Task::Take => (0, 0, 0),
             Task::Answer { request, response } => (1_u8, request, response),
@@ -71,7 +90,7 @@ impl Opening {
     }
 
     /// None for what is no opening.
-    pub(crate) fn from_bytes(bytes: &[u8; OPENING_BYTES]) -> Option<Self> {
+    pub fn from_bytes(bytes: &[u8; OPENING_BYTES]) -> Option<Self> {
         let word = |at: usize| u64::from_be_bytes(std::array::from_fn(|index| bytes[at + index]));
         let task = match bytes[4] {
             0 => Task::Take,

@@ -8,11 +8,11 @@ use trialwise_congestion::{
 };
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
-use crate::protocol::delivery::Delivery;
-use crate::protocol::episode::{Episodes, Outcome};
-use crate::protocol::frame::Answer;
-use crate::protocol::pacer::Pacer;
-use crate::protocol::ranges::RangeSet;
+use crate::delivery::Delivery;
+use crate::episode::{Episodes, Outcome};
+use crate::frame::Answer;
+use crate::pacer::Pacer;
+use crate::ranges::RangeSet;
 use crate::report::RttTotals;
 
 /// `kPacketThreshold` (RFC 9002, section 6.1.1) at the beginning; it grows to what reordering asks for, as RFC 8985, section
@@ -49,29 +49,32 @@ const DELAY_ORIGIN: i128 = 10_000_000_000;
 
 /// Payload that may leave now, under this number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Departure {
-    pub(crate) number: u64,
-    pub(crate) offset: u64,
-    pub(crate) length: u64,
+pub struct Departure {
+    /// Of the packet.
+    pub number: u64,
+    /// Of its first byte.
+    pub offset: u64,
+    /// Payload.
+    pub length: u64,
 }
 
 /// What a sender has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counters {
+pub struct Counters {
     /// Packets sent.
-    pub(crate) packets: u64,
+    pub packets: u64,
     /// Those of them that carried payload sent before.
-    pub(crate) retransmits: u64,
+    pub retransmits: u64,
     /// Packets deemed lost.
-    pub(crate) lost: u64,
+    pub lost: u64,
     /// Packets deemed lost that arrived after all.
-    pub(crate) returned: u64,
+    pub returned: u64,
     /// Time-outs that gave up everything in flight.
-    pub(crate) timeouts: u64,
+    pub timeouts: u64,
     /// Probes sent beyond the window.
-    pub(crate) probes: u64,
+    pub probes: u64,
     /// Acknowledged packets with a congestion mark.
-    pub(crate) marked: u64,
+    pub marked: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -101,15 +104,15 @@ struct Arrived {
 
 /// How much payload packets hold.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Segments {
+pub struct Segments {
     /// Every packet.
-    pub(crate) full: u64,
+    pub full: u64,
     /// The one that begins the stream.
-    pub(crate) first: u64,
+    pub first: u64,
 }
 
 /// The sending end.
-pub(crate) struct Sender {
+pub struct Sender {
     controller: AnyController,
     segments: Segments,
     /// From the oldest packet in flight on; `base` is its number.
@@ -143,7 +146,7 @@ pub(crate) struct Sender {
 
 impl Sender {
     /// A sender with nothing to send yet.
-    pub(crate) fn new(controller: AnyController, segments: Segments, now: Time) -> Self {
+    pub fn new(controller: AnyController, segments: Segments, now: Time) -> Self {
         let mut pacer = Pacer::default();
         pacer.restart(now);
         Self {
@@ -179,74 +182,79 @@ impl Sender {
     /// Spreads windows over their round trips where the controller names no rate. Otherwise acknowledgements that are read
     /// together, as on a busy machine, let as many packets leave together.
     #[must_use]
-    pub(crate) fn spreading_windows(self) -> Self {
+    pub fn spreading_windows(self) -> Self {
         Self { spreads_window: true, ..self }
     }
 
     /// The application has written so many bytes in all.
-    pub(crate) fn write(&mut self, written: u64) {
+    pub fn write(&mut self, written: u64) {
         self.written = self.written.max(written);
     }
 
     /// Payload acknowledged from the first byte on, without a gap.
-    pub(crate) fn acknowledged(&self) -> u64 {
+    pub fn acknowledged(&self) -> u64 {
         self.acknowledged.prefix()
     }
 
     /// Payload acknowledged in all.
-    pub(crate) const fn delivered(&self) -> u64 {
+    pub const fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    pub(crate) const fn in_flight(&self) -> u64 {
+    /// Payload in flight.
+    pub const fn in_flight(&self) -> u64 {
         self.in_flight
     }
 
-    pub(crate) const fn counters(&self) -> &Counters {
+    /// What it has done.
+    pub const fn counters(&self) -> &Counters {
         &self.counters
     }
 
-    pub(crate) const fn round_trip(&self) -> &RoundTrip {
+    /// Its estimate of the round trip.
+    pub const fn round_trip(&self) -> &RoundTrip {
         &self.round_trip
     }
 
-    pub(crate) const fn delivery_rate(&self) -> Option<Rate> {
+    /// The latest sample of the delivery rate.
+    pub const fn delivery_rate(&self) -> Option<Rate> {
         self.delivery_rate
     }
 
-    pub(crate) fn state(&self) -> State {
+    /// What there is to see of the controller.
+    pub fn state(&self) -> State {
         self.controller.state()
     }
 
     /// Whether nothing but acknowledgements says when packets leave.
-    pub(crate) fn is_clocked_by_answers(&self) -> bool {
+    pub fn is_clocked_by_answers(&self) -> bool {
         !self.spreads_window && self.controller.pacing_rate().is_none()
     }
 
     /// Whether something is to come back: otherwise silence means nothing.
-    pub(crate) fn is_waiting(&self) -> bool {
+    pub fn is_waiting(&self) -> bool {
         self.in_flight > 0 || !self.lost.is_empty()
     }
 
     /// All round-trip times.
-    pub(crate) const fn rtt_totals(&self) -> &RttTotals {
+    pub const fn rtt_totals(&self) -> &RttTotals {
         &self.rtt_totals
     }
 
     /// When something is to be done: [`Self::poll`] for a departure, [`Self::on_timer`] for the rest.
-    pub(crate) fn next_event(&self) -> Option<Time> {
+    pub fn next_event(&self) -> Option<Time> {
         let departure = self.may_send().then(|| self.pacer.next());
         [departure, self.next_timer()].into_iter().flatten().min()
     }
 
     /// When [`Self::on_timer`] is to be called.
-    pub(crate) fn next_timer(&self) -> Option<Time> {
+    pub fn next_timer(&self) -> Option<Time> {
         let recovery = self.loss_time().or_else(|| self.timeout_time());
         [recovery, self.controller.next_timer()].into_iter().flatten().min()
     }
 
     /// The next payload to send, if any may leave now.
-    pub(crate) fn poll(&mut self, now: Time) -> Option<Departure> {
+    pub fn poll(&mut self, now: Time) -> Option<Departure> {
         let is_probe = self.probes > 0;
         if !is_probe && !self.may_send() {
             self.pacer.interrupt();
@@ -346,7 +354,7 @@ impl Sender {
 
     /// An answer is read now, that came at `arrival`: what passed in between, and at the receiver between the packet and the
     /// answer, is no part of the round-trip time.
-    pub(crate) fn on_answer(&mut self, now: Time, arrival: Time, answer: &Answer) {
+    pub fn on_answer(&mut self, now: Time, arrival: Time, answer: &Answer) {
         if answer.largest >= self.next_number() {
             return; // acknowledges what was never sent
         }
@@ -527,7 +535,7 @@ impl Sender {
     }
 
     /// The time that [`Self::next_timer`] named has come.
-    pub(crate) fn on_timer(&mut self, now: Time) {
+    pub fn on_timer(&mut self, now: Time) {
         if self.loss_time().is_some() {
             self.detect_losses(now);
         } else if self.timeout_time().is_some_and(|time| time <= now) {

@@ -14,20 +14,23 @@ use std::ops::Range;
 use crate::opening::{OPENING_BYTES, Opening};
 
 /// Bytes before the payload of a data frame without an opening.
-pub(crate) const DATA_HEADER: usize = COMMON + 16;
+pub const DATA_HEADER: usize = COMMON + 16;
 /// An answer has no more ranges than this; older ones are left out.
-pub(crate) const MOST_RANGES: usize = 32;
+pub const MOST_RANGES: usize = 32;
 /// The longest answer.
-pub(crate) const MOST_ANSWER: usize = COMMON + 40 + 8 * MOST_RANGES;
+pub const MOST_ANSWER: usize = COMMON + ANSWER_FACTS + RANGE * MOST_RANGES;
 
 const COMMON: usize = 16;
+/// What an answer says beside ranges, and a range.
+const ANSWER_FACTS: usize = 40;
+const RANGE: usize = 8;
 const DATA: u8 = 0xd1;
 const ANSWER: u8 = 0xa1;
 const CLOSE: u8 = 0xc1;
 
 /// Which way data go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Way {
+pub enum Way {
     /// From the opener.
     Out,
     /// Towards the opener.
@@ -36,49 +39,64 @@ pub(crate) enum Way {
 
 /// The name of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Name {
-    pub(crate) session: u64,
-    pub(crate) flow: u32,
+pub struct Name {
+    /// A random number of the program that opened it.
+    pub session: u64,
+    /// Its place among that program's connections.
+    pub flow: u32,
 }
 
 /// The facts of a data frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Data {
-    pub(crate) number: u64,
-    pub(crate) offset: u64,
+pub struct Data {
+    /// Of the packet.
+    pub number: u64,
+    /// Of the first byte of the payload.
+    pub offset: u64,
     /// Payload.
-    pub(crate) length: u64,
-    pub(crate) opening: Option<Opening>,
+    pub length: u64,
+    /// What the first packet says to the other end.
+    pub opening: Option<Opening>,
 }
 
 /// What has arrived.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answer {
+pub struct Answer {
     /// The largest number that has arrived.
-    pub(crate) largest: u64,
+    pub largest: u64,
     /// When it did, in nanoseconds of the receiver's clock.
-    pub(crate) arrival: u64,
+    pub arrival: u64,
     /// Nanoseconds from then to this answer.
-    pub(crate) held: u64,
+    pub held: u64,
     /// Packets that have arrived in all, copies too.
-    pub(crate) packets: u64,
+    pub packets: u64,
     /// Those of them with a congestion mark.
-    pub(crate) marked: u64,
+    pub marked: u64,
     /// Numbers that have arrived, highest range first.
-    pub(crate) ranges: Vec<Range<u64>>,
+    pub ranges: Vec<Range<u64>>,
+}
+
+impl Answer {
+    /// Bytes of its frame.
+    pub fn frame_length(&self) -> usize {
+        COMMON + ANSWER_FACTS + RANGE * self.ranges.len().min(MOST_RANGES)
+    }
 }
 
 /// A whole frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub enum Frame {
+    /// Payload.
     Data(Way, Data),
+    /// An acknowledgement.
     Answer(Way, Answer),
+    /// The session has ended.
     Close,
 }
 
 impl Frame {
     /// Reads a datagram; none for what is no frame of ours.
-    pub(crate) fn read(bytes: &[u8]) -> Option<(Name, Self)> {
+    pub fn read(bytes: &[u8]) -> Option<(Name, Self)> {
         let mut reader = Reader(bytes);
         let [kind, way] = reader.take()?;
         let way = if way == 0 { Way::Out } else { Way::Back };
@@ -95,7 +113,7 @@ impl Frame {
 }
 
 /// Writes the header of a data frame at the front of `buffer`, and gives the length of the whole frame.
-pub(crate) fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize {
+pub fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -> usize {
     let mut writer = Writer::begin(buffer, DATA, way, 0, name);
     writer.put(&data.number.to_be_bytes());
     writer.put(&data.offset.to_be_bytes());
@@ -106,7 +124,7 @@ pub(crate) fn write_data(buffer: &mut [u8], name: Name, way: Way, data: &Data) -
 }
 
 /// Writes an answer, and gives its length.
-pub(crate) fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) -> usize {
+pub fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Answer) -> usize {
     let ranges = &answer.ranges[..answer.ranges.len().min(MOST_RANGES)];
     let mut writer = Writer::begin(buffer, ANSWER, way, ranges.len() as u16, name);
     for word in [answer.largest, answer.arrival, answer.held, answer.packets, answer.marked] {
@@ -122,7 +140,7 @@ pub(crate) fn write_answer(buffer: &mut [u8], name: Name, way: Way, answer: &Ans
 }
 
 /// Writes the end of a session, and gives its length.
-pub(crate) fn write_close(buffer: &mut [u8], name: Name) -> usize {
+pub fn write_close(buffer: &mut [u8], name: Name) -> usize {
     Writer::begin(buffer, CLOSE, Way::Out, 0, name).length
 }
 
@@ -228,6 +246,7 @@ mod tests {
             let mut answer = Answer { largest: 9_999, arrival, held, packets, marked, ranges };
             let mut buffer = [0; MOST_ANSWER];
             let written = write_answer(&mut buffer, NAME, Way::Back, &answer);
+            prop_assert_eq!(written, answer.frame_length());
             answer.ranges.truncate(MOST_RANGES);
             prop_assert_eq!(Frame::read(&buffer[..written]), Some((NAME, Frame::Answer(Way::Back, answer))));
         }

@@ -3,30 +3,34 @@
 use trialwise_units::{Duration, Rate, Time};
 
 use crate::load::{Exchange, Load};
-use crate::opening::Task;
-
-/// A stream without an end; well below the range of offsets.
-const ENDLESS: u64 = 1 << 62;
+use crate::opening::{ENDLESS, Task};
 
 /// Where the payload of a connection comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Supply {
+pub enum Supply {
+    /// As much as passes.
     Endless,
+    /// So much and no more.
     Rate(Rate),
+    /// So many bytes.
     Size(u64),
+    /// Requests, each of which is answered.
     Requests(Exchange),
 }
 
 /// A connection to open, so long after the start of the sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Job {
-    pub(crate) flow: usize,
-    pub(crate) start: Duration,
-    pub(crate) supply: Supply,
+pub struct Job {
+    /// Its place in the load.
+    pub flow: usize,
+    /// After the start of the sender.
+    pub start: Duration,
+    /// What it carries.
+    pub supply: Supply,
 }
 
 /// The connections of a load, the first to start first.
-pub(crate) fn jobs(load: &Load) -> Vec<Job> {
+pub fn jobs(load: &Load) -> Vec<Job> {
     let one = |supply| vec![Job { flow: 0, start: Duration::ZERO, supply }];
     match load {
         Load::Bulk => one(Supply::Endless),
@@ -49,7 +53,7 @@ pub(crate) fn jobs(load: &Load) -> Vec<Job> {
 
 impl Supply {
     /// What the other end is to do.
-    pub(crate) const fn task(&self) -> Task {
+    pub const fn task(&self) -> Task {
         match self {
             Self::Requests(exchange) => {
                 Task::Answer { request: exchange.request, response: exchange.response }
@@ -61,17 +65,20 @@ impl Supply {
 
 /// Something that was to be transferred, and has been.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Completion {
+pub struct Completion {
     /// Which of the connection's transfers: 0, or the number of the request.
-    pub(crate) index: u64,
-    pub(crate) start: Time,
-    pub(crate) end: Time,
-    pub(crate) size: u64,
+    pub index: u64,
+    /// When the application began it.
+    pub start: Time,
+    /// When the sender knew that everything had arrived.
+    pub end: Time,
+    /// Bytes.
+    pub size: u64,
 }
 
 /// The application at one end of a connection.
 #[derive(Clone, Debug)]
-pub(crate) struct Application {
+pub struct Application {
     supply: Supply,
     start: Time,
     /// Bytes of one write where the application sets the rate.
@@ -89,14 +96,14 @@ pub(crate) struct Application {
 
 impl Application {
     /// Starts now; writes of `chunk` bytes where the application sets the rate.
-    pub(crate) fn new(supply: Supply, start: Time, chunk: u64) -> Self {
+    pub fn new(supply: Supply, start: Time, chunk: u64) -> Self {
         let (asked, heard, next_request) = (start, start, Some(start));
         let (requests, received, is_finished) = (0, 0, false);
         Self { supply, start, chunk, requests, asked, next_request, heard, received, is_finished }
     }
 
     /// Bytes written by now, in all.
-    pub(crate) fn written(&mut self, now: Time) -> u64 {
+    pub fn written(&mut self, now: Time) -> u64 {
         match self.supply {
             Supply::Endless => ENDLESS,
             Supply::Rate(rate) => self.chunks(now, rate) * self.chunk,
@@ -114,7 +121,7 @@ impl Application {
     }
 
     /// When the application writes again by itself.
-    pub(crate) fn next_write(&self, now: Time) -> Option<Time> {
+    pub fn next_write(&self, now: Time) -> Option<Time> {
         match self.supply {
             Supply::Rate(rate) => Some(self.start + self.gap(rate) * self.chunks(now, rate)),
             Supply::Requests(_) => self.next_request.filter(|_| !self.is_finished),
@@ -123,7 +130,7 @@ impl Application {
     }
 
     /// Takes note of how much is acknowledged and how much has come back, in all; what that completes.
-    pub(crate) fn on_progress(&mut self, now: Time, acknowledged: u64, received: u64) -> Option<Completion> {
+    pub fn on_progress(&mut self, now: Time, acknowledged: u64, received: u64) -> Option<Completion> {
         if received > self.received {
             self.received = received;
             self.heard = now;
@@ -144,12 +151,12 @@ impl Application {
     }
 
     /// Whether all is done.
-    pub(crate) const fn is_finished(&self) -> bool {
+    pub const fn is_finished(&self) -> bool {
         self.is_finished
     }
 
     /// Since when a response is awaited and nothing of it has come.
-    pub(crate) fn waits_since(&self) -> Option<Time> {
+    pub fn waits_since(&self) -> Option<Time> {
         let waits = matches!(self.supply, Supply::Requests(_)) && self.next_request.is_none();
         waits.then_some(self.heard)
     }

@@ -1,6 +1,6 @@
 //! Congestion controllers by the names that people write.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 
 use trialwise_congestion::{
     Algorithm, AnyController, Context, CopaSettings, CubicSettings, Factory, FixedRateSettings,
@@ -8,69 +8,118 @@ use trialwise_congestion::{
 };
 use trialwise_units::{Bytes, ParseQuantityError, Rate, Time};
 
+use crate::frame::DATA_HEADER;
 use crate::opening::OPENING_BYTES;
-use crate::protocol::frame::DATA_HEADER;
-use crate::protocol::sender::{Segments, Sender};
-use crate::system::is_ipv4;
+use crate::sender::{Segments, Sender};
 
 const NAMES: &str = "newreno, cubic, ledbat, copa, fixed-rate:RATE (such as fixed-rate:12Mbit/s)";
-const UDP_HEADER: u64 = 8;
+/// Bytes of a UDP header (RFC 768).
+pub const UDP_HEADER: u64 = 8;
 
 /// Why there is no such controller.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(super) enum SchemeError {
+pub enum SchemeError {
+    /// No controller has this name.
     #[error("no congestion control over UDP is called `{0}`; there are {NAMES}")]
     Unknown(String),
+    /// A rate that is none.
     #[error("fixed-rate: {0}")]
     Rate(ParseQuantityError),
+    /// A controller that cannot be made.
     #[error(transparent)]
     Build(#[from] trialwise_congestion::BuildError),
 }
 
+/// The version of IP under a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IpVersion {
+    /// Headers of 20 bytes (RFC 791).
+    Four,
+    /// Headers of 40 bytes (RFC 8200).
+    Six,
+}
+
+/// What a flow's packets say of themselves, and how its sender lets them go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Manner {
+    /// Whether packets say that they may be marked.
+    pub ecn: bool,
+    /// Whether windows are spread over their round trips ([`Sender::spreading_windows`]).
+    pub spreads_window: bool,
+}
+
 /// A controller and the packets that it controls.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scheme {
-    algorithm: Algorithm,
+#[derive(Clone)]
+pub struct Scheme {
+    factory: Arc<dyn Factory + Send>,
     segment: u64,
-    /// Whether its packets say that they may be marked.
-    pub(super) ecn: bool,
+    overhead: u64,
+    /// How packets go.
+    pub manner: Manner,
 }
 
 impl Scheme {
-    /// The controller of this name for packets of at most `mtu` bytes to `peer`. Rates of `fixed-rate` are of whole IP
-    /// packets. `ecn` is on where the controller answers marks (RFC 3168, section 6.1.2), unless it is said otherwise.
-    pub(super) fn named(
-        name: &str,
-        mtu: u16,
-        peer: &SocketAddr,
-        ecn: Option<bool>,
-    ) -> Result<Self, SchemeError> {
-        let ip_header = if is_ipv4(peer) { 20 } else { 40 };
-        let segment = u64::from(mtu) - ip_header - UDP_HEADER - DATA_HEADER as u64;
+    /// The controller of this name for packets of at most `mtu` bytes. Rates of `fixed-rate` are of whole IP packets. `ecn`
+    /// is on where the controller answers marks (RFC 3168, section 6.1.2), unless it is said otherwise.
+    ///
+    /// # Errors
+    /// There is no such controller, or its rate is none.
+    pub fn named(name: &str, mtu: u16, version: IpVersion, ecn: Option<bool>) -> Result<Self, SchemeError> {
+        let segment = u64::from(mtu) - overhead(version);
         let algorithm = algorithm(name, segment as f64 / f64::from(mtu))?;
         let answers = matches!(algorithm, Algorithm::NewReno(_) | Algorithm::Cubic(_) | Algorithm::Ledbat(_));
-        Ok(Self { algorithm, segment, ecn: ecn.unwrap_or(answers) })
+        // LEDBAT bounds its window by what is in flight (RFC 6817, section 2.4.2), which spreading would lower.
+        let spreads_window = matches!(algorithm, Algorithm::NewReno(_) | Algorithm::Cubic(_));
+        let manner = Manner { ecn: ecn.unwrap_or(answers), spreads_window };
+        Ok(Self::new(Arc::new(algorithm), mtu, version, manner))
+    }
+
+    /// Controllers of this factory, for packets of at most `mtu` bytes.
+    pub fn new(factory: Arc<dyn Factory + Send>, mtu: u16, version: IpVersion, manner: Manner) -> Self {
+        let overhead = overhead(version);
+        Self { factory, segment: u64::from(mtu) - overhead, overhead, manner }
     }
 
     /// The sender of a flow that starts now, at whichever end.
-    pub(super) fn sender(&self, now: Time, carries_opening: bool) -> Result<Sender, SchemeError> {
+    ///
+    /// # Errors
+    /// The controller lacks something, or refuses a parameter.
+    pub fn sender(&self, now: Time, carries_opening: bool) -> Result<Sender, SchemeError> {
         let first = self.segment - if carries_opening { OPENING_BYTES as u64 } else { 0 };
         let segments = Segments { full: self.segment, first };
         let sender = Sender::new(self.controller(now)?, segments, now);
-        // LEDBAT bounds its window by what is in flight (RFC 6817, section 2.4.2), which spreading would lower.
-        let spreads = matches!(self.algorithm, Algorithm::NewReno(_) | Algorithm::Cubic(_));
-        Ok(if spreads { sender.spreading_windows() } else { sender })
+        Ok(if self.manner.spreads_window { sender.spreading_windows() } else { sender })
     }
 
     fn controller(&self, now: Time) -> Result<AnyController, SchemeError> {
         let segment = Bytes::new(self.segment);
         let context = Context { now, segment, line_rate: None, base_rtt: None, path_window: None };
-        Ok(self.algorithm.build(&context)?)
+        Ok(self.factory.build(&context)?)
     }
 
     /// Payload of a full packet.
-    pub(super) const fn segment(&self) -> u64 {
+    pub const fn segment(&self) -> u64 {
         self.segment
+    }
+
+    /// Bytes of an IP packet before its payload, without an opening.
+    pub const fn overhead(&self) -> u64 {
+        self.overhead
+    }
+}
+
+/// Bytes of an IP packet that are not payload.
+const fn overhead(version: IpVersion) -> u64 {
+    version.header() + UDP_HEADER + DATA_HEADER as u64
+}
+
+impl IpVersion {
+    /// Bytes of the header.
+    pub const fn header(self) -> u64 {
+        match self {
+            Self::Four => 20,
+            Self::Six => 40,
+        }
     }
 }
 
@@ -99,33 +148,31 @@ mod tests {
     use super::*;
 
     fn scheme(name: &str) -> Result<Scheme, SchemeError> {
-        Scheme::named(name, 1500, &"10.0.0.1:9".parse().unwrap(), None)
+        Scheme::named(name, 1500, IpVersion::Four, None)
     }
 
     #[test]
     fn packets_fill_the_mtu() {
         assert_eq!(scheme("copa").unwrap().segment(), 1440);
-        let six = Scheme::named("copa", 1400, &"[::1]:9".parse().unwrap(), None).unwrap();
+        let six = Scheme::named("copa", 1400, IpVersion::Six, None).unwrap();
         assert_eq!(six.segment(), 1320);
     }
 
     #[test]
     fn a_fixed_rate_is_of_whole_packets() {
-        let Algorithm::FixedRate(settings) = scheme("fixed-rate:15Mbit/s").unwrap().algorithm else {
-            panic!()
-        };
-        assert_eq!(settings.rate, Rate::from_bits_per_second(14_400_000));
+        let sender = scheme("fixed-rate:15Mbit/s").unwrap().sender(Time::ZERO, true).unwrap();
+        assert_eq!(sender.state().pacing_rate, Some(Rate::from_bits_per_second(14_400_000)));
     }
 
     #[test]
     fn marks_are_asked_for_where_they_are_answered() {
-        assert!(scheme("cubic").unwrap().ecn && scheme("ledbat").unwrap().ecn);
-        assert!(!scheme("copa").unwrap().ecn && !scheme("fixed-rate:1Mbit/s").unwrap().ecn);
+        assert!(scheme("cubic").unwrap().manner.ecn && scheme("ledbat").unwrap().manner.ecn);
+        assert!(!scheme("copa").unwrap().manner.ecn && !scheme("fixed-rate:1Mbit/s").unwrap().manner.ecn);
     }
 
     #[test]
     fn what_is_wrong_is_said() {
-        let message = |name: &str| scheme(name).unwrap_err().to_string();
+        let message = |name: &str| scheme(name).err().unwrap().to_string();
         assert!(message("bbr").contains("there are newreno, cubic"));
         assert!(message("copa:1").contains("no congestion control"));
         assert!(message("fixed-rate").contains("does not start with a number"));

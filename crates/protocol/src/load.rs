@@ -5,11 +5,11 @@ use std::num::NonZeroU64;
 use trialwise_units::{Bytes, Duration, ParseQuantityError, Rate};
 
 /// The grammar, for help texts.
-pub(crate) const GRAMMAR: &str = "bulk | rate:5Mbit/s | bytes:10MB | requests:request=200B,response=10kB,think=100ms[,count=N] | flows:FILE";
+pub const GRAMMAR: &str = "bulk | rate:5Mbit/s | bytes:10MB | requests:request=200B,response=10kB,think=100ms[,count=N] | flows:FILE";
 
 /// What the application of a sender does.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
+pub enum Load {
     /// As much as passes.
     Bulk,
     /// So much and no more; payload.
@@ -24,44 +24,59 @@ pub(crate) enum Load {
 
 /// Requests and responses over one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Exchange {
-    pub(crate) request: u64,
-    pub(crate) response: u64,
+pub struct Exchange {
+    /// Bytes of a request.
+    pub request: u64,
+    /// Bytes of a response.
+    pub response: u64,
     /// From the end of a response to the next request.
-    pub(crate) think: Duration,
+    pub think: Duration,
     /// How many; none for no end.
-    pub(crate) count: Option<u64>,
+    pub count: Option<u64>,
 }
 
 /// A line of a flow list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PlannedFlow {
+pub struct PlannedFlow {
     /// After the sender's start.
-    pub(crate) start: Duration,
-    pub(crate) size: NonZeroU64,
+    pub start: Duration,
+    /// Bytes.
+    pub size: NonZeroU64,
 }
 
 /// Why a load cannot be had.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub(crate) enum LoadError {
+pub enum LoadError {
+    /// It is of no kind.
     #[error("no load is called `{0}`; write one of {GRAMMAR}")]
     Unknown(String),
+    /// A number that is none.
     #[error("load {kind}: {source}")]
-    Quantity { kind: &'static str, source: ParseQuantityError },
+    Quantity {
+        /// Of which load or key.
+        kind: &'static str,
+        /// What is wrong.
+        source: ParseQuantityError,
+    },
+    /// A number that is zero.
     #[error("load {0} must be greater than zero")]
     Zero(&'static str),
+    /// Keys of requests.
     #[error("load requests: {0}; write requests:request=200B,response=10kB,think=100ms")]
     Requests(String),
+    /// A list that cannot be read.
     #[error("flow list {path}: {problem}")]
-    Flows { path: String, problem: String },
+    Flows {
+        /// The file.
+        path: String,
+        /// What is wrong.
+        problem: String,
+    },
 }
 
 impl Load {
     /// Reads a load; `read_file` gives a file's text.
-    pub(crate) fn parse(
-        text: &str,
-        read_file: &dyn Fn(&str) -> Result<String, String>,
-    ) -> Result<Self, LoadError> {
+    pub fn parse(text: &str, read_file: &dyn Fn(&str) -> Result<String, String>) -> Result<Self, LoadError> {
         let (kind, rest) = text.split_once(':').unwrap_or((text, ""));
         match kind {
             "bulk" if rest.is_empty() => Ok(Self::Bulk),

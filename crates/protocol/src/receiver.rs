@@ -1,12 +1,12 @@
 //! The receiving end of one way.
 
-use crate::protocol::frame::{Answer, Data, MOST_RANGES};
-use crate::protocol::ranges::RangeSet;
+use crate::frame::{Answer, Data, MOST_RANGES};
+use crate::ranges::RangeSet;
 
 /// What has arrived. Every call of [`Self::answer`] after data gives an answer: whoever reads the socket asks when it has
 /// read a batch, so that at low rates each packet is acknowledged at once, and at high ones many together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Receiver {
+pub struct Receiver {
     numbers: RangeSet,
     stream: RangeSet,
     largest: Option<(u64, u64)>,
@@ -17,7 +17,7 @@ pub(crate) struct Receiver {
 
 impl Receiver {
     /// A packet has arrived at this nanosecond of our clock.
-    pub(crate) fn on_data(&mut self, arrival: u64, data: &Data, is_marked: bool) {
+    pub fn on_data(&mut self, arrival: u64, data: &Data, is_marked: bool) {
         self.packets += 1;
         self.marked += u64::from(is_marked);
         self.is_due = true;
@@ -30,7 +30,7 @@ impl Receiver {
     }
 
     /// What to tell the sender at this nanosecond of our clock, if anything has arrived since the last answer.
-    pub(crate) fn answer(&mut self, now: u64) -> Option<Answer> {
+    pub fn answer(&mut self, now: u64) -> Option<Answer> {
         let (largest, arrival) = self.largest.filter(|_| std::mem::take(&mut self.is_due))?;
         let ranges = self.numbers.descending().collect();
         let held = now.saturating_sub(arrival);
@@ -38,7 +38,7 @@ impl Receiver {
     }
 
     /// The bytes that have arrived without a gap.
-    pub(crate) fn received(&self) -> u64 {
+    pub fn received(&self) -> u64 {
         self.stream.prefix()
     }
 }

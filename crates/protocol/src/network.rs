@@ -8,9 +8,9 @@ use proptest::prelude::*;
 use trialwise_congestion::{Algorithm, Context, Factory};
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
-use crate::protocol::frame::{Answer, Data, Frame, Name, Way, write_answer, write_data};
-use crate::protocol::receiver::Receiver;
-use crate::protocol::sender::{Segments, Sender};
+use crate::frame::{Answer, Data, Frame, Name, Way, write_answer, write_data};
+use crate::receiver::Receiver;
+use crate::sender::{Segments, Sender};
 
 const SEGMENT: u64 = 1440;
 const NAME: Name = Name { session: 1, flow: 2 };

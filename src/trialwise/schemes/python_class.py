@@ -1,0 +1,90 @@
+"""Schemes whose congestion control is a Python class: ``python:module:Class``."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import sys
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from types import ModuleType
+
+from trialwise.errors import PlanError
+from trialwise.schemes.scheme import Scheme, Side, Simulated
+
+PREFIX = "python:"
+_LOADS: Mapping[str, str] = {
+    "bulk": "bulk",
+    "rate": "rate:{amount}bit/s",
+    "bytes": "bytes:{amount}B",
+    "requests": "requests:{amount}",
+    "flows": "flows:{amount}",
+}
+
+
+def python_scheme(name: str, folder: Path) -> Scheme:
+    """The scheme of a class such as ``python:vegas:Vegas``: class `Vegas` of `vegas.py` in `folder`. Only simulations run it.
+
+    The file is executed anew each time, so that no trial sees what another has left in the module.
+
+    Raises
+    ------
+    PlanError
+        The name is of another form, the file is not there, fails, or has no such class.
+    """
+    module_name, _, class_name = name.removeprefix(PREFIX).partition(":")
+    if not module_name or not class_name:
+        raise PlanError(f"scheme {name!r} names no class", hint="write it as in python:module:Class")
+    path = folder.joinpath(*module_name.split(".")).with_suffix(".py")
+    found = getattr(_module(name, module_name, path), class_name, None)
+    if not callable(found):
+        raise PlanError(f"scheme {name!r}: {path} has no class {class_name}")
+    return Scheme(
+        name=name,
+        title=class_name,
+        sender=Side(()),
+        receiver=Side(()),
+        source=path,
+        loads=_LOADS,
+        simulated=Simulated(found),
+    )
+
+
+def _module(scheme: str, name: str, path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise PlanError(
+            f"scheme {scheme!r}: there is no file {path}", hint="the module stands beside the experiment file"
+        )
+    module = importlib.util.module_from_spec(spec)
+    try:
+        with _importing_from(path.parent), _known_as(name, module):
+            spec.loader.exec_module(module)
+    except Exception as error:  # whatever the user's code raises
+        raise PlanError(
+            f"scheme {scheme!r}: {path} cannot be imported: {type(error).__name__}: {error}"
+        ) from error
+    return module
+
+
+@contextlib.contextmanager
+def _importing_from(folder: Path) -> Generator[None]:
+    """Let modules be imported from a folder too."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+
+
+@contextlib.contextmanager
+def _known_as(name: str, module: ModuleType) -> Generator[None]:
+    """Have a module where dataclasses look for it, while it is executed."""
+    before = sys.modules.get(name)
+    sys.modules[name] = module
+    try:
+        yield
+    finally:
+        del sys.modules[name]
+        if before is not None:
+            sys.modules[name] = before

@@ -1,0 +1,235 @@
+"""Trials of kind path whose packets are simulated."""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from trialwise import _core
+from trialwise.errors import PlanError
+from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.writing import write_experiment
+from trialwise.measurement.packets import read_packets
+from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.kinds import kind_of
+from trialwise.trials.simulated_path import SimulatedPathKind
+
+NEWRENO = Path(__file__).parents[3] / "docs" / "how-to" / "newreno.py"
+LINK = (("rate", "12Mbit/s"), ("queue", "droptail:packets=50"), ("delay", "28ms"), ("loss", "0.1%"))
+FILE = """
+[experiment]
+name = "simulated"
+
+[trial]
+kind = "path"
+engine = "simulated"
+{trial}
+runtime = "5s"
+path = {{ rate = "12Mbit/s", delay = "28ms", queue = "droptail:packets=50" }}
+
+[metrics.throughput]
+better = "higher"
+measure = "mean"
+{metrics}
+"""
+
+
+def experiment(folder: Path, trial: str, metrics: str = ""):
+    return parse_experiment(FILE.format(trial=trial, metrics=metrics), folder / "experiment.toml")
+
+
+def execute(
+    folder: Path, trial: str, metrics: str = "", seed: int = 7, *, cancel: bool = False
+) -> TrialOutcome:
+    found = experiment(folder, trial, metrics)
+    kind = kind_of(found)
+    assert isinstance(kind, SimulatedPathKind)
+    kind.check(found, [{}])
+    reader, writer = os.pipe()
+    try:
+        if cancel:
+            os.write(writer, b"x")
+        return kind.execute(
+            TrialRequest(
+                experiment=found,
+                factors={},
+                number=1,
+                attempt=1,
+                series=1,
+                round=1,
+                position=1,
+                seed=seed,
+                scratch=folder / "scratch",
+                marker="m",
+                cancel=reader,
+            )
+        )
+    finally:
+        os.close(reader)
+        os.close(writer)
+
+
+def test_a_trial_gives_what_its_metrics_ask_for(tmp_path: Path) -> None:
+    metrics = "\n".join(
+        f'[metrics.{name}]\nbetter = "lower"\nmeasure = "{measure}"'
+        for name, measure in [("delay", "p95"), ("rtt", "mean"), ("retransmits", "mean"), ("loss", "mean")]
+    )
+    outcome = execute(tmp_path, 'scheme = "udp-cubic"', metrics)
+    assert (outcome.status, outcome.reason) == ("finished", None)
+    values = {key: samples.values for key, samples in outcome.samples.items()}
+    throughput = next(found for key, found in values.items() if "throughput" in key)
+    assert 11.0 < throughput.mean() < 12.1
+    assert outcome.packets is not None
+    packets = read_packets(outcome.packets)
+    assert set(packets.flows()) == {1}
+    assert packets.delivered.any()
+    assert packets.dropped.any()
+    # The empty path takes 28 ms, a full packet 1 ms, and 50 wait at most.
+    data = packets.of("uplink").where(packets.of("uplink").delivered)
+    assert data.delay.min() >= 0.0285
+    assert data.delay.max() <= 0.0801
+
+
+def test_the_same_seed_gives_the_same_packets(tmp_path: Path) -> None:
+    trial = 'scheme = "udp-copa"\nload = "flows:poisson,rate=20/s,sizes=lognormal:mean=20kB,cv=1"'
+    found = [execute(tmp_path / name, trial, seed=seed) for name, seed in [("a", 7), ("b", 7), ("c", 8)]]
+    first, again, other = (read_packets(outcome.packets) for outcome in found if outcome.packets)
+    assert np.array_equal(first.time, again.time)
+    assert not np.array_equal(first.time, other.time)
+
+
+def test_a_class_in_python_does_what_the_same_in_rust_does(tmp_path: Path) -> None:
+    (tmp_path / "newreno.py").write_text(NEWRENO.read_text())
+    for load in ("bulk", "requests:request=200B,response=60kB,think=2s", "rate:4Mbit/s"):
+        outcomes = [
+            execute(tmp_path, f'scheme = "{scheme}"\nload = "{load}"')
+            for scheme in ("python:newreno:NewReno", "udp-newreno")
+        ]
+        mine, theirs = (outcome for outcome in outcomes)
+        assert mine.status == theirs.status == "finished", (mine.reason, theirs.reason)
+        assert [samples.values.tolist() for samples in mine.samples.values()] == [
+            samples.values.tolist() for samples in theirs.samples.values()
+        ]
+
+
+def test_every_packet_of_a_python_class_is_that_of_the_rust_controller(tmp_path: Path) -> None:
+    mine_class = runpy.run_path(str(NEWRENO))["NewReno"]
+    links = {
+        "lossy": (LINK,),
+        "marking": ((("rate", "12Mbit/s"), ("queue", "codel:ecn=yes"), ("delay", "10ms")),),
+    }
+    for name, link in links.items():
+        mine, theirs = (
+            _core.simulate_path(
+                link, link, [(scheme, "bulk", "uplink", 0.0, 20.0)], directory=tmp_path, seed=3, interval=0
+            )
+            for scheme in (mine_class, "newreno")
+        )
+        for column in ("time_ns", "delay_ns", "size", "event", "direction", "ecn"):
+            assert np.array_equal(getattr(mine.packets, column), getattr(theirs.packets, column)), (
+                name,
+                column,
+            )
+
+
+def test_what_a_class_raises_is_the_reason(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(
+        "class Wrong:\n    window = 14400\n    def __init__(self, context): pass\n"
+        "    def on_acknowledgement(self, event): raise RuntimeError('no idea')\n"
+        "    def on_loss(self, event): pass\n    def on_timeout(self, event): pass\n"
+        "class Half:\n    window = 1.5\n    def __init__(self, context): pass\n"
+        "    on_acknowledgement = on_loss = on_timeout = lambda *_: None\n"
+        "class Bare:\n    def __init__(self, context): pass\n"
+    )
+    outcome = execute(tmp_path, 'scheme = "python:wrong:Wrong"')
+    assert outcome.status == "failed"
+    assert outcome.reason == "the congestion control raised RuntimeError: no idea (wrong.py, line 4)"
+    assert b"Traceback" in outcome.errors
+    half = execute(tmp_path, 'scheme = "python:wrong:Half"')
+    assert "window must be None or a whole number of bytes from 0 on, not 1.5" in str(half.reason)
+    bare = execute(tmp_path, 'scheme = "python:wrong:Bare"')
+    assert "on_acknowledgement" in str(bare.reason)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "said"),
+    [
+        ("cubic", "exists only as real programs"),
+        ("udp-cubik", "did you mean 'udp-cubic'"),
+        ("python:nowhere:Class", "there is no file"),
+        ("python:newreno", "names no class"),
+        ("python:newreno:Vegas", "has no class Vegas"),
+        ("python:broken:Class", "cannot be imported: ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused_before_anything_runs(
+    tmp_path: Path, scheme: str, said: str
+) -> None:
+    (tmp_path / "newreno.py").write_text(NEWRENO.read_text())
+    (tmp_path / "broken.py").write_text("1 / 0\n")
+    found = experiment(tmp_path, f'scheme = "{scheme}"')
+    with pytest.raises(PlanError) as refusal:
+        kind_of(found).check(found, [{}])
+    assert said in f"{refusal.value} {refusal.value.hint}"
+    if scheme == "cubic":
+        assert "udp-copa, udp-cubic, udp-fixed, udp-ledbat, udp-newreno" in str(refusal.value.hint)
+
+
+def test_a_class_needs_the_simulator(tmp_path: Path) -> None:
+    (tmp_path / "newreno.py").write_text(NEWRENO.read_text())
+    text = FILE.format(trial='scheme = "python:newreno:NewReno"', metrics="").replace(
+        'engine = "simulated"', ""
+    )
+    found = parse_experiment(text, tmp_path / "experiment.toml")
+    with pytest.raises(PlanError, match="packets are simulated only"):
+        kind_of(found).check(found, [{}])
+
+
+def test_a_load_that_is_cut_off_fails_and_a_cancelled_trial_is_abandoned(tmp_path: Path) -> None:
+    cut = execute(tmp_path, 'scheme = "udp-cubic"\nload = "bytes:100MB"')
+    assert (cut.status, cut.reason) == (
+        "failed",
+        "flow 1 (udp-cubic) did not finish its load bytes:100MB in time",
+    )
+    assert execute(tmp_path, 'scheme = "udp-cubic"\nflows = 40', cancel=True).status == "abandoned"
+
+
+def test_a_fixed_rate_and_both_directions(tmp_path: Path) -> None:
+    flows = 'flows = [{ scheme = "udp-fixed", load = "rate:5Mbit/s" }, { scheme = "udp-ledbat", direction = "downlink" }]'
+    outcome = execute(tmp_path, flows)
+    assert outcome.packets is not None
+    packets = read_packets(outcome.packets)
+    fixed = packets.of("uplink", 1, 1.0, 4.0)
+    assert fixed.size[fixed.delivered].sum() * 8 / 3 == pytest.approx(5e6, rel=0.005)
+    assert packets.of("downlink", 2).size.max() == 1500
+
+
+def test_the_engine_is_written_as_it_was_read(tmp_path: Path) -> None:
+    found = experiment(tmp_path, 'scheme = "udp-cubic"')
+    again = parse_experiment(write_experiment(found), tmp_path / "experiment.toml")
+    assert again.trial == found.trial
+
+
+def test_keys_of_programs_do_not_go_with_simulated_packets(tmp_path: Path) -> None:
+    for key in ('lateness = "2ms"', 'environment = { A = "1" }'):
+        with pytest.raises(PlanError, match="no program runs"):
+            experiment(tmp_path, f'scheme = "udp-cubic"\n{key}')
+
+
+def test_the_analysis_goes_by_simulated_time(tmp_path: Path) -> None:
+    experiment_file = tmp_path / "experiment.toml"
+    text = FILE.format(trial='scheme = "udp-cubic"', metrics="") + "\n[design]\nseries = 1\nrounds = 1\n"
+    experiment_file.write_text(text)
+    command = [Path(sys.executable).with_name("trialwise")]
+    subprocess.run([*command, "run", experiment_file], cwd=tmp_path, check=True, capture_output=True)
+    (results,) = tmp_path.glob("*.results")
+    done = subprocess.run([*command, "analyze", results, "--json"], check=False, capture_output=True)
+    (treatment,) = json.loads(done.stdout)["path"]["treatments"]
+    assert 11.0 < treatment["flows"][0]["throughput"]["median"] < 12.1
