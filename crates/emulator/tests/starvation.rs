@@ -73,14 +73,21 @@ fn open_on_first_processor(device: DeviceChoice) -> Option<Path> {
     opened.join().unwrap()
 }
 
+/// The kernel gives a starved processor back for a part of every second, and the datagrams may all meet that part: then again.
 fn say_so_when_starved(device: DeviceChoice) {
-    let Some(path) = open_on_first_processor(device) else { return };
-    let Some(starvation) = Starvation::start() else { return };
-    // As long as it takes: the processor is free again only when all are sent and none comes any more.
-    datagrams(&path, 200, Duration::from_micros(500), 100);
-    drop(starvation);
-    thread::sleep(Duration::from_millis(50));
-    let found = path.close().unwrap().bottleneck(LATENESS_BOUND);
+    let mut found = None;
+    for _ in 0..5 {
+        let Some(path) = open_on_first_processor(device) else { return };
+        let Some(starvation) = Starvation::start() else { return };
+        // As long as it takes: the processor is free again only when all are sent and none comes any more.
+        datagrams(&path, 200, Duration::from_micros(500), 100);
+        drop(starvation);
+        thread::sleep(Duration::from_millis(50));
+        found = path.close().unwrap().bottleneck(LATENESS_BOUND);
+        if found.is_some() {
+            break;
+        }
+    }
     assert!(matches!(found, Some(Bottleneck::Late { .. } | Bottleneck::Unseen { .. })), "{found:?}");
 }
 
