@@ -58,7 +58,7 @@ def opposed(random, size):
 @repeated
 def test_a_round_whose_trials_oppose_each_other_is_found_out(repetitions):
     found = [calibrate(bench([seed, 4], rounds=20, noise=opposed), QUICK) for seed in range(repetitions // 3)]
-    assert np.mean([one.rows[0].false_alarms.percent > 10 for one in found]) == 1
+    assert np.mean([one.rows[0].false_alarms.percent > 10 for one in found]) >= 0.95
     assert np.mean([one.finding == "alarms" for one in found]) >= 0.9
 
 
