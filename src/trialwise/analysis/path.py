@@ -44,7 +44,7 @@ from trialwise.measurement.packets import Packets, read_packets
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
-from trialwise.store.samples import packets_name
+from trialwise.store.samples import record_name
 
 MOST_SERIES = 16
 """Trials that are shown over time, unless all are asked for."""
@@ -172,7 +172,7 @@ class _Trials:
         ]
 
     def _file(self, row: TrialRow) -> Path:
-        return self.directory.path / packets_name(row.number, row.attempt)
+        return self.directory.path / record_name(row.number, row.attempt, "packets")
 
     def flows(self, row: TrialRow) -> list[PathFlow]:
         """The flows of a trial, with the names of their schemes filled in."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -232,7 +233,7 @@ class _Execution:
             clock.realtime + ended,
             reason=judged,
             samples=samples,
-            packets=self._kept(record.packets),
+            record=self._kept(record.packets),
         )
 
     def _record(self, clock: _Clock, ended: float, report: _core.PathReport) -> PathRecord:
@@ -260,13 +261,13 @@ class _Execution:
                     raise TrialError(f"metric {metric.name}: {error.message}", hint=error.hint) from error
         return samples
 
-    def _kept(self, packets: Packets) -> Path | None:
+    def _kept(self, packets: Packets) -> tuple[Literal["packets"], Path] | None:
         """The packets in a file outside the scratch folder of the trial, which is going to be deleted."""
         if self.trial.packets == "drop":
             return None
         path = self.request.scratch / f"packets-{self.request.number}-{self.request.attempt}.parquet"
         write_packets(path, packets)
-        return path
+        return "packets", path
 
 
 def _abandoned() -> TrialOutcome:
