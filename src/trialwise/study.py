@@ -59,6 +59,9 @@ from trialwise.execution.stopping import (
     refuse_partial,
     refuse_several,
 )
+from trialwise.execution.tasks.crew import Crew
+from trialwise.execution.tasks.opening import opened_crew, refuse_crew
+from trialwise.execution.tasks.runner import TaskRunner
 from trialwise.execution.workers.address import addresses, is_alone, runs_here, with_workers
 from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
@@ -70,7 +73,7 @@ from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.writing import write_experiment
 from trialwise.store.directory import EXPERIMENT, DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.trials.base import TrialKind
+from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
 
@@ -303,6 +306,8 @@ def run(
     again: bool = False,
     only: Sequence[str] = (),
     workers: Sequence[str] = (),
+    jobs: int | None = None,
+    cluster: str | None = None,
     stopping: StoppingRule | None = None,
     observers: Sequence[Observer] = (),
 ) -> RunResult:
@@ -322,6 +327,9 @@ def run(
         Run the trials with these levels and leave the others planned, as ``scheme=cubic,bbr``.
     workers
         Names of workers, instead of those of the file: ``local``, ``ssh://user@host:port``.
+    jobs, cluster
+        Of simulated trials: how many processes compute them (default: one for each core), and the Dask cluster that does so instead of
+        this machine: ``tcp://host:port``, ``slurm`` (which `jobs` then counts the jobs of), ``ssh:host,host``.
     stopping, observers
         The rule that may end the run before the plan is used up (default: what the file says), and who is told what happens.
 
@@ -332,7 +340,7 @@ def run(
     StoreError
         The directory cannot be used: another runner is at work, the disk is full.
     WorkerError
-        Workers cannot be allocated.
+        Workers cannot be allocated, or the cluster cannot be used.
     """
     text, experiment, directory = _sources(source, path)
     if workers:
@@ -345,7 +353,16 @@ def run(
         stopping, observers = rule, [rule, *observers]
     result = _with_errors(
         lambda: _run(
-            text, experiment, directory, stopping or RunThePlan(), observers, only, extend=extend, again=again
+            text,
+            experiment,
+            directory,
+            stopping or RunThePlan(),
+            observers,
+            only,
+            extend=extend,
+            again=again,
+            jobs=jobs,
+            cluster=cluster,
         ),
         directory,
     )
@@ -392,9 +409,12 @@ def _run(
     *,
     extend: bool,
     again: bool,
+    jobs: int | None = None,
+    cluster: str | None = None,
 ) -> RunResult:
     addresses(experiment.workers.use)
     kind = kind_of(experiment)
+    refuse_crew(kind, experiment, jobs, cluster)
     plan: Plan | None = None
     if not directory.is_begun:
         refuse_foreign(directory)
@@ -402,31 +422,56 @@ def _run(
         _check(kind, experiment, factors_of(plan), only)
     if runs_here(experiment.workers):
         check_reset(experiment, directory.path)
-    directory.make()
-    interruption = Interruption(lambda at_once: _tell(observers, StopRequested(at_once)))
-    with DirectoryLock(directory), interruption:
-        ledger = _open_ledger(text, experiment, plan, directory, kind, only, extend=extend)
-        try:
-            wanted = subset(only, ledger.factors())
-            if again:
-                ledger.plan_again()
-            if not is_alone(experiment.workers) or has_lanes(ledger):
-                return _pool(experiment, directory, ledger, kind, stopping, observers, interruption, wanted)
-            programs = list(kind.programs(experiment, ledger.factors()))
-            keeper = SessionKeeper(directory, ledger, LocalWatch(programs, experiment.folder))
-            runner = Runner(
-                experiment,
-                directory,
-                ledger,
-                kind,
-                keeper,
-                stopping=stopping,
-                observers=observers,
-                only=wanted,
-            )
-            return _session(runner, keeper, directory, ledger, observers, interruption, wanted)
-        finally:
-            ledger.close()
+    with opened_crew(kind, jobs, cluster) as crew:
+        directory.make()
+        interruption = Interruption(lambda at_once: _tell(observers, StopRequested(at_once)))
+        with DirectoryLock(directory), interruption:
+            ledger = _open_ledger(text, experiment, plan, directory, kind, only, extend=extend)
+            try:
+                wanted = subset(only, ledger.factors())
+                if again:
+                    ledger.plan_again()
+                if not is_alone(experiment.workers) or has_lanes(ledger):
+                    return _pool(
+                        experiment, directory, ledger, kind, stopping, observers, interruption, wanted
+                    )
+                programs = list(kind.programs(experiment, ledger.factors()))
+                keeper = SessionKeeper(directory, ledger, LocalWatch(programs, experiment.folder))
+                runner = _runner(
+                    experiment, directory, ledger, kind, keeper, crew, stopping, observers, wanted
+                )
+                return _session(runner, keeper, directory, ledger, observers, interruption, wanted)
+            finally:
+                ledger.close()
+
+
+def _runner(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    kind: TrialKind,
+    keeper: SessionKeeper,
+    crew: Crew | None,
+    stopping: StoppingRule,
+    observers: Sequence[Observer],
+    only: Subset,
+) -> Runner | TaskRunner:
+    """The runner that suits: trials of a crew are computed at the same time, others measured one by one."""
+    if crew is not None and isinstance(kind, IndependentKind):
+        return TaskRunner(
+            experiment,
+            directory,
+            ledger,
+            kind,
+            keeper,
+            crew,
+            stopping=stopping,
+            observers=observers,
+            only=only,
+        )
+    return Runner(
+        experiment, directory, ledger, kind, keeper, stopping=stopping, observers=observers, only=only
+    )
 
 
 def _open_ledger(
@@ -477,7 +522,7 @@ def _sources(source: Path, path: Path | None) -> tuple[str, Experiment, Experime
 
 
 def _session(
-    runner: Runner,
+    runner: Runner | TaskRunner,
     keeper: SessionKeeper,
     directory: ExperimentDirectory,
     ledger: Ledger,

@@ -59,14 +59,16 @@ class StoreObservations:
         for row in self.rows:
             entry = self._values.get((row.number, row.attempt, metric.source.key))
             if row.status == status and not row.warmup and entry is not None:
-                values, times = self._samples(*entry)
+                values, times = self._samples(row, metric.source.key, *entry)
                 found.append(self._observation(row, *after_warmup(self._experiment, metric, values, times)))
         return found
 
-    def _samples(self, value: float | None, file: str | None) -> tuple[Array, Array | None]:
+    def _samples(
+        self, row: TrialRow, source: str, value: float | None, file: str | None
+    ) -> tuple[Array, Array | None]:
         if file is None:
             return np.array([np.nan if value is None else value]), None
-        return read_samples(self._directory.path / file)
+        return read_samples(self._directory.path / file, row.number, row.attempt, source)
 
     def _observation(self, row: TrialRow, values: Array, times: Array | None) -> Observation:
         return Observation(

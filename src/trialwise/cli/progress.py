@@ -20,6 +20,7 @@ from rich.text import Text
 from trialwise.analysis.widths import LiveWidths, Width
 from trialwise.execution.events import (
     ClockDisturbed,
+    Computing,
     EnvironmentChanged,
     Interrupted,
     Observer,
@@ -166,6 +167,9 @@ class Bar:
                 self._hands.pop(None, None)
                 self._hands[event.row.worker] = self._trial_text(event.row)
                 self._draw(at_once=self._expected(event.row) > REDRAW_SECONDS)
+            case Computing():
+                self._hands = {None: _computing_text(event)}
+                self._draw()
             case TrialEnded():
                 self._ended(event)
             case StoppingOutlook():
@@ -278,6 +282,11 @@ def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence
             )
         case _:
             return None
+
+
+def _computing_text(event: Computing) -> str:
+    where = f" of {event.nodes} nodes" if event.nodes > 1 else ""
+    return f"{event.trials} trials in hand on {event.cores} core{'s' if event.cores > 1 else ''}{where}"
 
 
 def _trial_ended(event: TrialEnded) -> str:

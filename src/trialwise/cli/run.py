@@ -33,6 +33,8 @@ def run(
     again: bool = False,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     workers: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
+    jobs: int | None = None,
+    cluster: str | None = None,
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
@@ -50,6 +52,8 @@ def run(
     trialwise run results/monday --again  # and give failed trials another attempt
     trialwise run experiment.toml --only scheme=cubic,bbr
     trialwise run experiment.toml --workers ssh://me@node1,ssh://me@node2:2222
+    trialwise run simulated.toml --jobs 4
+    trialwise run simulated.toml --cluster tcp://scheduler:8786
     ```
 
     Where the file says when to stop (`stop` of a metric, `stop = "verdict"` of the design), the run ends by itself and tells what is
@@ -74,6 +78,11 @@ def run(
     workers
         WORKER[,WORKER…]: run on these machines instead of those of the file: local, ssh://host, ssh://user@host:port. Each runs the
         whole plan, in orders of its own. Repeatable.
+    jobs
+        How many processes of this machine compute simulated trials; default one for each core. With --cluster slurm: how many jobs.
+    cluster
+        Have simulated trials computed by a Dask cluster: tcp://host:port of its scheduler, slurm, or ssh:host,user@host:port. The
+        results are the same bits as of one process.
     json
         Print the outcome as JSON.
     quiet
@@ -92,6 +101,8 @@ def run(
         again=again,
         only=only,
         workers=split_names(workers),
+        jobs=jobs,
+        cluster=cluster,
         observers=observers,
     )
     if json:

@@ -62,6 +62,9 @@ def _show(state: study.State) -> None:
         show_claims(console, state.stopping)
     for line in worker_lines(state):
         console.print(line, markup=False)
+    for node in state.nodes:
+        cores = "gone" if not node.cores else f"{node.cores} core{'s' if node.cores > 1 else ''}"
+        console.print(f"node {node.name}: {cores}, {node.done} trials computed in the last run", markup=False)
     for failure in state.failures:
         console.print(
             f"trial {failure.number}.{failure.attempt} {failure.treatment} {failure.status}: {failure.reason}",

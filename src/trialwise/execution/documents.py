@@ -100,8 +100,17 @@ class WorkerDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeDocument:
+    """Who computes independent trials in the last run: so many `cores` (0: gone), and so many trials `done` in that run."""
+
+    name: str
+    cores: int
+    done: int
+
+
+@dataclass(frozen=True, slots=True)
 class StatusDocument:
-    """How far an experiment is; `workers` is empty where only this machine works.
+    """How far an experiment is; `workers` is empty where only this machine works, `nodes` where trials are measured.
 
     `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null where nothing says it.
     Times of events are Unix seconds. `stopping` is null where the plan alone decides.
@@ -118,5 +127,6 @@ class StatusDocument:
     failures: list[FailureDocument]
     events: list[Event]
     workers: list[WorkerDocument] = field(default_factory=list[WorkerDocument])
+    nodes: list[NodeDocument] = field(default_factory=list[NodeDocument])
     stopping: StoppingDocument | None = None
     format: Literal["trialwise.status/1"] = "trialwise.status/1"

@@ -49,8 +49,17 @@ class TrialStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Computing:
+    """So many independent trials are being computed at the same time; told a few times each second."""
+
+    trials: int
+    cores: int
+    nodes: int
+
+
+@dataclass(frozen=True, slots=True)
 class TrialEnded:
-    """A trial came to its end and is on disk."""
+    """A trial came to its end and is on disk; of independent trials, on its way there with those that came in with it."""
 
     row: TrialRow
     outcome: TrialOutcome
@@ -131,6 +140,7 @@ RunEvent = (
     | Waiting
     | Resetting
     | TrialStarted
+    | Computing
     | TrialEnded
     | TrialRecalled
     | EnvironmentChanged

@@ -12,6 +12,7 @@ from trialwise.execution.events import TrialRecalled
 from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
 from trialwise.store.samples import read_samples
 
 _Value = tuple[str, float | None, str | None]
@@ -24,14 +25,14 @@ def recalled(directory: ExperimentDirectory, ledger: Ledger) -> Iterator[TrialRe
         values.setdefault((number, attempt), []).append((source, value, file))
     for row in ledger.trials("finished"):
         reported = values.get((row.number, row.attempt), [])
-        yield TrialRecalled(row, partial(_samples, directory.path, reported))
+        yield TrialRecalled(row, partial(_samples, directory.path, row, reported))
 
 
-def _samples(folder: Path, reported: list[_Value]) -> dict[str, Samples]:
-    return {source: _one(folder, value, file) for source, value, file in reported}
+def _samples(folder: Path, row: TrialRow, reported: list[_Value]) -> dict[str, Samples]:
+    return {source: _one(folder, row, source, value, file) for source, value, file in reported}
 
 
-def _one(folder: Path, value: float | None, file: str | None) -> Samples:
+def _one(folder: Path, row: TrialRow, source: str, value: float | None, file: str | None) -> Samples:
     if file is not None:
-        return Samples(*read_samples(folder / file))
+        return Samples(*read_samples(folder / file, row.number, row.attempt, source))
     return Samples(np.array([] if value is None else [value], dtype=np.float64))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -11,7 +10,6 @@ from pathlib import Path
 from typing import Literal, Protocol
 
 from trialwise.design.subset import Subset
-from trialwise.errors import TrialwiseError
 from trialwise.execution.clocks import Clocks, disturbance, read_clocks
 from trialwise.execution.events import (
     ClockDisturbed,
@@ -27,21 +25,16 @@ from trialwise.execution.events import (
 )
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.namespaces import FreshNamespace
+from trialwise.execution.recording import Recorder
 from trialwise.execution.reset import is_due, run_reset
 from trialwise.execution.session import SessionKeeper
 from trialwise.execution.stopping import StoppingRule
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import duration_text
-from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
-from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Blocks, Event, TrialRow
-from trialwise.store.samples import file_name, record_name, write_samples
 from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
-
-LOG_PART = 128 * 1024
-"""Bytes of the beginning and of the end of each output that the log of a failed trial keeps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +43,16 @@ class Ending:
 
     word: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
     text: str
+
+
+STOPPED_ON_REQUEST = Ending("interrupted", "stopped on request; run again to go on")
+
+
+def plan_used_up(ledger: Ledger, blocks: Blocks | None = None) -> Ending:
+    """The ending where nothing is left of what was asked for of the trials in `blocks` (default all)."""
+    if left := ledger.count(["planned"], blocks=blocks):
+        return Ending("stopped", f"every trial asked for has come to an end; {left} stay planned")
+    return Ending("complete", "every planned trial has come to an end")
 
 
 class Place(Protocol):
@@ -135,7 +138,7 @@ class Runner:
         self._now = now
         self._origin = float(ledger.fact("created"))
         self._last: TrialRow | None = None
-        self._remarks = {event.text for event in ledger.events() if event.kind == "remark"}
+        self._recorder = Recorder(directory, ledger, now)
 
     def run(self, interruption: Interruption) -> Ending:
         """Run until the plan is used up, the stopping rule has enough, or somebody asks to stop.
@@ -164,9 +167,7 @@ class Runner:
             clocks = self._look_at_clocks(row, clocks)
             if outcome.status == "abandoned" and interruption.requested:
                 return self._interrupted(interruption)
-        if left := self._ledger.count(["planned"], blocks=self._blocks):
-            return Ending("stopped", f"every trial asked for has come to an end; {left} stay planned")
-        return Ending("complete", "every planned trial has come to an end")
+        return plan_used_up(self._ledger, self._blocks)
 
     # Before a trial
 
@@ -215,7 +216,7 @@ class Runner:
 
     def _interrupted(self, interruption: Interruption) -> Ending:
         self._tell(Interrupted(at_once=interruption.at_once))
-        return Ending("interrupted", "stopped on request; run again to go on")
+        return STOPPED_ON_REQUEST
 
     # A trial
 
@@ -226,20 +227,15 @@ class Runner:
         row = replace(row, worker=session.worker, session=session.number, boot=session.boot)
         self._tell(TrialStarted(row))
         outcome = self._kind.execute(self.request(row, interruption))
-        self.record(row, outcome)
-        self._remark(outcome.remarks)
+        self._recorder.record(row, outcome)
+        for text in self._recorder.new_remarks(outcome.remarks):
+            self._tell(Remarked(text))
         self._tell(TrialEnded(row, outcome))
         return outcome
 
-    def _remark(self, remarks: Sequence[str]) -> None:
-        for text in (remark for remark in remarks if remark not in self._remarks):
-            self._remarks.add(text)
-            self._ledger.add_event(Event(self._now(), "remark", text))
-            self._tell(Remarked(text))
-
     def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:
         """Write down, and tell, what came of a trial that an earlier run had begun."""
-        self.record(row, outcome)
+        self._recorder.record(row, outcome)
         self._tell(TrialEnded(row, outcome))
 
     def request(self, row: TrialRow, interruption: Interruption) -> TrialRequest:
@@ -263,35 +259,6 @@ class Runner:
     def _marker(self, row: TrialRow) -> str:
         return f"{self._keeper.marker}:{row.number}:{row.attempt}"
 
-    def record(self, row: TrialRow, outcome: TrialOutcome) -> None:
-        """Write down what came of a trial that was claimed.
-
-        Raises
-        ------
-        StoreError
-            When the directory cannot be written.
-        """
-        try:
-            values = [self._store(row, source, samples) for source, samples in outcome.samples.items()]
-            if outcome.record is not None:
-                what, file = outcome.record
-                keep(file, self._directory.path / record_name(row.number, row.attempt, what))
-            if outcome.status != "finished":
-                self._log(row, outcome)
-            self._ledger.finish(
-                row,
-                outcome.status,
-                started=outcome.started,
-                finished=outcome.finished,
-                exit_code=outcome.exit_code,
-                reason=outcome.reason,
-                values=values,
-                process=outcome.process,
-            )
-        except TrialwiseError:
-            shutil.rmtree(self._directory.scratch, ignore_errors=True)
-            raise
-
     def _look_at_clocks(self, row: TrialRow, before: Clocks) -> Clocks:
         now = self._place.clocks()
         if text := disturbance(before, now):
@@ -301,29 +268,6 @@ class Runner:
             self._tell(ClockDisturbed(row, text))
         return now
 
-    def _store(
-        self, row: TrialRow, source: str, samples: Samples
-    ) -> tuple[str, float | None, int, str | None]:
-        if len(samples.values) == 1 and samples.times is None:
-            return source, float(samples.values[0]), 1, None
-        name = file_name(row.number, row.attempt, source)
-        write_samples(self._directory.path / name, samples.values, samples.times)
-        return source, None, len(samples.values), name
-
-    def _log(self, row: TrialRow, outcome: TrialOutcome) -> None:
-        text = f"trial {row.number} attempt {row.attempt}: {row.treatment}\n{outcome.status}: {outcome.reason}\n".encode()
-        output, errors = shortened(outcome.output), shortened(outcome.errors)
-        parts = (b"--- standard output\n", output, b"\n--- standard error\n", errors)
-        self._directory.write_durably(f"logs/{row.number:06d}-{row.attempt}.txt", text + b"".join(parts))
-
     def _tell(self, event: RunEvent) -> None:
         for observer in self._observers:
             observer.notice(event)
-
-
-def shortened(text: bytes) -> bytes:
-    """The beginning and the end of what a program printed, where it is too long for a log."""
-    left_out = len(text) - 2 * LOG_PART
-    if left_out <= 0:
-        return text
-    return text[:LOG_PART] + f"\n… {left_out} bytes left out …\n".encode() + text[-LOG_PART:]

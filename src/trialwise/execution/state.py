@@ -10,8 +10,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from trialwise.execution.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
+from trialwise.execution.documents import (
+    FailureDocument,
+    NodeDocument,
+    StatusDocument,
+    StoppingDocument,
+    WorkerDocument,
+)
 from trialwise.execution.lanes import has_lanes, in_blocks, lanes
+from trialwise.execution.tasks.book import nodes_of
 from trialwise.execution.workers.address import LOCAL
 from trialwise.store.directory import ExperimentDirectory, is_locked
 from trialwise.store.ledger import Ledger
@@ -47,6 +54,7 @@ class State:
     is_active: bool
     left: float | None
     workers: tuple[WorkerState, ...] = ()
+    nodes: tuple[NodeDocument, ...] = ()
     stopping: StoppingDocument | None = None
 
     @property
@@ -64,7 +72,9 @@ class State:
         """What the runner does at present, in words."""
         if self.is_active:
             texts = [f"trial {row.number} ({row.treatment})" for row in self.running]
-            return f"running {', '.join(texts)}" if texts else "between trials"
+            if texts:
+                return f"running {', '.join(texts)}"
+            return "computing" if self.nodes else "between trials"
         if self.stopping is not None and self.stopping.reason is not None:
             return "stopped by itself"
         return (
@@ -91,6 +101,7 @@ class State:
             failures=failures,
             events=list(self.events),
             workers=[WorkerDocument(**dataclasses.asdict(each)) for each in self.workers],
+            nodes=list(self.nodes),
             stopping=self.stopping,
         )
         return dataclasses.asdict(document)
@@ -113,6 +124,7 @@ def state(path: Path) -> State:
             is_active=is_locked(directory),
             left=_time_left(ledger, counts.get("planned", 0), time.time()),
             workers=tuple(_workers(ledger)) if has_lanes(ledger) else (),
+            nodes=nodes_of(ledger),
         )
     finally:
         ledger.close()
@@ -155,6 +167,7 @@ def _time_left(ledger: Ledger, planned: int, now: float) -> float | None:
     gaps = [after - before for before, after in pairwise(ledger.claim_times()) if after >= before]
     if not gaps or not planned:
         return None
-    pace = statistics.median(gaps)
+    # Independent trials are taken many at a time, and the median gap may be none at all.
+    pace = statistics.median(gaps) or statistics.fmean(gaps)
     last = ledger.last_planned_start()
     return pace * planned if last is None else max(float(ledger.fact("created")) + last - now, 0.0) + pace

@@ -28,7 +28,7 @@ from trialwise.store.connection import (
     set_log_aside,
 )
 from trialwise.store.files import sync_folder
-from trialwise.store.records import Blocks, Event, Session, Status, TrialRow
+from trialwise.store.records import Blocks, Event, Session, Status, TrialEnd, TrialRow
 
 FORMAT = 2
 _WITHOUT_PROCESS = "1"
@@ -219,11 +219,7 @@ class Ledger:
         """Mark a planned trial as running. Not synced: if it is lost, the trial is planned still."""
         self.check_in_place()
         with self._transaction(durable=False):
-            self._connection.execute(
-                "UPDATE trial SET status = 'running', epoch = ?, session = ?, worker = ?, boot = ?, claimed = ? "
-                "WHERE number = ? AND attempt = ?",
-                (session.epoch, session.number, session.worker, session.boot, now, row.number, row.attempt),
-            )
+            self._claim(session, [(row, now)])
 
     def finish(
         self,
@@ -237,23 +233,21 @@ class Ledger:
         values: Sequence[tuple[str, float | None, int, str | None]],
         process: str | None = None,
     ) -> None:
-        """Record the end of a trial and what it reported, durably, in one transaction.
+        """Record the end of a trial that was claimed, and what it reported, durably, in one transaction.
 
-        An abandoned trial is planned again, as a further attempt. `process` names the process that it shared with others.
-        `values` holds (source, value, number of samples, file below the directory); many samples are in the file.
+        An abandoned trial is planned again, as a further attempt. `values` and `process` are those of a `TrialEnd`.
         """
         with self._transaction():
-            self._connection.execute(
-                "UPDATE trial SET status = ?, started = ?, finished = ?, exit_code = ?, reason = ?, process = ? "
-                "WHERE number = ? AND attempt = ?",
-                (status, started, finished, exit_code, reason, process, row.number, row.attempt),
-            )
-            self._connection.executemany(
-                "INSERT INTO value (number, attempt, source, value, samples, file) VALUES (?, ?, ?, ?, ?, ?)",
-                [(row.number, row.attempt, *value) for value in values],
-            )
+            self._end([TrialEnd(row, status, started, finished, exit_code, reason, values, process=process)])
             if status == "abandoned":
                 self._insert([again(row)])
+
+    def record_together(self, ends: Sequence[TrialEnd], session: Session) -> None:
+        """Claim trials and record their ends, durably, in one transaction: all of them or none."""
+        self.check_in_place()
+        with self._transaction():
+            self._claim(session, [(end.row, end.claimed) for end in ends])
+            self._end(ends)
 
     def abandon_running(self, reason: str, rows: Sequence[TrialRow] | None = None) -> int:
         """Mark running trials (default all) as abandoned and plan each again as a further attempt; return how many."""
@@ -437,6 +431,37 @@ class Ledger:
         except sqlite3.Error as error:
             raise StoreError(f"{self.path}: cannot be opened: {error}") from error
         set_log_aside(self.path)
+
+    def _claim(self, session: Session, claims: Iterable[tuple[TrialRow, float | None]]) -> None:
+        where = (session.epoch, session.number, session.worker, session.boot)
+        self._connection.executemany(
+            "UPDATE trial SET status = 'running', epoch = ?, session = ?, worker = ?, boot = ?, claimed = ? "
+            "WHERE number = ? AND attempt = ?",
+            ((*where, moment, row.number, row.attempt) for row, moment in claims),
+        )
+
+    def _end(self, ends: Sequence[TrialEnd]) -> None:
+        self._connection.executemany(
+            "UPDATE trial SET status = ?, started = ?, finished = ?, exit_code = ?, reason = ?, process = ? "
+            "WHERE number = ? AND attempt = ?",
+            (
+                (
+                    end.status,
+                    end.started,
+                    end.finished,
+                    end.exit_code,
+                    end.reason,
+                    end.process,
+                    end.row.number,
+                    end.row.attempt,
+                )
+                for end in ends
+            ),
+        )
+        self._connection.executemany(
+            "INSERT INTO value (number, attempt, source, value, samples, file) VALUES (?, ?, ?, ?, ?, ?)",
+            ((end.row.number, end.row.attempt, *value) for end in ends for value in end.values),
+        )
 
     def _insert(self, rows: Iterable[TrialRow]) -> None:
         self._connection.executemany(

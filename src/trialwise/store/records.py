@@ -47,6 +47,26 @@ class TrialRow:
 
 
 @dataclass(frozen=True, slots=True)
+class TrialEnd:
+    """The end of an attempt at a trial, and what it reported.
+
+    `values` holds (source, value, number of samples, file below the directory); many samples are in the file. `claimed` is the
+    moment at which the trial was taken, of a trial that is not marked as running before its end. Times are Unix seconds.
+    `process` names the process that the trial shared with others.
+    """
+
+    row: TrialRow
+    status: Status
+    started: float | None
+    finished: float
+    exit_code: int | None
+    reason: str | None
+    values: Sequence[tuple[str, float | None, int, str | None]]
+    claimed: float | None = None
+    process: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """One run of the runner on the directory."""
 

@@ -1,11 +1,17 @@
-"""Samples of trials that report many: one Parquet file for each trial and source, columns `time` and `value`."""
+"""Samples of trials that report many: one Parquet file for each trial and source, or a segment with those of many trials.
+
+A file for one trial and source has a row for each sample, columns `time` (where the trial gave times) and `value`. A segment has a row
+for each trial and source: `number`, `attempt`, `source`, and the lists `time` (null without times) and `value`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
+from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +19,14 @@ import numpy.typing as npt
 from trialwise.errors import StoreError
 from trialwise.store.files import write_whole
 
+if TYPE_CHECKING:
+    import polars as pl
+
 Array = npt.NDArray[np.float64]
+_SEGMENT = "from-"
+"""How the names of segments begin."""
+Entry = tuple[int, int, str, Array, Array | None]
+"""Number, attempt, source, values, times (or None): a row of a segment."""
 
 
 def file_name(number: int, attempt: int, source: str) -> str:
@@ -27,23 +40,73 @@ def record_name(number: int, attempt: int, what: Literal["packets", "flows"]) ->
     return f"samples/{number:06d}-{attempt}-{what}.parquet"
 
 
+def segment_name(number: int, attempt: int) -> str:
+    """Where the samples of many trials stand, the first of which is `number`, below the experiment directory."""
+    return f"samples/{_SEGMENT}{number:06d}-{attempt}.parquet"
+
+
 def write_samples(path: Path, values: Array, times: Array | None) -> None:
     """Write samples durably: a temporary file, synced, then renamed; a crash leaves the whole file or none."""
     import polars as pl  # a tenth of a second that trials with single numbers need not wait for
 
-    frame = pl.DataFrame({"value": values} if times is None else {"time": times, "value": values})
+    _write(path, pl.DataFrame({"value": values} if times is None else {"time": times, "value": values}))
+
+
+def write_segment(path: Path, entries: Sequence[Entry]) -> None:
+    """Write the samples of many trials in one file, as durably as `write_samples`: one sync for all of them."""
+    import polars as pl
+
+    numbers, attempts, sources, values, times = zip(*entries, strict=True)
+    columns = {
+        "number": pl.Series(numbers, dtype=pl.Int64),
+        "attempt": pl.Series(attempts, dtype=pl.Int64),
+        "source": pl.Series(sources, dtype=pl.String),
+        "time": pl.Series(times, dtype=pl.List(pl.Float64)),
+        "value": pl.Series(values, dtype=pl.List(pl.Float64)),
+    }
+    _write(path, pl.DataFrame(columns))
+
+
+def _write(path: Path, frame: pl.DataFrame) -> None:
     packed = io.BytesIO()  # polars has errors of its own for a full disk
     frame.write_parquet(packed, compression="zstd")
     write_whole(path, lambda file: file.write(packed.getbuffer()))
 
 
-def read_samples(path: Path) -> tuple[Array, Array | None]:
-    """Read (values, times) of a trial; times are None where the trial gave none."""
+def read_samples(path: Path, number: int, attempt: int, source: str) -> tuple[Array, Array | None]:
+    """Read (values, times) of a trial from its own file or from a segment; times are None where the trial gave none.
+
+    Raises
+    ------
+    StoreError
+        The file cannot be read, or is a segment without this trial and source.
+    """
+    if path.name.startswith(_SEGMENT):
+        found = _segment(path).get((number, attempt, source))
+        if found is None:
+            raise StoreError(f"{path}: has no samples of {source} of trial {number} attempt {attempt}")
+        return found
+    frame = _read(path)
+    times = frame["time"].to_numpy() if "time" in frame.columns else None
+    return frame["value"].to_numpy(), times
+
+
+@lru_cache(maxsize=4)
+def _segment(path: Path) -> dict[tuple[int, int, str], tuple[Array, Array | None]]:
+    """The samples of a segment; trials are read in plan order, each segment many times in a row."""
+    frame = _read(path)
+    keys = zip(frame["number"], frame["attempt"], frame["source"], strict=True)
+    pairs = zip(frame["value"], frame["time"], strict=True)
+    return {
+        key: (values.to_numpy(), None if times is None else times.to_numpy())
+        for key, (values, times) in zip(keys, pairs, strict=True)
+    }
+
+
+def _read(path: Path) -> pl.DataFrame:
     import polars as pl
 
     try:
-        frame = pl.read_parquet(path)
+        return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from error
-    times = frame["time"].to_numpy() if "time" in frame.columns else None
-    return frame["value"].to_numpy(), times

@@ -14,14 +14,9 @@ MARKER = "TRIALWISE_TRIAL"
 """Environment variable that every process of a trial carries, so that leftovers of a killed runner can be found."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialRequest:
-    """One trial to be executed.
-
-    `scratch` is a folder in which a fresh directory may be made, `marker` the value of the variable `MARKER`, and
-    `cancel` a file descriptor that becomes readable when the trial is to be abandoned. `inside` is a process whose namespaces
-    the trial is to run in, where there is one. `session` is the number of the run of the runner that it belongs to.
-    """
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """One trial, as far as what it computes may depend on: the same task gives the same outcome wherever it is carried out."""
 
     experiment: Experiment
     factors: Mapping[str, Level]
@@ -31,11 +26,6 @@ class TrialRequest:
     round: int
     position: int
     seed: int
-    scratch: Path
-    marker: str
-    cancel: int
-    inside: int | None = None
-    session: int = 1
 
     @property
     def places(self) -> dict[str, Level]:
@@ -50,13 +40,30 @@ class TrialRequest:
         return built_in | dict(self.factors)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRequest(Task):
+    """One trial to be executed on this machine.
+
+    `scratch` is a folder in which a fresh directory may be made, `marker` the value of the variable `MARKER`, and
+    `cancel` a file descriptor that becomes readable when the trial is to be abandoned. `inside` is a process whose namespaces
+    the trial is to run in, where there is one. `session` is the number of the run of the runner that it belongs to.
+    """
+
+    scratch: Path
+    marker: str
+    cancel: int
+    inside: int | None = None
+    session: int = 1
+
+
 @dataclass(frozen=True, slots=True)
 class TrialOutcome:
     """What came of a trial: its end, and the samples that it reported by source key. Times are Unix seconds.
 
     `remarks` are about the machine rather than the trial: told once, however many trials have them.
-    `record` is a Parquet file in the scratch folder, with a row for each packet or flow, to be kept with the samples; and which.
-    `process` names the process that the trial shared with others, None for one of its own.
+    `record` is a Parquet file in the scratch folder, with a row for each packet or flow, to be kept with the samples; and which. Of a
+    trial that is computed elsewhere it is what stands in the file. `process` names the process that the trial shared with
+    others, None for one of its own.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -65,7 +72,7 @@ class TrialOutcome:
     exit_code: int | None = None
     reason: str | None = None
     samples: Mapping[str, Samples] = field(default_factory=dict[str, Samples])
-    record: tuple[Literal["packets", "flows"], Path] | None = None
+    record: tuple[Literal["packets", "flows"], Path | bytes] | None = None
     remarks: tuple[str, ...] = ()
     output: bytes = b""
     errors: bytes = b""
@@ -103,4 +110,19 @@ class KeepsProcesses(Protocol):
 
     def leave(self) -> None:
         """End them: no further trial comes for now."""
+        ...
+
+
+@runtime_checkable
+class IndependentKind(TrialKind, Protocol):
+    """A kind whose trials measure no machine: they may be computed at the same time, in any order, in any process.
+
+    The kind is pickled with its tasks, and so are the outcomes.
+    """
+
+    def compute(self, task: Task) -> TrialOutcome:
+        """Compute one trial from nothing but the task; samples are the same bits wherever and however often that is done.
+
+        It is never abandoned: who is not waited for any more is killed.
+        """
         ...

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from trialwise.execution.runner import LOG_PART, shortened
+from trialwise.execution.recording import LOG_PART, shortened
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.measurement.programs import program_files
 

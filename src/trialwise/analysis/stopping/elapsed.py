@@ -24,4 +24,6 @@ class Elapsed:
         begun = self._end if together else started
         if begun is not None:
             self.seconds += max(finished - begun, 0.0)
-        self._session, self._end = row.session, finished
+        # Trials that were computed at the same time may end before one that precedes them in the plan.
+        self._end = max(finished, self._end) if together and self._end is not None else finished
+        self._session = row.session

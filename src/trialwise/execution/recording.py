@@ -1,0 +1,157 @@
+"""Writing down what came of trials: samples, logs, and the ledger's rows."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from trialwise.errors import TrialwiseError
+from trialwise.measurement.samples import Samples
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.files import keep
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import Event, Session, TrialEnd, TrialRow
+from trialwise.store.samples import (
+    Entry,
+    file_name,
+    record_name,
+    segment_name,
+    write_samples,
+    write_segment,
+)
+from trialwise.trials.base import TrialOutcome
+
+LOG_PART = 128 * 1024
+"""Bytes of the beginning and of the end of each output that the log of a failed trial keeps."""
+
+_Value = tuple[str, float | None, int, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A trial with what came of it; `claimed` is when it was handed out, Unix seconds."""
+
+    row: TrialRow
+    outcome: TrialOutcome
+    claimed: float
+
+
+class Recorder:
+    """Writes what trials gave into an experiment directory."""
+
+    def __init__(
+        self, directory: ExperimentDirectory, ledger: Ledger, now: Callable[[], float] = time.time
+    ) -> None:
+        self._directory = directory
+        self._ledger = ledger
+        self._now = now
+        self._remarks = {event.text for event in ledger.events() if event.kind == "remark"}
+
+    def record(self, row: TrialRow, outcome: TrialOutcome) -> None:
+        """Write down what came of a trial that was claimed.
+
+        Raises
+        ------
+        StoreError
+            When the directory cannot be written.
+        """
+        try:
+            values = [self._store(row, source, samples) for source, samples in outcome.samples.items()]
+            self._keep_beside(row, outcome)
+            self._ledger.finish(
+                row,
+                outcome.status,
+                started=outcome.started,
+                finished=outcome.finished,
+                exit_code=outcome.exit_code,
+                reason=outcome.reason,
+                values=values,
+                process=outcome.process,
+            )
+        except TrialwiseError:
+            shutil.rmtree(self._directory.scratch, ignore_errors=True)
+            raise
+
+    def record_together(self, ended: Sequence[Ended], session: Session) -> None:
+        """Write down what came of trials that nobody has claimed yet: one file of samples, then one transaction.
+
+        Raises
+        ------
+        StoreError
+            When the directory cannot be written; none of these trials is recorded then.
+        """
+        segment = segment_name(ended[0].row.number, ended[0].row.attempt)
+        entries: list[Entry] = []
+        ends = [self._end(one, segment, entries) for one in ended]
+        if entries:
+            write_segment(self._directory.path / segment, entries)
+        self._ledger.record_together(ends, session)
+
+    def new_remarks(self, remarks: Iterable[str]) -> Iterator[str]:
+        """Write down those remarks that no trial has made before, and give them back."""
+        for text in remarks:
+            if text not in self._remarks:
+                self._remarks.add(text)
+                self._ledger.add_event(Event(self._now(), "remark", text))
+                yield text
+
+    def _end(self, one: Ended, segment: str, entries: list[Entry]) -> TrialEnd:
+        row, outcome = one.row, one.outcome
+        values: list[_Value] = []
+        for source, samples in outcome.samples.items():
+            if _is_single(samples):
+                values.append((source, float(samples.values[0]), 1, None))
+            else:
+                entries.append((row.number, row.attempt, source, samples.values, samples.times))
+                values.append((source, None, len(samples.values), segment))
+        self._keep_beside(row, outcome)
+        return TrialEnd(
+            row,
+            outcome.status,
+            outcome.started,
+            outcome.finished,
+            outcome.exit_code,
+            outcome.reason,
+            values,
+            one.claimed,
+        )
+
+    def _store(self, row: TrialRow, source: str, samples: Samples) -> _Value:
+        if _is_single(samples):
+            return source, float(samples.values[0]), 1, None
+        name = file_name(row.number, row.attempt, source)
+        write_samples(self._directory.path / name, samples.values, samples.times)
+        return source, None, len(samples.values), name
+
+    def _keep_beside(self, row: TrialRow, outcome: TrialOutcome) -> None:
+        """Keep what stands in files of its own: a record of every packet or flow, and the log of a trial that did not finish."""
+        if outcome.record is not None:
+            what, content = outcome.record
+            name = record_name(row.number, row.attempt, what)
+            if isinstance(content, bytes):
+                self._directory.write_durably(name, content)
+            else:
+                keep(content, self._directory.path / name)
+        if outcome.status != "finished":
+            self._log(row, outcome)
+
+    def _log(self, row: TrialRow, outcome: TrialOutcome) -> None:
+        text = f"trial {row.number} attempt {row.attempt}: {row.treatment}\n{outcome.status}: {outcome.reason}\n".encode()
+        output, errors = shortened(outcome.output), shortened(outcome.errors)
+        parts = (b"--- standard output\n", output, b"\n--- standard error\n", errors)
+        self._directory.write_durably(f"logs/{row.number:06d}-{row.attempt}.txt", text + b"".join(parts))
+
+
+def shortened(text: bytes) -> bytes:
+    """The beginning and the end of what a program printed, where it is too long for a log."""
+    left_out = len(text) - 2 * LOG_PART
+    if left_out <= 0:
+        return text
+    return text[:LOG_PART] + f"\n… {left_out} bytes left out …\n".encode() + text[-LOG_PART:]
+
+
+def _is_single(samples: Samples) -> bool:
+    """Whether there is one number, which stands in the ledger itself."""
+    return len(samples.values) == 1 and samples.times is None

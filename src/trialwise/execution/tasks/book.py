@@ -1,0 +1,69 @@
+"""Who computed how much: kept for `trialwise status`, and told where nodes come and go."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+
+from trialwise.execution.documents import NodeDocument
+from trialwise.execution.events import RunEvent, WorkerNotice
+from trialwise.execution.tasks.crew import Node
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import Event
+
+_KEY = "nodes"
+"""Key of `meta` under which the nodes of the last run stand: a JSON list of name, cores (0: gone) and trials done."""
+WRITE_SECONDS = 2.0
+"""At most so often are the numbers of trials written."""
+
+
+class NodeBook:
+    """The nodes of a run and the trials that each has computed."""
+
+    def __init__(self, ledger: Ledger, tell: Callable[[RunEvent], None]) -> None:
+        self._ledger = ledger
+        self._tell = tell
+        self._cores: dict[str, int] | None = None
+        self._done: Counter[str] = Counter()
+        self._seen: dict[str, int] = {}
+        self._written = float("-inf")
+
+    def count(self, node: str, trials: int) -> None:
+        """Take in that trials came back from a node."""
+        self._done[node] += trials
+
+    def look(self, nodes: Sequence[Node]) -> None:
+        """Take in who is there now; say who has come and who has gone since the last look."""
+        now = {node.name: node.cores for node in nodes}
+        before, self._cores = self._cores, now
+        if before is not None:
+            for name in before.keys() - now.keys():
+                self._notice(name, "is gone; what it had in hand is computed by others")
+            for name in now.keys() - before.keys():
+                self._notice(name, f"has come, with {_cores_text(now[name])}")
+        self._seen = dict.fromkeys(self._seen, 0) | now
+        if before != now or time.monotonic() - self._written > WRITE_SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write down how things stand."""
+        self._written = time.monotonic()
+        names = self._seen | dict.fromkeys(self._done.keys() - self._seen.keys(), 0)
+        found = [NodeDocument(name, cores, self._done[name]) for name, cores in names.items()]
+        self._ledger.set_meta(_KEY, json.dumps([asdict(node) for node in found]))
+
+    def _notice(self, name: str, text: str) -> None:
+        self._ledger.add_event(Event(time.time(), "node", f"{name} {text}"))
+        self._tell(WorkerNotice(name, text))
+
+
+def nodes_of(ledger: Ledger) -> tuple[NodeDocument, ...]:
+    """The nodes of the last run, where independent trials were computed."""
+    return tuple(NodeDocument(**entry) for entry in json.loads(ledger.meta().get(_KEY, "[]")))
+
+
+def _cores_text(cores: int) -> str:
+    return "1 core" if cores == 1 else f"{cores} cores"

@@ -1,0 +1,61 @@
+"""Which build of Trialwise computes: nodes have to have the same one, or they would give other bits."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from trialwise import __version__
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What decides the bits of a trial beside its task; `core` and `code` are digests of files."""
+
+    trialwise: str
+    core: str
+    code: str
+    python: str
+    numpy: str
+
+
+@cache
+def own_build() -> Build:
+    """The build of this process."""
+    package = Path(__file__).parents[2]
+    major, minor, _ = platform.python_version_tuple()
+    return Build(
+        trialwise=__version__,
+        core=_digest(package, sorted(package.glob("_core*.so"))),
+        code=_digest(package, sorted(package.rglob("*.py"))),
+        python=f"{major}.{minor}",
+        numpy=np.__version__,
+    )
+
+
+def differences(theirs: Build, ours: Build) -> Iterator[str]:
+    """What is not the same, in words."""
+    words = {
+        "core": "the compiled core",
+        "code": "the code of trialwise",
+        "python": "Python",
+        "numpy": "NumPy",
+    }
+    for each in fields(Build):
+        there, here = getattr(theirs, each.name), getattr(ours, each.name)
+        if there != here:
+            yield f"{words.get(each.name, each.name)} {there} instead of {here}"
+
+
+def _digest(folder: Path, files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(f"{file.relative_to(folder)}\0{file.stat().st_size}\0".encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,126 @@
+"""Reaching a Dask cluster that is there, or having one made by SLURM or ssh."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Generator
+from importlib.util import find_spec
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from trialwise.errors import PlanError, WorkerError
+from trialwise.execution.tasks.build import Build, differences, own_build
+from trialwise.execution.tasks.crew import Crew
+
+CONNECT_SECONDS = 10.0
+NODE_SECONDS = 30.0
+"""So long may the first node of a cluster take."""
+_FORMS = "write tcp://host:port, tls://host:port, slurm, or ssh:host,host"
+
+
+class _Client(Protocol):
+    """What is asked of a client of Dask, which says little about its types."""
+
+    def wait_for_workers(self, n_workers: int, timeout: float) -> None: ...
+
+    def run_on_scheduler(self, function: Callable[[], Build]) -> Build: ...
+
+    def run(self, function: Callable[[], Build], *, on_error: str) -> dict[str, Build | BaseException]: ...
+
+
+@contextlib.contextmanager
+def opened_cluster(name: str, jobs: int | None) -> Generator[Crew]:
+    """The nodes that `name` describes, as a crew; what was started for it ends with it.
+
+    Raises
+    ------
+    PlanError
+        The name is of no known form, or the extra is not installed.
+    WorkerError
+        The cluster cannot be reached, has no node, or one with another build of Trialwise.
+    """
+    scheme = urlsplit(name).scheme
+    if name != "slurm" and scheme not in ("tcp", "tls", "ssh"):
+        raise PlanError(f"--cluster {name}: is no cluster", hint=_FORMS)
+    if jobs is not None and name != "slurm":
+        raise PlanError(
+            f"--jobs {jobs}: of the cluster {name} every core computes", hint="leave --jobs or --cluster out"
+        )
+    _require_dask()
+    if name == "slurm":
+        from trialwise.execution.tasks.slurm import opened_slurm
+
+        with opened_slurm(jobs or 1) as crew:
+            yield crew
+    elif scheme == "ssh":
+        from trialwise.execution.tasks.over_ssh import started_over_ssh
+
+        with started_over_ssh(name.removeprefix("ssh:")) as address, _connected(address) as crew:
+            yield crew
+    else:
+        with _connected(name) as crew:
+            yield crew
+
+
+def _require_dask() -> None:
+    for module in ("distributed", "dask_jobqueue"):
+        if find_spec(module) is None:
+            raise PlanError(
+                f"--cluster needs Dask, and Python finds no {module}",
+                hint="pip install 'trialwise[cluster]', here and on every node",
+            )
+
+
+@contextlib.contextmanager
+def _connected(address: str) -> Generator[Crew]:
+    from distributed import Client
+
+    from trialwise.execution.tasks import dask_crew
+
+    try:
+        client: Any = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        raise WorkerError(
+            f"--cluster {address}: no scheduler of Dask answers there: {_first_line(error)}",
+            hint="start one with `dask scheduler`, and see that host, port and firewall are right",
+        ) from error
+    with client:
+        _await_node(client, address)
+        _require_same_build(client)
+        crew = dask_crew.DaskCrew(client, dask_crew.PATIENCE_SECONDS)
+        try:
+            yield crew
+        finally:
+            crew.close()
+
+
+def _await_node(client: _Client, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=NODE_SECONDS)
+    except TimeoutError as error:
+        raise WorkerError(
+            f"--cluster {address}: the scheduler has no node", hint=f"start some with `dask worker {address}`"
+        ) from error
+
+
+def _require_same_build(client: _Client) -> None:
+    """Raise WorkerError where the scheduler or a node could not compute the same bits."""
+    from trialwise.execution.tasks.dask_crew import other_build
+
+    try:
+        found: dict[str, Build | BaseException] = {"scheduler": client.run_on_scheduler(own_build)}
+        found |= client.run(own_build, on_error="return")
+    except Exception as error:  # whatever stops it there from looking
+        found = {"scheduler": error}
+    ours = own_build()
+    for place, theirs in found.items():
+        if not isinstance(theirs, Build):
+            raise other_build(
+                place, f"no trialwise of this version that could be asked ({_first_line(theirs)})"
+            )
+        if theirs != ours:
+            raise other_build(place, ", ".join(differences(theirs, ours)))
+
+
+def _first_line(error: object) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

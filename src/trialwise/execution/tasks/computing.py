@@ -1,0 +1,57 @@
+"""What runs where trials are computed, in a process of this machine or on a node: tasks in, outcomes out.
+
+Imports nothing that a trial does not need, since every process of a crew begins with it.
+"""
+
+from __future__ import annotations
+
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trialwise.errors import TrialwiseError
+from trialwise.trials.base import IndependentKind, Task, TrialOutcome
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Tasks that travel together, and the kind that computes them; the experiment that they share is pickled once."""
+
+    kind: IndependentKind
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """The outcomes of a batch, in its order; `node` computed it in `seconds`."""
+
+    node: str
+    seconds: float
+    outcomes: tuple[TrialOutcome, ...]
+
+
+def compute(batch: Batch, node: str) -> Computed:
+    """Compute the trials of a batch one after the other."""
+    begun = time.perf_counter()
+    outcomes = tuple(_compute(batch.kind, task) for task in batch.tasks)
+    return Computed(node, time.perf_counter() - begun, outcomes)
+
+
+def _compute(kind: IndependentKind, task: Task) -> TrialOutcome:
+    """One trial; whatever goes wrong in it is its outcome, and costs no other trial."""
+    started = time.time()
+    try:
+        return kind.compute(task)
+    except TrialwiseError as error:
+        return TrialOutcome("failed", started, time.time(), reason=str(error))
+    except Exception as error:  # the same task would do the same again
+        reason = f"{type(error).__name__}: {error}"
+        errors = traceback.format_exc().encode()
+        return TrialOutcome("failed", started, time.time(), reason=reason, errors=errors)
+
+
+def failures(number: int, reason: str) -> Sequence[TrialOutcome]:
+    """Outcomes of trials that nobody could compute."""
+    now = time.time()
+    return [TrialOutcome("failed", None, now, reason=reason)] * number

@@ -1,0 +1,168 @@
+"""The crew of a Dask cluster: nodes that come and go."""
+
+from __future__ import annotations
+
+import pickle
+import queue
+import time
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from distributed import Client, get_worker
+from distributed.scheduler import KilledWorker
+
+from trialwise.errors import WorkerError
+from trialwise.execution.tasks.build import Build, differences, own_build
+from trialwise.execution.tasks.computing import Batch, Computed, compute
+from trialwise.execution.tasks.crew import CrewLostError, Delivery, Node
+
+LOOK_SECONDS = 1.0
+"""So often is the scheduler asked which nodes are there."""
+PATIENCE_SECONDS = 60.0
+"""So long does a run wait for a node where none is left."""
+_FETCHING = 4
+"""Results that are fetched at once; Dask puts together what is asked for meanwhile."""
+_INSTALL = "install the same wheel of trialwise, with the same Python and NumPy, on every node"
+
+
+class OtherBuildError(Exception):
+    """A node has another build than the one that asks; the arguments are its name and what differs."""
+
+
+class _Future(Protocol):
+    """What is asked of a future of Dask."""
+
+    def result(self) -> Computed: ...
+
+    def release(self) -> None: ...
+
+
+class DaskCrew:
+    """Computes on the nodes of a cluster.
+
+    Dask computes what a lost node had in hand on another; a batch is lost where that has cost as many processes as the scheduler
+    allows (`distributed.scheduler.allowed-failures`). A result leaves the cluster's memory as soon as it is here.
+
+    Parameters
+    ----------
+    client
+        Connected to the scheduler, and not closed here.
+    patience
+        Seconds to wait for a node where none is left; None: as long as it takes, since the cluster has jobs in a queue.
+    """
+
+    def __init__(self, client: Client, patience: float | None) -> None:
+        self._client: Any = client  # Dask says little about its types
+        self._patience = patience
+        self._futures: dict[int, _Future] = {}
+        self._back: queue.SimpleQueue[Delivery | BaseException] = queue.SimpleQueue()
+        self._fetchers = ThreadPoolExecutor(_FETCHING, "results")
+        self._looked = self._peopled = time.monotonic()
+        self._nodes: Sequence[Node] = ()
+        self._look()
+
+    def nodes(self) -> Sequence[Node]:
+        """The machines whose processes are connected to the scheduler, as it was seen a moment ago."""
+        return self._nodes
+
+    def submit(self, ticket: int, batch: Batch) -> None:
+        """Give a batch to the scheduler."""
+        future: Any = self._client.submit(
+            compute_on_node, pickle.dumps(batch), own_build(), key=f"trials-{id(self):x}-{ticket}", pure=False
+        )
+        self._futures[ticket] = future
+        future.add_done_callback(partial(self._fetchers.submit, self._fetch, ticket))
+
+    def collect(self, seconds: float) -> Sequence[Delivery]:
+        """What has come back; asks now and then who is there."""
+        deliveries: list[Delivery] = []
+        try:
+            deliveries.append(self._settled(self._back.get(timeout=seconds)))
+            while True:
+                deliveries.append(self._settled(self._back.get_nowait()))
+        except queue.Empty:
+            self._look_now_and_then()
+        return deliveries
+
+    def close(self) -> None:
+        """Have the cluster forget what it still computes."""
+        self._client.cancel(list(self._futures.values()), force=True)
+        self._futures.clear()
+        self._fetchers.shutdown(wait=False, cancel_futures=True)
+
+    def _fetch(self, ticket: int, future: _Future) -> None:
+        try:
+            self._back.put(Delivery(ticket, future.result()))
+        except KilledWorker as error:
+            last = urlsplit(error.last_worker.address).hostname
+            times = error.allowed_failures + 1
+            self._back.put(
+                Delivery(
+                    ticket,
+                    None,
+                    f"{times} processes of nodes ended while they computed it, at last on {last}",
+                )
+            )
+        except BaseException as error:  # told by collect
+            self._back.put(error)
+
+    def _settled(self, found: Delivery | BaseException) -> Delivery:
+        if isinstance(found, OtherBuildError):
+            raise other_build(*found.args) from found
+        if isinstance(found, CancelledError | OSError):
+            raise _connection_lost() from found
+        if isinstance(found, BaseException):
+            raise found
+        self._futures.pop(found.ticket).release()
+        return found
+
+    def _look_now_and_then(self) -> None:
+        if time.monotonic() - self._looked > LOOK_SECONDS:
+            self._look()
+        waited = time.monotonic() - self._peopled
+        if self._patience is not None and waited > self._patience:
+            raise CrewLostError(
+                f"no node of the cluster has been there for {waited:.0f} s",
+                hint="start nodes and run again; what is finished is kept",
+            )
+
+    def _look(self) -> None:
+        try:
+            workers = self._client.scheduler_info()["workers"]
+        except (OSError, ValueError) as error:  # also what Dask says of a client that has closed itself
+            raise _connection_lost() from error
+        self._looked = time.monotonic()
+        cores: Counter[str] = Counter()
+        for address, worker in workers.items():
+            cores[_host(address)] += worker["nthreads"]
+        self._nodes = tuple(Node(name, number) for name, number in sorted(cores.items()))
+        if self._nodes:
+            self._peopled = self._looked
+
+
+def compute_on_node(batch: bytes, build: Build) -> Computed:
+    """Compute a batch, pickled so that the scheduler passes it on unread, where this node has the build that is asked for."""
+    node = _host(get_worker().address)
+    if own_build() != build:
+        raise OtherBuildError(node, ", ".join(differences(own_build(), build)))
+    return compute(pickle.loads(batch), node)  # noqa: S301 from who may have anything run here
+
+
+def other_build(node: str, differing: str) -> WorkerError:
+    """What to say of a node with another build."""
+    return WorkerError(f"node {node}: has {differing}", hint=_INSTALL)
+
+
+def _host(address: str) -> str:
+    return urlsplit(address).hostname or address
+
+
+def _connection_lost() -> CrewLostError:
+    return CrewLostError(
+        "the connection to the cluster's scheduler was lost",
+        hint="see whether it runs, and run again; what is finished is kept",
+    )

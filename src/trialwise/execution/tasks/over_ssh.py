@@ -1,0 +1,144 @@
+"""A Dask cluster of our own: a scheduler on this machine, and nodes that plain ssh starts."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import cast
+
+from trialwise.errors import WorkerError
+from trialwise.execution.workers.address import Address, addresses
+from trialwise.execution.workers.ssh import ssh_words
+
+START_SECONDS = 30.0
+IDLE = "120 s"
+"""A scheduler of ours with nothing to do ends after so long, and its nodes with it: also where we are killed."""
+PYTHON = "TRIALWISE_CLUSTER_PYTHON"
+"""Environment variable that names the Python of the nodes, where that stands elsewhere than here."""
+
+
+@contextlib.contextmanager
+def started_over_ssh(hosts: str) -> Generator[str]:
+    """Start a scheduler here and a process for each core of `hosts` (``host,user@host:port``); give the scheduler's address.
+
+    Raises
+    ------
+    PlanError
+        A host is not of a known form.
+    WorkerError
+        One cannot be reached.
+    """
+    nodes = addresses(f"ssh://{host}" for host in hosts.split(","))
+    with contextlib.ExitStack() as started:
+        folder = Path(started.enter_context(tempfile.TemporaryDirectory(prefix="trialwise-cluster-")))
+        own = _own_address(nodes)
+        scheduler_file = folder / "scheduler.json"
+        words = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--no-show"]
+        words += [
+            "--host",
+            own,
+            "--port",
+            "0",
+            "--idle-timeout",
+            IDLE,
+            "--scheduler-file",
+            str(scheduler_file),
+        ]
+        scheduler = _Started("scheduler", words, folder / "scheduler.log")
+        started.callback(scheduler.end)
+        address = _address_in(scheduler, scheduler_file)
+        for number, node in enumerate(nodes):
+            process = _Started(node.name, ssh_words(node, _node_command(address)), folder / f"{number}.log")
+            started.callback(process.end)
+            process.await_text("Registered to")
+        yield address
+
+
+class _Started:
+    """A program in the background, whose output goes to a file."""
+
+    def __init__(self, name: str, words: Sequence[str], log: Path) -> None:
+        self._name = name
+        self._log = log
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                words,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C on our terminal is not for it
+            )
+
+    def await_text(self, text: str) -> None:
+        """Wait until it has said `text`; raise WorkerError where it ends before, or takes too long."""
+        deadline = time.monotonic() + START_SECONDS
+        while text not in self._said():
+            self.require_life(deadline)
+            time.sleep(0.05)
+
+    def require_life(self, deadline: float) -> None:
+        """Raise WorkerError where it has ended, or the deadline has passed."""
+        if self._process.poll() is not None or time.monotonic() > deadline:
+            lines = self._said().strip().splitlines() or ["it said nothing"]
+            raise WorkerError(
+                f"--cluster ssh: {self._name} could not be started: {lines[-1]}",
+                hint=f"see that this works without a question: {shlex.join(cast('Sequence[str]', self._process.args))}",
+            )
+
+    def end(self) -> None:
+        """End it; a scheduler that ends tells its nodes to."""
+        self._process.terminate()
+        try:
+            self._process.wait(5)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _said(self) -> str:
+        return self._log.read_text(errors="replace")
+
+
+def _node_command(address: str) -> str:
+    """What a node runs: a process with one thread for each core, which ends when the scheduler is gone."""
+    words = [os.environ.get(PYTHON, sys.executable), "-m", "distributed.cli.dask_worker", address]
+    words += ["--nworkers", "-1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "60"]
+    return shlex.join(words)
+
+
+def _address_in(scheduler: _Started, file: Path) -> str:
+    deadline = time.monotonic() + START_SECONDS
+    while not file.exists():
+        scheduler.require_life(deadline)
+        time.sleep(0.05)
+    return str(json.loads(file.read_text())["address"])
+
+
+def _own_address(nodes: Sequence[Address]) -> str:
+    """Our address on the way to the first node, so that the scheduler listens on no other network."""
+    host = str(nodes[0].host).strip("[]")
+    try:
+        family, *_, target = socket.getaddrinfo(_host_name(host), 9, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect(target)
+            return str(probe.getsockname()[0])
+    except OSError as error:
+        raise WorkerError(
+            f"--cluster ssh: {host}: {error.strerror or error}", hint="check the name of the host"
+        ) from error
+
+
+def _host_name(host: str) -> str:
+    """What the user's configuration of ssh calls the host really."""
+    words = ssh_words(Address("node", host), "true")
+    found = subprocess.run([words[0], "-G", *words[1:]], capture_output=True, text=True, check=False).stdout
+    names = [line.removeprefix("hostname ") for line in found.splitlines() if line.startswith("hostname ")]
+    return names[0] if names else host

@@ -1,0 +1,199 @@
+"""The runner of independent trials: has them computed ahead, and records them one after the other, as if there were one core."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import count
+
+from trialwise.design.subset import Subset, matches
+from trialwise.execution.events import Computing, Interrupted, Observer, Remarked, RunEvent, TrialEnded
+from trialwise.execution.interruption import Interruption
+from trialwise.execution.recording import Ended, Recorder
+from trialwise.execution.runner import STOPPED_ON_REQUEST, Ending, plan_used_up
+from trialwise.execution.session import SessionKeeper
+from trialwise.execution.stopping import StoppingRule
+from trialwise.execution.tasks.book import NodeBook
+from trialwise.execution.tasks.computing import Batch, failures
+from trialwise.execution.tasks.crew import Crew, CrewLostError, Delivery
+from trialwise.execution.tasks.pacing import Pacing
+from trialwise.execution.tasks.window import MOST_LOSSES, Window
+from trialwise.experiment.model import Experiment
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
+from trialwise.trials.base import IndependentKind, Task, TrialOutcome
+
+POLL_SECONDS = 0.1
+"""So long at most is a request to stop overlooked."""
+RECORD_SECONDS = 0.2
+"""So old may the oldest trial be that is in order and not on disk: what a power cut costs beside the trials in hand."""
+MOST_PENDING = 1000
+MOST_PENDING_SAMPLES = 1 << 20
+"""Trials, and samples of them (8 MiB each million), that are recorded together at most."""
+
+
+class TaskRunner:
+    """Executes what is planned, or a subset of it, on a crew.
+
+    Observers and the stopping rule hear of trials in plan order, and the rule is asked before the same rounds as where trials run
+    one after the other: the ledger's trials and their values, and the end, do not depend on who computes, nor on how many.
+    What was computed beyond the end is thrown away; those trials stay planned.
+    """
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        directory: ExperimentDirectory,
+        ledger: Ledger,
+        kind: IndependentKind,
+        keeper: SessionKeeper,
+        crew: Crew,
+        *,
+        stopping: StoppingRule,
+        observers: Sequence[Observer],
+        only: Subset,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self._experiment = experiment
+        self._ledger = ledger
+        self._kind = kind
+        self._keeper = keeper
+        self._crew = crew
+        self._stopping = stopping
+        self._observers = observers
+        self._now = now
+        self._recorder = Recorder(directory, ledger, now)
+        self._book = NodeBook(ledger, self._tell)
+        self._window = Window([row for row in ledger.trials("planned") if matches(row.factors, only)])
+        self._pacing = Pacing()
+        self._tickets = count(1)
+        self._flights: dict[int, list[int]] = {}
+        self._round: tuple[int, int, bool] | None = None
+        self._pending: list[Ended] = []
+        self._pending_samples = 0
+        self._recorded = 0.0
+
+    def run(self, interruption: Interruption) -> Ending:
+        """Run until the plan is used up, the stopping rule has enough, somebody asks to stop, or nobody is left who computes.
+
+        Raises
+        ------
+        StoreError
+            When the directory cannot be written, or is there no more.
+        """
+        try:
+            ending = self._run(interruption)
+        except CrewLostError as error:
+            ending = Ending("worker lost", str(error))
+        self._record()
+        self._book.write()
+        return ending or plan_used_up(self._ledger)
+
+    def _run(self, interruption: Interruption) -> Ending | None:
+        """Why to end; None where nothing is left of the plan."""
+        while (ending := self._advance()) is None and self._window.head is not None:
+            if interruption.at_once or (interruption.requested and not self._flights):
+                self._tell(Interrupted(at_once=interruption.at_once))
+                return STOPPED_ON_REQUEST
+            if not interruption.requested:
+                self._hand_out()
+            for delivery in self._crew.collect(POLL_SECONDS):
+                self._receive(delivery)
+        return ending
+
+    # Handing out and taking in
+
+    def _hand_out(self) -> None:
+        window, pacing = self._window, self._pacing
+        nodes = self._crew.nodes()
+        cores = sum(node.cores for node in nodes)
+        self._book.look(nodes)
+        if not cores:
+            return
+        size = pacing.batch(cores, window.remaining)
+        while len(self._flights) < pacing.in_hand(cores) and (
+            window.has_lost or (window.remaining and window.ahead < pacing.window(cores, size))
+        ):
+            places = window.hand_out(size, self._now())
+            ticket = next(self._tickets)
+            self._flights[ticket] = places
+            tasks = tuple(self._task(window.row(place)) for place in places)
+            self._crew.submit(ticket, Batch(self._kind, tasks))
+        self._tell(Computing(window.in_hand, cores, len(nodes)))
+
+    def _receive(self, delivery: Delivery) -> None:
+        places = self._flights.pop(delivery.ticket)
+        if delivery.computed is None:
+            hopeless = self._window.lose(places)
+            reason = f"{delivery.reason} ({MOST_LOSSES} times)"
+            self._window.come_back(hopeless, failures(len(hopeless), reason))
+            return
+        computed = delivery.computed
+        self._pacing.learn(len(places), computed.seconds)
+        self._book.count(computed.node, len(places))
+        self._window.come_back(places, computed.outcomes)
+
+    def _task(self, row: TrialRow) -> Task:
+        return Task(
+            experiment=self._experiment,
+            factors=row.factors,
+            number=row.number,
+            attempt=row.attempt,
+            series=row.series,
+            round=row.round,
+            position=row.position,
+            seed=row.seed,
+        )
+
+    # In plan order
+
+    def _advance(self) -> Ending | None:
+        """Go on in the plan as far as everything is back; the ending where the rule has enough."""
+        while (row := self._window.head) is not None:
+            if reason := self._reason_to_stop(row):
+                return Ending("stopped", reason)
+            if (taken := self._window.take()) is None:
+                break
+            self._end(*taken)
+            if self._is_due():
+                self._record()
+        if self._is_due():
+            self._record()
+        return None
+
+    def _reason_to_stop(self, row: TrialRow) -> str | None:
+        """Ask the rule, once before each round."""
+        upcoming = (row.series, row.round, row.warmup)
+        if upcoming == self._round:
+            return None
+        self._round = upcoming
+        return self._stopping.reason_to_stop(row)
+
+    def _end(self, row: TrialRow, outcome: TrialOutcome, claimed: float) -> None:
+        session = self._keeper.session
+        row = replace(row, worker=session.worker, session=session.number, boot=session.boot)
+        self._pending.append(Ended(row, outcome, claimed))
+        self._pending_samples += sum(len(samples) for samples in outcome.samples.values())
+        for text in self._recorder.new_remarks(outcome.remarks):
+            self._tell(Remarked(text))
+        self._tell(TrialEnded(row, outcome))
+
+    def _is_due(self) -> bool:
+        return bool(self._pending) and (
+            time.monotonic() - self._recorded > RECORD_SECONDS
+            or len(self._pending) >= MOST_PENDING
+            or self._pending_samples >= MOST_PENDING_SAMPLES
+        )
+
+    def _record(self) -> None:
+        if self._pending:
+            self._recorder.record_together(self._pending, self._keeper.session)
+            self._pending.clear()
+            self._pending_samples = 0
+        self._recorded = time.monotonic()
+
+    def _tell(self, event: RunEvent) -> None:
+        for observer in self._observers:
+            observer.notice(event)

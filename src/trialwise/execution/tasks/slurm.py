@@ -1,0 +1,80 @@
+"""A Dask cluster whose nodes are jobs of SLURM."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+from collections.abc import Generator
+from typing import Any
+
+import dask.config
+from distributed import Client
+
+from trialwise.errors import PlanError, WorkerError
+from trialwise.execution.tasks.crew import Crew
+from trialwise.execution.tasks.dask_crew import DaskCrew
+
+_CONFIGURE = "say in ~/.config/dask/jobqueue.yaml what a job asks for (cores, memory, queue, walltime)"
+
+
+@contextlib.contextmanager
+def opened_slurm(jobs: int) -> Generator[Crew]:
+    """A scheduler in this process and `jobs` jobs in SLURM's queue, which compute as they begin.
+
+    What a job asks for stands in dask-jobqueue's own configuration.
+
+    Raises
+    ------
+    PlanError
+        That configuration is missing or wrong.
+    WorkerError
+        SLURM takes no jobs.
+    """
+    try:
+        cluster = _slurm_cluster()
+    except (ValueError, TypeError) as error:
+        raise PlanError(f"--cluster slurm: {str(error).splitlines()[0]}", hint=_CONFIGURE) from error
+    except OSError as error:
+        raise WorkerError(
+            f"--cluster slurm: {error}", hint="see the address that dask-jobqueue is told"
+        ) from error
+    with cluster, Client(cluster, set_as_default=False) as client:
+        _require_acceptance(cluster.job_script())
+        cluster.scale(jobs=jobs)
+        crew = DaskCrew(client, patience=None)
+        try:
+            yield crew
+        finally:
+            crew.close()
+
+
+def _slurm_cluster() -> Any:  # noqa: ANN401 Dask says little about its types
+    """A cluster without jobs. Importing dask-jobqueue takes Ctrl-C over, which is given back."""
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        from dask_jobqueue.slurm import SLURMCluster
+    finally:
+        signal.signal(signal.SIGINT, before)
+    known: Any = dask.config
+    missing = [key for key in ("cores", "memory") if known.get(f"jobqueue.slurm.{key}", None) is None]
+    if missing:
+        raise PlanError(
+            f"--cluster slurm: nothing says the {' and '.join(missing)} of a job", hint=_CONFIGURE
+        )
+    return SLURMCluster(n_workers=0)
+
+
+def _require_acceptance(script: str) -> None:
+    """Have SLURM look at a job without taking it; of those that dask-jobqueue hands in, it does not tell what became."""
+    try:
+        tried = subprocess.run(
+            ["sbatch", "--test-only"], input=script, capture_output=True, text=True, check=False
+        )
+    except OSError as error:
+        raise WorkerError(
+            f"--cluster slurm: sbatch: {error.strerror}", hint="run it where jobs can be handed to SLURM"
+        ) from error
+    if tried.returncode != 0:
+        told = tried.stderr.strip().splitlines() or [f"exit code {tried.returncode}"]
+        raise WorkerError(f"--cluster slurm: sbatch takes no such job: {told[-1]}", hint=_CONFIGURE)

@@ -1,0 +1,92 @@
+"""The window over the plan: trials that are handed out ahead of the record, and what came back before its turn."""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Sequence
+
+from trialwise.store.records import TrialRow
+from trialwise.trials.base import TrialOutcome
+
+MOST_LOSSES = 3
+"""So often is a trial computed whose process or node is lost with it, before it counts as failed."""
+
+
+class Window:
+    """Puts what comes back in any order into plan order again.
+
+    Places count the rows from 0. Every place is handed out, comes back once with an outcome or is lost, and is taken once, after
+    all places before it.
+    """
+
+    def __init__(self, rows: Sequence[TrialRow]) -> None:
+        self._rows = rows
+        self._following = 0
+        self._head = 0
+        self._held: dict[int, tuple[TrialOutcome, float]] = {}
+        self._lost: deque[int] = deque()
+        self._losses: Counter[int] = Counter()
+        self._out: dict[int, float] = {}
+
+    @property
+    def head(self) -> TrialRow | None:
+        """The row whose turn it is to be recorded; None where all have been taken."""
+        return self._rows[self._head] if self._head < len(self._rows) else None
+
+    @property
+    def ahead(self) -> int:
+        """How many rows were handed out and not taken yet."""
+        return self._following - self._head
+
+    @property
+    def remaining(self) -> int:
+        """How many rows have never been handed out."""
+        return len(self._rows) - self._following
+
+    @property
+    def in_hand(self) -> int:
+        """How many rows are out."""
+        return len(self._out)
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether there are rows to be handed out once more."""
+        return bool(self._lost)
+
+    def hand_out(self, number: int, now: float) -> list[int]:
+        """The places to compute next, at most `number`: one that was lost, alone; else those that follow in the plan."""
+        if self._lost:
+            places = [self._lost.popleft()]
+        else:
+            end = min(self._following + number, len(self._rows))
+            places = list(range(self._following, end))
+            self._following = end
+        self._out |= dict.fromkeys(places, now)
+        return places
+
+    def row(self, place: int) -> TrialRow:
+        """The row at a place."""
+        return self._rows[place]
+
+    def come_back(self, places: Sequence[int], outcomes: Sequence[TrialOutcome]) -> None:
+        """Keep what came of places until it is their turn."""
+        for place, outcome in zip(places, outcomes, strict=True):
+            self._held[place] = outcome, self._out.pop(place)
+
+    def lose(self, places: Sequence[int]) -> list[int]:
+        """Have places handed out once more, each alone; return those that were lost too often for that, which are out still."""
+        self._losses.update(places)
+        hopeless = [place for place in places if self._losses[place] >= MOST_LOSSES]
+        again = [place for place in places if place not in hopeless]
+        for place in again:
+            del self._out[place]
+        self._lost.extend(again)
+        return hopeless
+
+    def take(self) -> tuple[TrialRow, TrialOutcome, float] | None:
+        """The row whose turn it is, with what came of it and when it was handed out; None where it is not back yet."""
+        if (found := self._held.pop(self._head, None)) is None:
+            return None
+        row = self._rows[self._head]
+        self._head += 1
+        return row, *found

@@ -1,0 +1,187 @@
+"""Independent trials on a cluster of two nodes, each in a network namespace of its own: the record is that of one process."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.system.nodes import SOURCE, Cluster, cluster, environment, processes_of, wait_until
+from tests.system.worker_machines import Machines, machines
+
+import task_trials
+from task_trials import DrawnKind, facts
+from trialwise import study
+from trialwise.errors import WorkerError
+from trialwise.execution.events import RunEvent, TrialEnded, WorkerNotice
+from trialwise.execution.tasks import dask_crew
+
+pytest.importorskip("distributed")
+
+
+@dataclass
+class Bench:
+    """Two machines with a scheduler, and an experiment."""
+
+    folder: Path
+    cluster: Cluster
+    use: Callable[[DrawnKind], None]
+
+    def run(self, name: str, seconds: float = 0.0, **settings) -> study.RunResult:
+        self.use(DrawnKind(seconds=seconds))
+        return study.run(self.folder / "experiment.toml", self.folder / name, **settings)
+
+    def facts(self, name: str) -> list[tuple[object, ...]]:
+        return facts(self.folder / name)
+
+
+@pytest.fixture
+def two_machines(tmp_path: Path) -> Iterator[Machines]:
+    with machines(tmp_path, 2) as made:
+        yield made
+
+
+@pytest.fixture
+def bench(tmp_path: Path, two_machines: Machines, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    def use(kind: DrawnKind) -> None:
+        monkeypatch.setattr(study, "kind_of", lambda _: kind)
+
+    with cluster(two_machines, tmp_path) as made:
+        yield Bench(tmp_path, made, use)
+
+
+class At:
+    """Acts once, when a trial is recorded; keeps what is told of nodes."""
+
+    def __init__(self, number: int, act: Callable[[], None]) -> None:
+        self.number = number
+        self.act = act
+        self.notices: list[str] = []
+
+    def notice(self, event: RunEvent) -> None:
+        if isinstance(event, TrialEnded) and event.row.number == self.number:
+            self.act()
+        elif isinstance(event, WorkerNotice):
+            self.notices.append(f"{event.worker} {event.text}")
+
+
+def test_a_node_that_is_killed_in_the_middle_changes_no_bit_and_no_stop(bench: Bench):
+    task_trials.write(bench.folder, rounds=300, stop="12%")
+    alone = bench.run("alone", jobs=1)
+    assert alone.ending.word == "stopped"
+    bench.cluster.start_node(0)
+    bench.cluster.start_node(1)
+    killer = At(60, lambda: bench.cluster.kill_node(1))
+    result = bench.run("cluster", seconds=0.005, cluster=bench.cluster.address, observers=[killer])
+    assert (result.ending, result.counts) == (alone.ending, alone.counts)
+    assert bench.facts("cluster") == bench.facts("alone")
+    lost = bench.cluster.machines[1].address
+    assert killer.notices == [f"{lost} is gone; what it had in hand is computed by others"]
+    state = study.state(bench.folder / "cluster")
+    nodes = {node.name: node for node in state.nodes}
+    assert nodes[lost].cores == 0
+    assert nodes[lost].done > 0
+    assert nodes[bench.cluster.machines[0].address].cores == 1
+    assert [event.kind for event in state.events] == ["node"]
+
+
+def test_a_node_that_comes_later_takes_part(bench: Bench):
+    task_trials.write(bench.folder, rounds=150)
+    bench.cluster.start_node(0)
+    starter = At(10, lambda: bench.cluster.start_node(1))
+    result = bench.run("cluster", seconds=0.03, cluster=bench.cluster.address, observers=[starter])
+    assert result.counts == {"finished": 300}
+    assert {node.name for node in study.state(bench.folder / "cluster").nodes if node.done} == {
+        machine.address for machine in bench.cluster.machines.all
+    }
+
+
+def test_without_nodes_the_run_ends_and_a_later_one_goes_on(bench: Bench, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(dask_crew, "PATIENCE_SECONDS", 1.0)
+    task_trials.write(bench.folder)
+    bench.cluster.start_node(0)
+    killer = At(7, lambda: bench.cluster.kill_node(0))
+    first = bench.run("cluster", seconds=0.02, cluster=bench.cluster.address, observers=[killer])
+    assert first.ending.word == "worker lost"
+    assert "no node" in first.ending.text
+    assert set(first.counts) == {"finished", "planned"}
+    bench.cluster.start_node(1)
+    assert bench.run("cluster", cluster=bench.cluster.address).counts == {"finished": 40}
+    bench.run("alone", jobs=1)
+    assert bench.facts("cluster") == bench.facts("alone")
+
+
+def test_a_scheduler_that_ends_ends_the_run_and_what_is_recorded_stays(bench: Bench):
+    task_trials.write(bench.folder)
+    bench.cluster.start_node(0)
+    killer = At(7, bench.cluster.scheduler.kill)
+    first = bench.run("cluster", seconds=0.02, cluster=bench.cluster.address, observers=[killer])
+    assert (first.ending.word, first.counts["finished"] >= 7) == ("worker lost", True)
+    assert "scheduler" in first.ending.text
+    assert bench.run("cluster", jobs=2).counts == {"finished": 40}
+    bench.run("alone", jobs=1)
+    assert bench.facts("cluster") == bench.facts("alone")
+
+
+def test_a_node_with_another_build_is_named_at_once_and_nothing_is_written(bench: Bench, tmp_path: Path):
+    task_trials.write(bench.folder)
+    bench.cluster.start_node(0)
+    bench.cluster.start_node(1, other_build(tmp_path))
+    with pytest.raises(WorkerError, match=f"{bench.cluster.machines[1].address}.*the code of trialwise"):
+        bench.run("cluster", cluster=bench.cluster.address)
+    assert not (bench.folder / "cluster").exists()
+
+
+def test_a_node_with_another_build_that_comes_later_computes_nothing(bench: Bench, tmp_path: Path):
+    task_trials.write(bench.folder, rounds=5000)
+    bench.cluster.start_node(0)
+    starter = At(4, lambda: bench.cluster.start_node(1, other_build(tmp_path)))
+    with pytest.raises(WorkerError, match="the code of trialwise"):
+        bench.run("cluster", seconds=0.02, cluster=bench.cluster.address, observers=[starter])
+    assert {node.name for node in study.state(bench.folder / "cluster").nodes if node.done} == {
+        bench.cluster.machines[0].address
+    }
+
+
+def test_a_cluster_that_is_not_there_or_has_no_node_is_said_at_once(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("trialwise.execution.tasks.clusters.CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr("trialwise.execution.tasks.clusters.NODE_SECONDS", 0.5)
+    task_trials.write(bench.folder)
+    with pytest.raises(WorkerError, match="no scheduler of Dask answers"):
+        bench.run("cluster", cluster="tcp://127.0.0.1:9")
+    with pytest.raises(WorkerError, match="has no node"):
+        bench.run("cluster", cluster=bench.cluster.address)
+    assert not (bench.folder / "cluster").exists()
+
+
+def test_ssh_starts_a_cluster_and_leaves_nothing_behind(
+    tmp_path: Path, two_machines: Machines, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("TRIALWISE_SSH_CONFIG", str(two_machines.configuration))
+    monkeypatch.setattr(study, "kind_of", lambda _: DrawnKind())
+    task_trials.write(tmp_path)
+    for machine in two_machines.all:
+        machine.run("ip", "route", "add", "default", "via", machine.ours)
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={environment()["PYTHONPATH"]} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv("TRIALWISE_CLUSTER_PYTHON", str(python))
+    result = study.run(tmp_path / "experiment.toml", tmp_path / "cluster", cluster="ssh:machine1,machine2")
+    assert result.counts == {"finished": 40}
+    study.run(tmp_path / "experiment.toml", tmp_path / "alone", jobs=1)
+    assert facts(tmp_path / "cluster") == facts(tmp_path / "alone")
+    wait_until(lambda: not any(processes_of(machine) for machine in two_machines.all))
+
+
+def other_build(folder: Path) -> Path:
+    """A copy of the package that differs by one comment; returns the folder to find it in."""
+    package = folder / "other" / "trialwise"
+    shutil.copytree(SOURCE / "trialwise", package, ignore=shutil.ignore_patterns("__pycache__"))
+    with (package / "trials" / "base.py").open("a") as file:
+        file.write("# changed\n")
+    return package.parent
