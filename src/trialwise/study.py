@@ -12,6 +12,7 @@ from pathlib import Path
 
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
 from trialwise.analysis.calibration.results import Calibration
+from trialwise.analysis.comparison.between import VerdictView, between_treatments
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
@@ -25,9 +26,11 @@ from trialwise.analysis.order_view import OrderView, view_of
 from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.stopping.judging import Judge
+from trialwise.analysis.stopping.results import StoppingState
 from trialwise.analysis.stopping.sentences import what_lifts
 from trialwise.analysis.trial_set import TrialSet, read_trial_set
 from trialwise.design.plan import Plan, make_plan
+from trialwise.design.stopping import comparisons
 from trialwise.design.subset import Subset, matches, subset
 from trialwise.errors import AnalysisError, PlanError, StoreError
 from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
@@ -89,6 +92,7 @@ __all__ = [
     "run_experiment",
     "state",
     "trial_set",
+    "verdict_view",
 ]
 
 
@@ -150,7 +154,16 @@ def state(path: Path) -> State:
 
 
 def _stopping(directory: ExperimentDirectory) -> StoppingDocument | None:
-    """What is known of the claims that an experiment waits for; None where the plan alone decides."""
+    """What is known of the claims that an experiment waits for, as a document; None where the plan alone decides."""
+    found = _stopping_state(directory)
+    if found is None:
+        return None
+    values = dataclasses.asdict(found)
+    values["claims"] = tuple(ClaimDocument(**dataclasses.asdict(claim)) for claim in found.claims)
+    return StoppingDocument(**values, lifts=what_lifts(found))
+
+
+def _stopping_state(directory: ExperimentDirectory) -> StoppingState | None:
     ledger = directory.ledger()
     try:
         experiment = _frozen_experiment(directory, ledger)
@@ -160,12 +173,9 @@ def _stopping(directory: ExperimentDirectory) -> StoppingDocument | None:
         past = StopByResults(judge, lambda _: None)
         for event in recalled(directory, ledger):
             past.notice(event)
-        found = judge.state(ledger.next_open())
+        return judge.state(ledger.next_open())
     finally:
         ledger.close()
-    values = dataclasses.asdict(found)
-    values["claims"] = tuple(ClaimDocument(**dataclasses.asdict(claim)) for claim in found.claims)
-    return StoppingDocument(**values, lifts=what_lifts(found))
 
 
 def observed(path: Path, options: ObserveOptions) -> Observation:
@@ -217,6 +227,24 @@ def order_view(path: Path) -> OrderView:
     told = tuple(one for one in found.conclusions if one.metric in trials.better)
     found = dataclasses.replace(found, conclusions=told)
     return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
+
+
+def verdict_view(path: Path) -> VerdictView:
+    """What the trials of an experiment directory say of its treatments, and what is known of when to stop, for the report."""
+    stopping = _stopping_state(ExperimentDirectory(path))
+    lifts = stopping and what_lifts(stopping)
+    try:
+        with _opened(path) as (experiment, directory, ledger):
+            pairs = comparisons(experiment)
+            found = (
+                between_treatments(read_trial_set(experiment, directory, ledger), pairs)
+                if pairs
+                else VerdictView()
+            )
+    except (AnalysisError, PlanError) as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        found = VerdictView(refusal=f"Treatments cannot be compared: {error.message}{hint}.")
+    return dataclasses.replace(found, stopping=stopping, lifts=lifts)
 
 
 def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:

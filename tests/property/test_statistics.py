@@ -71,10 +71,10 @@ def test_one_value_less_is_not_enough(percentile, confidence, robustness):
     two = st.samples_needed(percentile, confidence, robustness=robustness, sides="two")
 
     def held(n):
-        return at_least(n, 1 + robustness, p) - at_least(n, n - robustness, p)
+        return min(at_least(n, 1 + robustness, share) for share in (p, 1 - p))
 
-    assert held(two) >= level
-    assert two == 2 * (robustness + 1) or held(two - 1) < level
+    assert held(two) >= (1 + level) / 2
+    assert held(two - 1) < (1 + level) / 2
 
 
 @given(series, percentages, percentages, some.randoms(use_true_random=False))

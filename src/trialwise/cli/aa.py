@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,11 +15,12 @@ from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.progress import observer
 from trialwise.cli.text import say
-from trialwise.errors import TrialwiseError
+from trialwise.errors import AnalysisError, TrialwiseError
 
 if TYPE_CHECKING:
     from trialwise.analysis.calibration.results import Calibration
 
+_INTERRUPTED = 130
 _CODES = {"fine": 0, "alarms": 1, "too few": 3}
 
 
@@ -25,7 +28,7 @@ def aa(
     source: Path,
     /,
     *,
-    trials: int | None = None,
+    trials: Annotated[int | None, Parameter(name=["--trials", "--rounds"])] = None,
     directory: Annotated[Path | None, Parameter(name=["--directory", "-d"])] = None,
     metric: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     confidence: float = 95.0,
@@ -37,10 +40,10 @@ def aa(
     """Calibrate the bench: run every treatment against itself, and say what noise looks like.
 
     An experiment file is run with two sides, A and A', of every treatment, with the same resets, order and workers; nothing that
-    runs is told which side it is. After Ctrl-C or a crash the same command goes on. Any experiment directory is judged by
-    random re-splits of its trials. Of each metric and treatment: the noise floor (what this bench cannot tell from nothing), how
-    often the verdict calls nothing a difference, the smallest difference that so many trials show, and the variance between
-    hosts, boots, rounds and trials.
+    runs is told which side it is. After a crash the same command goes on, and after Ctrl-C, when what has finished is judged. Any
+    experiment directory is judged by random re-splits of its trials. Of each metric and treatment: the noise floor (what this
+    bench cannot tell from nothing), how often the verdict calls nothing a difference, the smallest difference that so many trials
+    show, and the variance between hosts, boots, rounds and trials.
 
     For example:
 
@@ -60,7 +63,7 @@ def aa(
     source
         The experiment file, or the directory of an experiment.
     trials
-        Trials of each side of each treatment, in one series; default the rounds and series of the file.
+        Trials of each side of each treatment, in one series; default the rounds and series of the file. A round has one of each.
     directory
         Where the trials of a file go; default NAME.aa in the current folder.
     metric
@@ -77,17 +80,37 @@ def aa(
         No progress.
     """
     _check(source, trials, directory, confidence, splits)
-    failed, where = 0, source
+    failed, where, interrupted = 0, source, False
     if not source.is_dir():
         experiment = study.itself(source, trials)
         where = directory or Path(f"{experiment.name}.aa")
         watching = [] if quiet else [observer(messages(), experiment, terminal=sys.stderr.isatty())]
         result = study.run_experiment(experiment, where, observers=watching)
-        if result.ending.word == "interrupted":
-            messages().print(f"the same command goes on; so far: trialwise aa {where}", markup=False)
-            return 130
-        failed = result.failed
+        failed, interrupted = result.failed, result.ending.word == "interrupted"
+    if interrupted:
+        messages().print(_partial(where, _command(source, trials, directory)), markup=False)
+        with contextlib.suppress(AnalysisError):  # nothing has finished that could be judged
+            _show(_calibration(where, metric, confidence, splits, seed), json=json)
+        return _INTERRUPTED
     found = _calibration(where, metric, confidence, splits, seed)
+    _show(found, json=json)
+    return 4 if failed and found.finding != "alarms" else _CODES[found.finding]
+
+
+def _partial(where: Path, command: str) -> str:
+    """How many trials there are to judge after an interruption, and what goes on."""
+    state = study.state(where)
+    return f"interrupted: from {state.done} of {state.planned} trials; to go on: {command}"
+
+
+def _command(source: Path, trials: int | None, directory: Path | None) -> str:
+    words = ["trialwise", "aa", str(source)]
+    words += ["--trials", str(trials)] if trials is not None else []
+    words += ["--directory", str(directory)] if directory is not None else []
+    return shlex.join(words)
+
+
+def _show(found: Calibration, *, json: bool) -> None:
     if json:
         from trialwise.exchange.calibration_json import calibration_document
 
@@ -96,7 +119,6 @@ def aa(
         from trialwise.report.calibration_text import calibration_lines
 
         say(calibration_lines(found))
-    return 4 if failed and found.finding != "alarms" else _CODES[found.finding]
 
 
 def _check(source: Path, trials: int | None, directory: Path | None, confidence: float, splits: int) -> None:

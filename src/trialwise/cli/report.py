@@ -9,6 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from trialwise import __version__
+from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis
 from trialwise.cli.output import messages
@@ -38,8 +39,8 @@ def report(
 ) -> int:
     """Write the report of an experiment, or of a table of measurements, as one HTML file.
 
-    The file opens from disk without a network: claims that can be pasted, figures, whether the order of trials
-    matters, every table, the plan, the environment, the failures, the methods.
+    The file opens from disk without a network: claims that can be pasted, figures, verdicts between treatments and what says
+    when to stop, whether the order of trials matters, every table, the plan, the environment, the failures, the methods.
 
     For example:
 
@@ -75,8 +76,10 @@ def report(
             analysis = analysis_of(data, table or TableOptions(), method, all_trials=all_trials)
             patience.say(f"comparing orders over {analysis.planned} trials")
             order = _order(data)
+            patience.say(f"comparing treatments over {analysis.planned} trials")
+            verdicts = _verdicts(data)
             patience.say(f"drawing the report of {analysis.planned} trials")
-            written = _write(analysis, order, page, pdf, svg, latex)
+            written = _write(analysis, order, verdicts, page, pdf, svg, latex)
     except OSError as error:
         where = error.filename or page
         raise StoreError(
@@ -97,29 +100,49 @@ def _order(data: Path) -> OrderView:
     return OrderView(None, _TABLE)
 
 
+def _verdicts(data: Path) -> VerdictView | None:
+    """None of a table: `trialwise compare` takes its sides."""
+    if not data.is_dir():
+        return None
+    from trialwise import study
+
+    return study.verdict_view(data)
+
+
 def _write(
-    analysis: Analysis, order: OrderView, page: Path, pdf: Path | None, svg: Path | None, latex: Path | None
+    analysis: Analysis,
+    order: OrderView,
+    verdicts: VerdictView | None,
+    page: Path,
+    pdf: Path | None,
+    svg: Path | None,
+    latex: Path | None,
 ) -> list[Path]:
+    from trialwise.exchange.comparison_json import comparison_csv
     from trialwise.report.html import html_report
 
-    page.write_text(html_report(analysis, __version__, order), encoding="utf-8")
+    compared = verdicts and verdicts.comparison
+    pairs = comparison_csv(compared) if compared and compared.rows else ""
+    page.write_text(html_report(analysis, __version__, order, verdicts, pairs), encoding="utf-8")
     written = [page]
     if pdf or svg:
         from trialwise.report.print_figures import print_figures
 
-        written += print_figures(analysis, pdf, "pdf", __version__, order) if pdf else []
-        written += print_figures(analysis, svg, "svg", order=order) if svg else []
+        written += print_figures(analysis, pdf, "pdf", __version__, order, verdicts) if pdf else []
+        written += print_figures(analysis, svg, "svg", order=order, verdicts=verdicts) if svg else []
     if latex:
-        written += _write_latex(analysis, order, latex)
+        written += _write_latex(analysis, order, verdicts, latex)
     return written
 
 
-def _write_latex(analysis: Analysis, order: OrderView, folder: Path) -> list[Path]:
+def _write_latex(
+    analysis: Analysis, order: OrderView, verdicts: VerdictView | None, folder: Path
+) -> list[Path]:
     from trialwise.report.latex import latex_files
 
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    for name, text in latex_files(analysis, order).items():
+    for name, text in latex_files(analysis, order, verdicts).items():
         (folder / name).write_text(text, encoding="utf-8")
         written.append(folder / name)
     return written

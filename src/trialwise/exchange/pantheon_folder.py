@@ -45,9 +45,12 @@ PERF_FORM = TypeAdapter[Perf](Perf)
 
 def is_pantheon_folder(folder: Path) -> bool:
     """Whether a folder holds what a Pantheon test leaves."""
-    if (folder / PERF).is_file() or (folder / METADATA).is_file():
-        return True
-    return any(_LOG.fullmatch(path.name) for path in folder.iterdir())
+    return any(is_pantheon_file(path.name) for path in folder.iterdir())
+
+
+def is_pantheon_file(name: str) -> bool:
+    """Whether a Pantheon test leaves a file of this name that is read here."""
+    return name in (PERF, METADATA) or _LOG.fullmatch(name) is not None
 
 
 def pantheon_trials(folder: Path, name: str) -> TrialSet:

@@ -13,10 +13,11 @@ from pydantic import BaseModel, ValidationError
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange import hyperfine_json, pyperf_json
+from trialwise.exchange.pantheon_archive import is_packed, packed_trials
 from trialwise.exchange.pantheon_folder import is_pantheon_folder, pantheon_trials, perf_trials, read_perf
 from trialwise.exchange.trials_table import TrialColumns, table_trials
 
-KNOWN = "an experiment directory, a Pantheon folder, JSON of hyperfine or pyperf, or a table (CSV or Parquet)"
+KNOWN = "an experiment directory, a Pantheon folder (also packed), JSON of hyperfine or pyperf, or a table (CSV or Parquet)"
 _GZIP = b"\x1f\x8b"
 _Form = TypeVar("_Form", bound=BaseModel)
 
@@ -34,6 +35,8 @@ def read_trials(path: Path, columns: TrialColumns | None = None) -> TrialSet:
         return _folder(path, name)
     if not path.exists():
         raise AnalysisError(f"{path}: no such file or directory", hint=f"name {KNOWN}")
+    if is_packed(path):
+        return packed_trials(path, name)
     document = _json(path)
     if document is None:
         return table_trials(path, columns or TrialColumns(), name)

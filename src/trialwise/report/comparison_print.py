@@ -14,20 +14,30 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
-from trialwise.analysis.comparison.ranking import MetricRanking, Ranking, RankPlane, trials_of
-from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.analysis.comparison.ranking import Ranking, RankPlane, trials_of
+from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.report import comparison_words as words
+from trialwise.report.comparison_pictures import (
+    BEST,
+    NOT_BEST,
+    Differences,
+    Ranks,
+    differences,
+    ranks,
+)
 from trialwise.report.comparison_text import by_metric
 from trialwise.report.numbers import percent
 from trialwise.report.palette import COLOURS, COMPARED, MARKERS, MOST
 from trialwise.report.path_points import WIDE, Axis, padded
 from trialwise.report.path_print import finish_plane
+from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, WIDTH, save_all
 
 _ROW, _AROUND = 0.17, 0.75
 """Inches of a row, and of what is around all rows."""
 _LONGEST = 24
+_STANDINGS = {BEST: (COLOURS[2], "o"), NOT_BEST: (COLOURS[0], "s")}
 
 
 def write_figures(
@@ -47,16 +57,20 @@ def _figures(
     found: Comparison | None, rankings: Sequence[Ranking], sides: Sequence[TrialSet]
 ) -> Iterator[tuple[str, Figure]]:
     for rows in by_metric(found) if found else ():
-        if any(row.difference for row in rows):
-            yield f"differences-{_file(rows[0].metric.name)}", _differences(rows)
+        _, names = words.labels([row.treatment for row in rows if row.difference])
+        if picture := differences(rows, names):
+            yield f"differences-{file_name(picture.metric)}", differences_figure(picture)
     for letter, ranking, side in zip("ab", rankings, sides, strict=False):
         for one in ranking.metrics:
-            yield f"ranks-{letter}-{_file(one.metric)}", _ranks(ranking.side, one)
+            _, names = words.labels([place.treatment for place in one.treatments])
+            picture = ranks(one, names, f" in {_short(ranking.side)}")
+            yield f"ranks-{letter}-{file_name(one.metric)}", ranks_figure(picture)
         if ranking.plane is not None:
             yield f"plane-{letter}", _plane(ranking, ranking.plane, side)
 
 
-def _file(name: str) -> str:
+def file_name(name: str) -> str:
+    """The name of a metric, in letters that names of files may have."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)
 
 
@@ -78,49 +92,34 @@ def _name_rows(axes: Axes, names: Sequence[str]) -> None:
 # Differences
 
 
-def _differences(rows: Sequence[ComparisonRow]) -> Figure:
-    """In percent of A where every ratio has bounds and no margin is in the unit of the metric; else in that unit."""
-    known = [row for row in rows if row.difference is not None]
-    figure, axes = _rows_figure(len(known))
-    relative = all(_is_relative(row) for row in known)
-    _margins(axes, known, relative=relative)
+def differences_figure(picture: Differences) -> Figure:
+    """Intervals by row, before the band within which nothing would be a difference."""
+    figure, axes = _rows_figure(len(picture.names))
+    _margins(axes, picture)
     axes.axvline(0, color=GREY, linewidth=0.8)
     told: set[str] = set()
-    for place, row in enumerate(known):
-        word = row.direction or row.verdict
+    for place, row in enumerate(picture.rows):
+        word = str(row["word"])
         colour, marker = COMPARED[word]
-        middle, low, high = _ends(row, relative=relative)
-        axes.hlines(place, low, high, color=colour, linewidth=1.2)
+        axes.hlines(place, _number(row, "low"), _number(row, "high"), color=colour, linewidth=1.2)
         label = None if word in told else word
-        filled = colour if row.verdict != "undecided" else "white"
+        filled = colour if word != "undecided" else "white"
+        middle = _number(row, "estimate")
         axes.plot(middle, place, marker, color=colour, markerfacecolor=filled, markersize=4, label=label)
         told.add(word)
-    _, names = words.labels([row.treatment for row in known])
-    _name_rows(axes, [names[row.treatment] for row in known])
-    facts = known[0].metric
-    unit = "% of A" if relative else facts.unit
-    axes.set_xlabel(f"{facts.name}: B − A" + (f" [{unit}]" if unit else ""))
+    _name_rows(axes, picture.names)
+    axes.set_xlabel(picture.axis)
     figure.legend(loc="outside upper center", ncols=5)
     return figure
 
 
-def _is_relative(row: ComparisonRow) -> bool:
-    one = row.difference
-    return one is not None and one.ratio.bounded and (one.margin is None or one.margin_percent is not None)
+def _number(row: Row, name: str) -> float:
+    return float(row[name] or 0)
 
 
-def _ends(row: ComparisonRow, *, relative: bool) -> tuple[float, float, float]:
-    if row.difference is None:
-        raise ValueError("a row without inference has no interval")
-    found = row.difference.percent if relative else row.difference.welch
-    return found.estimate, found.low, found.high
-
-
-def _margins(axes: Axes, rows: Sequence[ComparisonRow], *, relative: bool) -> None:
-    """A band within which nothing would be a difference, behind each row."""
-    for place, row in enumerate(rows):
-        size = row.difference and (row.difference.margin_percent if relative else row.difference.margin)
-        if size:
+def _margins(axes: Axes, picture: Differences) -> None:
+    for place, row in enumerate(picture.rows):
+        if size := _number(row, "margin"):
             axes.add_patch(Rectangle((-size, place - 0.5), 2 * size, 1, color=GREY, alpha=0.18, linewidth=0))
             axes.update_datalim([(-size, place), (size, place)])
 
@@ -128,20 +127,20 @@ def _margins(axes: Axes, rows: Sequence[ComparisonRow], *, relative: bool) -> No
 # Ranks
 
 
-def _ranks(side: str, one: MetricRanking) -> Figure:
-    figure, axes = _rows_figure(len(one.treatments))
-    for place, known in enumerate(one.treatments):
-        colour = COLOURS[2] if known.may_be_best else COLOURS[0]
-        axes.hlines(place, known.best, known.worst, color=colour, linewidth=1.6)
-        ends = [known.best, known.worst]
-        axes.plot(ends, [place, place], "o" if known.may_be_best else "s", color=colour, markersize=3.5)
-    _, names = words.labels([known.treatment for known in one.treatments])
-    _name_rows(axes, [names[known.treatment] for known in one.treatments])
+def ranks_figure(picture: Ranks) -> Figure:
+    """From the best rank that a treatment may have to the worst."""
+    figure, axes = _rows_figure(len(picture.names))
+    for place, row in enumerate(picture.rows):
+        colour, marker = _STANDINGS[str(row["standing"])]
+        ends = [_number(row, "best"), _number(row, "worst")]
+        axes.hlines(place, ends[0], ends[1], color=colour, linewidth=1.6)
+        axes.plot(ends, [place, place], marker, color=colour, markersize=3.5)
+    _name_rows(axes, picture.names)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.set_xlim(0.5, len(one.treatments) + 0.5)
-    axes.set_xlabel(f"rank by {one.metric} in {_short(side)}, all at {percent(one.confidence)}")
-    axes.plot([], [], "o-", color=COLOURS[2], label="may be the best")
-    axes.plot([], [], "s-", color=COLOURS[0], label="is not")
+    axes.set_xlim(0.5, len(picture.names) + 0.5)
+    axes.set_xlabel(picture.axis)
+    for standing, (colour, marker) in _STANDINGS.items():
+        axes.plot([], [], f"{marker}-", color=colour, label=standing)
     figure.legend(loc="outside upper center", ncols=2)
     return figure
 

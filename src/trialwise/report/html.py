@@ -8,6 +8,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report.claims import Claim, Piece, Term, claims
@@ -29,7 +30,9 @@ from trialwise.report.plan_tables import (
 )
 from trialwise.report.points import factor_names, labels
 from trialwise.report.sheets import Sheet
+from trialwise.report.stopping_section import stopping_section
 from trialwise.report.tables import Cell, Table, convergence_tables, result_tables, trial_table
+from trialwise.report.verdict_section import verdict_section
 
 _OPEN = 12
 """More sentences on one objective than this are folded."""
@@ -65,8 +68,17 @@ class PathSection:
     notes: tuple[str, ...]
 
 
-def html_report(analysis: Analysis, version: str, order: OrderView | None = None) -> str:
-    """Write the report; the same analysis, view of the order and version give the same text."""
+def html_report(
+    analysis: Analysis,
+    version: str,
+    order: OrderView | None = None,
+    verdicts: VerdictView | None = None,
+    pairs: str = "",
+) -> str:
+    """Write the report; the same arguments give the same text.
+
+    `pairs` is a table (CSV) of all pairs of treatments that `verdicts` compares, which stands in the page as a file.
+    """
     sentences = claims(analysis)
     sheets: dict[str, Sheet] = {}
     sections = [_section(analysis, found, sentences, sheets) for found in analysis.metrics]
@@ -74,7 +86,8 @@ def html_report(analysis: Analysis, version: str, order: OrderView | None = None
     shown = [*(path.planes if path else ()), *(path.course if path else ())]
     shown += [figure for section in sections for figure in section.figures]
     ordering = order and order_section(order, sheets, labels(analysis))
-    shown += ordering.figures if ordering else ()
+    judged = verdicts and verdict_section(verdicts, sheets, labels(analysis), pairs)
+    shown += [figure for section in (judged, ordering) if section for figure in section.figures]
     specs = {figure.key: figure.spec for figure in shown}
     return (
         environment()
@@ -85,6 +98,8 @@ def html_report(analysis: Analysis, version: str, order: OrderView | None = None
             sections=sections,
             path=path,
             order=ordering,
+            verdicts=judged,
+            stopping=verdicts and verdicts.stopping and stopping_section(verdicts.stopping, verdicts.lifts),
             named_by=factor_names(analysis),
             remarks=[claim for claim in sentences if claim.standing == "remark"],
             tables=[*path_tables(analysis), *result_tables(analysis)],
@@ -93,7 +108,7 @@ def html_report(analysis: Analysis, version: str, order: OrderView | None = None
             sessions=_present(session_table(analysis)),
             environments=environment_tables(analysis),
             failures=failure_table(analysis),
-            notes=method_notes(analysis, order),
+            notes=method_notes(analysis, order, verdicts),
             specs=script_json(specs),
             sheets=script_json(sheets),
             bundle=Markup(bundle()),  # noqa: S704 the bundle is Vega's, and a test sees that it closes no script

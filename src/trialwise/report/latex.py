@@ -9,13 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Claim, Piece, Term, claims
 from trialwise.report.numbers import ABSENT, Number
 from trialwise.report.order_tables import order_tables
 from trialwise.report.path_tables import path_paper_tables
+from trialwise.report.points import labels
 from trialwise.report.tables import Cell, Table, kpi_tables
+from trialwise.report.verdict_section import section_tables
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -52,22 +55,29 @@ _SPECIAL = {
 _EXPONENT = re.compile(r"^(-?[\d.]+)e([+-]\d+)$")
 
 
-def latex_files(analysis: Analysis, order: OrderView | None = None) -> dict[str, str]:
+def latex_files(
+    analysis: Analysis, order: OrderView | None = None, verdicts: VerdictView | None = None
+) -> dict[str, str]:
     """The texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name."""
     sentences = claims(analysis)
     return {
         "numbers.tex": "\n".join([_HEAD, *_macros(sentences)]) + "\n",
         "claims.tex": "\n\n".join([_CLAIMS, *map(_sentence, sentences)]) + "\n",
         "tables.tex": "\n\n".join(
-            [_TABLES, *(latex_table(table.without_remarks) for table in _tables(analysis, order))]
+            [_TABLES, *(latex_table(table.without_remarks) for table in _tables(analysis, order, verdicts))]
         )
         + "\n",
     }
 
 
-def _tables(analysis: Analysis, order: OrderView | None) -> list[Table]:
+def _tables(analysis: Analysis, order: OrderView | None, verdicts: VerdictView | None) -> list[Table]:
     judged = order.found if order and not order.refusal else None
-    return [*path_paper_tables(analysis), *kpi_tables(analysis), *(order_tables(judged) if judged else ())]
+    return [
+        *path_paper_tables(analysis),
+        *kpi_tables(analysis),
+        *(section_tables(verdicts, labels(analysis)) if verdicts else ()),
+        *(order_tables(judged) if judged else ()),
+    ]
 
 
 _HEAD = (

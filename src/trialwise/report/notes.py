@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.results import Analysis
@@ -41,6 +42,22 @@ _KRUSKAL = "W. H. Kruskal, W. A. Wallis: Use of Ranks in One-Criterion Variance 
 _HODGES = (
     "J. L. Hodges, E. L. Lehmann: Estimates of Location Based on Rank Tests. Ann. Math. Statist. 34, 1963."
 )
+_WELCH = (
+    "B. L. Welch: The Generalization of ‘Student's’ Problem When Several Different Population Variances Are Involved. "
+    "Biometrika 34, 1947."
+)
+_SCHUIRMANN = (
+    "D. J. Schuirmann: A Comparison of the Two One-Sided Tests Procedure and the Power Approach. "
+    "J. Pharmacokinet. Biopharm. 15, 1987."
+)
+_FIELLER = "E. C. Fieller: Some Problems in Interval Estimation. J. R. Stat. Soc. B 16, 1954."
+_SHAFFER = "J. P. Shaffer: Control of Directional Errors with Stagewise Multiple Test Procedures. Ann. Statist. 8, 1980."
+_MOHAMAD = (
+    "D. Mohamad, J. J. Goeman, E. W. van Zwet: Simultaneous Confidence Intervals for Ranks with Application to Ranking "
+    "Institutions. Biometrics, 2020."
+)
+_HSU = "J. C. Hsu: Constrained Simultaneous Confidence Intervals for Multiple Comparisons with the Best. Ann. Statist. 12, 1984."
+_BERGER = "R. L. Berger: Multiparameter Hypothesis Testing and Acceptance Sampling. Technometrics 24, 1982."
 _WESTFALL = "P. H. Westfall, S. S. Young: Resampling-Based Multiple Testing. Wiley, 1993."
 _FREEDMAN = "D. Freedman, D. Lane: A Nonstochastic Interpretation of Reported Significance Levels. J. Bus. Econ. Stat. 1, 1983."
 _MASSART = (
@@ -55,15 +72,24 @@ _DUNN = "O. J. Dunn: Multiple Comparisons Among Means. J. Am. Stat. Assoc. 56, 1
 _JAIN = "R. K. Jain, D.-M. W. Chiu, W. R. Hawe: A Quantitative Measure of Fairness and Discrimination. DEC-TR-301, 1984."
 
 
-def method_notes(analysis: Analysis, order: OrderView | None = None) -> tuple[Note, ...]:
-    """The notes on the methods that this analysis, and that of the order, used."""
+def method_notes(
+    analysis: Analysis, order: OrderView | None = None, verdicts: VerdictView | None = None
+) -> tuple[Note, ...]:
+    """The notes on the methods that this analysis, the verdicts on treatments, and the analysis of the order used."""
     paper = analysis.method == "paper"
     notes = [_kpis(), _scores(), _independence_paper() if paper else _independence(), _band()]
     if any(found.metric.convergence for found in analysis.metrics):
         notes.insert(0, _convergence_paper() if paper else _convergence())
     if analysis.path is not None:
         notes = [_plane(), _packets(analysis.path), *notes]
-    return (*notes, *(order_notes(order) if order else ()), _rounding())
+    judged = verdict_notes(verdicts) if verdicts else ()
+    return (*notes, *judged, *(order_notes(order) if order else ()), _rounding())
+
+
+def verdict_notes(view: VerdictView) -> tuple[Note, ...]:
+    """The notes on how treatments were compared and ranked; none where they were not."""
+    compared = view.comparison is not None and any(row.difference for row in view.comparison.rows)
+    return (*([_verdicts()] if compared else []), *([_ranks()] if view.ranking else []))
 
 
 def order_notes(view: OrderView) -> tuple[Note, ...]:
@@ -76,6 +102,27 @@ def order_notes(view: OrderView) -> tuple[Note, ...]:
     if any(group.tested for group in view.found.carry_over):
         notes.append(_carried())
     return tuple(notes)
+
+
+def _verdicts() -> Note:
+    return Note(
+        "Verdicts",
+        "Different: the difference of means is more than the margin δ; equivalent: it is within ±δ (two one-sided tests); else "
+        "undecided, with the number of further units of each side that would decide it with a chance of 90 %. Welch's interval of "
+        "the difference, the shift of Hodges and Lehmann, the ratio with Fieller's interval; Holm's correction over all pairs and "
+        "metrics, of which each counts with the likelier of both claims. The unit is the highest level that varies (host, boot, "
+        "build, process, trial): more trials inside it make nothing more certain.",
+        (_WELCH, _SCHUIRMANN, _HODGES, _FIELLER, _HOLM, _SHAFFER),
+    )
+
+
+def _ranks() -> Note:
+    return Note(
+        "Ranks and the Pareto set",
+        "A treatment ranks between one more than the number of those shown to be better, and as many as are not shown to be worse; "
+        "all ranks hold together. A treatment leaves the Pareto set where some other is shown to be better in every metric.",
+        (_MOHAMAD, _HSU, _BERGER),
+    )
 
 
 def _fixed_against_random() -> Note:

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from trialwise.analysis.order_results import Change, GroupCarryOver, OrderAnalysis, Outcome, Verdict
 from trialwise.analysis.order_sentences import UNVARIED
 from trialwise.analysis.order_view import OrderView
-from trialwise.report.figures import Figure
 from trialwise.report.numbers import counted
 from trialwise.report.order_figures import order_figures
 from trialwise.report.order_pictures import Kind, Picture, left_out, pictures
@@ -23,15 +20,25 @@ from trialwise.report.order_text import (
     sentence_of,
     trends,
 )
+from trialwise.report.section import (
+    MOST_LINES,
+    OPEN,
+    FigureGroup,
+    Line,
+    Look,
+    Part,
+    Section,
+    Standing,
+    marks_counted,
+    part,
+)
 from trialwise.report.sheets import Sheet
-from trialwise.report.tables import Table
 
-_MOST = 30
-"""Of more lines, so many are shown."""
-_OPEN = 12
-"""More lines than this are folded."""
-Standing = Literal["claim", "descriptive", "refusal", "remark"]
-_LOOKS: Mapping[Verdict, str] = {"order matters": "matters", "order does not matter": "fine", "undecided": ""}
+_LOOKS: Mapping[Verdict, Look] = {
+    "order matters": "matters",
+    "order does not matter": "fine",
+    "undecided": "",
+}
 _CHANGES: Mapping[Change, tuple[Standing, str]] = {
     "location": ("descriptive", "changes"),
     "distribution": ("descriptive", "changes"),
@@ -54,63 +61,17 @@ _GROUPS: tuple[tuple[str, tuple[Kind, ...]], ...] = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A sentence with its standing, and that in a word."""
-
-    text: str
-    standing: Standing = "remark"
-    mark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """Sentences under a title; `more` says how many are not shown."""
-
-    title: str
-    lines: tuple[Line, ...]
-    summary: str = ""
-    more: str = ""
-    is_open: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class FigureGroup:
-    """Figures under a title."""
-
-    title: str
-    figures: tuple[Figure, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OrderSection:
-    """The section: the verdict (or why there is none), sentences, figures, tables."""
-
-    verdict: str
-    look: str
-    facts: str
-    notes: tuple[str, ...]
-    parts: tuple[Part, ...]
-    groups: tuple[FigureGroup, ...]
-    tables: tuple[Table, ...]
-
-    @property
-    def figures(self) -> tuple[Figure, ...]:
-        """All figures."""
-        return tuple(figure for group in self.groups for figure in group.figures)
-
-
 def order_section(
     view: OrderView, sheets: dict[str, Sheet], labels: Mapping[str, str] | None = None
-) -> OrderSection:
+) -> Section:
     """The section of a view; `labels` are what figures call treatments, and `sheets` take the data of the figures."""
     shown = pictures(view, labels or {})
     groups = tuple(_figure_groups(shown, sheets))
     found = view.found
     if found is None:
-        return OrderSection(view.refusal, "", "", (), (), groups, ())
+        return Section(view.refusal, "", "", (), (), groups, ())
     judged = not view.refusal
-    return OrderSection(
+    return Section(
         verdict=found.sentence if judged else view.refusal,
         look=_LOOKS[found.verdict] if judged else "",
         facts=_facts(found),
@@ -142,9 +103,9 @@ def _figure_groups(shown: Sequence[Picture], sheets: dict[str, Sheet]) -> Iterat
 
 
 def _parts(view: OrderView, found: OrderAnalysis) -> Iterator[Part]:
-    yield from _part("Next", [Line(step) for step in dict.fromkeys(found.next_steps)])
+    yield from part("Next", [Line(step) for step in dict.fromkeys(found.next_steps)])
     yield from _treatments(found)
-    yield from _part(
+    yield from part(
         "Would the conclusion change?",
         list(_conclusions(found)),
     )
@@ -154,30 +115,11 @@ def _parts(view: OrderView, found: OrderAnalysis) -> Iterator[Part]:
     yield from _problems(found)
 
 
-def _part(
-    title: str, lines: Sequence[Line], summary: str = "", most: int = _MOST, more: str = ""
-) -> Iterator[Part]:
-    if not lines:
-        return
-    hidden = len(lines) - most
-    yield Part(
-        title,
-        tuple(lines[:most]),
-        summary,
-        f"… and {hidden} more{more}" if hidden > 0 else "",
-        is_open=len(lines) <= _OPEN,
-    )
-
-
 def _treatments(found: OrderAnalysis) -> Iterator[Part]:
     """One sentence for each treatment, those that change first."""
     lines = [Line(sentence_of(found, one), *_CHANGES[one.change]) for one in ranked(found)]
-    counts = {
-        mark: sum(line.mark == mark for line in lines) for mark in dict.fromkeys(line.mark for line in lines)
-    }
-    told = ", ".join(f"{count} {mark}" for mark, count in counts.items())
-    summary = f"{told}; {how_compared(found)}"
-    yield from _part("Fixed against random order", lines, summary, more="; the table has all")
+    summary = f"{marks_counted(lines)}; {how_compared(found)}"
+    yield from part("Fixed against random order", lines, summary, more="; the table has all")
 
 
 def _conclusions(found: OrderAnalysis) -> Iterator[Line]:
@@ -186,8 +128,8 @@ def _conclusions(found: OrderAnalysis) -> Iterator[Line]:
 
 
 def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Iterator[Part]:
-    pairs = [Line(pair.sentence, "descriptive", "stands out") for pair in group.pairs[:_MOST]]
-    lasting = [Line(one.sentence, "descriptive", "lasts") for one in group.lasting[:_MOST]]
+    pairs = [Line(pair.sentence, "descriptive", "stands out") for pair in group.pairs[:MOST_LINES]]
+    lasting = [Line(one.sentence, "descriptive", "lasts") for one in group.lasting[:MOST_LINES]]
     none = [Line(no_pair(group), *(("claim", "none") if group.tested else ("refusal", "not tested")))]
     slopes = [
         Line(f"{name}: {text}", mark="trend")
@@ -201,7 +143,7 @@ def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Ite
         carry_over_title(group, several=several),
         tuple(lines),
         more=f"… and {more} more pairs; the table has all" if more > 0 else "",
-        is_open=len(lines) <= _OPEN,
+        is_open=len(lines) <= OPEN,
     )
 
 
@@ -211,11 +153,11 @@ def _workers(found: OrderAnalysis) -> Iterator[Part]:
     spread = [Line(one.sentence, mark="order") for one in found.worker_spread]
     differences = [Line(one.sentence, "descriptive", "differs") for one in found.worker_differences]
     none = [Line("none differs from the others", "claim", "none")]
-    yield from _part(f"Workers ({len(found.workers)})", [*spread, *(differences or none)])
+    yield from part(f"Workers ({len(found.workers)})", [*spread, *(differences or none)])
 
 
 def _problems(found: OrderAnalysis) -> Iterator[Part]:
     if found.n_problems:
         lines = [Line(problem.text, "refusal") for problem in found.problems]
         title = f"Wrong in the data ({found.n_problems}); the rest was used"
-        yield from _part(title, lines, most=20)
+        yield from part(title, lines, most=20)

@@ -13,17 +13,21 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import points
 from trialwise.report.claims import objective_text
+from trialwise.report.comparison_pictures import Differences
+from trialwise.report.comparison_print import differences_figure, file_name, ranks_figure
 from trialwise.report.looks import looks
 from trialwise.report.order_print import order_drawings
 from trialwise.report.palette import COLOURS, FAILED, MOST
 from trialwise.report.path_print import path_document, path_figures
 from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, STYLE, WIDTH
+from trialwise.report.verdict_section import verdict_pictures
 
 Kind = Literal["pdf", "svg"]
 DOCUMENT = "report.pdf"
@@ -31,9 +35,14 @@ DOCUMENT = "report.pdf"
 
 
 def print_figures(
-    analysis: Analysis, folder: Path, kind: Kind, version: str = "", order: OrderView | None = None
+    analysis: Analysis,
+    folder: Path,
+    kind: Kind,
+    version: str = "",
+    order: OrderView | None = None,
+    verdicts: VerdictView | None = None,
 ) -> list[Path]:
-    """Write the figures of all metrics, and of the order, into a folder, which is made; return what was written.
+    """Write the figures of all metrics, of the verdicts and of the order, into a folder, which is made; return what was written.
 
     An experiment over paths has those of its planes and delays too, and as PDF the whole report in one document.
 
@@ -45,7 +54,7 @@ def print_figures(
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     with mpl.rc_context(STYLE):
-        for name, figure in _all_figures(analysis, order):
+        for name, figure in _all_figures(analysis, order, verdicts):
             path = folder / f"{name}.{kind}"
             metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
             figure.savefig(path, format=kind, metadata=metadata)
@@ -56,11 +65,16 @@ def print_figures(
     return written
 
 
-def _all_figures(analysis: Analysis, order: OrderView | None) -> Iterator[tuple[str, Figure]]:
+def _all_figures(
+    analysis: Analysis, order: OrderView | None, verdicts: VerdictView | None
+) -> Iterator[tuple[str, Figure]]:
     yield from path_figures(analysis)
     for found in analysis.metrics:
         for name, figure in _figures(analysis, found):
             yield f"{_file_name(found.metric.name)}-{name}", figure
+    for name, picture in verdict_pictures(verdicts, points.labels(analysis)) if verdicts else ():
+        draw = differences_figure(picture) if isinstance(picture, Differences) else ranks_figure(picture)
+        yield file_name(name), draw
     for name, figure in order_drawings(order, points.labels(analysis)) if order else ():
         yield f"order-{name}", figure
 

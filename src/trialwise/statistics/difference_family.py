@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trialwise.statistics.difference import Difference, reason_of
 from trialwise.statistics.forecast import trials_to_decide
-from trialwise.statistics.harmonics import holm
+from trialwise.statistics.holm import holm
 from trialwise.statistics.moments import Pair
 from trialwise.statistics.paired import bill
 from trialwise.statistics.verdicts import Margin, Verdict, scaled, verdict_of

@@ -161,17 +161,6 @@ def assess_candidates(
     ]
 
 
-def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for their number (Holm 1979)."""
-    order = sorted(range(len(p_values)), key=lambda at: p_values[at])
-    corrected = [0.0] * len(p_values)
-    reached = 0.0
-    for rank, at in enumerate(order):
-        reached = max(reached, (len(p_values) - rank) * p_values[at])
-        corrected[at] = min(1.0, reached)
-    return corrected
-
-
 def name_of(seconds: float, resolution: float) -> str | None:
     """Name a period whose frequency is known to within `resolution` (in hertz) as people do, if they do."""
     for name, known in NAMED.items():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.statistics.checks import Array, as_percent
-from trialwise.statistics.harmonics import holm
+from trialwise.statistics.holm import holm
 from trialwise.statistics.measures import mean_of
 from trialwise.statistics.pairwise import (
     Direction,

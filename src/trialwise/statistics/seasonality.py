@@ -13,11 +13,11 @@ from trialwise.statistics.harmonics import (
     HUMAN,
     Candidate,
     assess_candidates,
-    holm,
     name_of,
     strengths,
     visible,
 )
+from trialwise.statistics.holm import holm
 from trialwise.statistics.measures import percentile_of
 from trialwise.statistics.spectrum import blind_search
 from trialwise.statistics.surrogates import normal_scores

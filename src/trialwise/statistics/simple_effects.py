@@ -10,7 +10,7 @@ from trialwise.statistics.anova import DEFAULT_PERMUTATIONS, AnovaMethod, AnovaR
 from trialwise.statistics.checks import one_of
 from trialwise.statistics.factorial import MOST_FACTORS
 from trialwise.statistics.frames import factor_names, labels, numbers
-from trialwise.statistics.harmonics import holm
+from trialwise.statistics.holm import holm
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence

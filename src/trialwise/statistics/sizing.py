@@ -38,7 +38,9 @@ def samples_needed(
         How many of the most extreme values the bound leaves out, so that as many outliers do no harm.
     sides
         "one": the bound on the percentile's own side, an upper one at and above the median, a lower one below
-        it. "lower" or "upper": that bound. "two": both bounds together, P(x_(1+r) <= Q <= x_(N-r)) >= C.
+        it. "lower" or "upper": that bound. "two": both bounds, each of which misses with at most (1-C)/2, as those of
+        `percentile_interval`. (One interval that may miss on one side alone, P(x_(1+r) <= Q <= x_(N-r)) >= C, takes fewer
+        values off the median: 59 instead of 72 for p95 at 95 %.)
 
     Returns
     -------
@@ -53,6 +55,8 @@ def samples_needed(
     p, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
     out = as_robustness(robustness)
     one_of(sides, "sides", ("one", "two", "lower", "upper"))
+    if sides == "two":
+        return needed_for_equal_tails(p, level, out)
     own = "lower" if p < _HALF else "upper"
     return needed(p, level, out, own if sides == "one" else sides)
 
@@ -86,21 +90,20 @@ def series_needed(percentile: float, confidence: float, *, robustness: int = 0) 
     return samples_needed(percentile, confidence, robustness=robustness, sides="two" if median else "one")
 
 
-def needed(p: Fraction, level: Fraction, out: int, side: str) -> int:
-    """`samples_needed` for shares instead of percentages."""
+def needed(p: Fraction, level: Fraction, out: int, side: Literal["lower", "upper"]) -> int:
+    """How many values one bound of the p-quantile needs, for shares instead of percentages."""
 
     def enough(n: int) -> bool:
-        low = 0 if side == "upper" else 1 + out
-        high = n + 1 if side == "lower" else n - out
+        low, high = (1 + out, n + 1) if side == "lower" else (0, n - out)
         return covers(n, low, high, p, level)
 
-    return _smallest(enough, (2 if side == "two" else 1) * (1 + out))
+    return _smallest(enough, 1 + out)
 
 
-def needed_for_equal_tails(p: Fraction, level: Fraction) -> int:
+def needed_for_equal_tails(p: Fraction, level: Fraction, out: int = 0) -> int:
     """How many values both equal-tailed bounds of the p-quantile need."""
     tail = (1 + level) / 2
-    return max(needed(p, tail, 0, "lower"), needed(p, tail, 0, "upper"))
+    return max(needed(p, tail, out, "lower"), needed(p, tail, out, "upper"))
 
 
 def _smallest(enough: Callable[[int], bool], start: int) -> int:

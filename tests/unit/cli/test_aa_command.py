@@ -1,8 +1,12 @@
 """`trialwise aa`: runs every treatment against itself for real, goes on, judges, refuses."""
 
+import contextlib
 import json
+import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +16,7 @@ SCHEMAS = Path(__file__).parents[3] / "schemas"
 EXPERIMENT = """
 [experiment]
 name = "bench"
+seed = 3
 [factors]
 n = [1, 2]
 [trial]
@@ -25,10 +30,14 @@ rounds = 8
 """
 LOAD = """
 import os, random
+from pathlib import Path
 
 def work(n):
     assert not any("side" in name.lower() for name in os.environ)
-    return {"value": 100 * n + random.Random().gauss(0, 1)}
+    with (Path(__file__).parent / "calls").open("a+") as file:  # draws that are the same in every run of the tests
+        file.write("x")
+        number = file.tell()
+    return {"value": 100 * n + random.Random(number).gauss(0, 1)}
 """
 
 
@@ -70,6 +79,63 @@ def test_more_trials_go_on_with_the_same_ones(folder):
     done = trialwise("aa", "experiment.toml", "--trials", "9", cwd=folder)
     assert "going on: 32 of 36 trials are done" in done.stderr
     assert "9 + 9 trials" in done.stdout
+
+
+def test_rounds_are_trials_of_each_side(folder, tmp_path):
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    (tmp_path / "load.py").write_text(LOAD)
+    done = trialwise("aa", "experiment.toml", "--rounds", "3", "--quiet", cwd=tmp_path, code=3)
+    assert "3 + 3 trials" in done.stdout
+
+
+SLOW = "import time" + LOAD.replace("return", "time.sleep(0.05)\n    return")
+
+
+def interrupted(folder, finished, *words):
+    """Run with these options, and interrupt once so many trials have finished; what was printed, and the exit code."""
+    command = [str(Path(sys.executable).parent / "trialwise"), "aa", "experiment.toml", *words]
+    running = subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and _finished(folder) < finished:
+            time.sleep(0.05)
+        assert _finished(folder) >= finished, "the trials have not begun"
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    finally:
+        running.kill()
+    return out, err, running.returncode
+
+
+def _finished(folder):
+    with (
+        contextlib.suppress(sqlite3.OperationalError),  # it is being made
+        contextlib.closing(
+            sqlite3.connect(f"file:{folder}/bench.aa/ledger.sqlite?mode=ro", uri=True)
+        ) as ledger,
+    ):
+        return ledger.execute("SELECT count(*) FROM trial WHERE status = 'finished'").fetchone()[0]
+    return -1
+
+
+def test_what_has_finished_is_judged_after_an_interruption(tmp_path):
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    (tmp_path / "load.py").write_text(SLOW)
+    out, err, code = interrupted(tmp_path, 20, "--trials", "2000", "--quiet")
+    assert code == 130, err
+    assert "A against A' as they ran" in out
+    assert "of 8000 trials; to go on: trialwise aa experiment.toml --trials 2000" in err
+
+
+def test_an_interruption_after_the_first_trial(tmp_path):
+    (tmp_path / "experiment.toml").write_text(EXPERIMENT)
+    (tmp_path / "load.py").write_text(SLOW.replace("0.05", "1"))
+    _, err, code = interrupted(tmp_path, 1, "--quiet")
+    assert code == 130, err
+    assert "Traceback" not in err
+    assert "of 32 trials; to go on: trialwise aa experiment.toml" in err
 
 
 def test_any_directory_is_re_split(folder):

@@ -2,7 +2,9 @@
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
+from scipy.stats import binom
 
 from trialwise import statistics as st
 from trialwise.statistics.binomial import lower_rank
@@ -53,10 +55,46 @@ def test_equality_is_enough(percentile, confidence, sides, expected):
 
 @pytest.mark.parametrize(
     ("percentile", "confidence", "robustness", "expected"),
-    [(50, 95, 0, 6), (50, 95, 1, 9), (50, 95, 2, 12), (95, 95, 0, 59)],
+    [(50, 95, 0, 6), (50, 95, 1, 9), (50, 95, 2, 12), (75, 95, 0, 13), (95, 95, 0, 72)],
 )
 def test_two_sided(percentile, confidence, robustness, expected):
     assert st.samples_needed(percentile, confidence, robustness=robustness, sides="two") == expected
+
+
+PERCENTILES = (1, 5, 10, 25, 33.3, 50, 66.7, 75, 90, 95, 99, 99.9)
+SIDES = (("two", "both"), ("lower", "lower"), ("upper", "upper"))
+
+
+@pytest.mark.parametrize("confidence", [10, 50, 75, 87.5, 90, 95, 99, 99.99])
+@pytest.mark.parametrize("percentile", PERCENTILES)
+def test_an_interval_has_its_bounds_from_the_number_on_that_is_said_to_do(percentile, confidence):
+    for sides, bound in SIDES:
+        number = st.samples_needed(percentile, confidence, sides=sides)
+        enough = st.percentile_interval(np.arange(number), percentile, confidence, bound=bound)
+        assert enough.needed == number
+        assert _bounds(enough, bound)
+        if number > 1:
+            short = st.percentile_interval(np.arange(number - 1), percentile, confidence, bound=bound)
+            assert not _bounds(short, bound)
+
+
+def _bounds(interval, bound):
+    """Whether all bounds that were asked for are there."""
+    return {
+        "both": interval.low is not None and interval.high is not None,
+        "lower": interval.low is not None,
+        "upper": interval.high is not None,
+    }[bound]
+
+
+@pytest.mark.parametrize("sides", ["one", "two"])
+@pytest.mark.parametrize("percentile", PERCENTILES)
+def test_the_number_is_that_of_the_binomial_distribution(percentile, sides):
+    """By SciPy: the smallest n whose least value is below the percentile, and greatest above it, surely enough."""
+    p, miss = percentile / 100, 0.05 if sides == "one" else 0.025
+    likely = {"one": [max(p, 1 - p)], "two": [p, 1 - p]}[sides]
+    number = max(next(n for n in range(1, 10**5) if binom.sf(0, n, 1 - q) >= 1 - miss) for q in likely)
+    assert st.samples_needed(percentile, 95, sides=sides) == number
 
 
 def test_extreme_percentiles_answer_and_impossible_ones_refuse():

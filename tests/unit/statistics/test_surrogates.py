@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trialwise.statistics.harmonics import DAY, WEEK, Candidate, design, holm, name_of, strengths, visible
+from trialwise.statistics.harmonics import DAY, WEEK, Candidate, design, name_of, strengths, visible
 from trialwise.statistics.spectrum import _frequencies, power
 from trialwise.statistics.surrogates import (
     calibrated_correlation,
@@ -103,14 +103,6 @@ def test_what_can_be_seen(days, seconds, harmonics):
 
 def test_a_day_cannot_be_seen_in_daily_data():
     assert visible(Candidate(DAY, 6), TimeGrid(DAY, np.arange(100), np.zeros(100), regular=True)) is None
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [([], []), ([0.03], [0.03]), ([0.04, 0.01, 0.03], [0.06, 0.03, 0.06]), ([0.5, 0.6], [1.0, 1.0])],
-)
-def test_holm(given, expected):
-    assert holm(given) == pytest.approx(expected)
 
 
 def test_names_need_the_resolution():

@@ -35,8 +35,8 @@ class CompareOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Pair:
-    """One treatment and metric before the family is judged."""
+class Pair:
+    """One treatment (or one held against another) and metric before the family is judged."""
 
     treatment: str
     metric: MetricFacts
@@ -61,22 +61,29 @@ def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> 
     options = options or CompareOptions()
     a, b, one_sided = matched(a, b)
     pairs = list(_pairs(a, b, options))
-    judged: dict[Hashable, st.Difference] = {
-        place: pair.difference for place, pair in enumerate(pairs) if pair.difference is not None
-    }
-    family = st.difference_family(judged) if judged else None
+    rows, correction = judged_together(pairs)
     return Comparison(
         a=a.name,
         b=b.name,
-        rows=tuple(_row(pair, family and family.members.get(place)) for place, pair in enumerate(pairs)),
+        rows=rows,
         one_sided=one_sided,
         confidence=options.confidence,
-        correction=family.method if family else "none: there is no inference",
+        correction=correction,
         notes={a.name: a.notes, b.name: (*b.notes, *_repeated(a, pairs))},
     )
 
 
-def _repeated(a: TrialSet, pairs: Sequence[_Pair]) -> Iterator[str]:
+def judged_together(pairs: Sequence[Pair]) -> tuple[tuple[ComparisonRow, ...], str]:
+    """The verdicts of pairs as one family, in their order, and how these were corrected."""
+    judged: dict[Hashable, st.Difference] = {
+        place: pair.difference for place, pair in enumerate(pairs) if pair.difference is not None
+    }
+    family = st.difference_family(judged) if judged else None
+    rows = tuple(_row(pair, family and family.members.get(place)) for place, pair in enumerate(pairs))
+    return rows, family.method if family else "none: there is no inference"
+
+
+def _repeated(a: TrialSet, pairs: Sequence[Pair]) -> Iterator[str]:
     """Values that vary and are the same on both sides are hardly measured twice."""
     same = [
         pair
@@ -87,7 +94,7 @@ def _repeated(a: TrialSet, pairs: Sequence[_Pair]) -> Iterator[str]:
         yield f"{len(same)} of {len(pairs)} rows have the very values of {a.name}: the same data twice?"
 
 
-def _pairs(a: TrialSet, b: TrialSet, options: CompareOptions) -> Iterator[_Pair]:
+def _pairs(a: TrialSet, b: TrialSet, options: CompareOptions) -> Iterator[Pair]:
     for name, facts in a.metrics.items():
         if name not in b.metrics:
             continue
@@ -95,15 +102,16 @@ def _pairs(a: TrialSet, b: TrialSet, options: CompareOptions) -> Iterator[_Pair]
             if treatment in b.treatments:
                 sides = a.of(name, treatment), b.of(name, treatment)
                 if not (sides[0].is_empty() or sides[1].is_empty()):
-                    yield _pair(treatment, (facts, b.metrics[name]), sides, options)
+                    yield pair_of(treatment, (facts, b.metrics[name]), sides, options)
 
 
-def _pair(
+def pair_of(
     treatment: str,
     facts: tuple[MetricFacts, MetricFacts],
     sides: tuple[pl.DataFrame, pl.DataFrame],
     options: CompareOptions,
-) -> _Pair:
+) -> Pair:
+    """The difference of two sides (A, then B; neither empty) in one metric by itself, or why there is none."""
     metric = facts[0]
     found = units(*sides, options.level)
     summary = st.summary_difference(sides[0]["value"].to_numpy(), sides[1]["value"].to_numpy())
@@ -112,7 +120,7 @@ def _pair(
         refusal = f"one side is in {facts[0].unit}, the other in {facts[1].unit}: bring both to one unit"
     difference = None if refusal else _difference(found, options, metric)
     reason = refusal or (difference.reason if difference else "")
-    return _Pair(treatment, metric, summary, found, difference, _unit_seconds(sides, found), reason)
+    return Pair(treatment, metric, summary, found, difference, _unit_seconds(sides, found), reason)
 
 
 def _difference(found: Units, options: CompareOptions, metric: MetricFacts) -> st.Difference:
@@ -138,7 +146,7 @@ def _unit_seconds(sides: tuple[pl.DataFrame, pl.DataFrame], found: Units) -> flo
     return total
 
 
-def _row(pair: _Pair, member: st.FamilyMember | None) -> ComparisonRow:
+def _row(pair: Pair, member: st.FamilyMember | None) -> ComparisonRow:
     more = member.trials_needed if member else None
     return ComparisonRow(
         treatment=pair.treatment,

@@ -32,7 +32,7 @@ from trialwise.analysis.trial_set import Level
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Extent
 from trialwise.statistics.anova import DEFAULT_PERMUTATIONS, AnovaMethod
-from trialwise.statistics.harmonics import holm
+from trialwise.statistics.holm import holm
 
 Watch = Callable[[int, int], None]
 

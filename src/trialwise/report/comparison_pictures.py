@@ -1,0 +1,99 @@
+"""The figures of a comparison, free of any way to draw them: differences with their margin, and ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from trialwise.analysis.comparison.ranking import MetricRanking
+from trialwise.analysis.comparison.results import ComparisonRow
+from trialwise.report import comparison_words as words
+from trialwise.report.numbers import percent
+from trialwise.report.points import Row
+
+BEST, NOT_BEST = "may be the best", "is not"
+
+
+@dataclass(frozen=True, slots=True)
+class Differences:
+    """B − A of one metric with intervals, a row for each of `names`.
+
+    Rows hold `name`, `word` (the verdict, or its direction), `estimate`, `low`, `high`, `margin` (None where there is none), `n`,
+    `p` and `more`. `axis` says what is measured.
+    """
+
+    metric: str
+    axis: str
+    rows: tuple[Row, ...]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """Ranks of treatments by one metric: rows hold `name`, `best`, `worst`, `standing`, `mean` and `n`."""
+
+    metric: str
+    axis: str
+    rows: tuple[Row, ...]
+    names: tuple[str, ...]
+
+
+def differences(rows: Sequence[ComparisonRow], names: Mapping[str, str]) -> Differences | None:
+    """The rows of one metric that have an interval; None where none has. `names` are what rows are called.
+
+    In percent of A where every ratio has bounds and no margin is in the unit of the metric; else in that unit.
+    """
+    known = [row for row in rows if row.difference is not None]
+    if not known:
+        return None
+    relative = all(map(_is_relative, known))
+    facts = known[0].metric
+    unit = "% of A" if relative else facts.unit
+    return Differences(
+        facts.name,
+        f"{facts.name}: B − A" + (f" [{unit}]" if unit else ""),
+        tuple(_difference(row, names[row.treatment], relative=relative) for row in known),
+        tuple(names[row.treatment] for row in known),
+    )
+
+
+def _is_relative(row: ComparisonRow) -> bool:
+    one = row.difference
+    return one is not None and one.ratio.bounded and (one.margin is None or one.margin_percent is not None)
+
+
+def _difference(row: ComparisonRow, name: str, *, relative: bool) -> Row:
+    if row.difference is None:
+        raise ValueError("a row without inference has no interval")
+    found = row.difference.percent if relative else row.difference.welch
+    return {
+        "name": name,
+        "word": row.direction or row.verdict,
+        "estimate": found.estimate,
+        "low": found.low,
+        "high": found.high,
+        "margin": (row.difference.margin_percent if relative else row.difference.margin) or None,
+        "n": words.n_of(row),
+        "p": words.p_of(row.p_adjusted),
+        "more": words.short_bill(row),
+    }
+
+
+def ranks(one: MetricRanking, names: Mapping[str, str], where: str = "") -> Ranks:
+    """Treatments from the best mean to the worst; `where` says of what, and `names` what treatments are called."""
+    return Ranks(
+        one.metric,
+        f"rank by {one.metric}{where}, all at {percent(one.confidence)}",
+        tuple(
+            {
+                "name": names[place.treatment],
+                "best": place.best,
+                "worst": place.worst,
+                "standing": BEST if place.may_be_best else NOT_BEST,
+                "mean": place.mean,
+                "n": place.n,
+            }
+            for place in one.treatments
+        ),
+        tuple(names[place.treatment] for place in one.treatments),
+    )

@@ -1,0 +1,105 @@
+"""What the report says of when to stop: why the experiment ended, and what is known of each claim that it waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from trialwise.analysis.stopping.results import ClaimState, StoppingState
+from trialwise.experiment.model import Looks
+from trialwise.experiment.quantity import duration_text
+from trialwise.report.numbers import ABSENT, counted, percent, write
+from trialwise.report.section import Line, Part, Section, marks_counted, part
+from trialwise.report.tables import Table
+
+_LOOKS: Mapping[Looks, str] = {
+    "two-stage": "looks twice: a pilot forecasts how many fresh trials are run, and these are judged once",
+    "anytime": "looks after each round, by bounds that hold at all looks together",
+    "cceval": "looks after each round, by CCEval's rule for a mean",
+}
+_COLUMNS = (
+    "claim", "asked", "state", "estimate", "low", "high", "±", "±, asked", "n", "forecast", "level", "confidence", "method",
+)  # fmt: skip
+
+
+def stopping_section(state: StoppingState, lifts: str | None) -> Section:
+    """The section of a state; `lifts` says what to do about claims that are not decided."""
+    lines = [_line(claim) for claim in state.claims]
+    return Section(
+        verdict=f"Stopped: {state.reason}." if state.reason else f"Goes on: {_phase(state)}.",
+        look="fine" if state.decided else "",
+        facts=" · ".join(_facts(state)),
+        notes=(f"verdicts hold together: {state.correction}",) if state.correction else (),
+        warnings=state.warnings,
+        parts=(*_next(lifts), *part("Claims", lines, marks_counted(lines), more="; the table has all")),
+        tables=(claim_table(state.claims),),
+    )
+
+
+def _phase(state: StoppingState) -> str:
+    known = len(state.claims) - len(state.open_claims)
+    return f"{known} of {counted(len(state.claims), 'claim')} known"
+
+
+def _facts(state: StoppingState) -> Iterator[str]:
+    yield _LOOKS[state.looks]
+    yield f"{counted(state.rounds, 'round')} of at most {state.most}"
+    if state.forecast is not None:
+        yield f"forecast: {counted(state.forecast, 'round')}"
+    budget = "" if state.budget is None else f" of a budget of {duration_text(state.budget)}"
+    yield f"{duration_text(state.seconds)} used{budget}"
+
+
+def _next(lifts: str | None) -> Iterator[Part]:
+    return part("To know more", [Line(lifts)]) if lifts else iter(())
+
+
+def _known(claim: ClaimState) -> str:
+    return claim.verdict or "narrow" if claim.state == "decided" else claim.state
+
+
+def _line(claim: ClaimState) -> Line:
+    pieces = [f"{claim.metric} {claim.subject}: {claim.what} {claim.asked}"]
+    if claim.low is not None and claim.high is not None:
+        bounds = f"{write(claim.estimate)} ({write(claim.low, 'down')} to {write(claim.high, 'up')})"
+        pieces.append(f"{bounds} {claim.unit}".rstrip())
+    wanted = f" (forecast {claim.wanted})" if claim.wanted is not None else ""
+    pieces.append(
+        f"n = {_number(claim)} {claim.level if claim.level == 'series' else f'{claim.level}s'}{wanted}"
+    )
+    pieces.append(percent(claim.confidence))
+    note = f"; {claim.note}" if claim.note else ""
+    return Line(", ".join(pieces) + note, "claim" if claim.state == "decided" else "refusal", _known(claim))
+
+
+def _number(claim: ClaimState) -> str:
+    return " and ".join(map(str, claim.n))
+
+
+def claim_table(claims: Sequence[ClaimState]) -> Table:
+    """A row for each claim."""
+    return Table(
+        key="stopping",
+        caption="What the experiment waits for; bounds of each claim at its confidence",
+        columns=_COLUMNS,
+        rows=tuple(_cells(claim) for claim in claims),
+        numeric=frozenset(range(3, 10)),
+    )
+
+
+def _cells(claim: ClaimState) -> tuple[str, ...]:
+    unit = f" [{claim.unit}]" if claim.unit else ""
+    return (
+        f"{claim.metric}{unit}, {claim.subject}",
+        f"{claim.what} {claim.asked}",
+        _known(claim),
+        write(claim.estimate),
+        write(claim.low, "down"),
+        write(claim.high, "up"),
+        write(claim.width),
+        write(claim.target),
+        _number(claim),
+        ABSENT if claim.wanted is None else str(claim.wanted),
+        claim.level,
+        percent(claim.confidence),
+        claim.method,
+    )

@@ -1,0 +1,133 @@
+"""Interactive figures of verdicts (Vega-Lite by way of altair): differences with their margin, and ranks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import altair as alt
+
+from trialwise.report import marks
+from trialwise.report.comparison_pictures import BEST, NOT_BEST, Differences, Ranks
+from trialwise.report.figures import Figure, charted
+from trialwise.report.marks import Chart
+from trialwise.report.palette import COLOURS, COMPARED, MARKERS, SHAPES
+from trialwise.report.sheets import Sheet
+
+_ROW, _AROUND = 34, 100
+"""Pixels of a row, and of what is around all rows."""
+_LONG, _READABLE = 20, 640
+"""From so many letters of a name on, a figure narrower than so many pixels is scrolled."""
+_BAND = 0.16
+_AGAINST = " against "
+_TWO_LINES = (
+    f"indexof(datum.label, '{_AGAINST}') < 0 ? datum.label : "
+    f"[split(datum.label, '{_AGAINST}')[0], '{_AGAINST.strip()} ' + split(datum.label, '{_AGAINST}')[1]]"
+)
+"""A pair has two lines, so that there is room for marks beside it on a narrow page."""
+
+
+def differences_figure(picture: Differences, caption: str, sheets: dict[str, Sheet]) -> Figure:
+    """Intervals by row, before the band within which nothing would be a difference."""
+    return _figure(
+        f"verdicts-{picture.metric}",
+        f"Differences: {picture.metric}",
+        caption,
+        f"Differences of {picture.metric} between treatments, with intervals and the margin.",
+        _differences(picture, sheets),
+        picture.names,
+    )
+
+
+def ranks_figure(picture: Ranks, caption: str, sheets: dict[str, Sheet]) -> Figure:
+    """From the best rank that a treatment may have to the worst."""
+    return _figure(
+        f"ranks-{picture.metric}",
+        f"Ranks: {picture.metric}",
+        caption,
+        f"The ranks that each treatment may have by {picture.metric}.",
+        _ranks(picture, sheets),
+        picture.names,
+    )
+
+
+def _figure(
+    key: str, title: str, caption: str, alternative: str, chart: Chart, names: tuple[str, ...]
+) -> Figure:
+    longest = max(len(line) for name in names for line in name.split(_AGAINST))
+    height = _height(names)
+    least = _READABLE if longest > _LONG else 0
+    return Figure(key, title, caption, alternative, marks.finished(chart, height), whole=True, least=least)
+
+
+def _height(names: tuple[str, ...]) -> int:
+    return _AROUND + _ROW * max(len(names), 2)
+
+
+def _side(names: tuple[str, ...]) -> Literal["top", "bottom"]:
+    """Where the axis of the measure stands: on top of figures that are scrolled."""
+    return "top" if _height(names) > marks.TALL else "bottom"
+
+
+def _rows(names: tuple[str, ...]) -> alt.Y:
+    return alt.Y(
+        "name:N", sort=list(names), title=None, axis=alt.Axis(labelLimit=330, labelExpr=_TWO_LINES, grid=True)
+    )
+
+
+def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
+    words = [word for word in COMPARED if any(row["word"] == word for row in picture.rows)]
+    colours = [COMPARED[word][0] for word in words]
+    legend = alt.Legend(orient="top", title=None)
+    fills = ["transparent" if word == "undecided" else COMPARED[word][0] for word in words]
+    shapes = [SHAPES[MARKERS.index(COMPARED[word][1])] for word in words]
+    ranges = {"color": colours, "fill": fills, "shape": shapes}
+    looks = [
+        kind("word:N", scale=alt.Scale(domain=words, range=ranges[name]), legend=legend)
+        for kind, name in ((alt.Color, "color"), (alt.Fill, "fill"), (alt.Shape, "shape"))
+    ]
+    tips = [
+        *marks.name_tips("name"),
+        alt.Tooltip("word:N", title="verdict"),
+        *map(marks.tip, ("estimate", "low", "high", "margin")),
+        *marks.name_tips("n", "p", "more"),
+    ]
+    base = charted(picture.rows, sheets).encode(y=_rows(picture.names), tooltip=tips)
+    x = alt.X(
+        "low:Q",
+        title=picture.axis,
+        scale=alt.Scale(padding=10),
+        axis=alt.Axis(tickCount=8, orient=_side(picture.names)),
+    )
+    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="high:Q", color=looks[0])
+    middles = base.mark_point(size=70, opacity=1).encode(*looks, x="estimate:Q")
+    zero = base.mark_rule(opacity=0.7).encode(x=alt.datum(0), y=alt.value(0), y2=alt.value("height"))
+    return alt.layer(*_bands(base), zero, bars.add_params(marks.zoom("x")), middles)
+
+
+def _bands(base: Chart) -> list[Chart]:
+    banded = base.transform_filter("isValid(datum.margin)").transform_calculate(below="-datum.margin")
+    drawn = banded.mark_bar(height={"band": 1.0}, color="#888888", opacity=_BAND)
+    return [drawn.encode(x=alt.X("below:Q"), x2="margin:Q")]
+
+
+def _ranks(picture: Ranks, sheets: dict[str, Sheet]) -> Chart:
+    domain, legend = [BEST, NOT_BEST], alt.Legend(orient="top", title=None)
+    colour = alt.Color(
+        "standing:N", scale=alt.Scale(domain=domain, range=[COLOURS[2], COLOURS[0]]), legend=legend
+    )
+    shape = alt.Shape("standing:N", scale=alt.Scale(domain=domain, range=["circle", "square"]), legend=legend)
+    tips = [*marks.name_tips("name", "best", "worst", "standing", "n"), marks.tip("mean")]
+    base = charted(picture.rows, sheets).encode(y=_rows(picture.names), color=colour, tooltip=tips)
+    scale = alt.Scale(domain=[0.5, len(picture.names) + 0.5], nice=False)
+    x = alt.X(
+        "best:Q",
+        title=picture.axis,
+        scale=scale,
+        axis=alt.Axis(tickMinStep=1, format="d", orient=_side(picture.names)),
+    )
+    bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="worst:Q")
+    ends = [
+        base.mark_point(filled=True, size=60, opacity=1).encode(x=f"{end}:Q", shape=shape)
+        for end in ("best", "worst")
+    ]
+    return alt.layer(bars, *ends)

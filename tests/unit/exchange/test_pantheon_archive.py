@@ -1,0 +1,146 @@
+"""Packed Pantheon folders: the trials of the folder itself, and nothing written or read beyond."""
+
+import io
+import json
+import random
+import tarfile
+import tempfile
+
+import numpy as np
+import pytest
+
+from trialwise.errors import AnalysisError
+from trialwise.exchange.pantheon_archive import packed_trials
+from trialwise.exchange.pantheon_log import MergedLog, write_merged_log
+from trialwise.exchange.result_files import read_trials
+
+PERF = {
+    scheme: {str(run): {"all": {"tput": rate + run, "delay": 40.0 + run, "loss": 0.01}} for run in (1, 2, 3)}
+    for scheme, rate in (("cubic", 10.0), ("bbr", 11.0))
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    folder = tmp_path / "results"
+    folder.mkdir()
+    (folder / "pantheon_perf.json").write_text(json.dumps(PERF))
+    (folder / "pantheon_metadata.json").write_text(json.dumps({"runtime": 30}))
+    (folder / "noise.bin").write_bytes(random.Random(1).randbytes(50_000))
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def temporary(tmp_path, monkeypatch):
+    """Where temporary files go; nothing is left there."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    assert list(place.iterdir()) == []
+
+
+def pack(folder, path, top="results"):
+    with tarfile.open(path, f"w:{path.suffix[1:]}") as archive:
+        archive.add(folder, top)
+    return path
+
+
+def member(name, content=b"{}", **facts):
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    for key, value in facts.items():
+        setattr(info, key, value)
+    return info, io.BytesIO(content)
+
+
+def packed(path, *members):
+    with tarfile.open(path, "w:gz") as archive:
+        for info, content in members:
+            archive.addfile(info, content)
+    return path
+
+
+@pytest.mark.parametrize("ending", ["xz", "gz", "bz2"])
+def test_it_holds_the_trials_of_the_folder(folder, tmp_path, ending):
+    found, own = read_trials(pack(folder, tmp_path / f"x.tar.{ending}")), read_trials(folder)
+    columns = ["metric", "treatment", "value", "round", "seconds"]
+    assert found.table.select(columns).equals(own.table.select(columns))
+    assert found.table["seconds"].unique().to_list() == [30.0]
+
+
+def test_logs_are_read_and_the_notes_name_the_archive(tmp_path):
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    sizes = np.full(20, 1000)
+    times = np.arange(20.0)
+    none, flows = np.empty(0, np.int64), np.ones(20, np.int64)
+    log = MergedLog(0.0, np.empty(0), none, times, sizes, flows, times + 5, sizes, flows, np.full(20, 5.0))
+    write_merged_log(folder / "cubic_datalink_run1.log", log)
+    (folder / "cubic_datalink_run2.log").write_text("nonsense\n")
+    found = read_trials(pack(folder, tmp_path / "x.tar.xz"))
+    assert found.table.filter(metric="pantheon_delay")["value"].to_list() == [5.0]
+    assert f"{tmp_path / 'x.tar.xz'}/cubic_datalink_run2.log" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["../pantheon_perf.json", "/pantheon_perf.json", "a/../../../pantheon_perf.json"]
+)
+def test_a_name_that_leads_elsewhere_leads_nowhere(tmp_path, name):
+    before = set(tmp_path.rglob("*"))
+    path = packed(tmp_path / "x.tar.gz", member(name, json.dumps(PERF).encode()))
+    assert len(read_trials(path).treatments) == 2
+    assert set(tmp_path.rglob("*")) == {*before, path}
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE])
+def test_what_is_no_file_is_passed_over(tmp_path, kind):
+    path = packed(
+        tmp_path / "x.tar.gz", member("r/pantheon_perf.json", b"", type=kind, linkname="/etc/passwd")
+    )
+    with pytest.raises(AnalysisError, match="holds no results of a Pantheon test"):
+        read_trials(path)
+
+
+def test_one_that_unpacks_to_too_much_is_refused(folder, tmp_path):
+    path = pack(folder, tmp_path / "x.tar.xz")
+    with pytest.raises(AnalysisError, match="holds more than"):
+        packed_trials(path, "x", most=10_000)
+
+
+def test_two_folders_of_results_are_refused(tmp_path):
+    content = json.dumps(PERF).encode()
+    path = packed(
+        tmp_path / "x.tar.gz",
+        member("a/pantheon_perf.json", content),
+        member("b/pantheon_perf.json", content),
+    )
+    with pytest.raises(AnalysisError, match="in a and in b"):
+        read_trials(path)
+
+
+@pytest.mark.parametrize("ending", ["xz", "gz", "bz2"])
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.6, 0.9, 0.999])
+def test_one_that_is_cut_off_is_refused_with_its_name(folder, tmp_path, ending, share):
+    path = pack(folder, tmp_path / f"x.tar.{ending}")
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(AnalysisError, match=r"x\.tar.*: (is no whole archive|cannot be unpacked)"):
+        read_trials(path)
+
+
+@pytest.mark.parametrize("ending", ["xz", "gz", "bz2"])
+def test_one_with_a_damaged_byte_gives_no_traceback(folder, tmp_path, ending):
+    path = pack(folder, tmp_path / f"x.tar.{ending}")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+    with pytest.raises(AnalysisError, match=r"x\.tar"):
+        read_trials(path)
+
+
+def test_what_is_no_archive_is_refused(tmp_path):
+    path = tmp_path / "x.tar.gz"
+    path.write_text("scheme,value\n")
+    with pytest.raises(AnalysisError, match="is no whole archive"):
+        read_trials(path)
