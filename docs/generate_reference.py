@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -29,7 +29,9 @@ from trialwise.experiment.document_metrics import (
     VariabilitySection,
 )
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection, SchemesSection
-from trialwise.experiment.quantities import QUANTITIES
+from trialwise.experiment.document_simulation import WorkloadSection
+from trialwise.experiment.quantities import QUANTITIES, Quantity
+from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.words import allowed
 from trialwise.experiment.writing import toml_value
 from trialwise.schemes import reading
@@ -45,6 +47,7 @@ SECTIONS = {
     "link": LinkSection,
     "path": PathSection,
     "schemes": SchemesSection,
+    "workload": WorkloadSection,
     "metric": MetricSection,
     "convergence": ConvergenceSection,
     "kpi": KpiSection,
@@ -69,24 +72,28 @@ SCHEME_SECTIONS = {
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-_QUANTITIES = re.compile(r"(<!-- quantities -->\n).*?(<!-- end -->)", re.DOTALL)
+_QUANTITIES = re.compile(r"(<!-- quantities of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+QUANTITIES_OF: Mapping[str, Mapping[str, Quantity]] = {
+    "path": QUANTITIES,
+    "simulation": SIMULATION_QUANTITIES,
+}
 
 
 def page(text: str) -> str:
     """The text of the reference with its tables written anew."""
     text = _QUANTITIES.sub(
-        lambda found: found.group(1) + "\n".join(quantities()) + "\n" + found.group(2), text
+        lambda found: found.group(1) + "\n".join(quantities(found.group(2))) + "\n" + found.group(3), text
     )
     return _TABLE.sub(
         lambda found: found.group(1) + "\n".join(table(found.group(2))) + "\n" + found.group(3), text
     )
 
 
-def quantities() -> Iterator[str]:
-    """What a path trial can be asked for as a Markdown table."""
+def quantities(kind: str) -> Iterator[str]:
+    """What a trial of a kind can be asked for as a Markdown table."""
     yield "| quantity | unit | better | meaning |"
     yield "|---|---|---|---|"
-    for name, quantity in QUANTITIES.items():
+    for name, quantity in QUANTITIES_OF[kind].items():
         yield f"| `{name}` | {quantity.unit} | {quantity.better or ''} | {quantity.meaning} |"
 
 

@@ -46,6 +46,7 @@ for _name, _summary in {
     "ab": "Compare two builds of a program, interleaved, until decided or out of budget.",
     "profile": "Find the daily, weekly and other cycles in condition data.",
     "runtime": "Say how long a trial must be for its metrics to be steady.",
+    "simulate": "Simulate flows over a data-centre network, packet by packet.",
     "path": "Run a command inside an emulated path.",
     "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
     "scaffold": "Write the skeleton of a program that measures, in C, Rust or Python.",

@@ -28,6 +28,7 @@ Format = Literal[
     "path-ceiling",
     "trace",
     "packets",
+    "simulate",
     "schemes",
     "scheme-checks",
 ]
@@ -50,6 +51,7 @@ FORMATS: dict[Format, str] = {
     "path-ceiling": "trialwise.measurement.documents:PathCeilingDocument",
     "trace": "trialwise.exchange.path_json:trace_schema",
     "packets": "trialwise.exchange.path_json:packets_schema",
+    "simulate": "trialwise.trials.simulated_document:SimulateDocument",
     "schemes": "trialwise.schemes.listing:SchemesDocument",
     "scheme-checks": "trialwise.trials.scheme_check:SchemeChecksDocument",
 }

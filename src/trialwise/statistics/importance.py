@@ -241,7 +241,7 @@ def batched_quantile(
 
 
 BIAS = (
-    "a quantile of a batch is biased and the interval of the batches' mean does not know it: nominal 95 % intervals held in 3 to 8 % "
+    "a quantile of a batch is biased and the interval of the batches' mean does not know it: nominal 95 % intervals held in 3 to 20 % "
     "(lognormal WebSearch, 44 flows a trial, 5 %) without importance sampling; the interval over all trials together keeps its level"
 )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -108,7 +109,13 @@ def open_fabric(trial: SimulationTrial, folder: Path) -> _core.Fabric:
             return _shape(trial.topology)
         routes = folder / trial.routes if trial.routes else None
         return _core.Fabric.from_file(folder / trial.topology, routes=routes)
-    except (ValueError, OSError) as error:
+    except OSError as error:
+        hint = "write a shape, as in dumbbell:10x10,100Gbit/s,1us, or name a file that is there"
+        raise PlanError(
+            f"topology {trial.topology}: {error.filename} cannot be read: {os.strerror(error.errno or 0)}",
+            hint=hint,
+        ) from error
+    except ValueError as error:
         raise PlanError(f"topology {trial.topology}: {error}") from error
 
 

@@ -39,7 +39,7 @@ def test_every_section_of_the_model_has_a_table():
 def test_the_examples_of_the_page_are_experiments():
     examples = re.findall(r"```toml\n(.*?)```", GENERATED[GENERATOR["PAGE"]], re.DOTALL)
     names = [parse_experiment(example, Path("experiment.toml")).name for example in examples]
-    assert names == ["compressors", "two-queues"]
+    assert names == ["compressors", "two-queues", "four-controllers"]
 
 
 @pytest.mark.parametrize("name", ["experiment", "plan"])

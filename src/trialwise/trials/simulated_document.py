@@ -1,0 +1,79 @@
+"""What `trialwise simulate --json` prints, and the table that people read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.trials.simulating import Simulated
+
+PERCENTILES = (50.0, 95.0, 99.0)
+CLASSES: Sequence[tuple[str, float, float]] = (
+    ("below 100 kB", 0, 1e5),
+    ("100 kB to 1 MB", 1e5, 1e6),
+    ("1 MB and more", 1e6, np.inf),
+    ("all", 0, np.inf),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class QuantileDocument:
+    """A percentile over the flows of a class (linear between order statistics, type 7): `fct` in seconds, and the slowdown."""
+
+    percentile: float
+    fct: float
+    slowdown: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDocument:
+    """The flows of a class of sizes: how many, how many did not finish, and quantiles of those that did."""
+
+    sizes: str
+    flows: int
+    unfinished: int
+    quantiles: tuple[QuantileDocument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SimulateDocument:
+    """One simulated trial. `simulated` is when it ended in simulated seconds, `seconds` how long that took.
+
+    `totals` counts packets (created, consumed, held at the end, dropped, sent, sent again), the links they crossed (hops),
+    events, marks, pauses, time-outs, and the most bytes that a switch held.
+    """
+
+    topology: str
+    controller: str
+    mode: str
+    seed: int
+    simulated: float
+    seconds: float
+    hops_per_second: float
+    totals: dict[str, int]
+    classes: tuple[ClassDocument, ...]
+    format: Literal["trialwise.simulate/1"] = "trialwise.simulate/1"
+
+
+def classes_of(found: Simulated) -> tuple[ClassDocument, ...]:
+    """The flows by class of size; classes without flows are left out."""
+    sizes = found.flows["size_bytes"]
+    masks = [(name, (sizes >= low) & (sizes < high)) for name, low, high in CLASSES]
+    return tuple(_class(name, chosen, found) for name, chosen in masks if chosen.any())
+
+
+def _class(name: str, chosen: npt.NDArray[np.bool_], found: Simulated) -> ClassDocument:
+    finished = chosen & ~np.isnan(found.fct)
+    unfinished = int(chosen.sum() - finished.sum())
+    if not finished.any():
+        return ClassDocument(name, int(chosen.sum()), unfinished, ())
+    fct = np.percentile(found.fct[finished], PERCENTILES)
+    slowdown = np.percentile(found.slowdown[finished], PERCENTILES)
+    quantiles = (
+        QuantileDocument(*map(float, numbers)) for numbers in zip(PERCENTILES, fct, slowdown, strict=True)
+    )
+    return ClassDocument(name, int(chosen.sum()), unfinished, tuple(quantiles))
