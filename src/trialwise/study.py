@@ -16,6 +16,8 @@ from trialwise.analysis.comparison.between import VerdictView, between_treatment
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
+from trialwise.analysis.estimation.controls import Workloads
+from trialwise.analysis.estimation.results import Controls
 from trialwise.analysis.observing.flavours import in_order
 from trialwise.analysis.observing.observing import ObserveOptions, factor_and_base, observe
 from trialwise.analysis.observing.results import Observation
@@ -64,7 +66,7 @@ from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
 from trialwise.experiment.against_itself import against_itself
-from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
+from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial, SimulationTrial
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.writing import write_experiment
@@ -140,11 +142,37 @@ def _opened(path: Path) -> Generator[tuple[Experiment, ExperimentDirectory, Ledg
         ledger.close()
 
 
-def analyse(path: Path, method: Method = "default", *, all_trials: bool = False) -> Analysis:
-    """Analyse an experiment directory; `all_trials` of a path are shown over time, not only the first ones."""
+def analyse(
+    path: Path, method: Method = "default", *, all_trials: bool = False, controls: Controls | None = None
+) -> Analysis:
+    """Analyse an experiment directory.
+
+    Parameters
+    ----------
+    all_trials
+        Show all trials of a path over time, not only the first ones.
+    controls
+        Control variates of simulated trials; None for workload controls where there are trials enough.
+    """
     with _opened(path) as (experiment, directory, ledger):
-        facts = path_facts(experiment, ledger)
-        return analyse_directory(experiment, directory, ledger, method, facts=facts, all_trials=all_trials)
+        return analyse_directory(
+            experiment,
+            directory,
+            ledger,
+            method,
+            facts=path_facts(experiment, ledger),
+            all_trials=all_trials,
+            workloads=_workloads(experiment, controls),
+        )
+
+
+def _workloads(experiment: Experiment, controls: Controls | None) -> Workloads | None:
+    """What flow lists of an experiment are like that no trial had, drawn when they are asked for; None without simulation."""
+    if not isinstance(experiment.trial, SimulationTrial):
+        return None
+    from trialwise.trials.workloads import KnownWorkloads  # other kinds need not wait for what it imports
+
+    return Workloads(KnownWorkloads(experiment).features, controls)
 
 
 def state(path: Path) -> State:

@@ -1,0 +1,104 @@
+"""Estimates of every metric and treatment of a simulation experiment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from trialwise.analysis.estimation.controls import Workloads, controlled
+from trialwise.analysis.estimation.durations import duration_advice
+from trialwise.analysis.estimation.estimates import can_be_pooled, estimand_of, estimate
+from trialwise.analysis.estimation.flow_records import (
+    FlowRecords,
+    keeps_records,
+    read_flows,
+    treatments_of,
+)
+from trialwise.analysis.estimation.results import DurationAdvice, Estimation, MetricEstimate, SizeBin
+from trialwise.analysis.estimation.size_classes import size_bins, size_edges
+from trialwise.analysis.observations import Observation
+from trialwise.experiment.model import Experiment, Metric
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.records import TrialRow
+
+Observed = Mapping[str, Sequence[Observation]]
+"""By the name of the metric."""
+
+
+def estimate_directory(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    rows: Sequence[TrialRow],
+    observed: Observed,
+    workloads: Workloads | None = None,
+    confidence: float = 95.0,
+) -> Estimation | None:
+    """Estimate what the finished trials of a directory say; None where they are not simulated.
+
+    Parameters
+    ----------
+    rows
+        Every attempt at every trial.
+    observed
+        The samples of all finished trials, by metric.
+    workloads
+        What is known of the workloads beside the trials, for control variates; None for none.
+    confidence
+        In percent.
+    """
+    if not isinstance(experiment.trial, SimulationTrial):
+        return None
+    estimates: list[MetricEstimate] = []
+    sizes: list[SizeBin] = []
+    durations: list[DurationAdvice] = []
+    edges: tuple[float, ...] = ()
+    for treatment, members in treatments_of(rows).items():
+        flows = read_flows(directory, members) if keeps_records(experiment) else None
+        estimates += _estimates(experiment.metrics, treatment, observed, flows, workloads, confidence)
+        if flows is not None and flows.rows:
+            edges = edges or size_edges(flows)
+            sizes += size_bins(experiment.trial, treatment, flows, edges, confidence)
+            durations += duration_advice(experiment, treatment, flows, confidence)
+    estimates.sort(key=lambda one: [metric.name for metric in experiment.metrics].index(one.metric))
+    return Estimation(tuple(estimates), tuple(sizes), tuple(durations), tuple(_notes(experiment, rows)))
+
+
+def _estimates(
+    metrics: Sequence[Metric],
+    treatment: str,
+    observed: Observed,
+    flows: FlowRecords | None,
+    workloads: Workloads | None,
+    confidence: float,
+) -> Iterator[MetricEstimate]:
+    for metric in metrics:
+        own = [one for one in observed[metric.name] if one.treatment == treatment]
+        trials = [one.values for one in own]
+        if not trials:
+            continue
+        estimand = estimand_of(metric, trials)
+        several = sum(map(len, trials)) > len(trials)
+        other = "per_trial" if estimand == "pooled" else "pooled"
+        both = several and can_be_pooled(metric)
+        control, why = controlled(metric, estimand, own, flows, workloads, confidence)
+        yield MetricEstimate(
+            metric=metric.name,
+            unit=metric.unit,
+            treatment=treatment,
+            own=estimate(metric, estimand, trials, confidence, forced=True),
+            other=estimate(metric, other, trials, confidence) if both else None,
+            controlled=control,
+            controls_note=why,
+        )
+
+
+def _notes(experiment: Experiment, rows: Sequence[TrialRow]) -> Iterator[str]:
+    last = {row.number: row for row in rows if not row.warmup}
+    invalid = sum(row.status == "invalid" for row in last.values())
+    if invalid:
+        yield (
+            f"{invalid} of {len(last)} trials are invalid and left out: where trials without a flow of a metric are among them, "
+            "per-trial means are those of the trials that have one"
+        )
+    if not keeps_records(experiment):
+        yield "flows were not recorded (records = \"drop\"): no sizes, durations or control variates"
