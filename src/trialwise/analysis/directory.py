@@ -69,7 +69,7 @@ def analyse_directory(
             facts or PathFacts(),
             all_trials=all_trials,
         ),
-        estimation=estimate_directory(experiment, directory, store.rows, observed, workloads),
+        estimation=estimate_directory(experiment, directory, store.rows, treatments, observed, workloads),
     )
 
 

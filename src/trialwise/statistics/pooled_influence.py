@@ -1,4 +1,4 @@
-"""What each trial contributes to a statistic of all samples, so that it can be paired, regressed and compared as one number a trial."""
+"""What each trial contributes to a statistic of all samples: one number a trial, to be paired, regressed and compared."""
 
 from __future__ import annotations
 

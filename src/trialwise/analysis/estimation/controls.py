@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
-from trialwise.analysis.estimation.estimates import CONVENTION, percentile_of
 from trialwise.analysis.estimation.flow_records import FlowRecords
-from trialwise.analysis.estimation.results import ControlledEstimate, Controls, Estimand
+from trialwise.analysis.estimation.results import ControlledEstimate, Controls
 from trialwise.analysis.observations import Observation
 from trialwise.experiment.model import Level, Metric
 
@@ -35,7 +34,6 @@ class Workloads:
 
 def controlled(
     metric: Metric,
-    estimand: Estimand,
     observations: Sequence[Observation],
     flows: FlowRecords | None,
     workloads: Workloads | None,
@@ -56,7 +54,7 @@ def controlled(
     varying = np.ptp(features, axis=0) > 0
     try:
         found = _with_controls(
-            metric, estimand, [one.values for one in here], features[:, varying], known[:, varying], confidence
+            metric, [one.values for one in here], features[:, varying], known[:, varying], confidence
         )
     except ValueError as error:
         return None, f"no control variates: {error}"
@@ -81,17 +79,17 @@ def workload_features(flows: FlowRecords) -> Array:
 
 
 def _with_controls(
-    metric: Metric, estimand: Estimand, trials: Sequence[Array], features: Array, known: Array, confidence: float
+    metric: Metric, trials: Sequence[Array], features: Array, known: Array, confidence: float
 ) -> st.ControlVariates:
     means, lists = known.mean(axis=0), len(known)
-    percentile = percentile_of(metric)
-    if estimand == "pooled" and percentile is not None:
+    percentile = metric.percentile
+    if metric.estimand == "pooled" and percentile is not None:
         return st.control_variates_quantile(
             trials, percentile, features, means, confidence=confidence, surrogate_trials=lists
         )
     values = (
         st.pooled_influence(trials)
-        if estimand == "pooled"
+        if metric.estimand == "pooled"
         else [trial_value(metric, trial) for trial in trials]
     )
     return st.control_variates(values, features, means, confidence=confidence, surrogate_trials=lists)
@@ -99,7 +97,7 @@ def _with_controls(
 
 def trial_value(metric: Metric, samples: Array) -> float:
     """The metric of one trial, by the convention that estimates have."""
-    percentile = percentile_of(metric)
+    percentile = metric.percentile
     if percentile is None:
         return st.measure_of(samples, metric.measure)
-    return st.trial_quantile(samples, percentile, CONVENTION)
+    return st.trial_quantile(samples, percentile, metric.convention)

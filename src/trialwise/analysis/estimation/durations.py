@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise._core import parse_picoseconds
-from trialwise.analysis.estimation.estimates import estimate, percentile_of
+from trialwise.analysis.estimation.estimates import estimate
 from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.phases import Phases, phases_of
 from trialwise.analysis.estimation.results import DurationAdvice, DurationStep, Estimate
@@ -44,9 +44,9 @@ def duration_advice(
     phases = phases_of(flows, duration)
     for metric in experiment.metrics:
         source = metric.source
-        if isinstance(source, SimulationSource) and source.quantity in _QUANTITIES:
-            if percentile_of(metric) is not None:
-                yield _advice(metric, source, treatment, flows, phases, confidence)
+        of_flows = isinstance(source, SimulationSource) and source.quantity in _QUANTITIES
+        if of_flows and metric.percentile is not None:
+            yield _advice(metric, source, treatment, flows, phases, confidence)
 
 
 def _advice(
@@ -136,10 +136,11 @@ def _sentences(steps: Sequence[DurationStep], stable: Estimate, phases: Phases) 
     if phases.warmup_end is None:
         yield "transient: the number of active flows still rises at the end of the trial: take longer trials"
     elif stable.estimate is not None:
-        moved = whole.pooled.estimate / stable.estimate - 1
+        within = (stable.low or 0.0) <= whole.pooled.estimate <= (stable.high or 0.0)
         yield (
             f"transient bias: the flows that begin before the number of active flows is stable are {phases.warmup_share * 100:.2g} % "
-            f"of all; with them the pooled quantile is {_percent(moved)} that of the others"
+            f"of all; with them the pooled quantile is {_percent(_change(whole.pooled, stable))} that of the others"
+            + (", which is within its interval" if within else "")
         )
 
 
@@ -152,4 +153,5 @@ def _is_near(step: DurationStep, pooled: Estimate) -> bool:
 
 
 def _percent(change: float) -> str:
-    return f"{abs(change) * 100:.2g} % {'below' if change < 0 else 'above'}"
+    size = abs(change) * 100
+    return f"{size:.{0 if size >= 10 else 1}f} % {'below' if change < 0 else 'above'}"

@@ -8,17 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
-from trialwise.analysis.estimation.results import Estimand, Estimate
-from trialwise.experiment.model import Metric
-from trialwise.statistics.quantiles import Convention
+from trialwise.analysis.estimation.results import Estimate
+from trialwise.experiment.model import Estimand, Metric
 
 Array = npt.NDArray[np.float64]
-CONVENTION: Convention = "nearest_rank"
-
-
-def estimand_of(metric: Metric, trials: Sequence[Array]) -> Estimand:
-    """What a metric is about: all samples where trials have many and the measure can be that of all of them."""
-    return "pooled" if can_be_pooled(metric) and sum(map(len, trials)) > len(trials) else "per_trial"
 
 
 def can_be_pooled(metric: Metric) -> bool:
@@ -26,15 +19,13 @@ def can_be_pooled(metric: Metric) -> bool:
     return metric.measure not in ("min", "max")
 
 
-def percentile_of(metric: Metric) -> float | None:
-    """The percentile that a metric takes, in percent; None where it takes another measure."""
-    if metric.measure == "median":
-        return 50.0
-    return None if isinstance(metric.measure, str) else metric.measure
-
-
 def estimate(
-    metric: Metric, estimand: Estimand, trials: Sequence[Array], confidence: float = 95.0, *, forced: bool = False
+    metric: Metric,
+    estimand: Estimand,
+    trials: Sequence[Array],
+    confidence: float = 95.0,
+    *,
+    forced: bool = False,
 ) -> Estimate:
     """Estimate a metric from the samples of each trial.
 
@@ -59,11 +50,11 @@ def estimate(
 
 def pooled(metric: Metric, trials: Sequence[Array], confidence: float) -> Estimate:
     """The estimand "pooled"; ValueError where it cannot be had."""
-    percentile = percentile_of(metric)
+    percentile = metric.percentile
     if percentile is None:
         found = st.pooled_mean(trials, confidence=confidence)
     else:
-        found = st.pooled_quantile(trials, percentile, confidence=confidence, convention=CONVENTION)
+        found = st.pooled_quantile(trials, percentile, confidence=confidence, convention=metric.convention)
     return Estimate(
         estimand="pooled",
         what=found.estimand,
@@ -83,7 +74,9 @@ def pooled(metric: Metric, trials: Sequence[Array], confidence: float) -> Estima
 def _per_trial(metric: Metric, trials: Sequence[Array], confidence: float, *, forced: bool) -> Estimate:
     single = all(len(trial) == 1 for trial in trials)
     measure = "mean" if single else metric.measure
-    found = st.per_trial_mean(trials, measure, confidence=confidence, convention=CONVENTION, forced=forced)
+    found = st.per_trial_mean(
+        trials, measure, confidence=confidence, convention=metric.convention, forced=forced
+    )
     return Estimate(
         estimand="per_trial",
         what="mean over trials" if single else found.estimand,
@@ -119,7 +112,7 @@ def _refused(
         trials=len(trials),
         samples=sum(map(len, trials)),
         design_effect=None,
-        convention="" if percentile_of(metric) is None else CONVENTION,
+        convention="" if metric.percentile is None else metric.convention,
         method="",
         note=why,
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.estimation.controls import Workloads, controlled
 from trialwise.analysis.estimation.durations import duration_advice
-from trialwise.analysis.estimation.estimates import can_be_pooled, estimand_of, estimate
+from trialwise.analysis.estimation.estimates import can_be_pooled, estimate
 from trialwise.analysis.estimation.flow_records import (
     FlowRecords,
     keeps_records,
@@ -16,7 +16,7 @@ from trialwise.analysis.estimation.flow_records import (
 from trialwise.analysis.estimation.results import DurationAdvice, Estimation, MetricEstimate, SizeBin
 from trialwise.analysis.estimation.size_classes import size_bins, size_edges
 from trialwise.analysis.observations import Observation
-from trialwise.experiment.model import Experiment, Metric
+from trialwise.experiment.model import Estimand, Experiment, Metric
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
@@ -29,6 +29,7 @@ def estimate_directory(
     experiment: Experiment,
     directory: ExperimentDirectory,
     rows: Sequence[TrialRow],
+    treatments: Sequence[str],
     observed: Observed,
     workloads: Workloads | None = None,
     confidence: float = 95.0,
@@ -39,6 +40,8 @@ def estimate_directory(
     ----------
     rows
         Every attempt at every trial.
+    treatments
+        In the order in which they are told.
     observed
         The samples of all finished trials, by metric.
     workloads
@@ -52,7 +55,8 @@ def estimate_directory(
     sizes: list[SizeBin] = []
     durations: list[DurationAdvice] = []
     edges: tuple[float, ...] = ()
-    for treatment, members in treatments_of(rows).items():
+    trials = treatments_of(rows)
+    for treatment, members in ((name, trials[name]) for name in treatments if name in trials):
         flows = read_flows(directory, members) if keeps_records(experiment) else None
         estimates += _estimates(experiment.metrics, treatment, observed, flows, workloads, confidence)
         if flows is not None and flows.rows:
@@ -76,16 +80,15 @@ def _estimates(
         trials = [one.values for one in own]
         if not trials:
             continue
-        estimand = estimand_of(metric, trials)
         several = sum(map(len, trials)) > len(trials)
-        other = "per_trial" if estimand == "pooled" else "pooled"
+        other: Estimand = "per_trial" if metric.estimand == "pooled" else "pooled"
         both = several and can_be_pooled(metric)
-        control, why = controlled(metric, estimand, own, flows, workloads, confidence)
+        control, why = controlled(metric, own, flows, workloads, confidence)
         yield MetricEstimate(
             metric=metric.name,
             unit=metric.unit,
             treatment=treatment,
-            own=estimate(metric, estimand, trials, confidence, forced=True),
+            own=estimate(metric, metric.estimand, trials, confidence, forced=metric.few_samples == "allow"),
             other=estimate(metric, other, trials, confidence) if both else None,
             controlled=control,
             controls_note=why,
@@ -101,4 +104,4 @@ def _notes(experiment: Experiment, rows: Sequence[TrialRow]) -> Iterator[str]:
             "per-trial means are those of the trials that have one"
         )
     if not keeps_records(experiment):
-        yield "flows were not recorded (records = \"drop\"): no sizes, durations or control variates"
+        yield 'flows were not recorded (records = "drop"): no sizes, durations or control variates'

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise import statistics as st
+from trialwise.experiment.model import Estimand
 
-Estimand = Literal["pooled", "per_trial"]
 Controls = Literal["none", "workload", "fluid"]
 
 

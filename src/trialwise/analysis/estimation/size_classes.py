@@ -20,7 +20,9 @@ _FEWEST = 100
 
 def size_edges(flows: FlowRecords, bins: int = _BINS) -> tuple[float, ...]:
     """Ends of bins with as many flows in each, in bytes; fewer where many flows have one size."""
-    return tuple(np.unique(np.quantile(flows.size, np.linspace(0, 1, bins + 1), method="inverted_cdf")).tolist())
+    return tuple(
+        np.unique(np.quantile(flows.size, np.linspace(0, 1, bins + 1), method="inverted_cdf")).tolist()
+    )
 
 
 def size_bins(
