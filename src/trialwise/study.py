@@ -17,7 +17,10 @@ from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
 from trialwise.analysis.estimation.controls import Workloads
+from trialwise.analysis.estimation.flow_lists import flow_list_names, paired_by_round
 from trialwise.analysis.estimation.results import Controls
+from trialwise.analysis.estimation.trial_values import with_pooled_values
+from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.observing.flavours import in_order
 from trialwise.analysis.observing.observing import ObserveOptions, factor_and_base, observe
 from trialwise.analysis.observing.results import Observation
@@ -81,6 +84,7 @@ __all__ = [
     "State",
     "analyse",
     "calibration",
+    "comparison_set",
     "default_directory",
     "effects_input",
     "itself",
@@ -265,7 +269,7 @@ def verdict_view(path: Path) -> VerdictView:
         with _opened(path) as (experiment, directory, ledger):
             pairs = comparisons(experiment)
             found = (
-                between_treatments(read_trial_set(experiment, directory, ledger), pairs)
+                between_treatments(_comparison_set(experiment, directory, ledger), pairs)
                 if pairs
                 else VerdictView()
             )
@@ -279,6 +283,31 @@ def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:
     """The trials of an experiment directory, one value for each trial and metric."""
     with _opened(path) as (experiment, directory, ledger):
         return read_trial_set(experiment, directory, ledger, metrics)
+
+
+def comparison_set(path: Path, metrics: Sequence[str] = (), *, paired: bool = True) -> TrialSet:
+    """The trials of an experiment directory as they are compared: pooled metrics by what each trial contributes.
+
+    `paired`: simulated trials that met the same flows have the same name.
+    """
+    with _opened(path) as (experiment, directory, ledger):
+        return _comparison_set(experiment, directory, ledger, metrics, paired=paired)
+
+
+def _comparison_set(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    metrics: Sequence[str] = (),
+    *,
+    paired: bool = True,
+) -> TrialSet:
+    trials = read_trial_set(experiment, directory, ledger, metrics)
+    if not isinstance(experiment.trial, SimulationTrial):
+        return trials
+    store = StoreObservations(experiment, directory, ledger)
+    trials = with_pooled_values(trials, experiment, store)
+    return paired_by_round(trials, flow_list_names(experiment, store.rows)) if paired else trials
 
 
 def calibration(
