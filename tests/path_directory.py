@@ -18,7 +18,7 @@ from trialwise.measurement.packets import Packets, joined, write_packets
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Session, TrialRow
-from trialwise.store.samples import file_name, packets_name, write_samples
+from trialwise.store.samples import file_name, record_name, write_samples
 from trialwise.study import planned_row
 
 BEGIN = 1_795_000_000.0
@@ -154,7 +154,7 @@ def _carry_out(
     started = BEGIN + 60.0 * row.number
     ledger.claim(row, session, started)
     if trial.packets == "keep":
-        write_packets(directory.path / packets_name(row.number, row.attempt), packets)
+        write_packets(directory.path / record_name(row.number, row.attempt, "packets"), packets)
     ledger.finish(
         row,
         status,  # type: ignore[arg-type]

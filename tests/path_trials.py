@@ -63,7 +63,7 @@ def run_one(setting: Setting, scratch: Path) -> Found:
     sources = [PathSource(quantity) for quantity in _QUANTITIES]
     own = [PathSource("throughput", flow=number) for number in range(1, len(setting.flows) + 1)]
     outcome = PathKind().execute(_request(_experiment(setting, [*sources, *own]), setting.seed, scratch))
-    if outcome.status != "finished" or outcome.packets is None:
+    if outcome.status != "finished" or outcome.record is None:
         raise RuntimeError(f"{setting.flows}: {outcome.status}: {outcome.reason}")
 
     def values(source: PathSource) -> np.ndarray:
@@ -75,7 +75,7 @@ def run_one(setting: Setting, scratch: Path) -> Found:
         throughputs=tuple(float(np.mean(values(source))) for source in own),
         queueing=float(np.median(values(PathSource("queueing_delay")))),
         utilization=float(values(PathSource("utilization"))[0]),
-        packets=read_packets(outcome.packets),
+        packets=read_packets(outcome.record[1]),
     )
 
 

@@ -42,9 +42,12 @@ __all__ = [
     "expected_flows",
     "features",
     "flow_program",
+    "fluid",
     "format_flows",
     "format_trace",
     "generate_flows",
+    "generate_flows_from",
+    "generate_flows_weighted",
     "inversions",
     "lag_product_exceedances",
     "make_trace",
@@ -60,9 +63,11 @@ __all__ = [
     "scale_trace",
     "score_exceedances",
     "simulate",
+    "simulate_switching",
     "simulation_controllers",
     "slope_order_statistics",
     "supervisor_image",
+    "surrogate_batch",
     "term_exceedances",
     "trace_from_departures",
     "trace_mean_rate",
@@ -593,3 +598,72 @@ def simulate(
     watched_flows: Sequence[int] = ...,
     progress: Callable[[int, int, int], object] | None = None,
 ) -> SimulationResult: ...
+
+# Quantity, quantile (None for the mean), payload from and below (bytes), start from and before (ps).
+_Statistic: TypeAlias = tuple[str, float | None, tuple[int, int], tuple[int, int]]
+
+def fluid(
+    fabric: Fabric, flows: _Flows, *, controller: str = "dctcp", network: Sequence[tuple[str, str]] = ...
+) -> NDArray[np.int64]: ...
+def surrogate_batch(
+    fabric: Fabric,
+    seeds: NDArray[np.uint64],
+    *,
+    statistics: Sequence[_Statistic],
+    sizes: str,
+    arrivals: str,
+    pattern: str,
+    load: float,
+    load_of: str,
+    duration_ps: int,
+    size_table: str | None = None,
+    controller: str = "dctcp",
+    network: Sequence[tuple[str, str]] = ...,
+    threads: int | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+def generate_flows_from(
+    fabric: Fabric,
+    coordinates: NDArray[np.float64],
+    *,
+    sizes: str,
+    arrivals: str,
+    pattern: str,
+    load: float,
+    load_of: str,
+    duration_ps: int,
+    seed: int,
+    size_table: str | None = None,
+) -> _Flows: ...
+def generate_flows_weighted(
+    fabric: Fabric,
+    *,
+    edges: Sequence[float],
+    heights: Sequence[float],
+    sizes: str,
+    arrivals: str,
+    pattern: str,
+    load: float,
+    load_of: str,
+    duration_ps: int,
+    seed: int,
+    size_table: str | None = None,
+) -> tuple[_Flows, NDArray[np.float64]]: ...
+def simulate_switching(
+    fabric: Fabric,
+    *,
+    edges: Sequence[float],
+    heights: Sequence[float],
+    threshold_ps: int,
+    sizes: str,
+    arrivals: str,
+    pattern: str,
+    load: float,
+    load_of: str,
+    duration_ps: int,
+    seed: int,
+    size_table: str | None = None,
+    controller: str,
+    parameters: Sequence[tuple[str, str]] = ...,
+    network: Sequence[tuple[str, str]] = ...,
+    mode: str = "clean",
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int | None]: ...

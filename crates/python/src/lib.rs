@@ -6,6 +6,7 @@ mod capture;
 mod collector;
 mod emulator;
 mod features;
+mod fluid;
 mod kernel_congestion;
 mod kernels;
 mod link;
@@ -25,6 +26,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     collector::register(module)?;
     emulator::register(module)?;
     features::register(module)?;
+    fluid::register(module)?;
     kernel_congestion::register(module)?;
     kernels::register(module)?;
     link::register(module)?;

@@ -34,14 +34,14 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(simulation_controllers, module)?)
 }
 
-type Pairs = Vec<(String, String)>;
+pub(crate) type Pairs = Vec<(String, String)>;
 type Numbers<'py> = Bound<'py, PyArray1<i64>>;
 
 /// Between two calls of `progress`, and two looks for Ctrl-C.
 const LOOK_EVERY: Elapsed = Elapsed::from_millis(100);
 const COLUMNS: [&str; 5] = ["flow_id", "src", "dst", "size_bytes", "start_ps"];
 
-fn refused(error: impl ToString) -> PyErr {
+pub(crate) fn refused(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
@@ -169,7 +169,7 @@ fn parse_size(text: &str) -> PyResult<u64> {
 pub(crate) fn flows_of(columns: &Bound<'_, PyDict>) -> PyResult<Vec<FlowSpecification>> {
     let column = |name: &str| {
         let found = columns.get_item(name)?.ok_or_else(|| refused(format!("the flows have no {name}")))?;
-        let array = found.extract::<PyReadonlyArray1<'_, i64>>().map_err(PyErr::from);
+        let array = found.extract::<PyReadonlyArray1<'_, i64>>();
         array.map_err(|_| refused(format!("{name} of the flows is no array of int64")))
     };
     let [ids, sources, destinations, sizes, starts] = COLUMNS.map(column);
@@ -193,7 +193,10 @@ pub(crate) fn flows_of(columns: &Bound<'_, PyDict>) -> PyResult<Vec<FlowSpecific
     (0..ids.len()).map(number).collect()
 }
 
-fn columns_of<'py>(python: Python<'py>, flows: &[FlowSpecification]) -> PyResult<Bound<'py, PyDict>> {
+pub(crate) fn columns_of<'py>(
+    python: Python<'py>,
+    flows: &[FlowSpecification],
+) -> PyResult<Bound<'py, PyDict>> {
     let columns = PyDict::new(python);
     let add = |name: &str, value: &dyn Fn(&FlowSpecification) -> u64| {
         let values: Vec<_> = flows.iter().map(|flow| signed(value(flow))).collect();
@@ -207,7 +210,7 @@ fn columns_of<'py>(python: Python<'py>, flows: &[FlowSpecification]) -> PyResult
     Ok(columns)
 }
 
-fn signed(value: u64) -> i64 {
+pub(crate) fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
@@ -237,8 +240,7 @@ fn format_flows(python: Python<'_>, flows: &Bound<'_, PyDict>, hpcc: bool) -> Py
     Ok(python.detach(|| if hpcc { write_hpcc(&flows) } else { write_csv(&flows) }))
 }
 
-#[expect(clippy::too_many_arguments, reason = "a workload as it is written")]
-fn workload_of(
+pub(crate) fn workload_of(
     sizes: &str,
     size_table: Option<&str>,
     arrivals: &str,
@@ -331,7 +333,7 @@ fn texts_of(pairs: &Pairs) -> impl Iterator<Item = (&str, &str)> {
     pairs.iter().map(|(key, text)| (key.as_str(), text.as_str()))
 }
 
-fn configuration_of(
+pub(crate) fn configuration_of(
     fabric: &Fabric,
     controller: &str,
     parameters: &Pairs,

@@ -34,8 +34,11 @@ mod fabric;
 mod faults;
 mod flow;
 mod flow_list;
+mod fluid;
+mod framing;
 mod host;
 mod index;
+mod launch;
 mod marking;
 mod metrics;
 mod network;
@@ -49,6 +52,7 @@ mod routing;
 mod run;
 mod series;
 mod settings;
+mod source;
 mod switch;
 mod timers;
 mod timing;
@@ -63,6 +67,8 @@ pub use flow::{FlowSpecification, FlowView};
 pub use flow_list::{
     FlowListError, read_csv, read_flows, read_hpcc, write_csv, write_hpcc, write_results_csv,
 };
+pub use fluid::{Features, Quantity, Statistic, Summary, Surrogate, SurrogateError, fluid, surrogate_batch};
+pub use framing::Framing;
 pub use index::{FlowId, HostId, NodeId, PortId};
 pub use metrics::{FlowRecord, Outcome, Phase, Phases, Totals};
 pub use observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
@@ -71,10 +77,12 @@ pub use port::PortStatistics;
 pub use quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, parse_rate};
 pub use random::Random;
 pub use routing::RouteOrder;
-pub use run::{SimulationError, Trial, check, simulate, simulate_batch, simulate_observed};
+pub use run::{SimulationError, Trial, check, simulate, simulate_batch, simulate_observed, simulate_source};
 pub use series::Series;
 pub use settings::{Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Settings};
+pub use source::FlowSource;
 pub use topology::{Link, Topology, TopologyError};
 pub use workload::{
-    Arrivals, Load, Pattern, SizeDistribution, SizeError, SizeTable, Workload, WorkloadError,
+    Arrivals, Density, Generator, Load, Pattern, Point, SizeDistribution, SizeError, SizeTable,
+    SwitchingFlows, Uniforms, WeightedFinish, Workload, WorkloadError,
 };

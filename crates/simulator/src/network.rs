@@ -1,30 +1,26 @@
 //! The state of a trial, and the loop that runs it.
 
-use trialwise_congestion::{BuildError, Factory, Feedback};
+use trialwise_congestion::{Factory, Feedback};
 use trialwise_units::{Duration, Time};
 
 use crate::buffer::{IngressLimits, SharedBuffer};
 use crate::event::{Event, EventQueue, Order};
 use crate::fabric::{End, Fabric};
 use crate::flow::{Flow, Transports};
+use crate::framing::Framing;
 use crate::host::Host;
-use crate::index::{HostId, NodeId, PacketId, PortId};
+use crate::index::{FlowId, HostId, NodeId, PacketId, PortId};
 use crate::marking::{Marker, Thresholds};
 use crate::metrics::Totals;
 use crate::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
 use crate::packet::{Kind, PacketSlab, TelemetrySlab};
 use crate::port::Port;
 use crate::random::Random;
-use crate::routing::Routes;
+use crate::routing::{Routes, SourcePorts};
+use crate::run::SimulationError;
 use crate::settings::{Mode, Settings};
+use crate::source::FlowSource;
 use crate::timing::Quantum;
-
-/// Bytes of the time stamp that a controller may ask for.
-const TIMESTAMP_BYTES: u64 = 8;
-/// Bytes of the telemetry header: five records of eight bytes and a count, always whole.
-const TELEMETRY_BYTES: u64 = 42;
-/// Ethernet, IPv4 and the fields of an acknowledgement.
-const ACKNOWLEDGEMENT_HEADER: u64 = 46;
 
 /// A switch: its buffer, and its number for the hash of paths.
 #[derive(Debug)]
@@ -57,15 +53,19 @@ pub(crate) struct Network<'a> {
     pub(crate) rerouted: Option<Routes>,
     pub(crate) flows: Vec<Flow>,
     pub(crate) transports: Transports,
-    /// The first flow of the list that has not begun, how many have not ended.
-    pub(crate) next_flow: usize,
+    pub(crate) source_ports: SourcePorts,
+    /// How many flows are known beforehand.
+    listed: usize,
+    /// When the next flow begins, and how many have not ended, with that one.
+    pub(crate) next_start: Option<Time>,
     pub(crate) unfinished: usize,
-    pub(crate) starts: Vec<Time>,
+    /// Flows whose end the source has not been told.
+    pub(crate) finished: Vec<FlowId>,
     pub(crate) next_fault: usize,
     pub(crate) marker: Marker,
     pub(crate) losses: Random,
     pub(crate) totals: Totals,
-    pub(crate) refused: Option<BuildError>,
+    pub(crate) refused: Option<SimulationError>,
     pub(crate) interrupted: bool,
 }
 
@@ -74,14 +74,9 @@ impl<'a> Network<'a> {
         fabric: &'a Fabric,
         settings: &'a Settings,
         factory: &'a dyn Factory,
-        flows: Vec<Flow>,
-        starts: Vec<Time>,
+        listed: usize,
     ) -> Self {
-        let extra = match factory.feedback() {
-            Feedback::Marks => 0,
-            Feedback::Timestamps => TIMESTAMP_BYTES,
-            Feedback::Telemetry => TELEMETRY_BYTES,
-        };
+        let framing = Framing::new(settings, factory.feedback());
         let compatible = settings.mode == Mode::Compatible;
         let ports: Vec<_> = (0..2 * fabric.topology().links.len())
             .map(|port| make_port(fabric, settings, PortId::new(port as u32)))
@@ -97,8 +92,8 @@ impl<'a> Network<'a> {
             quantum: if compatible { Quantum::NanosecondFloor } else { Quantum::Picosecond },
             compatible,
             carries_telemetry: factory.feedback() == Feedback::Telemetry,
-            data_header: settings.header.get() + extra,
-            acknowledgement_wire: settings.acknowledgement.get().max(ACKNOWLEDGEMENT_HEADER + extra),
+            data_header: framing.header,
+            acknowledgement_wire: framing.acknowledgement,
             now: Time::ZERO,
             running: Order::FIRST,
             events: EventQueue::default(),
@@ -108,11 +103,13 @@ impl<'a> Network<'a> {
             ports,
             hosts: fabric.host_ports.iter().map(|port| Host::new(*port)).collect(),
             rerouted: None,
-            unfinished: flows.len(),
-            flows,
+            flows: Vec::with_capacity(listed),
             transports: Transports::default(),
-            next_flow: 0,
-            starts,
+            source_ports: SourcePorts::default(),
+            listed,
+            next_start: None,
+            unfinished: 0,
+            finished: Vec::with_capacity(listed),
             next_fault: 0,
             marker: Marker::new(settings.mode, settings.seed),
             losses: Random::new(settings.seed.named("losses")),
@@ -123,8 +120,8 @@ impl<'a> Network<'a> {
     }
 
     /// Runs until the last flow ends, the time to stop comes, or nothing is left to happen.
-    pub(crate) fn run(&mut self, observer: &mut impl Observer) {
-        self.schedule_first_events();
+    pub(crate) fn run(&mut self, observer: &mut impl Observer, source: &mut impl FlowSource) {
+        self.schedule_first_events(source);
         let stop = self.settings.stop.unwrap_or(Time::MAX);
         while self.unfinished > 0 && self.refused.is_none() {
             let Some(due) = self.events.pop().filter(|due| due.time <= stop) else { break };
@@ -139,24 +136,29 @@ impl<'a> Network<'a> {
                 Event::Free(port) => self.on_free(port),
                 Event::Wake(host) => self.on_wake(host),
                 Event::Timer(flow) => self.on_timer(flow),
-                Event::Launch => self.on_launch(),
+                Event::Launch => self.on_launch(source),
                 Event::Stage(flow) => self.on_stage(flow),
                 Event::Fault => self.on_fault(),
                 Event::Sample => self.on_sample(observer),
             }
         }
+        self.tell_finishes(source);
     }
 
     #[cold]
     fn is_ended_by(&mut self, observer: &mut impl Observer) -> bool {
-        let progress = Progress { now: self.now, events: self.totals.events, unfinished: self.unfinished };
+        // Of a list, flows are also to come that nobody has asked for yet: all but those admitted and the next.
+        let later = self.listed.saturating_sub(self.flows.len() + 1);
+        let unfinished = self.unfinished + later;
+        let progress = Progress { now: self.now, events: self.totals.events, unfinished };
         self.interrupted = observer.on_progress(progress).is_break();
         self.interrupted
     }
 
-    fn schedule_first_events(&mut self) {
-        if let Some(start) = self.starts.first() {
-            self.events.schedule(*start, Event::Launch);
+    fn schedule_first_events(&mut self, source: &mut impl FlowSource) {
+        self.expect_flow(source);
+        if let Some(start) = self.next_start {
+            self.events.schedule(start, Event::Launch);
         }
         if let Some(fault) = self.settings.faults.first() {
             self.events.schedule(fault.time, Event::Fault);

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use crate::index::{NodeId, PortId};
+use crate::index::{HostId, NodeId, PortId};
 use crate::topology::{Topology, TopologyError};
 
 /// Which egress ports lead from a node to a host by a shortest path.
@@ -127,6 +127,27 @@ fn distances(topology: &Topology, ports: &[Vec<PortId>], up: &[bool], host: Node
     distance
 }
 
+/// The first source port of a pair, as in the HPCC simulator.
+const FIRST_SOURCE_PORT: u32 = 10_000;
+
+/// Source ports of flows: those of a pair count up.
+#[derive(Debug, Default)]
+pub(crate) struct SourcePorts(HashMap<(HostId, HostId), u32>);
+
+impl SourcePorts {
+    /// The port of the next flow of this pair.
+    pub(crate) fn take(&mut self, source: HostId, destination: HostId) -> u32 {
+        let next = self.0.entry((source, destination)).or_insert(FIRST_SOURCE_PORT);
+        *next += 1;
+        *next - 1
+    }
+
+    /// Begins again, in the same memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+}
+
 /// An order of equal next hops that the topology does not imply: for repeating somebody's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteOrder {
@@ -159,9 +180,24 @@ impl RouteOrder {
     }
 }
 
+/// The destination port that all flows of the HPCC simulator have.
+const DESTINATION_PORT: u32 = 100;
+
+/// The hash by which `node` chooses a way for the data of a flow.
+pub(crate) fn data_hash(node: NodeId, source: NodeId, destination: NodeId, source_port: u32) -> u32 {
+    let ports = source_port | DESTINATION_PORT << 16;
+    murmur3([address(source), address(destination), ports], node.get())
+}
+
+/// The hash by which it chooses one for what the receiver sends back.
+pub(crate) fn reply_hash(node: NodeId, source: NodeId, destination: NodeId, source_port: u32) -> u32 {
+    let ports = DESTINATION_PORT | source_port << 16;
+    murmur3([address(destination), address(source), ports], node.get())
+}
+
 /// The hash by which the HPCC simulator's switches choose: MurmurHash3 (Appleby, public domain), 32 bits,
 /// over three words.
-pub(crate) fn murmur3(words: [u32; 3], seed: u32) -> u32 {
+fn murmur3(words: [u32; 3], seed: u32) -> u32 {
     let mut hash = words.iter().fold(seed, |hash, word| {
         let scrambled = word.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
         (hash ^ scrambled).rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64)
@@ -173,7 +209,7 @@ pub(crate) fn murmur3(words: [u32; 3], seed: u32) -> u32 {
 }
 
 /// The address that the HPCC simulator gives to a host.
-pub(crate) const fn address(host: NodeId) -> u32 {
+const fn address(host: NodeId) -> u32 {
     0x0b00_0001 + (host.get() / 256) * 0x1_0000 + (host.get() % 256) * 0x100
 }
 

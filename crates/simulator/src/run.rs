@@ -1,23 +1,21 @@
 //! Trials: checked, run, and run many at a time.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use trialwise_congestion::{BuildError, Context, Controller, Factory};
+use trialwise_congestion::{BuildError, Context, Factory};
 use trialwise_units::Time;
 
 use crate::event::INDEX_LIMIT;
 use crate::fabric::Fabric;
-use crate::flow::{Flow, FlowSpecification, Stage, Transport, TransportId, UNLIMITED};
-use crate::index::{FlowId, HostId, NodeId};
+use crate::flow::{Flow, FlowSpecification, Stage};
+use crate::index::HostId;
 use crate::metrics::{FlowRecord, Outcome};
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::settings::{PathKnowledge, Settings};
+use crate::settings::Settings;
+use crate::source::{FlowSource, List, Recording};
 
-/// The first source port of a pair, as in the HPCC simulator.
-const FIRST_SOURCE_PORT: u32 = 10_000;
 /// Payload and headers of a packet stay below this.
 const LARGEST_SEGMENT: u64 = 65_000;
 
@@ -97,16 +95,30 @@ pub fn simulate_observed(
     observer: &mut impl Observer,
 ) -> Result<Outcome, SimulationError> {
     check_settings(fabric, settings)?;
-    check_flows(flows)?;
-    let states = flow_states(fabric, flows)?;
-    let starts = flows.iter().map(|flow| flow.start).collect();
-    let mut network = Network::new(fabric, settings, factory, states, starts);
-    network.run(observer);
-    match network.refused.take() {
-        Some(refusal) => Err(refusal.into()),
-        None if network.interrupted => Err(SimulationError::Interrupted),
-        None => Ok(outcome(&network, flows)),
+    check_flows(fabric, flows)?;
+    let mut network = Network::new(fabric, settings, factory, flows.len());
+    network.run(observer, &mut List::new(flows));
+    // What did not begin before the stop is part of the outcome.
+    for flow in flows.iter().skip(network.flows.len()) {
+        network.admit(flow)?;
     }
+    outcome(network, flows)
+}
+
+/// The same with flows that a source gives while the trial runs. Until the last flow ends, or
+/// [`Settings::stop`] comes.
+pub fn simulate_source(
+    fabric: &Fabric,
+    settings: &Settings,
+    factory: &dyn Factory,
+    source: &mut dyn FlowSource,
+    observer: &mut impl Observer,
+) -> Result<Outcome, SimulationError> {
+    check_settings(fabric, settings)?;
+    let mut recording = Recording::new(source);
+    let mut network = Network::new(fabric, settings, factory, 0);
+    network.run(observer, &mut recording);
+    outcome(network, &recording.given)
 }
 
 /// Refuses what [`simulate`] refuses, and a controller that refuses the longest path; nothing runs. Flows may
@@ -119,8 +131,7 @@ pub fn check(
 ) -> Result<(), SimulationError> {
     check_settings(fabric, settings)?;
     if let Some(flows) = flows {
-        check_flows(flows)?;
-        flow_states(fabric, flows)?;
+        check_flows(fabric, flows)?;
     }
     let (round_trip, window) = fabric.extremes();
     let context = Context {
@@ -203,62 +214,48 @@ fn check_settings(fabric: &Fabric, settings: &Settings) -> Result<(), Simulation
     }
 }
 
-fn check_flows(flows: &[FlowSpecification]) -> Result<(), SimulationError> {
+/// Refuses a list that cannot run; every trial and every surrogate of one asks here.
+pub(crate) fn check_flows(fabric: &Fabric, flows: &[FlowSpecification]) -> Result<(), SimulationError> {
     if flows.is_empty() {
         return Err(SimulationError::NoFlows);
     }
-    if flows.len() >= INDEX_LIMIT {
-        return Err(SimulationError::TooMany { what: "flows", count: flows.len(), limit: INDEX_LIMIT });
-    }
+    check_count(flows.len())?;
     if let Some(pair) = flows.windows(2).find(|pair| pair[1].start < pair[0].start) {
         return Err(SimulationError::Unsorted(pair[1].id));
     }
-    match flows.iter().find(|flow| flow.size.get() == 0) {
-        Some(flow) => Err(SimulationError::Empty(flow.id)),
-        None => Ok(()),
+    flows.iter().try_for_each(|flow| check_flow(fabric, flow).map(|_| ()))
+}
+
+pub(crate) const fn check_count(count: usize) -> Result<(), SimulationError> {
+    if count >= INDEX_LIMIT {
+        return Err(SimulationError::TooMany { what: "flows", count, limit: INDEX_LIMIT });
     }
+    Ok(())
 }
 
-fn flow_states(fabric: &Fabric, flows: &[FlowSpecification]) -> Result<Vec<Flow>, SimulationError> {
-    let mut source_ports: HashMap<(NodeId, NodeId), u32> = HashMap::new();
-    let state = |flow: &FlowSpecification| {
-        let ends = fabric.host(flow.source).zip(fabric.host(flow.destination));
-        let (source, destination) =
-            ends.filter(|(source, destination)| source != destination).ok_or(SimulationError::Ends {
-                flow: flow.id,
-                from: flow.source.get(),
-                to: flow.destination.get(),
-            })?;
-        let port = source_ports.entry((flow.source, flow.destination)).or_insert(FIRST_SOURCE_PORT);
-        *port += 1;
-        Ok(new_flow(flow, source, destination, *port - 1))
-    };
-    flows.iter().map(state).collect()
-}
-
-fn new_flow(flow: &FlowSpecification, source: HostId, destination: HostId, source_port: u32) -> Flow {
-    Flow {
-        size: flow.size.get(),
-        sent: 0,
-        acknowledged: 0,
-        window: UNLIMITED,
-        next_departure: Time::ZERO,
-        rate: UNLIMITED,
-        stage: Stage::Waiting(0),
-        source,
-        destination,
-        destination_node: flow.destination,
-        source_node: flow.source,
-        last_wire: 0,
-        transport: TransportId::NONE,
-        source_port,
-        expected: 0,
-        gap: UNLIMITED,
-        gap_report_after: Time::ZERO,
+/// The ends of a sound flow.
+pub(crate) fn check_flow(
+    fabric: &Fabric,
+    flow: &FlowSpecification,
+) -> Result<(HostId, HostId), SimulationError> {
+    if flow.size.get() == 0 {
+        return Err(SimulationError::Empty(flow.id));
     }
+    let ends = fabric.host(flow.source).zip(fabric.host(flow.destination));
+    ends.filter(|(source, destination)| source != destination).ok_or(SimulationError::Ends {
+        flow: flow.id,
+        from: flow.source.get(),
+        to: flow.destination.get(),
+    })
 }
 
-fn outcome(network: &Network<'_>, flows: &[FlowSpecification]) -> Outcome {
+fn outcome(mut network: Network<'_>, flows: &[FlowSpecification]) -> Result<Outcome, SimulationError> {
+    if let Some(refusal) = network.refused.take() {
+        return Err(refusal);
+    }
+    if network.interrupted {
+        return Err(SimulationError::Interrupted);
+    }
     let record = |(flow, specification): (&Flow, &FlowSpecification)| FlowRecord {
         specification: *specification,
         finish: match flow.stage {
@@ -267,50 +264,10 @@ fn outcome(network: &Network<'_>, flows: &[FlowSpecification]) -> Outcome {
         },
         ideal: network.fabric.path(flow.source, flow.destination).ideal(flow.size),
     };
-    Outcome {
+    Ok(Outcome {
         flows: network.flows.iter().zip(flows).map(record).collect(),
         totals: network.final_totals(),
         ports: network.ports.iter().map(|port| port.statistics_until(network.now)).collect(),
         end: network.now,
-    }
-}
-
-impl Network<'_> {
-    /// The flow gets its controller and joins its host.
-    pub(crate) fn begin(&mut self, id: FlowId) {
-        let flow = &self.flows[id.index()];
-        let host = flow.source;
-        let context = self.context(flow);
-        match self.factory.build(&context) {
-            Ok(controller) => {
-                debug_assert!(controller.timers().len() <= crate::flow::CONTROLLER_TIMERS);
-                let transport = self.transports.insert(Transport::new(controller));
-                let flow = &mut self.flows[id.index()];
-                flow.transport = transport;
-                flow.stage = Stage::Active;
-                flow.next_departure = self.now;
-                self.take_over(id);
-                self.add_active(host, id);
-            }
-            Err(refusal) => self.refused = Some(refusal),
-        }
-    }
-
-    /// What the controller of this flow is told about its path.
-    fn context(&self, flow: &Flow) -> Context {
-        let (round_trip, window) = match self.settings.path_knowledge {
-            PathKnowledge::Largest => self.fabric.extremes(),
-            PathKnowledge::Own => {
-                let path = self.fabric.path(flow.source, flow.destination);
-                (path.round_trip, path.window())
-            }
-        };
-        Context {
-            now: self.now,
-            segment: self.settings.segment,
-            line_rate: Some(self.fabric.host_rate(flow.source)),
-            base_rtt: Some(round_trip),
-            path_window: Some(window),
-        }
-    }
+    })
 }

@@ -7,10 +7,8 @@ use crate::buffer::{CONTROL, PAUSE_BYTES};
 use crate::index::{PacketId, PortId, SwitchId};
 use crate::network::Network;
 use crate::packet::Kind;
-use crate::routing::{address, murmur3};
+use crate::routing::{data_hash, reply_hash};
 
-/// The destination port that all flows of the HPCC simulator have.
-const DESTINATION_PORT: u32 = 100;
 /// Quanta of the telemetry of the HPCC simulator, for each 25 Gbit/s of the link.
 const TRANSMITTED_QUANTUM: u64 = 128;
 const QUEUE_QUANTUM: u64 = 80;
@@ -51,14 +49,10 @@ impl Network<'_> {
         let flow = &self.flows[packet.flow.index()];
         let node = self.switches[switch.index()].node;
         if packet.kind == Kind::Data {
-            let ports = flow.source_port | DESTINATION_PORT << 16;
-            let hash =
-                || murmur3([address(flow.source_node), address(flow.destination_node), ports], node.get());
+            let hash = || data_hash(node, flow.source_node, flow.destination_node, flow.source_port);
             self.routes().next(node, flow.destination.index(), hash)
         } else {
-            let ports = DESTINATION_PORT | flow.source_port << 16;
-            let hash =
-                || murmur3([address(flow.destination_node), address(flow.source_node), ports], node.get());
+            let hash = || reply_hash(node, flow.source_node, flow.destination_node, flow.source_port);
             self.routes().next(node, flow.source.index(), hash)
         }
     }

@@ -3,7 +3,6 @@
 use trialwise_congestion::{Acknowledgement, Controller, Loss, Sent, Timeout};
 use trialwise_units::{Bytes, Duration, Rate};
 
-use crate::event::Event;
 use crate::flow::{RETRANSMISSION, Stage, TransportId, UNLIMITED};
 use crate::index::{FlowId, HostId, PacketId, PortId};
 use crate::network::Network;
@@ -142,6 +141,7 @@ impl Network<'_> {
         self.transports.remove(flow.transport);
         flow.transport = TransportId::NONE;
         self.unfinished -= 1;
+        self.finished.push(flow_id);
     }
 
     /// The receiver misses something: everything from there on is sent again.
@@ -246,32 +246,5 @@ impl Network<'_> {
             next_sequence: flow.sent,
             repetition: transport.repetition,
         });
-    }
-
-    /// The next flows of the list begin: at once, or as the reference does it after two more events each.
-    pub(crate) fn on_launch(&mut self) {
-        while self.starts.get(self.next_flow).is_some_and(|start| *start <= self.now) {
-            let flow = FlowId::new(self.next_flow as u32);
-            self.next_flow += 1;
-            if self.compatible {
-                self.flows[flow.index()].stage = Stage::Waiting(1);
-                self.events.schedule(self.now, Event::Stage(flow));
-            } else {
-                self.begin(flow);
-            }
-        }
-        if let Some(start) = self.starts.get(self.next_flow) {
-            self.events.schedule(*start, Event::Launch);
-        }
-    }
-
-    pub(crate) fn on_stage(&mut self, flow: FlowId) {
-        match self.flows[flow.index()].stage {
-            Stage::Waiting(more) if more > 0 => {
-                self.flows[flow.index()].stage = Stage::Waiting(more - 1);
-                self.events.schedule(self.now, Event::Stage(flow));
-            }
-            _ => self.begin(flow),
-        }
     }
 }

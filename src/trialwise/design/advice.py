@@ -8,8 +8,19 @@ from trialwise.design.orders import rounds_in_block
 from trialwise.design.sizing import Sizing, whole_blocks
 from trialwise.design.timing import TrialTimes, work_seconds
 from trialwise.design.treatments import count_treatments
-from trialwise.experiment.model import Experiment, Metric, Order, ReturnSource, TextSource
+from trialwise.experiment.model import (
+    Experiment,
+    Metric,
+    Order,
+    PathSource,
+    ReturnSource,
+    SimulationSource,
+    StreamSource,
+    TextSource,
+)
+from trialwise.experiment.quantities import QUANTITIES
 from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.statistics.relative_margin import WARNING
 
@@ -106,12 +117,29 @@ def _steadiness(experiment: Experiment) -> Iterator[str]:
 
 def _gives_samples(metric: Metric) -> bool:
     """Whether a trial may report more than one number."""
-    source = metric.source
-    return isinstance(source, ReturnSource) or (isinstance(source, TextSource) and source.pattern is None)
+    match metric.source:
+        case TextSource(pattern=pattern):
+            return pattern is None
+        case PathSource(quantity=quantity):
+            return QUANTITIES[quantity].samples != "one"
+        case SimulationSource(quantity=quantity):
+            return SIMULATION_QUANTITIES[quantity].samples != "one"
+        case ReturnSource() | StreamSource():
+            return True
+        case _:
+            return False
 
 
 def _has_times(metric: Metric) -> bool:
-    return isinstance(metric.source, TextSource) and metric.source.time is not None
+    match metric.source:
+        case TextSource(time=time):
+            return time is not None
+        case PathSource(quantity=quantity):
+            return QUANTITIES[quantity].samples == "timed"
+        case ReturnSource() | StreamSource():
+            return True
+        case _:
+            return False
 
 
 def _blocks(experiment: Experiment, sizing: Sizing) -> Iterator[str]:

@@ -11,20 +11,27 @@ Better = Literal["higher", "lower"]
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """One thing to ask for: its unit, which way is better, what it is, and whether one flow has it by itself."""
+    """One thing to ask for: its unit, which way is better, what it is, and whether one flow has it by itself.
+
+    `samples` says whether a trial gives one number, many, or many of which each has its time.
+    """
 
     unit: str
     better: Better | None
     meaning: str
     per_flow: bool = True
+    samples: Literal["one", "many", "timed"] = "one"
 
 
 QUANTITIES: Mapping[str, Quantity] = {
     "throughput": Quantity(
-        "Mbit/s", "higher", "IP bytes that arrived, over the flow's scheduled time; a series of bins"
+        "Mbit/s",
+        "higher",
+        "IP bytes that arrived, over the flow's scheduled time; a series of bins",
+        samples="timed",
     ),
-    "delay": Quantity("ms", "lower", "one-way delay of every data packet that arrived"),
-    "queueing_delay": Quantity("ms", "lower", "the same, less the path's propagation delay"),
+    "delay": Quantity("ms", "lower", "one-way delay of every data packet that arrived", samples="timed"),
+    "queueing_delay": Quantity("ms", "lower", "the same, less the path's propagation delay", samples="timed"),
     "loss": Quantity(
         "%",
         "lower",
@@ -34,12 +41,19 @@ QUANTITIES: Mapping[str, Quantity] = {
     "fairness": Quantity(
         "", "higher", "Jain's index of the flows' throughputs, from 1/n to 1", per_flow=False
     ),
-    "completion_time": Quantity("s", "lower", "from start to end of each transfer of a load that ends"),
-    "rtt": Quantity("ms", "lower", "round-trip time as the sender's transport has it, every 10 ms"),
-    "window": Quantity("B", None, "congestion window of the sender, every 10 ms"),
+    "completion_time": Quantity(
+        "s", "lower", "from start to end of each transfer of a load that ends", samples="timed"
+    ),
+    "rtt": Quantity(
+        "ms", "lower", "round-trip time as the sender's transport has it, every 10 ms", samples="timed"
+    ),
+    "window": Quantity("B", None, "congestion window of the sender, every 10 ms", samples="timed"),
     "retransmits": Quantity("", "lower", "packets sent again"),
     "delivery_rate": Quantity(
-        "Mbit/s", "higher", "delivery rate as the sender's transport estimates it, every 10 ms"
+        "Mbit/s",
+        "higher",
+        "delivery rate as the sender's transport estimates it, every 10 ms",
+        samples="timed",
     ),
     "pantheon_throughput": Quantity(
         "Mbit/s", "higher", "Pantheon: bits delivered, from the first departure to the last"

@@ -10,17 +10,27 @@ from trialwise.experiment.simulation import SizeClass
 
 SIMULATION_QUANTITIES: Mapping[str, Quantity] = {
     "fct": Quantity(
-        "s", "lower", "flow completion time of every flow: from its start to the last acknowledgement"
+        "s",
+        "lower",
+        "flow completion time of every flow: from its start to the last acknowledgement",
+        samples="many",
     ),
     "slowdown": Quantity(
-        "", "lower", "completion time of every flow over that of the flow alone, by the usual approximation"
+        "",
+        "lower",
+        "completion time of every flow over that of the flow alone, by the usual approximation",
+        samples="many",
     ),
-    "throughput": Quantity("bit/s", "higher", "payload over completion time of every flow"),
+    "throughput": Quantity("bit/s", "higher", "payload over completion time of every flow", samples="many"),
     "flows": Quantity("", None, "how many flows there are"),
     "bytes": Quantity("B", None, "payload of all flows"),
     "largest_flow": Quantity("B", None, "payload of the largest flow"),
     "queue": Quantity(
-        "B", "lower", "bytes that wait before the fullest port of a switch; a series of looks", per_flow=False
+        "B",
+        "lower",
+        "bytes that wait before the fullest port of a switch; a series of looks",
+        per_flow=False,
+        samples="many",
     ),
     "peak_queue": Quantity(
         "B", "lower", "the most bytes that ever waited before a port of a switch", per_flow=False

@@ -39,6 +39,10 @@ class _Drawing(TypedDict):
     duration_ps: int
 
 
+class NoFlowsError(PlanError):
+    """A flow list that is empty: by chance where it was drawn."""
+
+
 @dataclass(frozen=True, slots=True)
 class Sampling:
     """Which ports, and flows by their places in the list, are looked at every `interval` seconds."""
@@ -190,11 +194,15 @@ def simulate(
 
     Raises
     ------
+    NoFlowsError
+        The flow list is empty.
     PlanError
         The trial cannot be as it is written.
     """
     fabric = open_fabric(trial, folder)
     flows = flow_list(trial.workload, fabric, folder, flow_seed)
+    if not len(flows["start_ps"]):
+        raise NoFlowsError("the flow list is empty", hint="a longer duration or a higher load gives flows")
     looked = sampling(fabric, flows) if sampling else None
     try:
         result = _core.simulate(

@@ -22,6 +22,7 @@ from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.programs import readable
 from trialwise.trials.simulating import (
     Flows,
+    NoFlowsError,
     Sampling,
     Simulated,
     check_settings,
@@ -85,6 +86,8 @@ class SimulationKind:
             )
         except _AbandonedError:
             return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
+        except NoFlowsError as error:
+            return TrialOutcome("invalid", started, time.time(), reason=error.message)
         except PlanError as error:
             return TrialOutcome("failed", started, time.time(), reason=error.message)
         return _outcome(request, trial, found, started)

@@ -190,3 +190,9 @@ def test_files_are_attached_and_expected_flows_are_told(tmp_path: Path) -> None:
     # A file has no bottleneck: 30 % of eight hosts of 10 Gbit/s for 1 ms, in flows of 20 kB in the mean.
     expected = pytest.approx(0.3 * 8 * 10e9 * 1e-3 / (8 * 20_000))
     assert flows_by_treatment(found, factors) == [expected, expected]
+
+
+def test_a_round_in_which_no_flow_comes_is_invalid(tmp_path: Path, never: int) -> None:
+    text = FILE.replace('duration = "1ms"', 'duration = "1ns"')
+    outcome = execute(experiment(tmp_path, text), tmp_path, never)
+    assert (outcome.status, outcome.reason) == ("invalid", "the flow list is empty")

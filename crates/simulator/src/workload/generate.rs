@@ -1,13 +1,12 @@
 //! Flow lists from sizes, arrivals, a pattern and a load.
 
-use trialwise_units::{Duration, Rate, Seed, Time};
+use trialwise_units::{Duration, Rate, Seed};
 
-use super::{Arrivals, SizeDistribution};
+use super::{Arrivals, Generator, SizeDistribution};
 use crate::event::INDEX_LIMIT;
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
-use crate::index::{HostId, NodeId};
-use crate::random::Random;
+use crate::index::NodeId;
 
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,6 +92,14 @@ pub enum WorkloadError {
     /// There are no arrivals of this name.
     #[error("no arrivals are called {0:?}: write poisson, lognormal:sigma=2 or bursty:mean=10")]
     UnknownArrivals(String),
+    /// Points can only drive arrivals that are independent of one another.
+    #[error("arrivals {0:?} cannot be driven by given numbers: choose Poisson arrivals")]
+    NotPoisson(Arrivals),
+    /// A density is none.
+    #[error(
+        "a density over 0 to 1 needs edges that rise from 0 to 1 and one positive height for each part between"
+    )]
+    Density,
     /// A parameter of the arrivals is out of range.
     #[error("arrivals {0:?}: sigma is from 0 to 10, the mean burst at least 1")]
     Arrivals(Arrivals),
@@ -102,23 +109,14 @@ impl Workload {
     /// The flow list of this seed. Arrivals, sizes and pairs have streams of their own, so that trials that
     /// differ in one keep the others.
     pub fn generate(&self, fabric: &Fabric, seed: Seed) -> Result<Vec<FlowSpecification>, WorkloadError> {
-        let mean_gap = self.check(fabric)?;
-        let mut streams = ["arrivals", "sizes", "pairs"].map(|name| Random::new(seed.named(name)));
-        let [arrivals, sizes, pairs] = &mut streams;
-        let chooser = Chooser::new(self.pattern, fabric, pairs);
         let mut flows = Vec::new();
-        let mut seconds = 0.0;
-        loop {
-            seconds += self.arrivals.gap(mean_gap, arrivals);
-            let start = Time::ZERO + Duration::from_seconds(seconds);
-            if seconds > self.duration.as_seconds() || flows.len() >= INDEX_LIMIT {
-                return Ok(flows);
-            }
-            for (source, destination) in chooser.choose(pairs) {
-                let size = self.sizes.quantile(sizes.uniform());
-                flows.push(FlowSpecification { id: flows.len() as u64, source, destination, size, start });
-            }
-        }
+        self.prepare(fabric)?.fill(seed, &mut flows);
+        Ok(flows)
+    }
+
+    /// Checks the workload once for many flow lists.
+    pub fn prepare<'a>(&'a self, fabric: &'a Fabric) -> Result<Generator<'a>, WorkloadError> {
+        Ok(Generator { workload: self, fabric, mean_gap: self.check(fabric)? })
     }
 
     /// How many flows a list has in the mean; refuses what [`Self::generate`] refuses.
@@ -193,60 +191,6 @@ impl Workload {
             (Load::Host(_), _) => Ok(Rate::from_bits_per_second(fabric.hosts.iter().map(rate).sum())),
         }
     }
-}
-
-/// Draws pairs.
-struct Chooser<'a> {
-    pattern: Pattern,
-    fabric: &'a Fabric,
-    /// The partner of each host (permutation only).
-    partners: Vec<usize>,
-}
-
-impl<'a> Chooser<'a> {
-    fn new(pattern: Pattern, fabric: &'a Fabric, random: &mut Random) -> Self {
-        let mut partners: Vec<_> = (0..fabric.host_count()).collect();
-        if pattern == Pattern::Permutation {
-            // Sattolo's algorithm: one cycle, so nobody is its own partner.
-            for last in (1..partners.len()).rev() {
-                partners.swap(last, random.below(last as u64) as usize);
-            }
-        }
-        Self { pattern, fabric, partners }
-    }
-
-    fn choose(&self, random: &mut Random) -> Vec<(NodeId, NodeId)> {
-        let count = self.fabric.host_count();
-        let node = |host: usize| self.fabric.node(HostId::new(host as u32));
-        match self.pattern {
-            Pattern::OneWay => {
-                let topology = self.fabric.topology();
-                vec![(pick(&topology.senders, random), pick(&topology.receivers, random))]
-            }
-            Pattern::AllToAll => {
-                let (source, other) =
-                    (random.below(count as u64) as usize, random.below(count as u64 - 1) as usize);
-                vec![(node(source), node(other + usize::from(other >= source)))]
-            }
-            Pattern::Permutation => {
-                let source = random.below(count as u64) as usize;
-                vec![(node(source), node(self.partners[source]))]
-            }
-            Pattern::Incast { senders } => {
-                // The first of a partial shuffle receives, the next ones send.
-                let mut hosts: Vec<_> = (0..count).collect();
-                for place in 0..=senders {
-                    let other = place + random.below((count - place) as u64) as usize;
-                    hosts.swap(place, other);
-                }
-                hosts[1..=senders].iter().map(|sender| (node(*sender), node(hosts[0]))).collect()
-            }
-        }
-    }
-}
-
-fn pick(nodes: &[NodeId], random: &mut Random) -> NodeId {
-    nodes[random.below(nodes.len() as u64) as usize]
 }
 
 #[cfg(test)]

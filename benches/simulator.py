@@ -1,0 +1,188 @@
+"""What the packet simulator and its fluid surrogate cost in processor time, and ns-3 on the same flow list.
+
+    .venv/bin/python benches/simulator.py [PYTHON_WITH_NS3]
+
+WebSearch on the dumbbell (20 ms at 30 % of the bottleneck) with each controller, the k=8 fat-tree of 128 hosts (2 ms at 30 % of the
+hosts), two threads beside one, surrogate trials. With the interpreter of an environment that has PyPI's `ns3` (Python 3.11), DCTCP on
+the dumbbell's list runs there too (benches/ns3/dumbbell.py), and Simulator::Run alone is counted. The result is kept in
+benches/results/simulator.json. Bounds: 7 million packet-hops/s, 60 ms, 200 MB for the whole process, two threads 1.8 times one (which
+needs two idle cores: `load` is that of the machine), a fiftieth of the processor time of ns-3.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from measuring import milliseconds, write
+from trialwise import _core
+
+CONTROLLERS = ("dctcp", "dcqcn", "timely", "hpcc")
+SEED = 12
+"""Gives about 66,000 data packets on the dumbbell."""
+REPETITIONS = 9
+HOPS_PER_SECOND, TRIAL_MS, MEMORY_MB, TWO_THREADS, NS3_RATIO = 7e6, 60, 200, 1.8, 50
+DUMBBELL, TREE = "dumbbell:10x10,100Gbit/s,1us", "fat-tree:8,100Gbit/s,1us"
+ON_DUMBBELL = {"pattern": "one-way", "load": 0.3, "load_of": "bottleneck", "duration_ps": 20 * 10**9}
+ON_TREE = {"pattern": "all-to-all", "load": 0.3, "load_of": "host", "duration_ps": 2 * 10**9}
+
+Row = dict[str, object]
+
+
+def flows(fabric: _core.Fabric, where: dict[str, object]) -> dict[str, np.ndarray]:
+    return _core.generate_flows(fabric, sizes="websearch", arrivals="poisson", seed=SEED, **where)
+
+
+def processor_time(function: Callable[[], object], repetitions: int = REPETITIONS) -> float:
+    """Median processor time of this thread, in seconds."""
+    times = []
+    for _ in range(repetitions):
+        begin = time.thread_time()
+        function()
+        times.append(time.thread_time() - begin)
+    return statistics.median(times)
+
+
+def load() -> float:
+    return round(os.getloadavg()[0], 2)
+
+
+def speed(
+    figure: str,
+    fabric: _core.Fabric,
+    listed: dict[str, np.ndarray],
+    controller: str,
+    limit_ms: float | None = None,
+) -> Row:
+    """Packet-hops and events for each second of processor time; the bound is of hops, since a hop is fewer than two events."""
+
+    def run() -> _core.SimulationResult:
+        return _core.simulate(fabric, listed, controller=controller)
+
+    totals = run().totals
+    seconds = processor_time(run)
+    hops, events = totals["hops"] / seconds, totals["events"] / seconds
+    return {
+        "figure": f"{figure}, {controller}",
+        "trial_ms": milliseconds(seconds),
+        "packet_hops_per_s": round(hops),
+        "events_per_s": round(events),
+        "flows": len(listed["flow_id"]),
+        "data_packets": totals["data_sent"],
+        "hops": totals["hops"],
+        "required": f">= {HOPS_PER_SECOND:.0f} packet-hops/s" + (f", < {limit_ms} ms" if limit_ms else ""),
+        "met": hops >= HOPS_PER_SECOND and (limit_ms is None or seconds * 1e3 < limit_ms),
+        "load": load(),
+    }
+
+
+def on_tree() -> list[Row]:
+    """The fat-tree in a process of its own: its speed, and the most memory that the process ever had."""
+    printed = subprocess.run([sys.executable, __file__, "--tree"], check=True, capture_output=True, text=True)
+    measured, memory = json.loads(printed.stdout)
+    return [measured, memory | {"required": f"< {MEMORY_MB} MB", "met": memory["peak_mb"] < MEMORY_MB}]
+
+
+def tree() -> None:
+    """Print the rows of the fat-tree: run by `on_tree`."""
+    fabric = _core.Fabric(TREE)
+    measured = speed("fat-tree of 128 hosts, 2 ms, 30 %", fabric, flows(fabric, ON_TREE), "hpcc")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(json.dumps([measured, {"figure": "memory of it, with Python", "peak_mb": peak // 1000}]))
+
+
+def two_threads(fabric: _core.Fabric, listed: dict[str, np.ndarray]) -> Row:
+    """How much more is done by two threads, in the time of the clock: best of three turns."""
+
+    def wall(threads: int, trials: int = 40) -> float:
+        begin = time.perf_counter()
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(lambda _: _core.simulate(fabric, listed, controller="hpcc").end_ps, range(trials)))
+        return time.perf_counter() - begin
+
+    ratios = [wall(1) / wall(2) for _ in range(3)]
+    return {
+        "figure": "two threads over one",
+        "ratio": round(max(ratios), 2),
+        "all": [round(ratio, 2) for ratio in ratios],
+        "required": TWO_THREADS,
+        "met": max(ratios) >= TWO_THREADS,
+        "cores": os.cpu_count(),
+        "load": load(),
+    }
+
+
+def surrogate(figure: str, topology: str, where: dict[str, object], trials: int) -> Row:
+    """Processor time of a surrogate trial with its flows, its mean and two quantiles."""
+    fabric, seeds = _core.Fabric(topology), np.arange(trials, dtype=np.uint64)
+    everything = ((0, 2**63), (0, 2**63))
+    wanted = [("fct", quantile, *everything) for quantile in (None, 0.5, 0.99)]
+    features = np.empty(0)
+
+    def run() -> None:
+        nonlocal features
+        _, features = _core.surrogate_batch(
+            fabric, seeds, statistics=wanted, sizes="websearch", arrivals="poisson", threads=1, **where
+        )
+
+    begin = time.process_time()
+    run()
+    seconds = time.process_time() - begin
+    return {
+        "figure": f"fluid surrogate, {figure}",
+        "us_per_trial": round(seconds / trials * 1e6, 2),
+        "flows_per_trial": round(float(features[:, 0].mean()), 1),
+        "trials": trials,
+        "load": load(),
+    }
+
+
+def beside_ns3(python: str, listed: dict[str, np.ndarray], ours: Row) -> Row:
+    """DCTCP on the same list: processor time for a packet-hop."""
+    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+        file.write(_core.format_flows(listed))
+        file.flush()
+        program = Path(__file__).parent / "ns3" / "dumbbell.py"
+        printed = subprocess.run([python, program, file.name], check=True, capture_output=True, text=True)
+    theirs = json.loads(printed.stdout.splitlines()[-1])
+    ratio = theirs["run_s"] * 1e3 / float(str(ours["trial_ms"]))
+    return {
+        "figure": "ns-3 over Trialwise, DCTCP, the dumbbell's list",
+        "cpu_ratio": round(ratio, 1),
+        "ns3": theirs,
+        "required": f">= {NS3_RATIO}",
+        "met": ratio >= NS3_RATIO,
+        "load": load(),
+    }
+
+
+def main() -> None:
+    fabric = _core.Fabric(DUMBBELL)
+    listed = flows(fabric, ON_DUMBBELL)
+    rows = [speed("WebSearch, 20 ms, 30 %", fabric, listed, name, TRIAL_MS) for name in CONTROLLERS]
+    dctcp = rows[0]
+    rows += [*on_tree(), two_threads(fabric, listed)]
+    rows.append(surrogate("dumbbell, 20 ms", DUMBBELL, ON_DUMBBELL, 100_000))
+    rows.append(surrogate("fat-tree of 16 hosts, 2 ms", "fat-tree:4,100Gbit/s,1us", ON_TREE, 2000))
+    rows.append(surrogate("fat-tree of 128 hosts, 2 ms", TREE, ON_TREE, 40))
+    if len(sys.argv) > 1:
+        rows.append(beside_ns3(sys.argv[1], listed, dctcp))
+    write("simulator", rows)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--tree"]:
+        tree()
+    else:
+        main()

@@ -1,0 +1,127 @@
+//! The fluid surrogate of a trial: the same flow list with rates instead of packets, thousands of times
+//! faster.
+//!
+//! Flows share links max-min fairly at every instant (Bertsekas and Gallager, "Data Networks", 6.5.2), over
+//! the routes that the packets would take; where all share one bottleneck that is processor sharing. A flow
+//! carries its payload and the headers of its packets, and its completion time has the round-trip time of the
+//! empty path on top, so that a lone flow takes what [`crate::PathFacts::ideal`] says. Queues, controllers,
+//! losses and failures have no place here.
+
+mod batch;
+mod max_min;
+mod route;
+mod sharing;
+mod statistic;
+
+use trialwise_units::{Bytes, Duration};
+
+pub use batch::{Surrogate, SurrogateError, surrogate_batch};
+pub use statistic::{Features, Quantity, Statistic, Summary};
+
+use crate::fabric::Fabric;
+use crate::flow::FlowSpecification;
+use crate::framing::Framing;
+use crate::run::{SimulationError, check_flows};
+use max_min::MaxMin;
+use route::RouteTable;
+use sharing::ProcessorSharing;
+
+/// A flow as the two models see it; times are in picoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Job {
+    start: f64,
+    /// Bits to carry.
+    work: f64,
+}
+
+/// Completion times of a flow list under ideal sharing, one for each flow: from its start to its last
+/// acknowledgement. The same arguments give the same bits on every machine.
+///
+/// The list must be one that [`crate::simulate`] takes.
+pub fn fluid(
+    fabric: &Fabric,
+    framing: Framing,
+    flows: &[FlowSpecification],
+) -> Result<Vec<Duration>, SimulationError> {
+    let mut model = FluidModel::new(fabric, framing);
+    model.run(flows)?;
+    Ok(model.completion)
+}
+
+/// The model with memory that trials use again.
+pub(crate) struct FluidModel<'a> {
+    fabric: &'a Fabric,
+    framing: Framing,
+    routes: RouteTable,
+    jobs: Vec<Job>,
+    sharing: ProcessorSharing,
+    max_min: MaxMin,
+    completion: Vec<Duration>,
+}
+
+impl<'a> FluidModel<'a> {
+    pub(crate) fn new(fabric: &'a Fabric, framing: Framing) -> Self {
+        Self {
+            fabric,
+            framing,
+            routes: RouteTable::new(fabric),
+            jobs: Vec::new(),
+            sharing: ProcessorSharing::default(),
+            max_min: MaxMin::new(fabric),
+            completion: Vec::new(),
+        }
+    }
+
+    /// The completion times of these flows.
+    pub(crate) fn run(&mut self, flows: &[FlowSpecification]) -> Result<&[Duration], SimulationError> {
+        check_flows(self.fabric, flows)?;
+        self.routes.lay(self.fabric, flows)?;
+        self.jobs.clear();
+        self.jobs.extend(flows.iter().map(|flow| Job {
+            start: flow.start.picoseconds() as f64,
+            work: Bytes::new(self.framing.wire(flow.size.get())).get() as f64 * 8.0,
+        }));
+        let (jobs, routes, completion) = (&self.jobs, &self.routes, &mut self.completion);
+        completion.clear();
+        completion.resize(flows.len(), Duration::ZERO);
+        let departs = |flow: usize, time: f64| {
+            let shared = Duration::from_picoseconds(libm::round(time - jobs[flow].start) as u64);
+            completion[flow] = shared + routes.round_trip(flow);
+        };
+        match routes.shared_bottleneck(self.fabric) {
+            Some(rate) => self.sharing.run(jobs, rate, departs),
+            None => self.max_min.run(jobs, routes, departs),
+        }
+        Ok(&self.completion)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{Arrivals, Load, Pattern, Workload};
+    use trialwise_units::Seed;
+
+    /// Where all share one bottleneck the two models are one.
+    #[test]
+    fn processor_sharing_is_max_min_on_one_link() {
+        let fabric = Fabric::new("dumbbell:10x10,100Gbit/s,1us".parse().unwrap()).unwrap();
+        let workload = Workload {
+            sizes: "websearch".parse().unwrap(),
+            arrivals: Arrivals::Poisson,
+            pattern: Pattern::OneWay,
+            load: Load::Bottleneck(0.7),
+            duration: Duration::from_milliseconds(50),
+        };
+        let flows = workload.generate(&fabric, Seed::new(1)).unwrap();
+        let mut model = FluidModel::new(&fabric, Framing { segment: 1000, header: 48, acknowledgement: 60 });
+        let shared = model.run(&flows).unwrap().to_vec();
+        let mut filled = vec![0.0; flows.len()];
+        model.max_min.run(&model.jobs, &model.routes, |flow, end| filled[flow] = end);
+        for (flow, end) in filled.iter().enumerate() {
+            let time = (end - model.jobs[flow].start) + model.routes.round_trip(flow).picoseconds() as f64;
+            let difference = time - shared[flow].picoseconds() as f64;
+            assert!(difference.abs() <= 1.0 + 1e-9 * time, "flow {flow}: {difference}");
+        }
+    }
+}

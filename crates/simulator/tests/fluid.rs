@@ -1,0 +1,196 @@
+//! The fluid surrogate against closed forms, and against the packets that it stands for.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use trialwise_congestion::{Algorithm, Feedback};
+use trialwise_simulator::{
+    Arrivals, Fabric, Features, FlowSpecification, Framing, Load, NodeId, Pattern, Quantity, Settings,
+    SimulationError, Statistic, Summary, SurrogateError, Workload, fluid, simulate, surrogate_batch,
+};
+use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
+
+const LINE: Rate = Rate::from_megabits_per_second(100_000);
+
+fn fabric(text: &str) -> Fabric {
+    Fabric::new(text.parse().unwrap()).unwrap()
+}
+
+fn framing() -> Framing {
+    Framing::new(&Settings::for_line_rate(LINE), Feedback::Marks)
+}
+
+fn flow(source: u32, destination: u32, size: u64, start: Time) -> FlowSpecification {
+    let (source, destination) = (NodeId::new(source), NodeId::new(destination));
+    FlowSpecification { id: 0, source, destination, size: Bytes::new(size), start }
+}
+
+fn websearch(pattern: Pattern, load: Load, milliseconds: u64) -> Workload {
+    Workload {
+        sizes: "websearch".parse().unwrap(),
+        arrivals: Arrivals::Poisson,
+        pattern,
+        load,
+        duration: Duration::from_milliseconds(milliseconds),
+    }
+}
+
+#[test]
+fn a_lone_flow_takes_its_ideal_time() {
+    for (topology, source, destination) in [
+        ("dumbbell:2x2,100Gbit/s,1us", 0, 2),
+        ("dumbbell:1x1,100Gbit/s,1us,10Gbit/s", 0, 1),
+        ("fat-tree:4,100Gbit/s,1us", 0, 15),
+    ] {
+        let fabric = fabric(topology);
+        for size in [1, 1000, 1001, 30_000_000] {
+            let list = [flow(source, destination, size, Time::from_milliseconds(3))];
+            let ends = fabric.host(list[0].source).zip(fabric.host(list[0].destination)).unwrap();
+            let ideal = fabric.path(ends.0, ends.1).ideal(size);
+            let time = fluid(&fabric, framing(), &list).unwrap()[0];
+            assert!(
+                time.picoseconds().abs_diff(ideal.picoseconds()) <= 1,
+                "{topology} {size}: {time} {ideal}"
+            );
+        }
+    }
+}
+
+/// Headers count as they do in the packet simulator: telemetry makes packets larger.
+#[test]
+fn telemetry_makes_flows_longer() {
+    let fabric = fabric("dumbbell:1x1,100Gbit/s,1us");
+    let telemetry = Framing::new(&Settings::for_line_rate(LINE), Feedback::Telemetry);
+    let time = |framing| fluid(&fabric, framing, &[flow(0, 1, 1_000_000, Time::ZERO)]).unwrap()[0];
+    let extra = LINE.transmission_time(Bytes::new(42 * 1000));
+    assert_eq!(time(telemetry) - time(framing()), extra);
+}
+
+#[test]
+fn two_flows_share_what_they_share() {
+    let fabric = fabric("dumbbell:2x2,100Gbit/s,1us");
+    let wire = |bytes| LINE.transmission_time(Bytes::new(bytes));
+    let path = Duration::from_nanoseconds(6240);
+    let late = Time::ZERO + wire(500 * 1048);
+    let flows = [flow(0, 2, 1_000_000, Time::ZERO), flow(1, 3, 1_000_000, late)];
+    // Alone for 500 packets, then both have 500 packets at half the rate; the second is alone for its rest.
+    let times = fluid(&fabric, framing(), &flows).unwrap();
+    assert_eq!(times, [wire(1500 * 1048) + path, wire(1500 * 1048) + path]);
+}
+
+/// M/G/1 processor sharing: E[T] = E[x] / (1 - rho), whatever the sizes (Kleinrock, Queueing Systems, volume
+/// 2, chapter 4).
+#[test]
+fn the_mean_under_load_is_that_of_processor_sharing() {
+    let fabric = fabric("dumbbell:4x4,100Gbit/s,0ns");
+    for (sizes, load) in [("lognormal:mean=100kB,sigma=1", 0.5), ("fixed:100kB", 0.5), ("websearch", 0.3)] {
+        let workload = Workload {
+            sizes: sizes.parse().unwrap(),
+            load: Load::Bottleneck(load),
+            ..websearch(Pattern::OneWay, Load::Bottleneck(load), 1000)
+        };
+        let stretches: Vec<_> = (0..20)
+            .map(|seed| {
+                let flows = workload.generate(&fabric, Seed::new(seed)).unwrap();
+                let path = Duration::from_nanoseconds(240);
+                let shared = fluid(&fabric, framing(), &flows).unwrap();
+                let time: f64 = shared.iter().map(|time| (*time - path).as_seconds()).sum();
+                let wire: u64 = flows.iter().map(|flow| framing().wire(flow.size.get())).sum();
+                time / LINE.transmission_time(Bytes::new(wire)).as_seconds()
+            })
+            .collect();
+        let mean = stretches.iter().sum::<f64>() / 20.0;
+        let variance = stretches.iter().map(|stretch| (stretch - mean).powi(2)).sum::<f64>() / 19.0;
+        let error = (variance / 20.0).sqrt();
+        let expected = 1.0 / (1.0 - load * 1.048);
+        assert!(
+            (mean - expected).abs() < 3.0 * error + 0.005 * expected,
+            "{sizes}: {mean} ± {error}, not {expected}"
+        );
+        assert!(error < 0.03 * expected, "{sizes}: too few flows to tell, {error}");
+    }
+}
+
+/// What it is for: trial by trial the mean completion time follows that of the packets.
+#[test]
+fn it_follows_the_packets() {
+    let algorithm = Algorithm::named("dctcp", LINE).unwrap();
+    let settings = Settings::for_algorithm(&algorithm, LINE);
+    for (topology, workload) in [
+        ("dumbbell:10x10,100Gbit/s,1us", websearch(Pattern::OneWay, Load::Bottleneck(0.4), 4)),
+        ("fat-tree:4,100Gbit/s,1us", websearch(Pattern::AllToAll, Load::Host(0.2), 1)),
+    ] {
+        let fabric = fabric(topology);
+        let mean =
+            |times: &[Duration]| times.iter().map(|time| time.as_seconds()).sum::<f64>() / times.len() as f64;
+        let pairs: Vec<_> = (0..8)
+            .map(|seed| {
+                let flows = workload.generate(&fabric, Seed::new(seed)).unwrap();
+                let outcome = simulate(&fabric, &settings, &algorithm, &flows).unwrap();
+                let packets: Vec<_> =
+                    outcome.flows.iter().map(|record| record.completion_time().unwrap()).collect();
+                (mean(&packets), mean(&fluid(&fabric, framing(), &flows).unwrap()))
+            })
+            .collect();
+        let (packets, rates): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
+        let correlation = correlation(&packets, &rates);
+        assert!(correlation > 0.95, "{topology}: {correlation}");
+    }
+}
+
+fn correlation(first: &[f64], second: &[f64]) -> f64 {
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let (a, b) = (mean(first), mean(second));
+    let product: f64 = first.iter().zip(second).map(|(x, y)| (x - a) * (y - b)).sum();
+    let squares = |values: &[f64], mean: f64| values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+    product / (squares(first, a) * squares(second, b)).sqrt()
+}
+
+#[test]
+fn a_batch_is_its_trials_with_any_number_of_threads() {
+    let fabric = fabric("fat-tree:4,100Gbit/s,1us");
+    let workload = websearch(Pattern::AllToAll, Load::Host(0.3), 1);
+    let seeds: Vec<_> = (0..600).map(Seed::new).collect();
+    let large = Statistic {
+        sizes: 1_000_000..u64::MAX,
+        ..Statistic::of_all(Quantity::Slowdown, Summary::Quantile(0.5))
+    };
+    let statistics = [Statistic::of_all(Quantity::CompletionTime, Summary::Mean), large];
+    let run = |threads| surrogate_batch(&fabric, framing(), &workload, &seeds, threads, &statistics).unwrap();
+    let batch = run(1);
+    assert_eq!(batch, run(2));
+    assert_eq!(batch, run(5));
+
+    let flows = workload.generate(&fabric, seeds[7]).unwrap();
+    let times = fluid(&fabric, framing(), &flows).unwrap();
+    let mean = times.iter().map(|time| time.as_seconds()).sum::<f64>() / times.len() as f64;
+    assert_eq!((batch[7].values[0], batch[7].features), (Some(mean), Features::of(&flows)));
+    assert_eq!(batch[7].features.bytes, flows.iter().map(|flow| flow.size.get()).sum::<u64>());
+    let slowdown = batch[7].values[1].unwrap();
+    assert!(slowdown > 1.0 && slowdown < 20.0, "{slowdown}");
+}
+
+#[test]
+fn trials_without_flows_have_no_numbers() {
+    let fabric = fabric("dumbbell:2x2,100Gbit/s,1us");
+    let workload = Workload {
+        duration: Duration::from_microseconds(10),
+        ..websearch(Pattern::OneWay, Load::Bottleneck(0.1), 1)
+    };
+    let mean = Statistic::of_all(Quantity::Throughput, Summary::Mean);
+    let batch = surrogate_batch(&fabric, framing(), &workload, &[Seed::new(1)], 1, &[mean]).unwrap();
+    assert_eq!((batch[0].values[0], batch[0].features), (None, Features::default()));
+}
+
+#[test]
+fn what_cannot_run_is_refused() {
+    let fabric = fabric("dumbbell:2x2,100Gbit/s,1us");
+    let refuse = |flows: &[_]| fluid(&fabric, framing(), flows).unwrap_err();
+    assert_eq!(refuse(&[]), SimulationError::NoFlows);
+    assert_eq!(refuse(&[flow(0, 2, 0, Time::ZERO)]), SimulationError::Empty(0));
+    assert!(matches!(refuse(&[flow(0, 0, 1, Time::ZERO)]), SimulationError::Ends { .. }));
+    let workload = websearch(Pattern::OneWay, Load::Bottleneck(0.3), 1);
+    let beyond = Statistic::of_all(Quantity::Slowdown, Summary::Quantile(99.0));
+    assert_eq!(
+        surrogate_batch(&fabric, framing(), &workload, &[Seed::new(1)], 1, &[beyond]),
+        Err(SurrogateError::Quantile(0))
+    );
+}

@@ -1,0 +1,100 @@
+"""The simulator as Python sees it: flow lists, series, losses, faults, and arguments that do not fit."""
+
+import numpy as np
+import pytest
+
+from trialwise import _core
+
+FABRIC = _core.Fabric("dumbbell:2x2,10Gbit/s,1us")
+MIDDLE = 8
+"""The port from the first switch (node 4) to the second (node 5)."""
+
+
+def two_flows() -> dict[str, np.ndarray]:
+    text = "flow_id,src,dst,size_bytes,start_ns\n7,0,2,1000000,0\n8,1,2,1000000,0\n"
+    return _core.parse_flows(text)
+
+
+def test_links_and_hosts_are_numbered() -> None:
+    assert FABRIC.hosts.tolist() == [0, 1, 2, 3]
+    assert FABRIC.links[MIDDLE // 2] == (4, 5, 10_000_000_000, 1_000_000)
+    assert FABRIC.bottleneck == 10_000_000_000
+
+
+def test_series_follow_queue_and_progress() -> None:
+    result = _core.simulate(
+        FABRIC,
+        two_flows(),
+        controller="dctcp",
+        sample_interval_ps=10_000_000,
+        ports=[MIDDLE],
+        watched_flows=[0, 1],
+    )
+    series = result.series
+    assert series is not None
+    assert series.queue.shape == (len(series.time_ps), 1)
+    assert series.acknowledged.shape == (len(series.time_ps), 2)
+    assert np.all(np.diff(series.time_ps) == 10_000_000)
+    assert np.all(np.diff(series.sent[:, 0].astype(np.int64)) >= 0)
+    assert 0 < series.queue.max() <= result.port_peak_queue[MIDDLE]
+    assert series.acknowledged[-1].max() <= 1_000_000
+
+
+def test_ten_gigabits_carry_two_megabytes_in_their_time() -> None:
+    result = _core.simulate(FABRIC, two_flows(), controller="hpcc")
+    # 2 MB of payload take 1.6 ms, headers and the controller's margin a tenth more.
+    assert 1.6e9 < result.fct_ps.max() < 2.2e9
+    assert result.end_ps >= result.fct_ps.max()
+
+
+def test_losses_and_faults_are_counted() -> None:
+    lossy = _core.simulate(FABRIC, two_flows(), controller="dctcp", network=[("loss", "1%")], seed=1)
+    assert lossy.totals["dropped_link"] > 0
+    assert lossy.totals["data_resent"] > 0
+    faults = [("faults", "4-5 down 100us, 4-5 up 300us")]
+    faulty = _core.simulate(FABRIC, two_flows(), controller="dctcp", network=faults)
+    assert faulty.totals["dropped_fault"] > 0
+    assert (faulty.fct_ps > 0).all()
+
+
+def test_a_flow_list_goes_out_and_comes_back() -> None:
+    flows = two_flows()
+    again = _core.parse_flows(_core.format_flows(flows))
+    assert all(np.array_equal(flows[name], again[name]) for name in flows)
+    hpcc = _core.parse_flows(_core.format_flows(flows, hpcc=True))
+    assert np.array_equal(flows["size_bytes"], hpcc["size_bytes"])
+
+
+def test_what_progress_raises_ends_the_trial() -> None:
+    flows = _core.generate_flows(
+        FABRIC,
+        sizes="fixed:1MB",
+        arrivals="poisson",
+        pattern="one-way",
+        load=0.9,
+        load_of="bottleneck",
+        duration_ps=20 * 10**12,
+        seed=1,
+    )
+
+    def enough(*_: int) -> None:
+        raise ArithmeticError
+
+    with pytest.raises(ArithmeticError):
+        _core.simulate(FABRIC, flows, controller="dctcp", progress=enough)
+
+
+def test_arguments_that_do_not_fit_are_refused() -> None:
+    flows = two_flows()
+    with pytest.raises(ValueError, match="no src"):
+        _core.simulate(FABRIC, {"flow_id": flows["flow_id"]}, controller="dctcp")
+    with pytest.raises(ValueError, match="differ in length"):
+        _core.simulate(FABRIC, flows | {"src": flows["src"][:1]}, controller="dctcp")
+    with pytest.raises(ValueError, match="below 0"):
+        _core.simulate(FABRIC, flows | {"src": flows["src"] - 1}, controller="dctcp")
+    with pytest.raises(ValueError, match="int64"):
+        _core.simulate(FABRIC, flows | {"src": flows["src"].astype(np.float64)}, controller="dctcp")
+    with pytest.raises(ValueError, match="no port 10"):
+        _core.simulate(FABRIC, flows, controller="dctcp", ports=[10])
+    with pytest.raises(ValueError, match="2 flows"):
+        _core.simulate(FABRIC, flows, controller="dctcp", watched_flows=[2])
