@@ -176,7 +176,7 @@ def _workloads(experiment: Experiment, controls: Controls | None) -> Workloads |
         return None
     from trialwise.trials.workloads import KnownWorkloads  # other kinds need not wait for what it imports
 
-    return Workloads(KnownWorkloads(experiment).features, controls)
+    return Workloads(KnownWorkloads(experiment), controls)
 
 
 def state(path: Path) -> State:

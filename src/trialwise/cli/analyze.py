@@ -22,7 +22,7 @@ def analyze(
     csv: Annotated[bool, Parameter(negative="")] = False,
     latex: Annotated[bool, Parameter(negative="")] = False,
     full: Annotated[bool, Parameter(negative="")] = False,
-    controls: Literal["none", "workload"] | None = None,
+    controls: Literal["none", "workload", "fluid"] | None = None,
     table: TableOptions | None = None,
 ) -> int:
     """Analyse an experiment directory, or a table of measurements (CSV or Parquet, long form).
@@ -56,8 +56,8 @@ def analyze(
     full
         Print every sentence and table instead of an overview.
     controls
-        Control variates of simulated trials: workload (number of flows, their bytes, the largest flow) or none; default workload
-        from 200 trials of a treatment on.
+        Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), fluid (also
+        the metric by a fluid model of the same flows) or none; default workload from 200 trials of a treatment on.
     """
     with Patience(messages(), f"analysing {data}"):
         analysis = analysis_of(data, table or TableOptions(), method, controls=controls)

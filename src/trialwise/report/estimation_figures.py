@@ -46,9 +46,10 @@ def estimation_figures(
 
 
 def _scale(rows: Sequence[Row], *fields: str) -> alt.Scale:
-    values = [float(row[name]) for name in fields for row in rows if isinstance(row.get(name), int | float)]
+    cells = [row.get(name) for name in fields for row in rows]
+    values = [cell for cell in cells if isinstance(cell, int | float)]
     ranging = bool(values) and min(values) > 0 and max(values) > _LOG_FROM * min(values)
-    return alt.Scale(type="log", padding=10) if ranging else alt.Scale(zero=False, padding=10)
+    return alt.Scale(type="log", padding=10, nice=False) if ranging else alt.Scale(zero=False, padding=10)
 
 
 def _estimates(one: MetricEstimate, rows: Sequence[Row], sheets: dict[str, Sheet]) -> Figure:
@@ -59,7 +60,7 @@ def _estimates(one: MetricEstimate, rows: Sequence[Row], sheets: dict[str, Sheet
         *marks.name_tips("treatment", "what", "trials", "level"),
         *map(marks.tip, ("estimate", "low", "high")),
     ]
-    legend = alt.Legend(orient="top", title=None)
+    legend = alt.Legend(orient="top", title=None, labelLimit=400)
     colour = alt.Color(
         "estimand:N", scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]), legend=legend
     )
@@ -98,7 +99,7 @@ def _slowdowns(rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str,
         x=alt.X(
             "size:Q",
             title="flow size [B]",
-            scale=alt.Scale(type="log", padding=10),
+            scale=alt.Scale(type="log", padding=10, nice=False),
             axis=alt.Axis(format="~s"),
         ),
         color=marks.colour(looks),
@@ -110,7 +111,7 @@ def _slowdowns(rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str,
         scale=alt.Scale(domain=quantiles, range=[[4, 3], [1, 0]][: len(quantiles)]),
         legend=alt.Legend(orient="top", title=None),
     )
-    y = alt.Y("estimate:Q", title="slowdown", scale=alt.Scale(type="log", padding=10))
+    y = alt.Y("estimate:Q", title="slowdown", scale=alt.Scale(type="log", padding=10, nice=False))
     lines = base.mark_line().encode(y=y, strokeDash=dash)
     points = base.mark_point(filled=True, size=45, opacity=1).encode(y=y, shape=marks.shape(looks))
     bars = base.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q")
@@ -127,7 +128,7 @@ def _slowdowns(rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str,
 def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, Sheet]) -> Figure:
     rows = duration_rows(advice)
     kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
-    legend = alt.Legend(orient="top", title=None)
+    legend = alt.Legend(orient="top", title=None, labelLimit=400)
     colour = alt.Color(
         "estimand:N", scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]), legend=legend
     )
@@ -139,7 +140,9 @@ def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, 
         *map(marks.tip, ("duration", "estimate", "low", "high", "flows")),
     ]
     base = charted(rows, sheets).encode(
-        x=alt.X("duration:Q", title="duration of a trial [s]", scale=alt.Scale(type="log", padding=10)),
+        x=alt.X(
+            "duration:Q", title="duration of a trial [s]", scale=alt.Scale(type="log", padding=10, nice=False)
+        ),
         color=colour,
         tooltip=tips,
     )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from trialwise.analysis.estimation.results import Estimate, Estimation, MetricEstimate
 from trialwise.report.claims import Term
-from trialwise.report.numbers import ABSENT, Basis, Number, percent, write
+from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent, write
 from trialwise.report.tables import Cell, Table
 
 _SHORT = {"pooled": "pooled", "per_trial": "per trial"}
@@ -95,6 +95,7 @@ def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
             continue
         result, at = one.controlled.result, f"/estimation/estimates/{place}/controlled/result"
         sides = (("plain", result.plain), ("controlled", result.controlled))
+        ends: tuple[tuple[str, Rounding], ...] = (("estimate", "nearest"), ("low", "down"), ("high", "up"))
         cells = [
             Number(
                 getattr(side, name),
@@ -104,7 +105,7 @@ def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
                 Basis(side.n, side.confidence, side.method),
             )
             for key, side in sides
-            for name, rounding in (("estimate", "nearest"), ("low", "down"), ("high", "up"))
+            for name, rounding in ends
         ]
         rows.append(
             (

@@ -44,8 +44,9 @@ def duration_advice(
     phases = phases_of(flows, duration)
     for metric in experiment.metrics:
         source = metric.source
-        of_flows = isinstance(source, SimulationSource) and source.quantity in _QUANTITIES
-        if of_flows and metric.percentile is not None:
+        if not isinstance(source, SimulationSource) or source.quantity not in _QUANTITIES:
+            continue
+        if metric.percentile is not None:
             yield _advice(metric, source, treatment, flows, phases, confidence)
 
 
