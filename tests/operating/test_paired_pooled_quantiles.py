@@ -5,6 +5,7 @@ import pytest
 
 from trialwise import statistics as st
 
+pytestmark = pytest.mark.operating
 _TRUE = {50: 1.0, 90: float(np.exp(1.2815515655446004 * np.hypot(1, 0.3)))}
 """Quantiles of a lognormal with sigma² = 1 + 0.3²: samples of all trials together."""
 

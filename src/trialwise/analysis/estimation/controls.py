@@ -25,6 +25,9 @@ FEWEST = 200
 """Trials of a treatment from which on workload controls are used unless told otherwise; fewer could not use them."""
 
 
+_DETERMINED = 1e-6
+
+
 class KnownWorkloads(Protocol):
     """What is known of workloads beside the trials, from flow lists drawn for the purpose."""
 
@@ -71,7 +74,9 @@ def controlled(
         columns = _with_surrogate(columns, metric, [flows.rows[place] for place in chosen], workloads.known)
     elif kind == "fluid":
         kind = "workload"
-    columns = columns.varying()
+    columns = columns.independent()
+    if not columns.names:
+        return None, "no control variates: nothing of the workload varies"
     try:
         found = _with_controls(metric, [one.values for one in here], columns, confidence)
     except ValueError as error:
@@ -98,9 +103,15 @@ class _Columns:
     trials: Array
     drawn: list[Array]
 
-    def varying(self) -> _Columns:
-        """Those that vary over trials; the others control nothing."""
-        kept = np.flatnonzero(np.ptp(self.trials, axis=0)).tolist()
+    def independent(self) -> _Columns:
+        """Those that vary over trials and are not determined by the ones before: bytes by the number of flows of one size."""
+        centred = self.trials - self.trials.mean(axis=0)
+        kept: list[int] = []
+        for at, column in enumerate(centred.T):
+            known = centred[:, kept]
+            rest = column - known @ np.linalg.lstsq(known, column)[0] if kept else column
+            if np.linalg.norm(rest) > _DETERMINED * np.linalg.norm(self.trials[:, at]):
+                kept.append(at)
         return _Columns(
             tuple(self.names[at] for at in kept), self.trials[:, kept], [self.drawn[at] for at in kept]
         )
