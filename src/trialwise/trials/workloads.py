@@ -78,7 +78,9 @@ class KnownWorkloads:
             expected = expected_flows(trial.workload, fabric, folder)
             count = min(LISTS, max(2, int(MOST_FLOWS / max(expected, 1.0))))
             seeds = (seed_of(self._experiment.seed, "known workloads", place) for place in range(count))
-            self._drawn[key] = [flow_list(trial.workload, fabric, folder, seed) for seed in seeds]
+            drawn = (flow_list(trial.workload, fabric, folder, seed) for seed in seeds)
+            # A trial without a flow fails, and is no trial that counts.
+            self._drawn[key] = [flows for flows in drawn if len(flows["size_bytes"])]
         return self._drawn[key]
 
 

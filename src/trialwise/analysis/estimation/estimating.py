@@ -58,7 +58,8 @@ def estimate_directory(
     trials = treatments_of(rows)
     for treatment, members in ((name, trials[name]) for name in treatments if name in trials):
         flows = read_flows(directory, members) if keeps_records(experiment) else None
-        estimates += _estimates(experiment.metrics, treatment, observed, flows, workloads, confidence)
+        known = workloads if _lost(rows, treatment) == 0 else None
+        estimates += _estimates(experiment.metrics, treatment, observed, flows, known, confidence)
         if flows is not None and flows.rows:
             edges = edges or size_edges(flows)
             sizes += size_bins(experiment.trial, treatment, flows, edges, confidence)
@@ -95,13 +96,19 @@ def _estimates(
         )
 
 
+def _lost(rows: Sequence[TrialRow], treatment: str) -> int:
+    """Trials of a treatment that gave no values: what is left is no sample of its workloads, whose means controls rest on."""
+    last = {row.number: row for row in rows if not row.warmup and row.treatment == treatment}
+    return sum(row.status in ("invalid", "failed") for row in last.values())
+
+
 def _notes(experiment: Experiment, rows: Sequence[TrialRow]) -> Iterator[str]:
     last = {row.number: row for row in rows if not row.warmup}
     invalid = sum(row.status == "invalid" for row in last.values())
     if invalid:
         yield (
             f"{invalid} of {len(last)} trials are invalid and left out: where trials without a flow of a metric are among them, "
-            "per-trial means are those of the trials that have one"
+            "per-trial means are those of the trials that have one, and there are no control variates"
         )
     if not keeps_records(experiment):
         yield 'flows were not recorded (records = "drop"): no sizes, durations or control variates'
