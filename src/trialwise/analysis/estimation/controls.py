@@ -109,7 +109,8 @@ class _Columns:
         kept: list[int] = []
         for at, column in enumerate(centred.T):
             known = centred[:, kept]
-            rest = column - known @ np.linalg.lstsq(known, column)[0] if kept else column
+            fitted: Array = known @ np.asarray(np.linalg.pinv(known), dtype=np.float64) @ column
+            rest: Array = column - fitted
             if np.linalg.norm(rest) > _DETERMINED * np.linalg.norm(self.trials[:, at]):
                 kept.append(at)
         return _Columns(

@@ -45,8 +45,8 @@ def _few(metric: Metric, store: StoreObservations) -> Iterator[str]:
     share = min(metric.percentile, 100 - metric.percentile) / 100
     if counts and (beyond := share * min(counts.values())) < FEWEST_BEYOND:
         yield (
-            f"{metric.name}: about {beyond:.2g} samples lie beyond the quantile and {FEWEST_BEYOND} are wanted: the verdict may come too "
-            f"soon (with 7 the interval of 95 % holds in 86 %); {FEWEST_BEYOND / beyond:.1f} times the trials lift that"
+            f"{metric.name}: about {beyond:.2g} samples lie beyond the quantile and {FEWEST_BEYOND} are wanted: the verdict may come "
+            f"too soon (with 7 the interval of 95 % holds in 86 %); {FEWEST_BEYOND / beyond:.1f} times the trials lift that"
         )
 
 
