@@ -16,6 +16,11 @@ from trialwise.analysis.comparison.between import VerdictView, between_treatment
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
+from trialwise.analysis.estimation.controls import Workloads
+from trialwise.analysis.estimation.flow_lists import flow_list_names, paired_by_round
+from trialwise.analysis.estimation.results import Controls
+from trialwise.analysis.estimation.trial_values import with_pooled_values
+from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.observing.flavours import in_order
 from trialwise.analysis.observing.observing import ObserveOptions, factor_and_base, observe
 from trialwise.analysis.observing.results import Observation
@@ -67,7 +72,7 @@ from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
 from trialwise.experiment.against_itself import against_itself
-from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial
+from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial, SimulationTrial
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.writing import write_experiment
@@ -82,6 +87,7 @@ __all__ = [
     "State",
     "analyse",
     "calibration",
+    "comparison_set",
     "default_directory",
     "effects_input",
     "itself",
@@ -143,11 +149,37 @@ def _opened(path: Path) -> Generator[tuple[Experiment, ExperimentDirectory, Ledg
         ledger.close()
 
 
-def analyse(path: Path, method: Method = "default", *, all_trials: bool = False) -> Analysis:
-    """Analyse an experiment directory; `all_trials` of a path are shown over time, not only the first ones."""
+def analyse(
+    path: Path, method: Method = "default", *, all_trials: bool = False, controls: Controls | None = None
+) -> Analysis:
+    """Analyse an experiment directory.
+
+    Parameters
+    ----------
+    all_trials
+        Show all trials of a path over time, not only the first ones.
+    controls
+        Control variates of simulated trials; None for workload controls where there are trials enough.
+    """
     with _opened(path) as (experiment, directory, ledger):
-        facts = path_facts(experiment, ledger)
-        return analyse_directory(experiment, directory, ledger, method, facts=facts, all_trials=all_trials)
+        return analyse_directory(
+            experiment,
+            directory,
+            ledger,
+            method,
+            facts=path_facts(experiment, ledger),
+            all_trials=all_trials,
+            workloads=_workloads(experiment, controls),
+        )
+
+
+def _workloads(experiment: Experiment, controls: Controls | None) -> Workloads | None:
+    """What flow lists of an experiment are like that no trial had, drawn when they are asked for; None without simulation."""
+    if not isinstance(experiment.trial, SimulationTrial):
+        return None
+    from trialwise.trials.workloads import KnownWorkloads  # other kinds need not wait for what it imports
+
+    return Workloads(KnownWorkloads(experiment), controls)
 
 
 def state(path: Path) -> State:
@@ -240,7 +272,7 @@ def verdict_view(path: Path) -> VerdictView:
         with _opened(path) as (experiment, directory, ledger):
             pairs = comparisons(experiment)
             found = (
-                between_treatments(read_trial_set(experiment, directory, ledger), pairs)
+                between_treatments(_comparison_set(experiment, directory, ledger), pairs)
                 if pairs
                 else VerdictView()
             )
@@ -254,6 +286,31 @@ def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:
     """The trials of an experiment directory, one value for each trial and metric."""
     with _opened(path) as (experiment, directory, ledger):
         return read_trial_set(experiment, directory, ledger, metrics)
+
+
+def comparison_set(path: Path, metrics: Sequence[str] = (), *, paired: bool = True) -> TrialSet:
+    """The trials of an experiment directory as they are compared: pooled metrics by what each trial contributes.
+
+    `paired`: simulated trials that met the same flows have the same name.
+    """
+    with _opened(path) as (experiment, directory, ledger):
+        return _comparison_set(experiment, directory, ledger, metrics, paired=paired)
+
+
+def _comparison_set(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    metrics: Sequence[str] = (),
+    *,
+    paired: bool = True,
+) -> TrialSet:
+    trials = read_trial_set(experiment, directory, ledger, metrics)
+    if not isinstance(experiment.trial, SimulationTrial):
+        return trials
+    store = StoreObservations(experiment, directory, ledger)
+    trials = with_pooled_values(trials, experiment, store)
+    return paired_by_round(trials, flow_list_names(experiment, store.rows)) if paired else trials
 
 
 def calibration(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
+from trialwise.analysis.estimation.controls import Workloads
+from trialwise.analysis.estimation.estimating import estimate_directory
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.path import analyse_path
 from trialwise.analysis.path_results import PathFacts
@@ -22,6 +24,7 @@ def analyse_directory(
     *,
     facts: PathFacts | None = None,
     all_trials: bool = False,
+    workloads: Workloads | None = None,
 ) -> Analysis:
     """Analyse what the directory holds so far; nothing is written.
 
@@ -31,11 +34,14 @@ def analyse_directory(
         What is known of schemes and paths beside the directory, for experiments of kind path.
     all_trials
         Show every trial of kind path over time, not only the first ones.
+    workloads
+        What is known of the workloads of simulated trials, for control variates; None for none.
     """
     store = StoreObservations(experiment, directory, ledger)
     counted = [row for row in store.rows if not row.warmup]
     treatments = _treatments(experiment, counted)
-    metrics = tuple(analyse_metric(metric, store.of(metric), method) for metric in experiment.metrics)
+    observed = {metric.name: store.of(metric) for metric in experiment.metrics}
+    metrics = tuple(analyse_metric(metric, observed[metric.name], method) for metric in experiment.metrics)
     return Analysis(
         name=experiment.name,
         description=experiment.description,
@@ -63,6 +69,7 @@ def analyse_directory(
             facts or PathFacts(),
             all_trials=all_trials,
         ),
+        estimation=estimate_directory(experiment, directory, store.rows, treatments, observed, workloads),
     )
 
 

@@ -12,7 +12,7 @@ from trialwise.experiment.model import Experiment, Level, Metric, PathSource
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Status, TrialRow
-from trialwise.store.samples import read_samples
+from trialwise.store.samples import read_many
 
 Array = npt.NDArray[np.float64]
 
@@ -55,20 +55,19 @@ class StoreObservations:
 
     def of(self, metric: Metric, status: Status = "finished") -> list[Observation]:
         """The observations of all trials of a status that count, in plan order."""
-        found: list[Observation] = []
+        counted: list[tuple[TrialRow, float | None, str | None]] = []
         for row in self.rows:
             entry = self._values.get((row.number, row.attempt, metric.source.key))
             if row.status == status and not row.warmup and entry is not None:
-                values, times = self._samples(row, metric.source.key, *entry)
-                found.append(self._observation(row, *after_warmup(self._experiment, metric, values, times)))
+                counted.append((row, *entry))
+        key = metric.source.key
+        wanted = [(file, row.number, row.attempt, key) for row, _, file in counted if file is not None]
+        files = read_many(self._directory.path, wanted)
+        found: list[Observation] = []
+        for row, value, file in counted:
+            values, times = (_single(value), None) if file is None else next(files)
+            found.append(self._observation(row, *after_warmup(self._experiment, metric, values, times)))
         return found
-
-    def _samples(
-        self, row: TrialRow, source: str, value: float | None, file: str | None
-    ) -> tuple[Array, Array | None]:
-        if file is None:
-            return np.array([np.nan if value is None else value]), None
-        return read_samples(self._directory.path / file, row.number, row.attempt, source)
 
     def _observation(self, row: TrialRow, values: Array, times: Array | None) -> Observation:
         return Observation(
@@ -83,6 +82,10 @@ class StoreObservations:
             values=values,
             times=times,
         )
+
+
+def _single(value: float | None) -> Array:
+    return np.array([np.nan if value is None else value])
 
 
 def after_warmup(

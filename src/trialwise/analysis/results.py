@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from trialwise import statistics as st
 from trialwise.analysis.context import PlanSummary, Population, SessionFacts
 from trialwise.analysis.distributions import Distribution
+from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi, Level, Method, Metric, Variability
@@ -118,3 +119,4 @@ class Analysis:
     populations: tuple[Population, ...] = ()
     sessions: tuple[SessionFacts, ...] = ()
     path: PathAnalysis | None = None
+    estimation: Estimation | None = None

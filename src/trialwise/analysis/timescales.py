@@ -60,6 +60,7 @@ def trial_metric(metric: Metric, observation: Observation, method: Method) -> Tr
             times=observation.times,
             convergence=convergence_requirements(metric),
             method=method,
+            convention=metric.convention,
         )
         value, converged, convergence = result.value, result.converged, result.convergence
     except ValueError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Literal, cast
 
@@ -13,8 +13,9 @@ from trialwise.analysis.context import SessionFacts, session_facts
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.timescales import trial_metric
 from trialwise.errors import AnalysisError
-from trialwise.experiment.model import Better, Experiment, Extent, Metric
+from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric
 from trialwise.experiment.model import Level as FactorLevel
+from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -37,12 +38,16 @@ SCHEMA = {
 
 @dataclass(frozen=True, slots=True)
 class MetricFacts:
-    """What is known of a metric beside its values."""
+    """What is known of a metric beside its values.
+
+    `estimand` "pooled": the mean of the values is a statistic of all samples, and single values have no meaning of their own.
+    """
 
     name: str
     unit: str = ""
     better: Better | None = None
     margin: Extent | None = None
+    estimand: Estimand = "per_trial"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,10 @@ class TrialSet:
     treatments: Mapping[str, Mapping[str, FactorLevel]]
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
+
+    def replaced(self, table: pl.DataFrame, note: str) -> TrialSet:
+        """The same trials with another table, and a note on what is different in it."""
+        return replace(self, table=table, notes=(*self.notes, note))
 
     def of(self, metric: str, treatment: str | None = None) -> pl.DataFrame:
         """The trials of one metric, and of one treatment unless all are wanted."""
@@ -86,6 +95,7 @@ def read_trial_set(
     metrics = chosen_metrics(experiment, wanted)
     hosts = {facts.record.number: _host(facts) for facts in session_facts(directory, ledger)}
     origin = ledger.fact("identity")
+    simulated = isinstance(experiment.trial, SimulationTrial)
     seconds = dict(_seconds(store.rows))
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
@@ -100,7 +110,11 @@ def read_trial_set(
             else:
                 key = (row.number, row.attempt)
                 place = (store.series_of(row), row.started, seconds.get(key))
-                cells.append(_cells(metric.name, row, float(value), _units(row, hosts, origin), place))
+                cells.append(
+                    _cells(
+                        metric.name, row, float(value), _units(row, hosts, origin, simulated=simulated), place
+                    )
+                )
         if missing:
             notes.append(f"{_trials(missing)} without a value of {metric.name}")
     if not cells:
@@ -150,15 +164,19 @@ def _cells(
     return (metric, row.treatment, value, *units, series, f"{series}.{row.round}", started, seconds)
 
 
-def _units(row: TrialRow, hosts: Mapping[int, str | None], origin: str) -> tuple[str, ...]:
+def _units(
+    row: TrialRow, hosts: Mapping[int, str | None], origin: str, *, simulated: bool
+) -> tuple[str, ...]:
     """The names of what a trial nests in. A factor called build says which build of the program it ran.
 
-    A trial that shared no process with others had one of its own.
+    A trial that shared no process with others had one of its own. What a simulated trial says does not depend on where it ran.
     """
+    trial = f"{origin}/{row.number}"
+    if simulated:
+        return "", "", "", trial, trial
     host = hosts.get(row.session or 0) or row.worker or ""
     boot = f"{host}/{row.boot or ''}"
     build = f"{boot}/{row.factors.get('build', '')}"
-    trial = f"{origin}/{row.number}"
     process = trial if row.process is None else f"{origin}/process {row.process}"
     return host, boot, build, process, trial
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -22,6 +22,7 @@ def analyze(
     csv: Annotated[bool, Parameter(negative="")] = False,
     latex: Annotated[bool, Parameter(negative="")] = False,
     full: Annotated[bool, Parameter(negative="")] = False,
+    controls: Literal["none", "workload", "fluid"] | None = None,
     table: TableOptions | None = None,
 ) -> int:
     """Analyse an experiment directory, or a table of measurements (CSV or Parquet, long form).
@@ -54,9 +55,12 @@ def analyze(
         Print the tables for LaTeX.
     full
         Print every sentence and table instead of an overview.
+    controls
+        Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), fluid (also
+        the metric by a fluid model of the same flows) or none; default workload from 200 trials of a treatment on.
     """
     with Patience(messages(), f"analysing {data}"):
-        analysis = analysis_of(data, table or TableOptions(), method)
+        analysis = analysis_of(data, table or TableOptions(), method, controls=controls)
     if json:
         from trialwise.exchange.analysis_json import analysis_document
 

@@ -72,6 +72,7 @@ def compare(
     from_a: Annotated[tuple[str, ...], Parameter(name="--a", negative="")] = (),
     from_b: Annotated[tuple[str, ...], Parameter(name="--b", negative="")] = (),
     level: Literal["trial", "process", "build", "boot", "host"] | None = None,
+    unpaired: Flag = False,
     paper: Flag = False,
     rank: Flag = False,
     gate: Flag = False,
@@ -119,6 +120,8 @@ def compare(
         FACTOR=LEVEL of side B; repeatable.
     level
         The level of inference, instead of the highest that varies: what is above it is then taken as fixed.
+    unpaired
+        Compare treatments of a simulation as independent trials, although those of one round met the same flows.
     paper
         The table of Pantheon's replication walkthrough, without inference.
     rank
@@ -134,7 +137,7 @@ def compare(
     columns, files = columns or TableColumnOptions(), files or FileOptions()
     _check(a, b, from_a or from_b, files, rank=rank, paper=paper)
     with Patience(messages(), f"reading {a}") as patience:
-        sides = _sides(a, b, from_a, from_b, metric, columns)
+        sides = _sides(a, b, from_a, from_b, metric, columns, paired=not unpaired)
         from trialwise.analysis.comparison.ranking import rank as rank_side
 
         patience.say(f"comparing {sum(side.table.height for side in sides)} values")
@@ -175,6 +178,8 @@ def _sides(
     from_b: tuple[str, ...],
     metric: tuple[str, ...],
     columns: TableColumnOptions,
+    *,
+    paired: bool,
 ) -> list[TrialSet]:
     from trialwise.analysis.comparison.sides import selected
     from trialwise.cli.sides import check_named, read_side, selection, told
@@ -182,7 +187,9 @@ def _sides(
     first, second = selection(from_a, "--a"), selection(from_b, "--b")
     if b is None and bool(first) != bool(second):
         raise TrialwiseError("one side only is chosen", hint="add both --a FACTOR=LEVEL and --b FACTOR=LEVEL")
-    read = {path: read_side(path, metric, _table(columns)) for path in dict.fromkeys((a, b or a))}
+    read = {
+        path: read_side(path, metric, _table(columns), paired=paired) for path in dict.fromkeys((a, b or a))
+    }
     sides = [read[a]] if b is None and not first else [read[a], read[b or a]]
     check_named(_metrics(columns.better), sides, "--better")
     check_named(_metrics(columns.unit), sides, "--unit")

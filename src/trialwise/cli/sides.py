@@ -71,8 +71,8 @@ def selection(texts: Sequence[str], option: str) -> dict[str, list[str]]:
     return found
 
 
-def read_side(path: Path, metrics: Sequence[str], columns: TrialColumns) -> TrialSet:
-    """The trials of one path, called as it was given.
+def read_side(path: Path, metrics: Sequence[str], columns: TrialColumns, *, paired: bool = True) -> TrialSet:
+    """The trials of one path, called as it was given; `paired`: simulated trials that met the same flows have one name.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def read_side(path: Path, metrics: Sequence[str], columns: TrialColumns) -> Tria
             raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
         from trialwise import study
 
-        found = dataclasses.replace(study.trial_set(path), name=str(path))
+        found = dataclasses.replace(study.comparison_set(path, paired=paired), name=str(path))
     else:
         found = read_trials(path, columns)
     return with_metrics(found, metrics)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from trialwise.analysis.estimation.results import Controls
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.errors import AnalysisError
@@ -69,14 +70,21 @@ class TableOptions:
         return self != TableOptions()
 
 
-def analysis_of(path: Path, options: TableOptions, method: Method, *, all_trials: bool = False) -> Analysis:
+def analysis_of(
+    path: Path,
+    options: TableOptions,
+    method: Method,
+    *,
+    all_trials: bool = False,
+    controls: Controls | None = None,
+) -> Analysis:
     """Analyse an experiment directory, or the table that the options describe."""
     if path.is_dir():
         if options.given():
             raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
         from trialwise import study
 
-        return study.analyse(path, method, all_trials=all_trials)
+        return study.analyse(path, method, all_trials=all_trials, controls=controls)
     if not path.exists():
         raise AnalysisError(
             f"{path}: no such file or directory", hint="name an experiment directory or a table"

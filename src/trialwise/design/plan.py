@@ -110,7 +110,8 @@ def plan_digest(experiment: Experiment) -> str:
     for name in ("rounds", "series", "stop", "looks", "pilot", "max_trials", "budget", "base", "unseen"):
         del record["design"][name]
     for metric in record["metrics"]:
-        del metric["margin"]
+        for name in ("margin", "estimand", "convention", "few_samples"):
+            del metric[name]
         for claim in (metric, *metric["kpis"], metric["variability"]):
             if claim:
                 del claim["stop"]

@@ -26,7 +26,8 @@ class RowDocument:
 
     `n` counts units of `level` on each side and `counts` those of every level; `paired` where both sides ran in the same units.
     `difference` is by itself and null where there is no inference; `verdict`, `p_adjusted` and the bill (`more` units on each side,
-    `more_seconds`) hold in the family of all rows. `floor` is the noise floor of the bench, null without one.
+    `more_seconds`) hold in the family of all rows. `floor` is the noise floor of the bench, null without one; `pairing`
+    what pairs were worth, null where sides were not paired.
     """
 
     treatment: str
@@ -46,6 +47,7 @@ class RowDocument:
     more: int | None
     more_seconds: float | None
     floor: Floor | None
+    pairing: st.PairingGain | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,7 @@ def _row(row: ComparisonRow) -> RowDocument:
         more=row.more,
         more_seconds=row.more_seconds,
         floor=row.floor,
+        pairing=row.pairing,
     )
 
 

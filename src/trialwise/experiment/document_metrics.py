@@ -165,6 +165,24 @@ class MetricSection(Section):
         description='What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
         examples=["p95"],
     )
+    estimand: Literal["per_trial", "pooled"] | None = Field(
+        None,
+        description="What is estimated over several trials: per_trial, the mean over trials of each one's measure, or pooled, the "
+        "measure of all samples of all trials. Default: pooled for the mean or a percentile of flows (kind simulation: fct, slowdown, "
+        "throughput), else per_trial.",
+        examples=["pooled"],
+    )
+    convention: Literal["nearest_rank", "linear"] | None = Field(
+        None,
+        description="Which sample a percentile is: that of rank ⌈pN⌉, or between two. Default: nearest_rank for kind simulation, "
+        "else linear.",
+        examples=["linear"],
+    )
+    few_samples: Literal["refuse", "allow"] = Field(
+        "refuse",
+        description="Kind simulation, per_trial: what becomes of a percentile that fewer than five flows of a trial lie beyond.",
+        examples=["allow"],
+    )
     unit: str = Field(
         "", description="Unit, for people; for a resource s or B unless given.", examples=["Mbit/s"]
     )

@@ -14,6 +14,7 @@ from trialwise.experiment.document_metrics import (
     MetricSection,
     PrecisionSection,
 )
+from trialwise.experiment.estimands import check_estimand, default_convention, default_estimand
 from trialwise.experiment.instruments import instrument_unit
 from trialwise.experiment.path_building import path_source
 from trialwise.experiment.positions import Key
@@ -36,10 +37,11 @@ def build_metric(name: str, section: MetricSection, kind: str, problems: Problem
     for index, kpi in enumerate(kpis):
         if kpi in kpis[:index]:
             problems.add((*key, "kpi", index), "the same KPI stands there already")
-    return model.Metric(
+    measure = cast("model.Measure", section.measure)
+    metric = model.Metric(
         name=name,
         source=source,
-        measure=cast("model.Measure", section.measure),
+        measure=measure,
         unit=section.unit or _unit(source),
         better=better,
         convergence=_convergence(section.convergence),
@@ -53,7 +55,12 @@ def build_metric(name: str, section: MetricSection, kind: str, problems: Problem
         limits=_limits((*key, "limits"), section.limits, problems),
         margin=section.margin and model.Extent(*section.margin),
         stop=section.stop and _stop(section.stop, 50.0 if section.stop.of == "median" else section.stop.of),
+        estimand=section.estimand or default_estimand(source, measure),
+        convention=section.convention or default_convention(source),
+        few_samples=section.few_samples,
     )
+    check_estimand(key, metric, problems)
+    return metric
 
 
 def _limits(key: Key, limits: Sequence[float] | None, problems: Problems) -> tuple[float, float] | None:

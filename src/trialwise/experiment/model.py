@@ -18,6 +18,11 @@ Level = str | int | float | bool
 Measure = Literal["mean", "median", "min", "max"] | float
 """What turns the samples of a trial into its metric; a number is a percentile."""
 
+Estimand = Literal["per_trial", "pooled"]
+"""What a metric's value over several trials estimates: the mean over trials of one number for each, or the measure of all samples."""
+Convention = Literal["nearest_rank", "linear"]
+"""Which sample a percentile is: that of rank ⌈pN⌉ (type 1 of Hyndman and Fan 1996), or between two of them (type 7)."""
+
 Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
 Looks = Literal["two-stage", "anytime", "cceval"]
@@ -210,7 +215,7 @@ class Metric:
     """One number for one trial, and what is to be claimed about it (the eight parameters of TriScale's Table 2).
 
     `margin` is the difference between treatments that would matter; `stop` ends the experiment when the metric is known well
-    enough.
+    enough. `few_samples` says what becomes of a percentile of each trial which hardly any samples of a trial lie beyond.
     """
 
     name: str
@@ -224,6 +229,16 @@ class Metric:
     limits: tuple[float, float] | None = None
     margin: Extent | None = None
     stop: Stop | None = None
+    estimand: Estimand = "per_trial"
+    convention: Convention = "linear"
+    few_samples: Literal["refuse", "allow"] = "refuse"
+
+    @property
+    def percentile(self) -> float | None:
+        """The percentile that reduces the samples; None for other measures."""
+        if isinstance(self.measure, str):
+            return 50.0 if self.measure == "median" else None
+        return self.measure
 
 
 @dataclass(frozen=True, slots=True)

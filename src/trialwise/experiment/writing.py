@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import tomlkit
 
 from trialwise.experiment import model
+from trialwise.experiment.estimands import default_convention, default_estimand
 from trialwise.experiment.metric_building import default_bound, own_direction
 from trialwise.experiment.placeholders import level_text
 
@@ -206,8 +207,19 @@ def _metric(metric: model.Metric) -> Table:
         "limits": metric.limits,
         "margin": metric.margin and _extent(metric.margin),
         "stop": metric.stop and _stop(metric.stop),
+        "estimand": metric.estimand,
+        "convention": metric.convention,
+        "few_samples": metric.few_samples,
     }
-    return _changed(table, {"measure": "mean", "unit": "", "better": own or ""})
+    defaults: dict[str, Value] = {
+        "measure": "mean",
+        "unit": "",
+        "better": own or "",
+        "estimand": default_estimand(metric.source, metric.measure),
+        "convention": default_convention(metric.source),
+        "few_samples": "refuse",
+    }
+    return _changed(table, defaults)
 
 
 def _source(metric: model.Metric) -> dict[str, Value | None]:

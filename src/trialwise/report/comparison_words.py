@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
@@ -117,8 +118,8 @@ def difference_of(row: ComparisonRow) -> str:
 
 
 def shift_of(row: ComparisonRow) -> str:
-    """Hodges and Lehmann's shift."""
-    if row.difference is None:
+    """Hodges and Lehmann's shift; none of pooled metrics, whose values of single trials mean nothing by themselves."""
+    if row.difference is None or row.metric.estimand == "pooled":
         return ABSENT
     found = row.difference.hodges_lehmann
     return interval_of(found.estimate, found.low, found.high)
@@ -220,5 +221,23 @@ def remarks(found: Comparison) -> Iterator[str]:
         for note in notes:
             of.setdefault(note, []).append(side)
     yield from (f"{' and '.join(sides)}: {note}" for note, sides in of.items())
+    yield from _pairing(found)
     if any(row.difference and row.difference.margin is None for row in found.rows):
         yield "no margin was given, so that nothing can be equivalent; try --margin 3%"
+
+
+def _pairing(found: Comparison) -> Iterator[str]:
+    """What pairs were worth in each metric: so many times fewer units."""
+    _, names = labels([row.treatment for row in found.rows])
+    for metric in dict.fromkeys(row.metric.name for row in found.rows):
+        gains = {
+            names[row.treatment]: row.pairing.gain
+            for row in found.rows
+            if row.metric.name == metric and row.pairing is not None and isfinite(row.pairing.gain)
+        }
+        if gains:
+            each = ", ".join(
+                f"{gain:.3g}" + (f" ({name})" if len(gains) > 1 else "")
+                for name, gain in list(gains.items())[:3]
+            )
+            yield f"pairs: the variance of B − A in {metric} is smaller than unpaired by the factor {each}"

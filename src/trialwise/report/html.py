@@ -12,7 +12,9 @@ from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report.claims import Claim, Piece, Term, claims
+from trialwise.report.estimation_section import estimation_section
 from trialwise.report.figures import Figure, figures
+from trialwise.report.looks import looks
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import Number
 from trialwise.report.order_section import order_section
@@ -86,8 +88,11 @@ def html_report(
     shown = [*(path.planes if path else ()), *(path.course if path else ())]
     shown += [figure for section in sections for figure in section.figures]
     ordering = order and order_section(order, sheets, labels(analysis))
+    estimated = analysis.estimation and estimation_section(
+        analysis.estimation, looks(analysis), labels(analysis), sheets
+    )
     judged = verdicts and verdict_section(verdicts, sheets, labels(analysis), pairs)
-    shown += [figure for section in (judged, ordering) if section for figure in section.figures]
+    shown += [figure for section in (estimated, judged, ordering) if section for figure in section.figures]
     specs = {figure.key: figure.spec for figure in shown}
     return (
         environment()
@@ -98,6 +103,7 @@ def html_report(
             sections=sections,
             path=path,
             order=ordering,
+            estimation=estimated,
             verdicts=judged,
             stopping=verdicts and verdicts.stopping and stopping_section(verdicts.stopping, verdicts.lifts),
             named_by=factor_names(analysis),

@@ -12,11 +12,14 @@ from rich.text import Text
 
 from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Claim, Term, claims
+from trialwise.report.estimation_section import duration_lines
+from trialwise.report.estimation_text import estimate_lines
 from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MOST_SERIES, overview_tables, reasons
 from trialwise.report.path_sentences import invalid_sentences, path_lead
 from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
+from trialwise.report.points import labels
 from trialwise.report.tables import Cell, Table, result_tables
 
 _MARKS = {
@@ -34,6 +37,7 @@ def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[Renderabl
     methods = "the paper's methods" if analysis.method == "paper" else "default methods"
     yield Text(f"{analysis.name}: {counted(analysis.planned, 'trial')}, {methods}", style="bold")
     yield from _path(analysis, full=full)
+    yield from _estimation(analysis, full=full)
     sentences = claims(analysis)
     if full or len(sentences) <= _MOST:
         yield from _sentences(sentences)
@@ -62,6 +66,22 @@ def _path(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
     for table in tables:
         if table.rows:
             yield from _with_caption(table.without_remarks)
+
+
+def _estimation(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
+    """What is estimated from simulated trials, each number by its estimand."""
+    found = analysis.estimation
+    if found is None:
+        return
+    names = labels(analysis)
+    yield Text("\nEstimates", style="bold")
+    for line in estimate_lines(found, names):
+        yield Text(line)
+    for note in found.notes:
+        yield Text(note, style="yellow")
+    if full:
+        for line in duration_lines(found.durations, names):
+            yield Text(line, style="dim")
 
 
 def _tables(analysis: Analysis) -> Iterator[RenderableType]:

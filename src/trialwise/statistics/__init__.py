@@ -47,6 +47,7 @@ from trialwise.statistics.paired import paired_difference
 from trialwise.statistics.pairing import PairingGain, pairing_gain
 from trialwise.statistics.pareto import ParetoSet, pareto_set
 from trialwise.statistics.percentiles import CdfBand, PercentileInterval, cdf_band, percentile_interval
+from trialwise.statistics.pooled_influence import pooled_influence
 from trialwise.statistics.pooled_mean import PerTrialMean, per_trial_mean, pooled_mean
 from trialwise.statistics.pooled_quantile import PooledEstimate, pooled_quantile
 from trialwise.statistics.posthoc import Posthoc, PosthocRow, posthoc
@@ -196,6 +197,7 @@ __all__ = [
     "pareto_set",
     "per_trial_mean",
     "percentile_interval",
+    "pooled_influence",
     "pooled_mean",
     "pooled_quantile",
     "posthoc",

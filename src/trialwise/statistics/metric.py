@@ -10,6 +10,7 @@ import numpy as np
 from trialwise.statistics.checks import Array, Method, as_method, as_times, as_values, times_at
 from trialwise.statistics.convergence import paper_windows, requirement_from, scaled_by, slope_test
 from trialwise.statistics.measures import Measure, as_measure, measured, overflow_scale, window_measures
+from trialwise.statistics.quantiles import Convention, as_convention, trial_quantile
 from trialwise.statistics.steadiness import Convergence, Requirement, steadiness, unjudged
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ def trial_metric(
     times: ArrayLike | None = None,
     convergence: Mapping[str, object] | None = None,
     method: Method = "default",
+    convention: Convention = "linear",
 ) -> TrialMetric:
     """Reduce the samples of one trial to its metric.
 
@@ -63,7 +65,7 @@ def trial_metric(
     samples
         Numbers in the order of time.
     measure
-        "mean", "median", "min", "max", or a percentile in percent (linear, type 7).
+        "mean", "median", "min", "max", or a percentile in percent.
     times
         One for each sample, never descending, in any unit; 0, 1, 2 … by default.
     convergence
@@ -71,6 +73,8 @@ def trial_metric(
         `expected` (default true); None or `expected = false` for no test.
     method
         "default" or "paper".
+    convention
+        Of a percentile, as in `trial_quantile`; tests of convergence know "linear" alone.
 
     Returns
     -------
@@ -82,17 +86,27 @@ def trial_metric(
     ValueError
         Samples or times are none, not finite, masked or not one-dimensional, or an option is out of range.
     """
-    paper = as_method(method)
+    paper, linear = as_method(method), as_convention(convention) == "linear"
     array, reduction = as_values(samples), as_measure(measure)
     moments = as_times(times, array.size)
     requirement = None if convergence is None else requirement_from(convergence, paper=paper)
+    if requirement is not None and not linear:
+        raise ValueError("windows have linear percentiles; leave out the convergence test, or the convention")
     if requirement is None:
-        return _metric(measured(array, reduction), reduction, array.size, None, "all samples")
+        value = measured(array, reduction) if linear else _of_samples(array, reduction, convention)
+        return _metric(value, reduction, array.size, None, "all samples")
     if paper:
         return _paper_metric(array, moments, reduction, requirement)
     test = steadiness(array, moments, reduction, requirement)
     used = "samples after the warm-up" if test.warmup else "all samples"
     return _metric(measured(array[test.warmup :], reduction), reduction, array.size, test, used)
+
+
+def _of_samples(samples: Array, measure: Measure, convention: Convention) -> float:
+    percentile = 50.0 if measure == "median" else measure
+    if isinstance(percentile, str):
+        return measured(samples, percentile)
+    return trial_quantile(samples, percentile, convention)
 
 
 def _paper_metric(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -27,6 +27,10 @@ _SEGMENT = "from-"
 """How the names of segments begin."""
 Entry = tuple[int, int, str, Array, Array | None]
 """Number, attempt, source, values, times (or None): a row of a segment."""
+Wanted = tuple[str, int, int, str]
+"""Where samples stand: file below the directory, number, attempt, source."""
+TOGETHER = 500
+"""Files that are read at once: a tenth of the time of one after another, and little memory."""
 
 
 def file_name(number: int, attempt: int, source: str) -> str:
@@ -81,7 +85,7 @@ def read_samples(path: Path, number: int, attempt: int, source: str) -> tuple[Ar
     StoreError
         The file cannot be read, or is a segment without this trial and source.
     """
-    if path.name.startswith(_SEGMENT):
+    if _is_segment(path.name):
         found = _segment(path).get((number, attempt, source))
         if found is None:
             raise StoreError(f"{path}: has no samples of {source} of trial {number} attempt {attempt}")
@@ -110,3 +114,39 @@ def _read(path: Path) -> pl.DataFrame:
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from error
+
+
+def read_many(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]]:
+    """Read (values, times) of many trials, in the order of `wanted`; files stand below `folder`; as `read_samples` does.
+
+    Raises
+    ------
+    StoreError
+        A file cannot be read.
+    """
+    for first in range(0, len(wanted), TOGETHER):
+        part = wanted[first : first + TOGETHER]
+        together = None if any(_is_segment(file) for file, *_ in part) else _read_together(folder, part)
+        if together is None:
+            together = (read_samples(folder / file, *which) for file, *which in part)
+        yield from together
+
+
+def _read_together(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]] | None:
+    """Those of trials with a file each; None where some give times and others none, or one is broken, which is then named."""
+    import polars as pl
+
+    paths = [str(folder / file) for file, *_ in wanted]
+    try:
+        frame = pl.read_parquet(paths, include_file_paths="file")
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    counts = dict(frame["file"].value_counts().iter_rows())
+    ends = np.cumsum([counts.get(path, 0) for path in paths])
+    values = np.split(frame["value"].to_numpy(), ends[:-1])
+    times = np.split(frame["time"].to_numpy(), ends[:-1]) if "time" in frame.columns else [None] * len(paths)
+    return zip(values, times, strict=True)
+
+
+def _is_segment(file: str) -> bool:
+    return Path(file).name.startswith(_SEGMENT)

@@ -140,7 +140,7 @@ def _check(trial: SimulationTrial, experiment: Experiment) -> None:
         if isinstance(source, SimulationSource) and SIMULATION_QUANTITIES[source.quantity].per_flow:
             durations = (duration_of(trial.workload, flows) for flows in tried)
             pairs = zip(tried, durations, strict=True)
-            if not any(_chosen(source, trial, flows, duration).any() for flows, duration in pairs):
+            if not any(chosen_flows(source, trial, flows, duration).any() for flows, duration in pairs):
                 raise PlanError(
                     f"metric {metric.name}: {_nobody(source)}",
                     hint="choose another class of sizes, a longer duration, or a shorter warmup and cooldown",
@@ -152,7 +152,7 @@ def _nobody(source: SimulationSource) -> str:
     return f"{whose} starts in the stable phase" if source.phase == "stable" else f"there is {whose}"
 
 
-def _chosen(
+def chosen_flows(
     source: SimulationSource, trial: SimulationTrial, flows: Flows, duration: float
 ) -> npt.NDArray[np.bool_]:
     """Which flows a source is about, shape (flows,).
@@ -215,7 +215,7 @@ def _samples(metric: Metric, trial: SimulationTrial, found: Simulated) -> Sample
         raise TypeError(source)
     if not SIMULATION_QUANTITIES[source.quantity].per_flow:
         return Samples(_of_network(source.quantity, found))
-    chosen = _chosen(source, trial, found.flows, found.duration)
+    chosen = chosen_flows(source, trial, found.flows, found.duration)
     sizes = found.flows["size_bytes"][chosen]
     if source.quantity == "flows":
         return Samples(np.array([chosen.sum()]))

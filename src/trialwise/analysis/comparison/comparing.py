@@ -159,4 +159,7 @@ def _row(pair: Pair, member: st.FamilyMember | None) -> ComparisonRow:
         more=more,
         more_seconds=None if more is None or pair.seconds is None else more * pair.seconds,
         reason=member.reason if member else pair.reason,
+        pairing=st.pairing_gain(pair.units.a, pair.units.b)
+        if pair.difference and pair.units.paired
+        else None,
     )

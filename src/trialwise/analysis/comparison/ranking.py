@@ -121,10 +121,14 @@ def rank(trials: TrialSet, confidence: float = 95.0, level: Level | None = None)
 def _ranked(
     facts: MetricFacts, better: Better, level: Level, found: Values, confidence: float
 ) -> MetricRanking | None:
-    groups = {name: list(units.values()) for name, units in found.items() if len(units) > 1}
-    if len(groups) < 2:
+    several = {name: units for name, units in found.items() if len(units) > 1}
+    if len(several) < 2:
         return None
-    ranks = st.rank_sets(groups, confidence=confidence, better=better)
+    first = next(iter(several.values()))
+    # Trials of the same name met the same workload.
+    paired = level == "trial" and all(units.keys() == first.keys() for units in several.values())
+    groups = {name: [units[unit] for unit in (first if paired else units)] for name, units in several.items()}
+    ranks = st.rank_sets(groups, confidence=confidence, better=better, paired=paired)
     lacking = [name for name in found if name not in groups]
     notes = [f"one {level} only, not ranked: {', '.join(lacking)}"] if lacking else []
     return MetricRanking(

@@ -35,7 +35,8 @@ class ComparisonRow:
 
     `difference` is by itself and None where there is no inference; `p_adjusted` and `verdict` hold in the family of all rows.
     `more` is the bill: further units of `units.level` on each side, None where none up to 10,000 would do, and `more_seconds` how
-    long these take by the record of both sides, None where nobody knows. `floor` is that of the bench, where it was calibrated.
+    long these take by the record of both sides, None where nobody knows. `floor` is that of the bench, where it was
+    calibrated; `pairing` what pairs were worth, where sides ran in the same units.
     """
 
     treatment: str
@@ -49,6 +50,7 @@ class ComparisonRow:
     more_seconds: float | None
     reason: str
     floor: Floor | None = None
+    pairing: st.PairingGain | None = None
 
     @property
     def direction(self) -> Direction | None:

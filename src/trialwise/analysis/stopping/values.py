@@ -116,7 +116,11 @@ def _metric_value(experiment: Experiment, metric: Metric, samples: Samples | Non
     values, times = after_warmup(experiment, metric, samples.values, samples.times)
     try:
         value = st.trial_metric(
-            values, metric.measure, times=times, convergence=convergence_requirements(metric)
+            values,
+            metric.measure,
+            times=times,
+            convergence=convergence_requirements(metric),
+            convention=metric.convention,
         ).value
     except ValueError:
         return None

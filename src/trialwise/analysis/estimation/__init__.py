@@ -1,0 +1,1 @@
+"""Estimation: what many simulated trials say of each treatment, with the estimand named."""

@@ -1,0 +1,52 @@
+"""Which simulated trials met the same flows: those of one round, where topology and workload are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+
+import polars as pl
+
+from trialwise.analysis.trial_set import TrialSet
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.placeholders import fill, names_in
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.store.records import TrialRow
+
+
+def flow_list_names(experiment: Experiment, rows: Sequence[TrialRow]) -> Mapping[str, str]:
+    """For each treatment of a simulation a name of what its flow lists are drawn from: those of one round are then the same.
+
+    Treatments whose topology or workload depends on anything but their own levels (a seed, a level that is drawn for each trial)
+    are left out; so are all where trials are not simulated.
+    """
+    trial = experiment.trial
+    if not isinstance(trial, SimulationTrial):
+        return {}
+    texts = [("topology", trial.topology), ("routes", trial.routes), *trial.workload.texts]
+    fixed = {factor.name for factor in experiment.fixed_factors}
+    if not all(names_in(text) <= fixed for _, text in texts):
+        return {}
+    found: dict[str, str] = {}
+    for row in rows:
+        if row.treatment not in found:
+            filled = repr([(key, fill(text, row.factors)) for key, text in texts])
+            found[row.treatment] = sha256(filled.encode()).hexdigest()[:12]
+    return found
+
+
+def paired_by_round(trials: TrialSet, names: Mapping[str, str]) -> TrialSet:
+    """Give trials with the same flows the same name, so that treatments are compared in pairs (common random numbers).
+
+    `names` are those of `flow_list_names`. Nothing changes where no two treatments have the same flow lists.
+    """
+    several = {name for name in names.values() if list(names.values()).count(name) > 1}
+    lists = {treatment: name for treatment, name in names.items() if name in several}
+    if not lists:
+        return trials
+    workload = pl.col("treatment").replace_strict(lists, default=None, return_dtype=pl.String)
+    origin = pl.col("trial").str.split("/").list.first()
+    shared = pl.concat_str([origin, pl.lit("/flows "), workload, pl.lit("/"), pl.col("round")])
+    unit = pl.coalesce(shared, pl.col("trial"))
+    note = "trials of one round met the same flows: treatments are compared in pairs (--unpaired for the other way)"
+    return trials.replaced(trials.table.with_columns(trial=unit, process=unit), note)

@@ -1,0 +1,38 @@
+"""What a metric estimates over several trials: what a file means that does not say it, and what goes with neither."""
+
+from __future__ import annotations
+
+from trialwise.experiment import model
+from trialwise.experiment.positions import Key
+from trialwise.experiment.problems import Problems
+
+_OF_FLOWS = frozenset({"fct", "slowdown", "throughput"})
+"""Quantities of a simulated trial with one sample for each flow."""
+
+
+def default_estimand(source: model.Source, measure: model.Measure) -> model.Estimand:
+    """Pooled for the mean or a percentile of flows, of which a simulated trial has many; else one number for each trial."""
+    of_flows = isinstance(source, model.SimulationSource) and source.quantity in _OF_FLOWS
+    return "pooled" if of_flows and measure not in ("min", "max") else "per_trial"
+
+
+def default_convention(source: model.Source) -> model.Convention:
+    """CCEval's for simulated trials; elsewhere NumPy's, as TriScale has it."""
+    return "nearest_rank" if isinstance(source, model.SimulationSource) else "linear"
+
+
+def check_estimand(key: Key, metric: model.Metric, problems: Problems) -> None:
+    """Note what rests on another estimand or convention."""
+    if metric.convergence and metric.convention != "linear":
+        hint = 'write convention = "linear", or leave convergence out'
+        problems.add((*key, "convergence"), "windows of a trial have linear percentiles", hint)
+    if metric.estimand != "pooled":
+        return
+    each = 'write estimand = "per_trial"'
+    if metric.measure in ("min", "max"):
+        hint = f"take the mean or a percentile, or {each}"
+        problems.add((*key, "estimand"), f"the {metric.measure} of all samples grows with the trials", hint)
+    one_number = "takes one number for each trial, and the metric is of all samples of all trials (pooled)"
+    for name, given in (("kpi", metric.kpis), ("convergence", metric.convergence)):
+        if given:
+            problems.add((*key, name), one_number, f"{each}, or leave {name} out")

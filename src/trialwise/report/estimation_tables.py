@@ -1,0 +1,169 @@
+"""Tables of what is estimated from simulated trials; both estimands stand in one row, so that they are not taken for one another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from trialwise.analysis.estimation.results import Estimate, Estimation, MetricEstimate
+from trialwise.report.claims import Term
+from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent, write
+from trialwise.report.tables import Cell, Table
+
+_SHORT = {"pooled": "pooled", "per_trial": "per trial"}
+
+
+def estimation_tables(found: Estimation, names: Mapping[str, str]) -> list[Table]:
+    """Estimates, control variates, and slowdown by flow size; tables without rows are left out."""
+    tables = [estimate_table(found, names), control_table(found, names), size_table(found, names)]
+    return [table for table in tables if table.rows]
+
+
+def estimate_table(found: Estimation, names: Mapping[str, str]) -> Table:
+    """A row for each metric and treatment; `names` are what treatments are called."""
+    return Table(
+        key="estimates",
+        caption="Estimates with two-sided intervals, each by itself; the other estimand is another number, not a check",
+        columns=(
+            "metric",
+            "treatment",
+            "estimand",
+            "estimate",
+            "low",
+            "high",
+            "level",
+            "trials",
+            "flows or samples",
+            "design effect",
+            "the other estimand",
+            "convention",
+            "method",
+            "note",
+        ),
+        rows=tuple(_row(found, place, names) for place in range(len(found.estimates))),
+        numeric=frozenset({3, 4, 5, 7, 8, 9}),
+        remarks=frozenset({12, 13}),
+    )
+
+
+def _row(found: Estimation, place: int, names: Mapping[str, str]) -> tuple[Cell, ...]:
+    one, at = found.estimates[place], f"/estimation/estimates/{place}/own"
+    own = one.own
+    basis = Basis(own.trials, own.confidence, own.method)
+    notes = [own.note, one.controls_note]
+    return (
+        titled(one),
+        Term(names.get(one.treatment, one.treatment)),
+        own.what,
+        Number(own.estimate, f"{at}/estimate", one.unit, basis=basis),
+        Number(own.low, f"{at}/low", one.unit, "down", basis),
+        Number(own.high, f"{at}/high", one.unit, "up", basis),
+        percent(own.confidence),
+        Number(own.trials, f"{at}/trials"),
+        Number(own.samples, f"{at}/samples"),
+        Number(own.design_effect, f"{at}/design_effect"),
+        other_words(one.other),
+        own.convention.replace("_", " ") or ABSENT,
+        own.method,
+        "; ".join(note for note in notes if note),
+    )
+
+
+def titled(one: MetricEstimate) -> str:
+    """The metric with its unit."""
+    return f"{one.metric} [{one.unit}]" if one.unit else one.metric
+
+
+def interval_words(found: Estimate) -> str:
+    """An estimate with its bounds, rounded outward; a bound that cannot be had is a dash."""
+    return f"{write(found.estimate)} ({write(found.low, 'down')} to {write(found.high, 'up')})"
+
+
+def other_words(found: Estimate | None) -> str:
+    """The other estimand with its name, or that it is refused."""
+    if found is None:
+        return ABSENT
+    if found.estimate is None:
+        return f"{_SHORT[found.estimand]}: refused"
+    return f"{_SHORT[found.estimand]}: {interval_words(found)}"
+
+
+def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
+    """Both intervals of each estimate that has control variates, and what these were worth."""
+    rows: list[tuple[Cell, ...]] = []
+    for place, one in enumerate(found.estimates):
+        if one.controlled is None:
+            continue
+        result, at = one.controlled.result, f"/estimation/estimates/{place}/controlled/result"
+        sides = (("plain", result.plain), ("controlled", result.controlled))
+        ends: tuple[tuple[str, Rounding], ...] = (("estimate", "nearest"), ("low", "down"), ("high", "up"))
+        cells = [
+            Number(
+                getattr(side, name),
+                f"{at}/{key}/{name}",
+                one.unit,
+                rounding,
+                Basis(side.n, side.confidence, side.method),
+            )
+            for key, side in sides
+            for name, rounding in ends
+        ]
+        rows.append(
+            (
+                titled(one),
+                Term(names.get(one.treatment, one.treatment)),
+                *cells,
+                Number(result.gain, f"{at}/gain"),
+                "controlled" if result.usable else f"plain, until {result.needed} trials",
+                f"{', '.join(one.controlled.features)} (means of {one.controlled.generated} drawn workloads)",
+                "; ".join(result.warnings),
+            )
+        )
+    return Table(
+        key="controls",
+        caption="Control variates: the same estimands with what is known of the workloads; gain: variance without over with",
+        columns=(
+            "metric",
+            "treatment",
+            "plain",
+            "low",
+            "high",
+            "controlled",
+            "low",
+            "high",
+            "gain",
+            "to be used",
+            "controls",
+            "warnings",
+        ),
+        rows=tuple(rows),
+        numeric=frozenset(range(2, 9)),
+        remarks=frozenset({10, 11}),
+    )
+
+
+def size_table(found: Estimation, names: Mapping[str, str]) -> Table:
+    """Slowdown of the flows of each class of sizes."""
+    rows: list[tuple[Cell, ...]] = []
+    for place, one in enumerate(found.sizes):
+        numbers: list[Cell] = []
+        for name, estimate in one.quantiles.items():
+            at, basis = (
+                f"/estimation/sizes/{place}/quantiles/{name}",
+                Basis(estimate.trials, estimate.confidence, estimate.method),
+            )
+            numbers += [
+                Number(estimate.estimate, f"{at}/estimate", basis=basis),
+                Number(estimate.low, f"{at}/low", "", "down", basis),
+                Number(estimate.high, f"{at}/high", "", "up", basis),
+            ]
+        count = Number(one.flows, f"/estimation/sizes/{place}/flows")
+        rows.append(
+            (Term(names.get(one.treatment, one.treatment)), str(one.low), str(one.high), count, *numbers)
+        )
+    return Table(
+        key="slowdowns",
+        caption="Slowdown of all flows of a size (pooled), in tenths of all sizes",
+        columns=("treatment", "from [B]", "to [B]", "flows", "p50", "low", "high", "p99", "low", "high"),
+        rows=tuple(rows),
+        numeric=frozenset(range(1, 10)),
+    )

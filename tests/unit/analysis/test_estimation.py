@@ -1,0 +1,202 @@
+"""Estimates of simulated trials against direct computation from their flow records."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from simulation_directory import FILE, run_simulation
+from trialwise import statistics as st
+from trialwise import study
+from trialwise.analysis.comparison.comparing import compare
+from trialwise.analysis.comparison.ranking import rank
+from trialwise.analysis.comparison.sides import selected
+from trialwise.analysis.estimation.flow_records import FlowRecords
+from trialwise.analysis.estimation.phases import phases_of
+from trialwise.analysis.estimation.results import Estimation, MetricEstimate
+from trialwise.analysis.estimation.surrogate import surrogate_controls
+from trialwise.experiment.model import Metric
+from trialwise.experiment.simulation import SimulationSource
+from trialwise.store.records import TrialRow
+
+SIDES = {"scheme": ["dctcp"]}, {"scheme": ["hpcc"]}
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return run_simulation(tmp_path_factory.mktemp("small"))
+
+
+@pytest.fixture(scope="module")
+def records(directory: Path) -> dict[str, list[pl.DataFrame]]:
+    """The flows of each trial by scheme, in the order of rounds."""
+    _, _, ledger = study.open_directory(directory)
+    found: dict[str, list[pl.DataFrame]] = {}
+    for row in sorted(ledger.trials(), key=lambda row: row.round):
+        file = directory / f"samples/{row.number:06d}-{row.attempt}-flows.parquet"
+        found.setdefault(str(row.factors["scheme"]), []).append(pl.read_parquet(file))
+    ledger.close()
+    return found
+
+
+def fct(frames: list[pl.DataFrame]) -> list[np.ndarray]:
+    return [frame["fct_ps"].to_numpy() / 1e12 for frame in frames]
+
+
+def estimation(directory: Path, **options: str) -> Estimation:
+    found = study.analyse(directory, **options).estimation  # pyright: ignore[reportArgumentType]
+    assert found is not None
+    return found
+
+
+def one(found: Estimation, metric: str, scheme: str = "hpcc") -> MetricEstimate:
+    return next(
+        each for each in found.estimates if (each.metric, each.treatment) == (metric, f"scheme={scheme}")
+    )
+
+
+def test_pooled_estimate_is_of_all_flows(directory: Path, records: dict[str, list[pl.DataFrame]]) -> None:
+    found = one(estimation(directory), "p90")
+    expected = st.pooled_quantile(fct(records["hpcc"]), 90)
+    own = found.own
+    assert own.estimand == "pooled"
+    assert own.what == "p90 of all samples"
+    assert (own.estimate, own.low, own.high) == (expected.estimate, expected.low, expected.high)
+    assert (own.trials, own.samples) == (30, sum(map(len, records["hpcc"])))
+    everything = np.sort(np.concatenate(fct(records["hpcc"])))
+    assert own.estimate == everything[int(np.ceil(0.9 * everything.size)) - 1]
+
+
+def test_other_estimand_stands_beside_it_by_name(
+    directory: Path, records: dict[str, list[pl.DataFrame]]
+) -> None:
+    found = one(estimation(directory), "mean_fct")
+    assert found.own.estimand == "per_trial"
+    assert found.own.estimate == pytest.approx(np.mean([each.mean() for each in fct(records["hpcc"])]))
+    assert found.other is not None
+    assert found.other.estimand == "pooled"
+    assert found.other.estimate == pytest.approx(np.concatenate(fct(records["hpcc"])).mean())
+    assert one(estimation(directory), "peak_queue").other is None
+
+
+def test_quantile_of_few_flows_is_refused_and_may_be_forced(tmp_path: Path) -> None:
+    text = FILE.replace('measure = "p90"', 'measure = "p99"\nestimand = "per_trial"').replace(
+        "rounds = 30", "rounds = 3"
+    )
+    refused = one(estimation(run_simulation(tmp_path, text)), "p90").own
+    assert refused.estimate is None
+    assert "samples beyond it" in refused.note
+    forced = tmp_path / "forced"
+    forced.mkdir()
+    text = text.replace('measure = "p99"', 'measure = "p99"\nfew_samples = "allow"')
+    found = one(estimation(run_simulation(forced, text)), "p90").own
+    assert found.estimate is not None
+    assert "forced" in found.note
+
+
+def test_treatments_are_paired_by_round(directory: Path, records: dict[str, list[pl.DataFrame]]) -> None:
+    trials = study.comparison_set(directory)
+    row = {row.metric.name: row for row in compare(*(selected(trials, side) for side in SIDES)).rows}
+    assert all(each.units.paired and len(each.units.a) == 30 for each in row.values())
+    means = [np.array([each.mean() for each in fct(records[name])]) for name in ("dctcp", "hpcc")]
+    expected = st.paired_difference(*means).welch
+    assert row["mean_fct"].difference is not None
+    assert row["mean_fct"].difference.welch.low == pytest.approx(expected.low)
+    pooled = row["p90"].difference
+    assert pooled is not None
+    values = [st.pooled_quantile(fct(records[name]), 90).estimate for name in ("dctcp", "hpcc")]
+    assert pooled.welch.estimate == pytest.approx(values[1] - values[0])
+    assert row["mean_fct"].pairing is not None
+    assert row["mean_fct"].pairing.gain == pytest.approx(st.pairing_gain(*means).gain)
+
+
+def test_unpaired_on_request(directory: Path) -> None:
+    trials = study.comparison_set(directory, paired=False)
+    rows = compare(*(selected(trials, side) for side in SIDES)).rows
+    assert not any(row.units.paired or row.pairing for row in rows)
+    assert {row.units.level for row in rows} == {"trial"}
+
+
+def test_ranks_are_of_pairs(directory: Path) -> None:
+    assert all("paired" in each.method for each in rank(study.comparison_set(directory)).metrics)
+    assert all("Welch" in each.method for each in rank(study.comparison_set(directory, paired=False)).metrics)
+
+
+def test_treatments_with_other_flows_are_not_paired(tmp_path: Path) -> None:
+    text = FILE.replace('load = "50%"', 'load = "{load}"').replace(
+        "[trial]", 'load = ["30%", "50%"]\n[trial]'
+    )
+    trials = study.comparison_set(run_simulation(tmp_path, text.replace("rounds = 30", "rounds = 3")))
+    loads = [selected(trials, {"load": [load], "scheme": ["hpcc"]}) for load in ("30%", "50%")]
+    schemes = [selected(trials, {"load": ["30%"], "scheme": [name]}) for name in ("dctcp", "hpcc")]
+    assert not any(row.units.paired for row in compare(*loads).rows)
+    assert all(row.units.paired for row in compare(*schemes).rows)
+
+
+@pytest.mark.parametrize("kind", ["workload", "fluid"])
+def test_controls_give_both_intervals(directory: Path, kind: str) -> None:
+    found = one(estimation(directory, controls=kind), "mean_fct")
+    assert found.controlled is not None, found.controls_note
+    result = found.controlled.result
+    assert result.plain.estimate == pytest.approx(found.own.estimate)
+    assert not result.usable  # 30 trials: the plain interval is the one to use
+    assert result.gain > 1
+    assert found.controlled.kind == kind
+    # Of fixed sizes the largest flow does not vary.
+    assert "largest flow" not in found.controlled.features
+    assert one(estimation(directory), "mean_fct").controlled is None
+
+
+def test_slowdowns_have_a_bin_for_the_only_size(
+    directory: Path, records: dict[str, list[pl.DataFrame]]
+) -> None:
+    bins = [each for each in estimation(directory).sizes if each.treatment == "scheme=hpcc"]
+    assert [(each.low, each.high) for each in bins] == [(20_000, 20_000)]
+    slowdowns = [frame["fct_ps"].to_numpy() / frame["ideal_ps"].to_numpy() for frame in records["hpcc"]]
+    assert bins[0].quantiles["p99"].estimate == pytest.approx(st.pooled_quantile(slowdowns, 99).estimate)
+
+
+def test_longer_trials_change_the_number_of_flows_only(directory: Path) -> None:
+    advice = next(each for each in estimation(directory).durations if each.treatment == "scheme=hpcc")
+    whole = next(step for step in advice.steps if step.duration == pytest.approx(1e-3))
+    joined = [step for step in advice.steps if step.joined]
+    assert [round(step.duration / 1e-3) for step in joined] == [2, 5]
+    assert whole.pooled is not None
+    assert all(step.pooled is not None and step.pooled.estimate == whole.pooled.estimate for step in joined)
+    assert joined[1].flows_per_trial == pytest.approx(5 * whole.flows_per_trial)
+
+
+def row_of(number: int) -> TrialRow:
+    return TrialRow(
+        number, 1, "finished", "-", {}, series=1, round=number, position=1, order="random", seed=1, warmup=False, planned_start=None
+    )  # fmt: skip
+
+
+def test_warm_up_ends_when_as_many_flows_end_as_begin() -> None:
+    """A flow every 10 ms that takes 200 ms: 20 are active from 200 ms on, and the last ends 190 ms after a second."""
+    start = np.arange(0, 1, 0.01)
+    flows = FlowRecords(
+        (row_of(1),), np.zeros(100, dtype=np.int64), np.ones(100), start, np.full(100, 0.2), np.ones(100)
+    )
+    found = phases_of(flows, 1.0)
+    assert found.warmup_end == pytest.approx(0.19, abs=0.03)
+    assert found.warmup_share == pytest.approx(0.19, abs=0.03)
+    assert found.drain == pytest.approx(0.19)
+    assert max(found.active) == 20
+
+
+def test_no_stable_phase_while_flows_pile_up() -> None:
+    start = np.arange(0, 1, 0.01)
+    flows = FlowRecords(
+        (row_of(1),), np.zeros(100, dtype=np.int64), np.ones(100), start, np.full(100, 5.0), np.ones(100)
+    )
+    assert phases_of(flows, 1.0).warmup_end is None
+
+
+def test_surrogate_of_a_pooled_quantile_counts_what_is_beyond_it() -> None:
+    metric = Metric("p75", SimulationSource("fct"), 75.0, estimand="pooled", convention="nearest_rank")
+    drawn = [np.array([1.0, 2.0]), np.array([3.0, 4.0])]
+    own, known = surrogate_controls(metric, [np.array([1.0, 9.0, 9.0])], drawn)
+    assert own.tolist() == [2 - 0.75]  # the quantile of the drawn is 3
+    assert known.tolist() == [-0.5, 0.5]
