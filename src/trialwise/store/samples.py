@@ -128,7 +128,9 @@ def read_many(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, A
         part = wanted[first : first + TOGETHER]
         together = None if any(_is_segment(file) for file, *_ in part) else _read_together(folder, part)
         if together is None:
-            together = (read_samples(folder / file, *which) for file, *which in part)
+            together = (
+                read_samples(folder / file, number, attempt, source) for file, number, attempt, source in part
+            )
         yield from together
 
 
