@@ -258,6 +258,7 @@ def stopping_lines(stopping: StoppingPlan, treatments: int) -> Iterator[str]:
 
 _LOOKS = {
     "two-stage": "looks twice: a pilot of {} forecasts how many fresh ones are run, and these are judged once",
+    "geometric": "looks at growing numbers of trials, each a tenth more; each claim ends at its first narrow look",
     "anytime": "looks after every round, by bounds that hold at all looks together",
     "cceval": "looks after every round by CCEval's rule, whose intervals hold less often than they say",
 }
