@@ -319,11 +319,14 @@ def _flows(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
     """How many flows simulated trials have in the mean; a treatment that cannot be simulated is refused."""
     if not isinstance(experiment.trial, SimulationTrial):
         return
+    from trialwise.study import check_samples
     from trialwise.trials.simulation import flows_by_treatment
 
     drawn = {trial.treatment: trial.factors for trial in reversed(summary.trials or ())}
     shown = [each for each in summary.treatments if each.name in drawn][:TREATMENTS_SHOWN]
-    expected = flows_by_treatment(experiment, [drawn[each.name] for each in shown])
+    factors = [drawn[each.name] for each in shown]
+    expected = flows_by_treatment(experiment, factors)
+    check_samples(experiment, factors)
     rows = [
         [each.name or "all", f"about {number:.0f} in a trial"]
         for each, number in zip(shown, expected, strict=True)

@@ -65,6 +65,15 @@ def _table(name: str, table: Table) -> str:
     )
 
 
+def with_looks(text: str, looks: model.Looks) -> str:
+    """The text of an experiment file with other looks, all else as it was, comments too."""
+    document = tomlkit.parse(text)
+    if "design" not in document:
+        document["design"] = tomlkit.table()
+    document["design"]["looks"] = looks  # pyright: ignore[reportIndexIssue]
+    return tomlkit.dumps(document)
+
+
 def _changed(table: Mapping[str, Value | None], defaults: Mapping[str, Value]) -> Table:
     """What is given and is not the default."""
     return {

@@ -15,7 +15,8 @@ from trialwise import statistics as st
 from trialwise.analysis.stopping.intervals import IntervalClaim
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.values import Array, Round, RoundValues
-from trialwise.experiment.model import Design, SimulationSource
+from trialwise.design.few_samples import wants_enough_samples
+from trialwise.experiment.model import Design
 from trialwise.experiment.stopping import Goal
 from trialwise.statistics.looking import Rule
 from trialwise.statistics.relative_margin import WARNING
@@ -92,9 +93,7 @@ class ClaimCourse:
     def _refusal(self) -> str:
         """Why trials like these have no such percentile of their own; empty where they have, or it does not matter."""
         metric = self.claim.goal.metric
-        if metric.estimand == "pooled" or metric.percentile is None or not self._fed:
-            return ""
-        if not isinstance(metric.source, SimulationSource) or metric.few_samples == "allow":
+        if metric.percentile is None or not wants_enough_samples(metric) or not self._fed:
             return ""
         return st.quantile_refusal(self._samples / self._fed, metric.percentile)
 
