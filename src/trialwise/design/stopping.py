@@ -10,9 +10,16 @@ from trialwise.design.sizing import Sizing, block_of
 from trialwise.design.timing import TrialTimes, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Experiment, Extent, Looks
+from trialwise.experiment.model import Experiment, Extent, Looks, SimulationSource, SimulationTrial
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.stopping import Goal, compared_metrics, goals, has_course, stops_by_itself
+from trialwise.experiment.stopping import (
+    Goal,
+    compared_metrics,
+    goals,
+    has_course,
+    stops_by_itself,
+    stops_by_series,
+)
 from trialwise.statistics import samples_needed
 from trialwise.statistics.looking import STARTS
 
@@ -83,6 +90,14 @@ def fewest_of(goal: Goal) -> int:
     if of == "mean" or goal.metric.estimand == "pooled":
         return FEWEST_FRESH
     return samples_needed(of, goal.stop.confidence, sides="two")
+
+
+def pilot_rounds(experiment: Experiment) -> int:
+    """Rounds that say what to expect: one for the time; of simulated trials that are looked at as they come, the first look's."""
+    simulated = isinstance(experiment.trial, SimulationTrial) and experiment.design.stop == "plan"
+    if not simulated or not any(has_course(goal, experiment.design) for goal in goals(experiment)):
+        return 1
+    return _least(experiment, pilot_size(experiment), by_series=stops_by_series(experiment))
 
 
 def stopping_plan(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> StoppingPlan | None:
@@ -181,6 +196,8 @@ def what_of(goal: Goal) -> str:
     if goal.metric.estimand == "pooled":
         return f"{_measure(goal.metric.percentile)} of all samples"
     what = _measure(None if goal.stop.of == "mean" else goal.stop.of)
+    if isinstance(goal.metric.source, SimulationSource) and goal.metric.percentile is not None:
+        what += f" of each trial's {_measure(goal.metric.percentile).removeprefix('the ')}"
     return (
         what if goal.kpi is None or goal.kind == "kpi" else f"{what} of p{goal.kpi.percentile:g} over series"
     )

@@ -74,7 +74,7 @@ def _open_text(state: StoppingState, claim: ClaimState) -> str:
         if claim.estimate and claim.kind != "difference"
         else ""
     )
-    forecast = f", {wanted_text(claim)} are expected" if claim.looks else ""
+    forecast = f", {_wanted(claim)} are expected" if claim.looks else ""
     return f"{name}: open, now {wide}{relative}{forecast}"
 
 
@@ -87,16 +87,20 @@ def too_many(claim: ClaimState, most: int) -> str | None:
         return f"{name} would take more than {MOST:,} {claim.level}s, and there are {most:,}: ask for a wider interval"
     if claim.wanted <= most:
         return None
-    return f"{name} would take {wanted_text(claim)}, and there are {most:,}: ask for a wider interval, or raise max_trials"
+    return f"{name} would take {_wanted(claim)}, and there are {most:,}: ask for a wider interval, or raise max_trials"
 
 
-def wanted_text(claim: ClaimState) -> str:
-    """The forecast of a claim with its interval, in words."""
-    if claim.wanted is None:
-        return f"more than {MOST:,} {claim.level}s"
-    high = f"over {MOST:,}" if claim.wanted_high is None else f"{claim.wanted_high:,}"
-    between = "" if claim.wanted_low is None else f" ({claim.wanted_low:,} to {high})"
-    return f"about {claim.wanted:,} {claim.level}s{between}"
+def wanted_text(wanted: int | None, low: int | None, high: int | None, level: str) -> str:
+    """A forecast with its interval, in words; None for more than any forecast goes to."""
+    if wanted is None:
+        return f"more than {MOST:,} {level}s"
+    to = f"over {MOST:,}" if high is None else f"{high:,}"
+    between = "" if low is None else f" ({low:,} to {to})"
+    return f"about {wanted:,} {level}s{between}"
+
+
+def _wanted(claim: ClaimState) -> str:
+    return wanted_text(claim.wanted, claim.wanted_low, claim.wanted_high, claim.level)
 
 
 def _plural(level: str) -> str:
