@@ -24,11 +24,13 @@ scheme = "{scheme}"
 topology = "dumbbell:2x2,10Gbit/s,1us"
 workload = { sizes = "fixed:20kB", load = "50%", duration = "1ms" }
 [metrics.slowdown]
-stop = { precision = "1%" }
+stop = { precision = "8%" }
 [metrics.tail]
 quantity = "slowdown"
 measure = "p90"
-stop = { precision = "3%" }
+stop = { precision = "20%" }
+[design]
+max_trials = 400
 """
 
 
@@ -101,10 +103,12 @@ def test_anytime_needs_something_that_stops(bench: Bench):
 
 
 def test_a_pilot_says_what_a_margin_would_take(bench: Bench):
-    bench.file.write_text(TEXT.replace('"1%"', '"0.00001%"'))
-    shown = bench.command_line("plan", bench.file, "--pilot").stdout
+    bench.file.write_text(TEXT.replace('"8%"', '"0.00001%"'))
+    done = bench.command_line("plan", bench.file, "--pilot")
+    shown = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stderr
     assert (
         "slowdown scheme=hpcc: mean of all samples ±1e-05 %: more than 1,000,000,000 trials ! max_trials is"
         in shown
     )
-    assert "tail scheme=hpcc: p90 of all samples ±3 %: " in shown
+    assert "tail scheme=hpcc: p90 of all samples ±20 %: " in shown

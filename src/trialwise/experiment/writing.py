@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 import tomlkit
 
@@ -272,7 +273,7 @@ def _stop(metric: model.Metric, stop: model.Stop) -> Table:
 
 
 def _extent(extent: model.Extent) -> str | float:
-    return f"{extent.value!r}%" if extent.relative else extent.value
+    return f"{Decimal(repr(extent.value)):f}%" if extent.relative else extent.value
 
 
 def _design(experiment: model.Experiment) -> Table:
