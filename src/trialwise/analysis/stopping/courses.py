@@ -42,6 +42,7 @@ class ClaimCourse:
         self._fed = 0
         self._samples = 0
         self._seen = self._sequence.state
+        self._told: ClaimState | None = None
 
     def after(self, values: RoundValues, rounds: Sequence[Round]) -> ClaimState:
         """What is known after these rounds, the first ones of the plan; trials that were fed before are not read again."""
@@ -51,7 +52,10 @@ class ClaimCourse:
             self._begin(units.revision)
         while not self._seen.stopped and self._fed < units.number:
             self._feed(*units.at(self._fed))
-        return self._said(values.level)
+        # From the first look on, what is told is of the last look, and stays until the next one.
+        if self._told is None or not self._seen.looks:
+            self._told = self._said(values.level)
+        return self._told
 
     def _feed(self, unit: float | Array, samples: int) -> None:
         self._fed += 1
@@ -61,12 +65,12 @@ class ClaimCourse:
         else:
             self._sequence.add(np.asarray(unit))
         if self._fed >= self._seen.next_look:
-            self._seen = self._sequence.state
+            self._seen, self._told = self._sequence.state, None
 
     def _said(self, level: str) -> ClaimState:
         seen, goal = self._seen, self.claim.goal
         claim = replace(
-            self.claim.unjudged(level, seen.n if seen.stopped else self._fed, None),
+            self.claim.unjudged(level, seen.n if seen.looks else self._fed, None),
             convention=goal.metric.convention if goal.metric.percentile is not None else "",
             looks=seen.looks,
             method=seen.method,
