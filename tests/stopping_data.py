@@ -44,7 +44,10 @@ def rows_of(experiment) -> tuple[TrialRow, ...]:
 
 
 class Filled:
-    """An experiment whose trials report what is given: for each side a row of values, NaN for a trial that fails."""
+    """An experiment whose trials report what is given: for each side a row of values, NaN for a trial that fails.
+
+    A value may be a row of samples.
+    """
 
     def __init__(self, experiment, **values) -> None:
         self.experiment = experiment
@@ -64,7 +67,7 @@ class Filled:
         while self.upcoming is not None and trials != 0:
             row = self.upcoming
             place = self._given[row.treatment]
-            if place >= self.values[row.treatment].size:
+            if place >= len(self.values[row.treatment]):
                 break
             self._given[row.treatment] += not row.warmup
             self.at += 1
@@ -73,13 +76,12 @@ class Filled:
             self.judge.add_time(row, self.clock, self.clock + seconds)
             self.clock += seconds
             value = self.values[row.treatment][place]
-            if np.isfinite(value):
-                self.judge.add(row, {self.source: Samples(np.array([value]))})
+            if np.isfinite(value).all():
+                self.judge.add(row, self._samples(value))
         return self.judge.state(self.upcoming)
 
-    @property
-    def source(self) -> str:
-        return self.experiment.metrics[0].source.key
+    def _samples(self, value) -> dict[str, Samples]:
+        return {metric.source.key: Samples(np.atleast_1d(value)) for metric in self.experiment.metrics}
 
     def run_straight(self) -> StoppingState:
         """As `run_until_it_stops`, but asking only where the forecast says that there may be an end."""
@@ -96,11 +98,11 @@ class Filled:
 
     def _one(self) -> None:
         row = self.upcoming
-        if row is not None and self._given[row.treatment] < self.values[row.treatment].size:
+        if row is not None and self._given[row.treatment] < len(self.values[row.treatment]):
             value = self.values[row.treatment][self._given[row.treatment]]
             self._given[row.treatment] += 1
             self.at += 1
-            self.judge.add(row, {self.source: Samples(np.array([value]))})
+            self.judge.add(row, self._samples(value))
 
     def run_until_it_stops(self) -> StoppingState:
         """As the runner: the rule is asked before each round."""

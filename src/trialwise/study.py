@@ -34,6 +34,7 @@ from trialwise.analysis.stopping.judging import Judge
 from trialwise.analysis.stopping.results import StoppingState
 from trialwise.analysis.stopping.sentences import what_lifts
 from trialwise.analysis.trial_set import TrialSet, read_trial_set
+from trialwise.design.few_samples import refuse_few_samples, wants_enough_samples
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.stopping import comparisons
 from trialwise.design.subset import Subset, matches, subset
@@ -75,12 +76,13 @@ from trialwise.experiment.against_itself import against_itself
 from trialwise.experiment.model import Experiment, Level, Method, PathSettings, PathTrial, SimulationTrial
 from trialwise.experiment.reading import parse_experiment, read_text
 from trialwise.experiment.stopping import stops_by_itself
-from trialwise.experiment.writing import write_experiment
+from trialwise.experiment.writing import with_looks, write_experiment
 from trialwise.store.directory import EXPERIMENT, DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
+from trialwise.trials.simulation import samples_by_metric
 
 __all__ = [
     "RunResult",
@@ -361,6 +363,7 @@ def run(
     *,
     extend: bool = False,
     again: bool = False,
+    anytime: bool = False,
     only: Sequence[str] = (),
     workers: Sequence[str] = (),
     jobs: int | None = None,
@@ -380,6 +383,8 @@ def run(
         Whether more rounds or series than before may be planned.
     again
         Whether trials that failed or are invalid get a further attempt.
+    anytime
+        Whether to look at any time, whatever the file says of looks; only from the beginning on.
     only
         Run the trials with these levels and leave the others planned, as ``scheme=cubic,bbr``.
     workers
@@ -400,6 +405,8 @@ def run(
         Workers cannot be allocated, or the cluster cannot be used.
     """
     text, experiment, directory = _sources(source, path)
+    if anytime and experiment.design.looks != "anytime":
+        text, experiment = _at_any_time(text, experiment, source, directory)
     if workers:
         experiment = with_workers(experiment, workers)
     if stopping is None and stops_by_itself(experiment):
@@ -424,6 +431,24 @@ def run(
         directory,
     )
     return dataclasses.replace(result, stopping=_stopping(directory))
+
+
+def _at_any_time(
+    text: str, experiment: Experiment, source: Path, directory: ExperimentDirectory
+) -> tuple[str, Experiment]:
+    """The experiment with looks at any time; PlanError where nothing says when to stop, or it began with other looks."""
+    if not stops_by_itself(experiment):
+        raise PlanError(
+            f"{experiment.name}: --anytime says how to look, and nothing says when to stop",
+            hint='add stop = { precision = "1%" } to a metric',
+        )
+    if directory.is_begun and (began := load(directory.path).design.looks) != "anytime":
+        raise PlanError(
+            f"{directory.path}: --anytime has to be there from the beginning; this began with looks = {began!r}",
+            hint="bounds that hold at any time hold only where they were the rule from the first look on: take another --dir",
+        )
+    text = with_looks(text, "anytime")
+    return text, parse_experiment(text, source)
 
 
 def _with_errors(running: Callable[[], RunResult], directory: ExperimentDirectory) -> RunResult:
@@ -563,7 +588,15 @@ def _check(
         refuse_kinds(experiment)
         refuse_on_workers(experiment)
     if runs_here(experiment.workers):
-        kind.check(experiment, [values for values in factors if matches(values, wanted)])
+        known = [values for values in factors if matches(values, wanted)]
+        kind.check(experiment, known)
+        check_samples(experiment, known)
+
+
+def check_samples(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+    """Raise PlanError where simulated trials are expected to have too few samples for what a metric asks of each."""
+    if any(wants_enough_samples(metric) for metric in experiment.metrics):
+        refuse_few_samples(experiment, samples_by_metric(experiment, factors))
 
 
 def _sources(source: Path, path: Path | None) -> tuple[str, Experiment, ExperimentDirectory]:

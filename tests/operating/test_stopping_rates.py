@@ -212,3 +212,34 @@ def test_ccevals_rule_fails_where_it_warns(name, limit, repetitions):
         assert state.warnings
     told(f"cceval {name}: {np.mean(held):.3f}")
     assert np.mean(held) <= limit
+
+
+# Looks at growing numbers of trials
+
+
+def flows_of(random, trials, each=44):
+    """Completion times of flows, correlated within a trial as its load is."""
+    return random.lognormal(random.normal(0, 0.2, (trials, 1)), 0.5, (trials, each))
+
+
+@pytest.mark.parametrize("repetitions", [200, pytest.param(2000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("metric", "true"),
+    [
+        ('measure = "p90"\nestimand = "pooled"', np.exp(1.281552 * np.sqrt(0.2**2 + 0.5**2))),
+        ('measure = "mean"\nestimand = "pooled"', np.exp((0.2**2 + 0.5**2) / 2)),
+        ('measure = "mean"', np.exp((0.2**2 + 0.5**2) / 2)),
+    ],
+)
+def test_geometric_looks_hold_where_the_judge_stops(metric, true, repetitions):
+    stop = 'stop = { precision = "3%" }' if "pooled" in metric else 'stop = { precision = "3%", of = "mean" }'
+    experiment = experiment_of(f"{metric}\n{stop}", 'looks = "geometric"\nmax_trials = 600', sides='"a"')
+    random, held, trials = np.random.default_rng([12, len(metric)]), [], []
+    for _ in range(repetitions):
+        state = Filled(experiment, a=flows_of(random, 600)).run_straight()
+        claim = state.claims[0]
+        assert state.decided
+        held.append(claim.low <= true <= claim.high)
+        trials.append(claim.n[0])
+    told(f"geometric {metric!r}: {np.mean(held):.3f}, {np.median(trials):.0f} trials")
+    assert np.mean(held) >= least(0.94, repetitions)

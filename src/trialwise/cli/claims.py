@@ -5,6 +5,7 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from trialwise.analysis.stopping.sentences import wanted_text
 from trialwise.execution.documents import ClaimDocument, StoppingDocument
 from trialwise.experiment.quantity import duration_text
 
@@ -16,7 +17,7 @@ def show_claims(console: Console, stopping: StoppingDocument) -> None:
         table.add_row(*_cells(claim))
     console.print(table)
     judged = [claim for claim in stopping.claims if claim.method]
-    for text in dict.fromkeys(f"intervals at {claim.confidence:.4g} %, {claim.method}" for claim in judged):
+    for text in dict.fromkeys(_how(claim) for claim in judged):
         console.print(text, markup=False)
     if stopping.reason:
         console.print(f"stopped: {stopping.reason}", markup=False)
@@ -52,9 +53,27 @@ def _note(claim: ClaimDocument) -> str:
     return f"{claim.metric} {claim.subject}: {claim.note}"
 
 
-def _cells(claim: ClaimDocument) -> list[str]:
+def _how(claim: ClaimDocument) -> str:
+    """What an interval is: its level, its rule, and, where it is of simulated trials or pooled, its estimand and convention."""
+    of = "; all samples pooled, trials as clusters" if claim.estimand == "pooled" else ""
+    rank = f"; percentiles of samples by {claim.convention.replace('_', ' ')}" if claim.convention else ""
+    return f"intervals at {claim.confidence:.4g} %, {claim.method}{of}{rank}"
+
+
+def _number(claim: ClaimDocument) -> str:
     number = " and ".join(str(n) for n in dict.fromkeys(claim.n))
     units = claim.level if claim.level == "series" else f"{claim.level}s"
+    if not claim.looks:
+        return f"{number} {units}"
+    looks = "1 look" if claim.looks == 1 else f"{claim.looks} looks"
+    if claim.state != "open" or claim.wanted is None:
+        return f"{number} {units}, {looks}"
+    return (
+        f"{number} of {wanted_text(claim.wanted, claim.wanted_low, claim.wanted_high, claim.level)}, {looks}"
+    )
+
+
+def _cells(claim: ClaimDocument) -> list[str]:
     known = claim.state if claim.state != "decided" else claim.verdict or "narrow"
     unit = f" {claim.unit}" if claim.unit else ""
     bounded = claim.low is not None and claim.high is not None
@@ -64,7 +83,7 @@ def _cells(claim: ClaimDocument) -> list[str]:
         known,
         f"{claim.low:.4g} to {claim.high:.4g}{unit}" if bounded else "",
         "" if claim.width is None else f"{claim.width:.2g}{unit}{_relative(claim)}",
-        f"{number} {units}",
+        _number(claim),
     ]
 
 

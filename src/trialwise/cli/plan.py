@@ -9,17 +9,20 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from trialwise.analysis.stopping.sentences import wanted_text
 from trialwise.cli.output import print_json
 from trialwise.cli.text import columns, say
 from trialwise.design.budget import Budget, Fit
 from trialwise.design.lanes import Lane
 from trialwise.design.pilot import measured_times
 from trialwise.design.splitting import Column, Split
-from trialwise.design.stopping import StoppingPlan
+from trialwise.design.stopping import StoppingPlan, pilot_rounds
 from trialwise.design.summary import PlanSummary, TrialSummary, plan_json, summarise
 from trialwise.design.timing import TrialTimes, stated_times
 from trialwise.errors import PlanError, TrialError
+from trialwise.execution.state import State
 from trialwise.execution.workers.address import addresses, split_names, with_workers
+from trialwise.experiment.against_itself import without_stops
 from trialwise.experiment.model import (
     DrawnFactor,
     Experiment,
@@ -90,14 +93,17 @@ def plan(
     if names := split_names(workers):
         loaded, lanes = with_workers(loaded, names), ()
     addresses(loaded.workers.use)
+    forecasts: tuple[str, ...] = ()
     if pilot:
-        times = _pilot(loaded)
+        times, forecasts = _pilot(loaded)
     shown = None if json or order else ROUNDS_SHOWN
     summary = summarise(loaded, times=times, budget=limit, rounds_shown=shown, lanes=lanes, tables=tables)
     if json:
         print_json(plan_json(summary))
     else:
         say(_text(summary, loaded, whole_order=order))
+        if forecasts:
+            say(_section("Forecast", iter(forecasts)))
     return 0
 
 
@@ -141,38 +147,56 @@ def _tables(directory: Path) -> Mapping[tuple[str, str], Mapping[str, Column]]:
     return study.nested_values(directory)
 
 
-def _pilot(experiment: Experiment) -> TrialTimes:
-    """Run one round of the experiment in a temporary directory."""
+def _pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[str, ...]]:
+    """Run the first rounds in a temporary directory: how long trials take, and what they forecast for each claim.
+
+    One round, or, of simulated trials, which cost little, as many as the first look takes.
+    """
+    rounds = pilot_rounds(experiment)
     from trialwise import study
     from trialwise.experiment.writing import write_experiment
     from trialwise.trials.temporary import vanishing_folder
 
     with vanishing_folder("trialwise-pilot-") as folder:
         file = folder / "experiment.toml"
-        file.write_text(write_experiment(_one_round(experiment)))
+        file.write_text(write_experiment(_shortened(experiment, rounds)))
         result = study.run(file, folder / "results")
         if result.ending.word == "interrupted":
             raise KeyboardInterrupt
         _, _, ledger = study.open_directory(result.directory)
         rows = ledger.trials()
         ledger.close()
+        forecasts = tuple(_forecasts(study.state(result.directory), experiment.design.max_trials))
     failed = [f"{row.treatment}: {row.reason}" for row in rows if row.status != "finished"]
     if failed:
         raise TrialError("the pilot failed\n" + "\n".join(failed), hint="mend the trial and try again")
     times = measured_times(experiment, rows)
     if times is None:
         raise TrialError(f"the pilot ended without a trial: {result.ending.text}")
-    return times
+    return times, forecasts
 
 
-def _one_round(experiment: Experiment) -> Experiment:
-    """One round, at once and here, of the same experiment in another folder."""
+def _forecasts(state: State, most: int) -> Iterator[str]:
+    """How many trials each claim is expected to take in all, by its first look."""
+    for claim in state.stopping.claims if state.stopping else ():
+        name = f"  {claim.metric} {claim.subject}: {claim.what} {claim.asked}"
+        if claim.state != "open":
+            yield f"{name}: known after {claim.n[0]} trials already"
+            continue
+        beyond = f" ! max_trials is {most:,}" if claim.wanted is None or claim.wanted > most else ""
+        yield f"{name}: {wanted_text(claim.wanted, claim.wanted_low, claim.wanted_high, claim.level)}{beyond}"
+
+
+def _shortened(experiment: Experiment, rounds: int) -> Experiment:
+    """The first rounds, at once and here, of the same experiment in another folder; one round has no claims to judge."""
+    if rounds == 1:
+        experiment = without_stops(experiment)
     return dataclasses.replace(
         experiment,
         factors=tuple(_anywhere(factor) for factor in experiment.factors),
         trial=_in_folder(experiment.trial, experiment.folder),
         reset=_reset_in_folder(experiment.reset, experiment.folder),
-        design=dataclasses.replace(experiment.design, rounds=1, series=1, span=None, warmup_trials=0),
+        design=dataclasses.replace(experiment.design, rounds=rounds, series=1, span=None, warmup_trials=0),
         workers=Workers(),
     )
 
@@ -258,6 +282,7 @@ def stopping_lines(stopping: StoppingPlan, treatments: int) -> Iterator[str]:
 
 _LOOKS = {
     "two-stage": "looks twice: a pilot of {} forecasts how many fresh ones are run, and these are judged once",
+    "geometric": "looks at growing numbers of trials, each a tenth more; each claim ends at its first narrow look",
     "anytime": "looks after every round, by bounds that hold at all looks together",
     "cceval": "looks after every round by CCEval's rule, whose intervals hold less often than they say",
 }
@@ -318,11 +343,14 @@ def _flows(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
     """How many flows simulated trials have in the mean; a treatment that cannot be simulated is refused."""
     if not isinstance(experiment.trial, SimulationTrial):
         return
+    from trialwise.study import check_samples
     from trialwise.trials.simulation import flows_by_treatment
 
     drawn = {trial.treatment: trial.factors for trial in reversed(summary.trials or ())}
     shown = [each for each in summary.treatments if each.name in drawn][:TREATMENTS_SHOWN]
-    expected = flows_by_treatment(experiment, [drawn[each.name] for each in shown])
+    factors = [drawn[each.name] for each in shown]
+    expected = flows_by_treatment(experiment, factors)
+    check_samples(experiment, factors)
     rows = [
         [each.name or "all", f"about {number:.0f} in a trial"]
         for each, number in zip(shown, expected, strict=True)

@@ -31,6 +31,7 @@ def run(
     dir: Annotated[Path | None, Parameter(name=["--dir", "-d"])] = None,  # noqa: A002 the flag's name
     extend: bool = False,
     again: bool = False,
+    anytime: bool = False,
     only: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     workers: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     jobs: int | None = None,
@@ -72,6 +73,9 @@ def run(
         Go on with the same sequence after rounds or series were raised in the file.
     again
         Give trials that failed or are invalid a further attempt; the failed ones stay on record.
+    anytime
+        Look at any time, whatever the file says of looks: the bounds are wider and hold however often somebody looks, extends or
+        changes their mind. Only from the beginning of an experiment on.
     only
         FACTOR=LEVEL[,LEVEL…]: run the planned trials with one of these levels; the others stay planned, and a later run
         without it goes on with them. Repeatable.
@@ -99,6 +103,7 @@ def run(
         dir,
         extend=extend,
         again=again,
+        anytime=anytime,
         only=only,
         workers=split_names(workers),
         jobs=jobs,

@@ -10,15 +10,23 @@ from trialwise.design.sizing import Sizing, block_of
 from trialwise.design.timing import TrialTimes, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Experiment, Extent, Looks
+from trialwise.experiment.model import Experiment, Extent, Looks, SimulationSource, SimulationTrial
 from trialwise.experiment.placeholders import level_text
-from trialwise.experiment.stopping import Goal, compared_metrics, goals, stops_by_itself
+from trialwise.experiment.stopping import (
+    Goal,
+    compared_metrics,
+    goals,
+    has_course,
+    stops_by_itself,
+    stops_by_series,
+)
 from trialwise.statistics import samples_needed
+from trialwise.statistics.looking import STARTS
 
 MOST_COMPARISONS = 5000
 FEWEST_FRESH = 10
 """Of a mean: as `two_stage_size` has it."""
-FIRST_LOOK = 50
+FIRST_LOOK = STARTS["anytime"]
 """Trials before the bounds on a mean that hold at any time: as `mean_confidence_sequence` has it."""
 
 
@@ -79,9 +87,17 @@ def pilot_size(experiment: Experiment) -> int:
 def fewest_of(goal: Goal) -> int:
     """How many units an interval of the goal takes at least, both bounds finite."""
     of = goal.stop.of
-    if of == "mean":
+    if of == "mean" or goal.metric.estimand == "pooled":
         return FEWEST_FRESH
     return samples_needed(of, goal.stop.confidence, sides="two")
+
+
+def pilot_rounds(experiment: Experiment) -> int:
+    """Rounds that say what to expect: one for the time; of simulated trials that are looked at as they come, the first look's."""
+    simulated = isinstance(experiment.trial, SimulationTrial) and experiment.design.stop == "plan"
+    if not simulated or not any(has_course(goal, experiment.design) for goal in goals(experiment)):
+        return 1
+    return _least(experiment, pilot_size(experiment), by_series=stops_by_series(experiment))
 
 
 def stopping_plan(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> StoppingPlan | None:
@@ -134,10 +150,10 @@ def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
         )
     if design.looks == "cceval":
         return _whole(experiment, design.pilot, by_series=by_series)
-    of_means = design.stop == "verdict" or any(goal.stop.of == "mean" for goal in goals(experiment))
-    return _whole(
-        experiment, max([FIRST_LOOK if of_means and not by_series else 2, *fewest]), by_series=by_series
-    )
+    looked = design.stop == "verdict" or any(has_course(goal, design) for goal in goals(experiment))
+    rule = "geometric" if design.looks == "geometric" else "anytime"
+    first = 2 if by_series or not looked else STARTS[rule]
+    return _whole(experiment, max([first, *fewest]), by_series=by_series)
 
 
 def _whole(experiment: Experiment, number: int, *, by_series: bool) -> int:
@@ -177,11 +193,18 @@ def condition(goal: Goal) -> str:
 
 def what_of(goal: Goal) -> str:
     """What is to be known."""
-    of = goal.stop.of
-    what = "the mean" if of == "mean" else "the median" if of == 50 else f"p{of:g}"
+    if goal.metric.estimand == "pooled":
+        return f"{_measure(goal.metric.percentile)} of all samples"
+    what = _measure(None if goal.stop.of == "mean" else goal.stop.of)
+    if isinstance(goal.metric.source, SimulationSource) and goal.metric.percentile is not None:
+        what += f" of each trial's {_measure(goal.metric.percentile).removeprefix('the ')}"
     return (
         what if goal.kpi is None or goal.kind == "kpi" else f"{what} of p{goal.kpi.percentile:g} over series"
     )
+
+
+def _measure(percentile: float | None) -> str:
+    return "the mean" if percentile is None else "the median" if percentile == 50 else f"p{percentile:g}"
 
 
 def extent_text(extent: Extent | None, unit: str) -> str:

@@ -175,7 +175,11 @@ def _ends(experiment: Experiment) -> object:
     """What the file says about when there is enough."""
     design = experiment.design
     words = (design.stop, design.looks, design.pilot, design.max_trials, design.budget, design.base)
-    return words, [(metric.margin, goals_of(metric)) for metric in experiment.metrics]
+    of_metrics = [
+        (metric.margin, metric.estimand, metric.convention, metric.few_samples, goals_of(metric))
+        for metric in experiment.metrics
+    ]
+    return words, of_metrics
 
 
 def _change_ends(text: str, before_text: str, directory: ExperimentDirectory, ledger: Ledger) -> None:

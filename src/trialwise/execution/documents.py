@@ -14,7 +14,9 @@ class ClaimDocument:
 
     `state` is open while it is not judged. The bounds are at `confidence` percent; `width` is half of what lies between them and
     `target` the half-width asked for (of a difference: the margin), all in `unit`. `n` are the units of `level` that were judged, of
-    each side; `wanted` how many the forecast asks for, null where there is none.
+    each side; `wanted` how many the forecast asks for, null where there is none, and `wanted_low` to `wanted_high` its 95 %
+    interval. `estimand` is per_trial or pooled, `convention` that of a percentile of samples, and `looks` how often a rule has
+    looked that looks more than once.
     """
 
     kind: Literal["metric", "kpi", "variability", "difference"]
@@ -36,6 +38,11 @@ class ClaimDocument:
     confidence: float
     method: str
     note: str
+    estimand: str = ""
+    convention: str = ""
+    looks: int = 0
+    wanted_low: int | None = None
+    wanted_high: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +53,7 @@ class StoppingDocument:
     their end of `most`, and `forecast` is how many it will be, null while nobody knows. `seconds` is the time used.
     """
 
-    looks: Literal["two-stage", "anytime", "cceval"]
+    looks: Literal["two-stage", "geometric", "anytime", "cceval"]
     phase: Literal["pilot", "fresh", "looking", "judged"]
     decided: bool
     reason: str | None

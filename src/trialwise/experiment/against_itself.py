@@ -28,10 +28,9 @@ def against_itself(experiment: Experiment, trials: int | None = None) -> Experim
             f"{experiment.name}: there is a factor {SIDE!r} already",
             hint="call it something else: the sides of a treatment against itself are named so",
         )
+    experiment = without_stops(experiment)
     design = dataclasses.replace(
         experiment.design,
-        stop="plan",
-        budget=None,
         base=None,
         unseen=(*experiment.design.unseen, SIDE),
     )
@@ -45,8 +44,14 @@ def against_itself(experiment: Experiment, trials: int | None = None) -> Experim
         experiment,
         factors=(*experiment.factors, FixedFactor(SIDE, SIDES)),
         design=design,
-        metrics=tuple(_without_stops(metric) for metric in experiment.metrics),
     )
+
+
+def without_stops(experiment: Experiment) -> Experiment:
+    """The same experiment, whose plan alone decides when it ends."""
+    design = dataclasses.replace(experiment.design, stop="plan", budget=None)
+    metrics = tuple(_without_stops(metric) for metric in experiment.metrics)
+    return dataclasses.replace(experiment, design=design, metrics=metrics)
 
 
 def _without_stops(metric: Metric) -> Metric:

@@ -59,24 +59,25 @@ def build(document: doc.Document, path: Path, problems: Problems) -> model.Exper
     factors = tuple(_factor(name, section, path, problems) for name, section in document.factors.items())
     _check_treatments(factors, problems)
     _check_placeholders(document, path, problems)
-    trial = document.trial
+    section, trial = document.trial, _trial(document, problems)
+    metrics = tuple(
+        build_metric(name, item, section.kind, problems) for name, item in document.metrics.items()
+    )
     experiment = model.Experiment(
         name=document.experiment.name,
         folder=path.resolve().parent,
-        trial=_trial(document, problems),
-        metrics=tuple(
-            build_metric(name, item, trial.kind, problems) for name, item in document.metrics.items()
-        ),
+        trial=trial,
+        metrics=metrics,
         seed=document.experiment.seed,
         description=document.experiment.description,
         factors=factors,
-        design=build_design(document, factors, problems),
+        design=build_design(document, trial, metrics, factors, problems),
         reset=_reset(document.reset, problems),
         workers=_workers(document.workers, problems),
         measurement=_measurement(document, problems),
         instrumentation=_instrumentation(document, problems),
-        runtime=trial.runtime,
-        warmup=0.0 if trial.kind == "simulation" else trial.warmup,
+        runtime=section.runtime,
+        warmup=0.0 if section.kind == "simulation" else section.warmup,
     )
     check_stopping(experiment, problems)
     check_shared_process(document, factors, problems)

@@ -9,12 +9,19 @@ from trialwise.experiment import model
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.stopping import default_looks, default_most
 
 _BASE: Key = ("design", "base")
 
 
-def build_design(document: doc.Document, factors: Sequence[model.Factor], problems: Problems) -> model.Design:
-    """Build the design of an experiment with these factors."""
+def build_design(
+    document: doc.Document,
+    trial: model.Trial,
+    metrics: Sequence[model.Metric],
+    factors: Sequence[model.Factor],
+    problems: Problems,
+) -> model.Design:
+    """Build the design of an experiment with such trials, metrics and factors."""
     section = document.design
     if section.stop == "verdict" and not any(metric.margin for metric in document.metrics.values()):
         hint = 'add margin = "3%" to a metric: the difference that would matter'
@@ -27,9 +34,9 @@ def build_design(document: doc.Document, factors: Sequence[model.Factor], proble
         robustness=section.robustness,
         warmup_trials=section.warmup_trials,
         stop=section.stop,
-        looks=section.looks,
+        looks=section.looks or default_looks(trial, section.stop, metrics),
         pilot=section.pilot,
-        max_trials=section.max_trials,
+        max_trials=section.max_trials or default_most(trial),
         budget=section.budget,
         base=None if section.base is None else _base(section.base, factors, problems),
         unseen=_unseen(section.unseen, factors, problems),

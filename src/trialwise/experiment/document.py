@@ -293,18 +293,19 @@ class DesignSection(Section):
         description="Whether the plan is run to its end, or until every comparison is decided; needs a margin of a metric.",
         examples=["verdict"],
     )
-    looks: Literal["two-stage", "anytime", "cceval"] = Field(
-        "two-stage",
-        description="How it is found that enough has run: a pilot, a forecast and fresh data; at any time with wider "
-        "intervals; or by CCEval's rule, whose intervals cover less than they say.",
+    looks: Literal["two-stage", "geometric", "anytime", "cceval"] | None = Field(
+        None,
+        description="How it is found that enough has run: a pilot, a forecast and fresh data; at growing numbers of trials; at any "
+        "time with wider intervals; or by CCEval's rule, whose intervals cover less than they say. Default: two-stage, or geometric "
+        "where simulated trials end by the precision of metrics alone.",
         examples=["anytime"],
     )
     pilot: Annotated[int, Field(ge=3, le=10_000)] = Field(
         20, description="Trials of each treatment that the forecast is made from.", examples=[10]
     )
-    max_trials: Count = Field(
-        1000,
-        description="Trials of each treatment at most, where something says when to stop.",
+    max_trials: Count | None = Field(
+        None,
+        description="Trials of each treatment at most, where something says when to stop; default 1000, of kind simulation 10000.",
         examples=[200],
     )
     budget: PositiveDuration | None = Field(

@@ -42,9 +42,10 @@ class PrecisionSection(Section):
 class StopSection(PrecisionSection):
     """When a metric is known well enough for the experiment to end."""
 
-    of: Literal["median", "mean"] | Percent = Field(
-        "median",
-        description="What of the trials of a treatment is to be known: the median, the mean, or a percentile.",
+    of: Literal["median", "mean"] | Percent | None = Field(
+        None,
+        description="What of the trials of a treatment is to be known: the median, the mean, or a percentile. Default: the median, of "
+        "kind simulation the mean. A pooled metric has one value for all trials, and takes none.",
         examples=["mean", 90],
     )
 

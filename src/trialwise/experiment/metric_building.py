@@ -13,6 +13,7 @@ from trialwise.experiment.document_metrics import (
     KpiSection,
     MetricSection,
     PrecisionSection,
+    StopSection,
 )
 from trialwise.experiment.estimands import check_estimand, default_convention, default_estimand
 from trialwise.experiment.instruments import instrument_unit
@@ -54,13 +55,25 @@ def build_metric(name: str, section: MetricSection, kind: str, problems: Problem
         ),
         limits=_limits((*key, "limits"), section.limits, problems),
         margin=section.margin and model.Extent(*section.margin),
-        stop=section.stop and _stop(section.stop, 50.0 if section.stop.of == "median" else section.stop.of),
+        stop=section.stop and _stop(section.stop, _of(section.stop, source)),
         estimand=section.estimand or default_estimand(source, measure),
         convention=section.convention or default_convention(source),
         few_samples=section.few_samples,
     )
     check_estimand(key, metric, problems)
+    if metric.estimand == "pooled" and section.stop and section.stop.of is not None:
+        hint = 'leave "of" out, or write estimand = "per_trial"'
+        problems.add((*key, "stop", "of"), "a pooled metric is one number for all trials", hint)
     return metric
+
+
+def _of(section: StopSection, source: model.Source) -> Literal["mean"] | float:
+    return default_of(source) if section.of is None else 50.0 if section.of == "median" else section.of
+
+
+def default_of(source: model.Source) -> Literal["mean"] | float:
+    """What of the trials is to be known where the file does not say: of simulated ones CCEval's mean, else the median."""
+    return "mean" if isinstance(source, model.SimulationSource) else 50.0
 
 
 def _limits(key: Key, limits: Sequence[float] | None, problems: Problems) -> tuple[float, float] | None:

@@ -25,7 +25,7 @@ Convention = Literal["nearest_rank", "linear"]
 
 Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
-Looks = Literal["two-stage", "anytime", "cceval"]
+Looks = Literal["two-stage", "geometric", "anytime", "cceval"]
 Order = Literal["random", "fixed", "fixed+random", "balanced"]
 Method = Literal["default", "paper"]
 Namespace = Literal["network", "ipc"]
@@ -80,7 +80,7 @@ class Extent:
 class Stop:
     """When an interval is narrow enough: its half-width at `confidence` percent is at most `precision`.
 
-    `of` says of what over the trials: the mean, or a percentile.
+    `of` says of what over the trials: the mean, or a percentile. A pooled metric has but one value, whose interval is meant.
     """
 
     precision: Extent

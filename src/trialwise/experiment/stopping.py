@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
 
-from trialwise.experiment.model import Experiment, Kpi, Metric, Stop
+from trialwise.experiment.model import (
+    Design,
+    Experiment,
+    Kpi,
+    Looks,
+    Metric,
+    SimulationTrial,
+    Stop,
+    Trial,
+)
 from trialwise.experiment.problems import Problems
 
 GoalKind = Literal["metric", "kpi", "variability"]
@@ -35,6 +45,24 @@ def goals_of(metric: Metric) -> tuple[Goal, ...]:
         *(Goal("kpi", metric, kpi.stop, kpi) for kpi in metric.kpis if kpi.stop),
         *(Goal("variability", metric, score, kpi) for kpi in metric.kpis if score),
     )
+
+
+def has_course(goal: Goal, design: Design) -> bool:
+    """Whether a goal is looked at while trials come, each fed once: a mean over trials, or what is pooled."""
+    of_all = goal.metric.estimand == "pooled" or goal.stop.of == "mean"
+    return design.looks != "two-stage" and goal.kind == "metric" and of_all
+
+
+def default_looks(trial: Trial, stop: Literal["plan", "verdict"], metrics: Sequence[Metric]) -> Looks:
+    """Geometric where simulated trials end by the precision of metrics alone; elsewhere two stages."""
+    kinds = {goal.kind for metric in metrics for goal in goals_of(metric)}
+    simulated = isinstance(trial, SimulationTrial)
+    return "geometric" if simulated and stop == "plan" and kinds == {"metric"} else "two-stage"
+
+
+def default_most(trial: Trial) -> int:
+    """Trials of each treatment at most, where the file does not say: simulated ones cost little."""
+    return 10_000 if isinstance(trial, SimulationTrial) else 1000
 
 
 def stops_by_itself(experiment: Experiment) -> bool:
@@ -76,8 +104,16 @@ def check_stopping(experiment: Experiment, problems: Problems) -> None:
         problems.add(("design", "stop"), "a verdict compares treatments, and there is one", hint)
     for goal in goals(experiment):
         _check_goal(goal, experiment, problems)
-    if design.looks == "cceval" and design.stop == "verdict":
-        problems.add(("design", "looks"), "cceval knows no verdicts", 'take "two-stage" or "anytime"')
+    if design.looks in ("cceval", "geometric") and design.stop == "verdict":
+        problems.add(
+            ("design", "looks"), f"{design.looks} knows no verdicts", 'take "two-stage" or "anytime"'
+        )
+    for metric in compared_metrics(experiment):
+        if metric.estimand == "pooled":
+            hint = 'write estimand = "per_trial"; `trialwise compare` compares pooled metrics after the run'
+            problems.add(
+                ("metrics", metric.name, "margin"), "verdicts compare one number for each trial", hint
+            )
     most = design.max_trials if design.rounds is None else design.rounds * (design.series or 1)
     if design.looks == "two-stage" and by_trials and design.pilot >= most:
         hint = f"there are at most {most} trials of each treatment, the pilot included; take a shorter pilot or allow more"
@@ -114,8 +150,20 @@ def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> N
 
 def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
     key = ("metrics", goal.metric.name, *(() if goal.kind == "metric" else (goal.kind,)), "stop")
-    if experiment.design.looks != "cceval":
-        return
-    if goal.stop.of != "mean" or not goal.stop.precision.relative:
+    looks, each = experiment.design.looks, 'or estimand = "per_trial"'
+    if goal.metric.estimand == "pooled":
+        if looks in ("two-stage", "cceval"):
+            hint = f'take looks = "geometric", {each}'
+            problems.add(key, f"{looks} judges one number for each trial, and the metric is pooled", hint)
+        if experiment.reset is not None and experiment.reset.reboot:
+            problems.add(
+                key, "boots are the units here, and the metric is pooled over trials", f"take {each[3:]}"
+            )
+    elif looks in ("cceval", "geometric") and (goal.kind != "metric" or goal.stop.of != "mean"):
         hint = 'write stop = { precision = "3%", of = "mean" } into the metric, or take looks = "two-stage"'
-        problems.add(key, "cceval's rule knows a mean and a precision in percent only", hint)
+        problems.add(key, f"{_NAMES[looks]} rule knows a mean only", hint)
+    if looks == "cceval" and not goal.stop.precision.relative:
+        problems.add(key, "cceval's rule knows a precision in percent only", 'as in precision = "3%"')
+
+
+_NAMES = {"cceval": "cceval's", "geometric": "the geometric"}

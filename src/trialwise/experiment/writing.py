@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 
 import tomlkit
 
 from trialwise.experiment import model
 from trialwise.experiment.estimands import default_convention, default_estimand
-from trialwise.experiment.metric_building import default_bound, own_direction
+from trialwise.experiment.metric_building import default_bound, default_of, own_direction
 from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.stopping import default_looks, default_most
 
 Value = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"]
 Table = dict[str, Value]
@@ -42,7 +44,7 @@ def write_experiment(experiment: model.Experiment) -> str:
         "trial": _trial(experiment),
     }
     tables |= {f"metrics.{toml_key(metric.name)}": _metric(metric) for metric in experiment.metrics}
-    tables["design"] = _design(experiment.design)
+    tables["design"] = _design(experiment)
     if experiment.reset:
         tables["reset"] = _reset(experiment.reset)
     if experiment.measurement:
@@ -62,6 +64,15 @@ def _table(name: str, table: Table) -> str:
     return "\n".join(
         [f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()), ""]
     )
+
+
+def with_looks(text: str, looks: model.Looks) -> str:
+    """The text of an experiment file with other looks, all else as it was, comments too."""
+    document = tomlkit.parse(text)
+    if "design" not in document:
+        document["design"] = tomlkit.table()
+    document["design"]["looks"] = looks  # pyright: ignore[reportIndexIssue]
+    return tomlkit.dumps(document)
 
 
 def _changed(table: Mapping[str, Value | None], defaults: Mapping[str, Value]) -> Table:
@@ -206,7 +217,7 @@ def _metric(metric: model.Metric) -> Table:
         },
         "limits": metric.limits,
         "margin": metric.margin and _extent(metric.margin),
-        "stop": metric.stop and _stop(metric.stop),
+        "stop": metric.stop and _stop(metric, metric.stop),
         "estimand": metric.estimand,
         "convention": metric.convention,
         "few_samples": metric.few_samples,
@@ -257,16 +268,18 @@ def _precision(stop: model.Stop | None) -> Table:
     return {"stop": {"precision": _extent(stop.precision), "confidence": stop.confidence}}
 
 
-def _stop(stop: model.Stop) -> Table:
-    of: Table = {} if stop.of == 50 else {"of": stop.of}
+def _stop(metric: model.Metric, stop: model.Stop) -> Table:
+    implied = metric.estimand == "pooled" or stop.of == default_of(metric.source)
+    of: Table = {} if implied else {"of": stop.of}
     return {"precision": _extent(stop.precision), "confidence": stop.confidence} | of
 
 
 def _extent(extent: model.Extent) -> str | float:
-    return f"{extent.value!r}%" if extent.relative else extent.value
+    return f"{Decimal(repr(extent.value)):f}%" if extent.relative else extent.value
 
 
-def _design(design: model.Design) -> Table:
+def _design(experiment: model.Experiment) -> Table:
+    design = experiment.design
     table: dict[str, Value | None] = {
         "order": design.order,
         "series": design.series,
@@ -283,7 +296,10 @@ def _design(design: model.Design) -> Table:
         "base": design.base and f"{design.base[0]}={level_text(design.base[1])}",
     }
     plain = model.Design()
-    defaults = {name: getattr(plain, name) for name in table}
+    defaults = {name: getattr(plain, name) for name in table} | {
+        "looks": default_looks(experiment.trial, design.stop, experiment.metrics),
+        "max_trials": default_most(experiment.trial),
+    }
     return _changed(table, defaults)
 
 

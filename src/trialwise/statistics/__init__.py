@@ -66,6 +66,7 @@ from trialwise.statistics.runtime import (
 from trialwise.statistics.seasonality import Period, Seasonality, recommended_span, seasonality
 from trialwise.statistics.sequential import SequentialState
 from trialwise.statistics.sequential_mean import SequentialMean, sequential_mean
+from trialwise.statistics.sequential_pooled_mean import SequentialPooledMean, sequential_pooled_mean
 from trialwise.statistics.sequential_quantile import SequentialQuantile, sequential_quantile
 from trialwise.statistics.shift import Shift
 from trialwise.statistics.simple_effects import SimpleEffect, SimpleEffects, simple_effects
@@ -144,6 +145,7 @@ __all__ = [
     "RuntimeNeeded",
     "Seasonality",
     "SequentialMean",
+    "SequentialPooledMean",
     "SequentialQuantile",
     "SequentialState",
     "Shift",
@@ -212,6 +214,7 @@ __all__ = [
     "samples_needed",
     "seasonality",
     "sequential_mean",
+    "sequential_pooled_mean",
     "sequential_quantile",
     "series_needed",
     "simple_effects",

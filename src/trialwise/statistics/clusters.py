@@ -37,7 +37,13 @@ class Clusters:
         ValueError
             Fewer than two trials, no samples, samples that are not finite, or weights that do not fit or are negative.
         """
-        checked = [as_values(trial, f"trials[{at}]", minimum=0) for at, trial in enumerate(trials)]
+        return cls.of_checked(
+            [as_values(trial, f"trials[{at}]", minimum=0) for at, trial in enumerate(trials)], weights
+        )
+
+    @classmethod
+    def of_checked(cls, checked: Sequence[Array], weights: Sequence[ArrayLike] | None = None) -> Clusters:
+        """`of` for samples that have been checked, as those of a sequence were when they came."""
         if len(checked) < FEWEST_TRIALS:
             raise ValueError(
                 f"there are {len(checked)} trials; at least {FEWEST_TRIALS} are needed for an interval"

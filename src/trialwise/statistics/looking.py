@@ -16,7 +16,8 @@ Rule: TypeAlias = Literal["geometric", "cceval", "anytime"]
 MOST = 10**9
 """No forecast beyond so many trials."""
 _RULES = ("geometric", "cceval", "anytime")
-_STARTS = {"geometric": 30, "cceval": 20, "anytime": 50}
+STARTS = {"geometric": 30, "cceval": 20, "anytime": 50}
+"""Trials before the first look of each rule."""
 _GROWTHS = {"geometric": 1.1, "cceval": 1.0, "anytime": 1.02}
 INNER = 0.8
 """The geometric rule looks at intervals that miss with so much of the probability that is reported."""
@@ -51,7 +52,7 @@ class Looks:
         as_percent(confidence, "confidence")
         if not 0 < precision < inf:
             raise ValueError(f"the precision is {precision!r}; a number above 0 is wanted")
-        first = _STARTS[rule] if start is None else start
+        first = STARTS[rule] if start is None else start
         if first < 2 or first != int(first):
             raise ValueError(f"start is {start!r}; a whole number from 2 is wanted")
         known: Rule = "geometric" if rule == "geometric" else "cceval" if rule == "cceval" else "anytime"

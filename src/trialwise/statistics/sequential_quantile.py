@@ -68,7 +68,7 @@ class SequentialQuantile:
 
     def _measured(self, reach: float) -> Seen:
         level = as_percent(self._course.looks.inner, "confidence")
-        found = clustered_quantile(Clusters.of(self._trials), self._p, level, reach, self._convention)
+        found = clustered_quantile(Clusters.of_checked(self._trials), self._p, level, reach, self._convention)
         half, n = (found.high - found.low) / 2, found.trials
         return Seen(
             n=n,

@@ -111,6 +111,44 @@ def flows_by_treatment(experiment: Experiment, factors: Sequence[Mapping[str, Le
     return [found[filled(trial_of(experiment), {**_NOWHERE, **values})] for values in factors]
 
 
+def samples_by_metric(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> dict[str, float]:
+    """How many flows each metric of flows has of a trial in the mean, of the treatment with the fewest."""
+    found: dict[str, float] = {}
+    for trial in _different(experiment, factors):
+        fabric = open_fabric(trial, experiment.folder)
+        tried = _tried_lists(trial, fabric, experiment.folder)
+        number = expected_flows(trial.workload, fabric, experiment.folder)
+        drawn = sum(len(flows["start_ps"]) for flows in tried)
+        for metric, source in _of_flows(experiment):
+            part = sum(chosen.sum() for chosen in _chosen_of(source, trial, tried)) / max(drawn, 1)
+            found[metric.name] = min(found.get(metric.name, math.inf), number * float(part))
+    return found
+
+
+def _of_flows(experiment: Experiment) -> Iterator[tuple[Metric, SimulationSource]]:
+    """The metrics with something of flows."""
+    for metric in experiment.metrics:
+        source = metric.source
+        if isinstance(source, SimulationSource) and SIMULATION_QUANTITIES[source.quantity].per_flow:
+            yield metric, source
+
+
+def _tried_lists(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> list[Flows]:
+    """Some lists of flows, as trials will have them."""
+    lists = 1 if trial.workload.flows else _TRIED_LISTS
+    tried: list[Flows] = []
+    while len(tried) < lists and sum(len(flows["start_ps"]) for flows in tried) < _TRIED_FLOWS:
+        tried.append(flow_list(trial.workload, fabric, folder, len(tried)))
+    return tried
+
+
+def _chosen_of(
+    source: SimulationSource, trial: SimulationTrial, tried: Sequence[Flows]
+) -> Iterator[npt.NDArray[np.bool_]]:
+    """Which flows of each list a source is about."""
+    return (chosen_flows(source, trial, flows, duration_of(trial.workload, flows)) for flows in tried)
+
+
 def _different(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> dict[SimulationTrial, None]:
     """The trials of these treatments, each once."""
     return dict.fromkeys(filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors)
@@ -130,21 +168,14 @@ class _Watch:
 def _check(trial: SimulationTrial, experiment: Experiment) -> None:
     fabric = open_fabric(trial, experiment.folder)
     expected_flows(trial.workload, fabric, experiment.folder)
-    lists = 1 if trial.workload.flows else _TRIED_LISTS
-    tried: list[Flows] = []
-    while len(tried) < lists and sum(len(flows["start_ps"]) for flows in tried) < _TRIED_FLOWS:
-        tried.append(flow_list(trial.workload, fabric, experiment.folder, len(tried)))
+    tried = _tried_lists(trial, fabric, experiment.folder)
     check_settings(trial, fabric, tried[0] if trial.workload.flows else None)
-    for metric in experiment.metrics:
-        source = metric.source
-        if isinstance(source, SimulationSource) and SIMULATION_QUANTITIES[source.quantity].per_flow:
-            durations = (duration_of(trial.workload, flows) for flows in tried)
-            pairs = zip(tried, durations, strict=True)
-            if not any(chosen_flows(source, trial, flows, duration).any() for flows, duration in pairs):
-                raise PlanError(
-                    f"metric {metric.name}: {_nobody(source)}",
-                    hint="choose another class of sizes, a longer duration, or a shorter warmup and cooldown",
-                )
+    for metric, source in _of_flows(experiment):
+        if not any(chosen.any() for chosen in _chosen_of(source, trial, tried)):
+            raise PlanError(
+                f"metric {metric.name}: {_nobody(source)}",
+                hint="choose another class of sizes, a longer duration, or a shorter warmup and cooldown",
+            )
 
 
 def _nobody(source: SimulationSource) -> str:

@@ -16,7 +16,7 @@ name = "flows"
 kind = "simulation"
 scheme = "dctcp"
 topology = "dumbbell:2x2,10Gbit/s,1us"
-workload = {{ sizes = "10kB", load = "30%", duration = "1ms" }}
+workload = {{ sizes = "fixed:10kB", load = "30%", duration = "1ms" }}
 [metrics.fct]
 {metric}
 """

@@ -83,6 +83,7 @@ class IntervalClaim:
             confidence=stop.confidence,
             method="",
             note=note,
+            estimand=metric.estimand,
         )
 
     def judged(self, fresh: Array, level: str, wanted: int | None) -> ClaimState:
@@ -112,16 +113,14 @@ class IntervalClaim:
         )
 
     def at_any_time(self, values: Array, level: str) -> ClaimState:
-        """The verdict by bounds that hold at all looks together."""
+        """The verdict on a percentile over trials, by bounds that hold at all looks together; ValueError where it is of a mean."""
         stop = self.goal.stop
+        if stop.of == "mean":
+            raise ValueError("a mean has a course of its own")
         claim = self.unjudged(level, values.size, None)
         if not values.size:
             return claim
-        found = (
-            st.mean_confidence_sequence(values, confidence=stop.confidence)
-            if stop.of == "mean"
-            else st.median_confidence_sequence(values, percentile=stop.of, confidence=stop.confidence)
-        )
+        found = st.median_confidence_sequence(values, percentile=stop.of, confidence=stop.confidence)
         low, high = float(found.low[-1]), float(found.high[-1])
         estimate = float(st.measure_of(values, stop.of))
         precision = stop.precision
@@ -139,29 +138,6 @@ class IntervalClaim:
             wanted=units_wanted(values.size, width, target),
             method=f"at any time: {found.method}",
             note=_zero(estimate, relative=precision.relative) or ("" if bounded else found.note),
-        )
-
-    def by_relative_margin(self, values: Array, level: str, start: int) -> ClaimState:
-        """CCEval's rule: decided at the first trial after which the interval was narrow."""
-        claim = self.unjudged(level, values.size, None)
-        if values.size < 2:
-            return claim
-        stop = self.goal.stop
-        found = st.relative_margin_stop(
-            values, margin=stop.precision.value, confidence=stop.confidence, start=start
-        )
-        return replace(
-            claim,
-            state="decided" if found.stopped else "open",
-            estimate=found.mean,
-            low=found.low,
-            high=found.high,
-            width=(found.high - found.low) / 2,
-            target=stop.precision.value / 100 * abs(found.mean),
-            n=(found.n,),
-            wanted=found.forecast,
-            method=found.method,
-            note="; ".join(found.warning.split("; ")[2:]),
         )
 
 

@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from trialwise.analysis.stopping import differences
+from trialwise.analysis.stopping.courses import ClaimCourse
 from trialwise.analysis.stopping.differences import DifferenceClaim
 from trialwise.analysis.stopping.elapsed import Elapsed
 from trialwise.analysis.stopping.intervals import Forecast, IntervalClaim
 from trialwise.analysis.stopping.results import ClaimState, Phase, StoppingState
-from trialwise.analysis.stopping.sentences import open_texts, reason_text
+from trialwise.analysis.stopping.sentences import open_texts, reason_text, too_many
 from trialwise.analysis.stopping.values import Round, RoundValues
 from trialwise.design.sizing import block_of, size
 from trialwise.design.stopping import comparisons, pilot_size, series_pilot
 from trialwise.design.treatments import treatments
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.stopping import compared_metrics, goals, stops_by_series
+from trialwise.experiment.stopping import compared_metrics, goals, has_course, stops_by_series
 from trialwise.measurement.samples import Samples
 from trialwise.statistics.relative_margin import WARNING
 from trialwise.store.records import TrialRow
@@ -67,6 +68,11 @@ class Judge:
             for a, b in comparisons(experiment)
             if metric.margin is not None
         ]
+        self._courses = {
+            place: ClaimCourse(claim, design)
+            for place, claim in enumerate(self._intervals)
+            if has_course(claim.goal, design)
+        }
         self._values = RoundValues(experiment)
         self._elapsed = Elapsed()
         self._kept: dict[tuple[object, ...], _Pilot] = {}
@@ -86,22 +92,22 @@ class Judge:
         if rounds and rounds[-1] == here:  # the runner was killed in it
             del rounds[-1]
         following = None if upcoming is None else upcoming.series
-        looks = list(self._look_points(rounds, following))
         cut = self._budget_is_short(len(rounds))
         ended = upcoming is None or cut
         verdicts = (
-            self._two_stages(rounds, looks, ended=ended)
+            self._two_stages(rounds, list(self._look_points(rounds, following)), ended=ended)
             if self._design.looks == "two-stage"
-            else self._every_round(rounds[: max(looks, default=0)] if not ended else rounds)
+            else self._every_round(rounds if ended else rounds[: self._last_look(rounds, following)])
         )
         decided = all(claim.state == "decided" for claim in verdicts.claims)
-        enough = decided or verdicts.phase == "judged"
+        enough = verdicts.phase == "judged" or all(claim.state != "open" for claim in verdicts.claims)
         return StoppingState(
             looks=self._design.looks,
             phase=verdicts.phase,
             decided=decided,
             reason=reason_text(
                 verdicts.claims,
+                looks=self._design.looks,
                 judged=enough,
                 budget=self._design.budget if cut else None,
                 most=self._most if ended else None,
@@ -113,8 +119,15 @@ class Judge:
             budget=self._design.budget,
             correction=verdicts.correction,
             claims=verdicts.claims,
-            warnings=(WARNING,) if self._design.looks == "cceval" else (),
+            warnings=tuple(self._warnings(verdicts.claims)),
         )
+
+    def _warnings(self, claims: Sequence[ClaimState]) -> Iterator[str]:
+        if self._design.looks == "cceval":
+            yield WARNING
+        for claim in claims:
+            if text := too_many(claim, self._most):
+                yield text
 
     def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...]]:
         """Why to stop before the round of `upcoming`, how many trials there will be in all, and what is still open."""
@@ -135,10 +148,16 @@ class Judge:
 
     def _look_points(self, rounds: Sequence[Round], following: int | None) -> Iterator[int]:
         """Numbers of rounds after which one may look: whole blocks of the order; whole series where these are counted."""
-        for number, (series, round_) in enumerate(rounds, 1):
-            after = rounds[number][0] if number < len(rounds) else following
-            if after != series or (not self._by_series and round_ % self._block == 0):
-                yield number
+        return (number for number in range(1, len(rounds) + 1) if self._may_look(rounds, number, following))
+
+    def _last_look(self, rounds: Sequence[Round], following: int | None) -> int:
+        numbers = range(len(rounds), 0, -1)
+        return next((number for number in numbers if self._may_look(rounds, number, following)), 0)
+
+    def _may_look(self, rounds: Sequence[Round], number: int, following: int | None) -> bool:
+        series, round_ = rounds[number - 1]
+        after = rounds[number][0] if number < len(rounds) else following
+        return after != series or (not self._by_series and round_ % self._block == 0)
 
     # Two stages
 
@@ -229,12 +248,12 @@ class Judge:
     # Looks after every round
 
     def _every_round(self, rounds: Sequence[Round]) -> _Verdicts:
-        values, start = self._values, self._design.pilot
+        values = self._values
         claims = [
-            claim.by_relative_margin(claim.vector(values, rounds), values.level, start)
-            if self._design.looks == "cceval"
+            self._courses[place].after(values, rounds)
+            if place in self._courses
             else claim.at_any_time(claim.vector(values, rounds), values.level)
-            for claim in self._intervals
+            for place, claim in enumerate(self._intervals)
         ]
         verdicts, correction = (
             differences.at_any_time(self._differences, values, rounds) if self._differences else ([], "")

@@ -19,7 +19,9 @@ class ClaimState:
 
     `state` is open while it is not judged: nothing is told then, since who looks may stop at a lucky moment. The bounds are at
     `confidence` percent; `width` is half of what lies between them and `target` the half-width asked for, both in `unit`. `n` are
-    the units of `level` that were judged, of each side; `wanted` how many the forecast asks for, null where there is none.
+    the units of `level` that were judged, of each side; `wanted` how many the forecast asks for, null where there is none, and
+    `wanted_low` to `wanted_high` its 95 % interval. `estimand` is per_trial or pooled, `convention` that of a percentile of samples,
+    and `looks` how often a rule has looked that looks more than once.
     """
 
     kind: ClaimKind
@@ -41,6 +43,11 @@ class ClaimState:
     confidence: float
     method: str
     note: str
+    estimand: str = ""
+    convention: str = ""
+    looks: int = 0
+    wanted_low: int | None = None
+    wanted_high: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

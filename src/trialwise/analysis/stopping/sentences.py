@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
+from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
+from trialwise.statistics.looking import MOST
 
 
 def reason_text(
-    claims: Sequence[ClaimState], *, judged: bool, budget: float | None, most: int | None
+    claims: Sequence[ClaimState], *, looks: Looks, judged: bool, budget: float | None, most: int | None
 ) -> str | None:
     """Why the experiment ends; None while it goes on.
 
@@ -23,6 +25,8 @@ def reason_text(
         return f"the budget of {duration_text(budget)} is used up: {so_far}"
     if most is not None:
         return f"max_trials is reached ({most} rounds): {so_far}"
+    if judged and looks != "two-stage":
+        return f"every rule has come to its end: {so_far}"
     if judged:
         return f"the trials that the pilot asked for have run, and are judged once: {so_far}"
     return None
@@ -41,9 +45,10 @@ def what_lifts(state: StoppingState) -> str | None:
             "more trials now, until it is narrow, would break the level: begin anew in another directory, with a longer pilot "
             "(its forecast is steadier), more max_trials or budget where these cut it short, or ask for less"
         )
-    return (
-        "raise max_trials (--extend) or the budget and go on: bounds at any time allow that; or ask for less"
-    )
+    why = "bounds at any time allow that" if state.looks == "anytime" else "the rule has not come to its end"
+    if any(claim.state == "undecided" for claim in state.claims):
+        return "what is not decided, although its rule has come to its end, says why beside it"
+    return f"raise max_trials (--extend) or the budget and go on: {why}; or ask for less"
 
 
 def open_texts(state: StoppingState) -> list[str]:
@@ -69,7 +74,33 @@ def _open_text(state: StoppingState, claim: ClaimState) -> str:
         if claim.estimate and claim.kind != "difference"
         else ""
     )
-    return f"{name}: open, now {wide}{relative}"
+    forecast = f", {_wanted(claim)} are expected" if claim.looks else ""
+    return f"{name}: open, now {wide}{relative}{forecast}"
+
+
+def too_many(claim: ClaimState, most: int) -> str | None:
+    """Warn of a claim whose forecast is beyond the trials that there will be; None where it is not."""
+    if claim.state != "open" or not claim.looks:
+        return None
+    name = f"{claim.metric} {claim.subject}: {claim.what} {claim.asked}".replace("  ", " ")
+    if claim.wanted is None:
+        return f"{name} would take more than {MOST:,} {claim.level}s, and there are {most:,}: ask for a wider interval"
+    if claim.wanted <= most:
+        return None
+    return f"{name} would take {_wanted(claim)}, and there are {most:,}: ask for a wider interval, or raise max_trials"
+
+
+def wanted_text(wanted: int | None, low: int | None, high: int | None, level: str) -> str:
+    """A forecast with its interval, in words; None for more than any forecast goes to."""
+    if wanted is None:
+        return f"more than {MOST:,} {level}s"
+    to = f"over {MOST:,}" if high is None else f"{high:,}"
+    between = "" if low is None else f" ({low:,} to {to})"
+    return f"about {wanted:,} {level}s{between}"
+
+
+def _wanted(claim: ClaimState) -> str:
+    return wanted_text(claim.wanted, claim.wanted_low, claim.wanted_high, claim.level)
 
 
 def _plural(level: str) -> str:

@@ -1,0 +1,114 @@
+"""Simulated experiments that run until an interval is narrow: the same bits again, and after a kill."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+from jsonschema import validate
+from tests.system.conftest import TRIALWISE, Bench
+
+from trialwise.cli.schema import json_schema
+
+TEXT = """
+[experiment]
+name = "flows"
+[factors]
+scheme = ["dctcp", "hpcc"]
+[trial]
+kind = "simulation"
+scheme = "{scheme}"
+topology = "dumbbell:2x2,10Gbit/s,1us"
+workload = { sizes = "fixed:20kB", load = "50%", duration = "1ms" }
+[metrics.slowdown]
+stop = { precision = "8%" }
+[metrics.tail]
+quantity = "slowdown"
+measure = "p90"
+stop = { precision = "20%" }
+[design]
+max_trials = 400
+"""
+
+
+def claims(bench: Bench, directory):
+    found = json.loads(bench.command_line("status", directory, "--json").stdout)
+    validate(found, json_schema("status"))
+    return found["stopping"]
+
+
+def test_it_stops_when_every_claim_is_known_and_is_the_same_bits_again(bench: Bench):
+    bench.file.write_text(TEXT)
+    found = []
+    for name in ("one", "two"):
+        directory = bench.folder / name
+        done = bench.command_line("run", bench.file, "-d", directory)
+        assert done.returncode == 0, done.stderr
+        assert "trials in all are expected" in done.stderr
+        assert "everything asked for is known (4 claims)" in done.stderr
+        found.append(claims(bench, directory))
+    one, two = found
+    assert one["claims"] == two["claims"]
+    assert (one["looks"], one["rounds"]) == ("geometric", max(claim["n"][0] for claim in one["claims"]))
+    assert {claim["estimand"] for claim in one["claims"]} == {"pooled"}
+    assert {claim["convention"] for claim in one["claims"]} == {"", "nearest_rank"}
+    assert all(claim["width"] <= claim["target"] and claim["looks"] >= 1 for claim in one["claims"])
+
+
+def test_a_run_that_was_killed_comes_to_the_same_end(bench: Bench):
+    bench.file.write_text(TEXT)
+    straight, killed = bench.folder / "straight", bench.folder / "killed"
+    assert bench.command_line("run", bench.file, "-d", straight, "-q").returncode == 0
+    runner = subprocess.Popen(
+        [*TRIALWISE, "run", str(bench.file), "-d", str(killed)],
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=bench.folder,
+    )
+    assert runner.stderr is not None
+    deadline = time.monotonic() + 120
+    while " trial 25 " not in runner.stderr.readline():
+        assert time.monotonic() < deadline
+    os.kill(runner.pid, signal.SIGKILL)
+    runner.wait()
+    runner.stderr.close()
+    assert bench.command_line("run", killed, "-q").returncode == 0
+    one, two = claims(bench, straight), claims(bench, killed)
+    assert (one["claims"], one["rounds"]) == (two["claims"], two["rounds"])
+
+
+def test_anytime_is_for_the_beginning(bench: Bench):
+    bench.file.write_text(TEXT)
+    first, other = bench.folder / "first", bench.folder / "other"
+    assert bench.command_line("run", bench.file, "-d", first, "--anytime", "-q").returncode == 0
+    found = claims(bench, first)
+    assert found["looks"] == "anytime"
+    assert "asymptotic confidence sequence" in found["claims"][0]["method"]
+    assert bench.command_line("run", first, "--anytime", "-q").returncode == 0
+    assert bench.command_line("run", bench.file, "-d", other, "-q").returncode == 0
+    refused = bench.command_line("run", bench.file, "-d", other, "--anytime")
+    assert refused.returncode == 2
+    assert "has to be there from the beginning" in refused.stderr
+    assert claims(bench, other)["looks"] == "geometric"
+
+
+def test_anytime_needs_something_that_stops(bench: Bench):
+    bench.file.write_text("\n".join(line for line in TEXT.splitlines() if not line.startswith("stop")))
+    refused = bench.command_line("run", bench.file, "--anytime")
+    assert refused.returncode == 2
+    assert "nothing says when to stop" in refused.stderr
+
+
+def test_a_pilot_says_what_a_margin_would_take(bench: Bench):
+    bench.file.write_text(TEXT.replace('"8%"', '"0.00001%"'))
+    done = bench.command_line("plan", bench.file, "--pilot")
+    shown = " ".join(done.stdout.split())
+    assert done.returncode == 0, done.stderr
+    assert (
+        "slowdown scheme=hpcc: mean of all samples ±1e-05 %: more than 1,000,000,000 trials ! max_trials is"
+        in shown
+    )
+    assert "tail scheme=hpcc: p90 of all samples ±20 %: " in shown
