@@ -83,12 +83,14 @@ impl<'a> Snapshot<'a> {
 
     /// A flow, where it is in progress.
     pub fn flow(&self, flow: FlowId) -> Option<FlowView> {
-        (self.network.flows[flow.index()].stage == Stage::Active).then(|| self.view(flow))
+        let state = self.network.flows.get(flow.index())?;
+        (state.stage == Stage::Active).then(|| self.view(flow))
     }
 
     /// Payload of a flow that is acknowledged, also before and after its time.
     pub fn acknowledged(&self, flow: FlowId) -> Bytes {
-        Bytes::new(self.network.flows[flow.index()].acknowledged)
+        // A flow that has not begun is not there yet.
+        Bytes::new(self.network.flows.get(flow.index()).map_or(0, |state| state.acknowledged))
     }
 
     fn view(&self, flow: FlowId) -> FlowView {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -18,11 +19,10 @@ from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial, files_named
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
 from trialwise.measurement.samples import Samples
-from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.base import Task, TrialOutcome, TrialRequest
 from trialwise.trials.programs import readable
 from trialwise.trials.simulating import (
     Flows,
-    NoFlowsError,
     Sampling,
     Simulated,
     check_settings,
@@ -67,30 +67,37 @@ class SimulationKind:
             yield name, experiment.folder / name
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
-        """Simulate one trial.
+        """Simulate one trial, and give it up when that is asked for."""
+        return _computed(request, _Watch(request.cancel))
 
-        The flow list comes from the seed of the round, so that all treatments of a round meet the same flows (common random
-        numbers); marks and losses from the trial's own.
-        """
-        experiment = request.experiment
-        trial = filled(trial_of(experiment), request.places | {"directory": "."})
-        started = time.time()
-        try:
-            found = simulate(
-                trial,
-                experiment.folder,
-                flow_seed=seed_of(experiment.seed, "flows", request.series, request.round),
-                seed=request.seed,
-                sampling=_sampling(experiment, trial),
-                progress=_Watch(request.cancel),
-            )
-        except _AbandonedError:
-            return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
-        except NoFlowsError as error:
-            return TrialOutcome("invalid", started, time.time(), reason=error.message)
-        except PlanError as error:
-            return TrialOutcome("failed", started, time.time(), reason=error.message)
-        return _outcome(request, trial, found, started)
+    def compute(self, task: Task) -> TrialOutcome:
+        """Simulate one trial, wherever that is."""
+        return _computed(task, None)
+
+
+def _computed(task: Task, watch: _Watch | None) -> TrialOutcome:
+    """Simulate one trial.
+
+    The flow list comes from the seed of the round, so that all treatments of a round meet the same flows (common random
+    numbers); marks and losses from the trial's own.
+    """
+    experiment = task.experiment
+    trial = filled(trial_of(experiment), task.places | {"directory": "."})
+    started = time.time()
+    try:
+        found = simulate(
+            trial,
+            experiment.folder,
+            flow_seed=seed_of(experiment.seed, "flows", task.series, task.round),
+            seed=task.seed,
+            sampling=_sampling(experiment, trial),
+            progress=watch,
+        )
+    except _AbandonedError:
+        return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
+    except PlanError as error:
+        return TrialOutcome("failed", started, time.time(), reason=error.message)
+    return _outcome(task, trial, found, started)
 
 
 def trial_of(experiment: Experiment) -> SimulationTrial:
@@ -216,26 +223,21 @@ def _sampling(
 # What came of it
 
 
-def _outcome(request: TrialRequest, trial: SimulationTrial, found: Simulated, started: float) -> TrialOutcome:
+def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: float) -> TrialOutcome:
     samples: dict[str, Samples] = {}
     problem = None
     try:
-        for metric in request.experiment.metrics:
+        for metric in task.experiment.metrics:
             samples[metric.source.key] = _samples(metric, trial, found)
     except TrialError as error:
         problem = error.message
-    kept = None
-    if trial.records == "keep":
-        request.scratch.mkdir(parents=True, exist_ok=True)
-        kept = request.scratch / f"flows-{request.number}-{request.attempt}.parquet"
-        write_flows(kept, found)
     return TrialOutcome(
         "finished" if problem is None else "invalid",
         started,
         time.time(),
         reason=problem,
         samples=samples | _totals(found),
-        record=None if kept is None else ("flows", kept),
+        record=("flows", flow_records(found)) if trial.records == "keep" else None,
     )
 
 
@@ -278,11 +280,12 @@ def _totals(found: Simulated) -> dict[str, Samples]:
     }
 
 
-def write_flows(path: Path, found: Simulated) -> None:
-    """Write a Parquet file with a row for each flow: its specification, `fct_ps` (null where it did not finish), `ideal_ps`."""
+def flow_records(found: Simulated) -> bytes:
+    """A Parquet file with a row for each flow: its specification, `fct_ps` (null where it did not finish), `ideal_ps`."""
     import polars as pl  # a tenth of a second that trials without records need not wait for
 
     fct = pl.Series("fct_ps", found.result.fct_ps)
     frame = pl.DataFrame({**found.flows, "ideal_ps": found.result.ideal_ps})
-    frame = frame.with_columns(fct_ps=fct.set(fct < 0, None))
-    frame.write_parquet(path, compression="zstd")
+    packed = io.BytesIO()
+    frame.with_columns(fct_ps=fct.set(fct < 0, None)).write_parquet(packed, compression="zstd")
+    return packed.getvalue()

@@ -16,6 +16,7 @@ from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.phases import phases_of
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
 from trialwise.analysis.estimation.surrogate import surrogate_controls
+from trialwise.errors import PlanError
 from trialwise.experiment.model import Metric
 from trialwise.experiment.simulation import SimulationSource
 from trialwise.store.records import TrialRow
@@ -84,9 +85,8 @@ def test_quantile_of_few_flows_is_refused_and_may_be_forced(tmp_path: Path) -> N
     text = FILE.replace('measure = "p90"', 'measure = "p99"\nestimand = "per_trial"').replace(
         "rounds = 30", "rounds = 3"
     )
-    refused = one(estimation(run_simulation(tmp_path, text)), "p90").own
-    assert refused.estimate is None
-    assert "samples beyond it" in refused.note
+    with pytest.raises(PlanError, match="samples beyond it"):
+        run_simulation(tmp_path, text)
     forced = tmp_path / "forced"
     forced.mkdir()
     text = text.replace('measure = "p99"', 'measure = "p99"\nfew_samples = "allow"')

@@ -16,7 +16,7 @@ from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.writing import write_experiment
-from trialwise.measurement.packets import read_packets
+from trialwise.measurement.packets import Packets, read_packets
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.simulated_path import SimulatedPathKind
@@ -43,6 +43,14 @@ measure = "mean"
 
 def experiment(folder: Path, trial: str, metrics: str = ""):
     return parse_experiment(FILE.format(trial=trial, metrics=metrics), folder / "experiment.toml")
+
+
+def packets_of(outcome: TrialOutcome) -> Packets:
+    assert outcome.record is not None
+    what, file = outcome.record
+    assert what == "packets"
+    assert isinstance(file, Path)
+    return read_packets(file)
 
 
 def execute(
@@ -86,8 +94,7 @@ def test_a_trial_gives_what_its_metrics_ask_for(tmp_path: Path) -> None:
     values = {key: samples.values for key, samples in outcome.samples.items()}
     throughput = next(found for key, found in values.items() if "throughput" in key)
     assert 11.0 < throughput.mean() < 12.1
-    assert outcome.packets is not None
-    packets = read_packets(outcome.packets)
+    packets = packets_of(outcome)
     assert set(packets.flows()) == {1}
     assert packets.delivered.any()
     assert packets.dropped.any()
@@ -100,7 +107,7 @@ def test_a_trial_gives_what_its_metrics_ask_for(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_packets(tmp_path: Path) -> None:
     trial = 'scheme = "udp-copa"\nload = "flows:poisson,rate=20/s,sizes=lognormal:mean=20kB,cv=1"'
     found = [execute(tmp_path / name, trial, seed=seed) for name, seed in [("a", 7), ("b", 7), ("c", 8)]]
-    first, again, other = (read_packets(outcome.packets) for outcome in found if outcome.packets)
+    first, again, other = map(packets_of, found)
     assert np.array_equal(first.time, again.time)
     assert not np.array_equal(first.time, other.time)
 
@@ -204,8 +211,7 @@ def test_a_load_that_is_cut_off_fails_and_a_cancelled_trial_is_abandoned(tmp_pat
 def test_a_fixed_rate_and_both_directions(tmp_path: Path) -> None:
     flows = 'flows = [{ scheme = "udp-fixed", load = "rate:5Mbit/s" }, { scheme = "udp-ledbat", direction = "downlink" }]'
     outcome = execute(tmp_path, flows)
-    assert outcome.packets is not None
-    packets = read_packets(outcome.packets)
+    packets = packets_of(outcome)
     fixed = packets.of("uplink", 1, 1.0, 4.0)
     assert fixed.size[fixed.delivered].sum() * 8 / 3 == pytest.approx(5e6, rel=0.005)
     assert packets.of("downlink", 2).size.max() == 1500
