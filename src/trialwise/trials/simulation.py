@@ -23,6 +23,7 @@ from trialwise.trials.base import Task, TrialOutcome, TrialRequest
 from trialwise.trials.programs import readable
 from trialwise.trials.simulating import (
     Flows,
+    NoFlowsError,
     Sampling,
     Simulated,
     check_settings,
@@ -95,6 +96,8 @@ def _computed(task: Task, watch: _Watch | None) -> TrialOutcome:
         )
     except _AbandonedError:
         return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
+    except NoFlowsError as error:
+        return TrialOutcome("invalid", started, time.time(), reason=error.message)
     except PlanError as error:
         return TrialOutcome("failed", started, time.time(), reason=error.message)
     return _outcome(task, trial, found, started)

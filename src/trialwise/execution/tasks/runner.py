@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import count
 
 from trialwise.design.subset import Subset, matches
+from trialwise.errors import WorkerError
 from trialwise.execution.events import Computing, Interrupted, Observer, Remarked, RunEvent, TrialEnded
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.recording import Ended, Recorder
@@ -82,14 +83,22 @@ class TaskRunner:
         ------
         StoreError
             When the directory cannot be written, or is there no more.
+        WorkerError
+            When a node has another build; what was in order by then is recorded.
         """
         try:
             ending = self._run(interruption)
         except CrewLostError as error:
             ending = Ending("worker lost", str(error))
+        except WorkerError:
+            self._keep()
+            raise
+        self._keep()
+        return ending or plan_used_up(self._ledger)
+
+    def _keep(self) -> None:
         self._record()
         self._book.write()
-        return ending or plan_used_up(self._ledger)
 
     def _run(self, interruption: Interruption) -> Ending | None:
         """Why to end; None where nothing is left of the plan."""
