@@ -253,7 +253,7 @@ class Runner:
             marker=self._marker(row),
             cancel=interruption.descriptor,
             inside=self._place.inside,
-            session=self._keeper.session.number,
+            session=row.session or 1,
         )
 
     def _marker(self, row: TrialRow) -> str:
