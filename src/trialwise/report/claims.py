@@ -202,6 +202,11 @@ class _Writer:
             f"Nothing is claimed about {name}: no KPI is asked for. What lifts this: add "
             "`kpi = { percentile = …, confidence = … }` to the metric, or --objective for a table."
         )
+        if found.metric.estimand == "pooled":
+            text = (
+                f"No KPI of {name}: it is of all samples of all trials (pooled), and its intervals stand under Estimates. "
+                'What lifts this: a KPI takes one number for each trial, estimand = "per_trial".'
+            )
         if found.metric.kpis:
             text = f"Nothing is claimed about {name}: no trial has given a value yet. What lifts this: run the experiment."
         return Claim("refusal", (text,), metric=name)
