@@ -3,7 +3,13 @@
 PYTHON ?= python3
 BIN := .venv/bin
 FEATURES ?= $(file < .venv/.features)
-CARGO_FEATURES := $(if $(strip $(FEATURES)),--features "$(strip $(FEATURES))")
+# ns3 is no part of the build: a program of its own, in an environment of its own.
+BUILT := $(strip $(filter-out ns3,$(FEATURES)))
+CARGO_FEATURES := $(if $(BUILT),--features "$(BUILT)")
+NS3 := $(if $(filter ns3,$(FEATURES)),.venv/ns3/.installed)
+ifdef NS3
+export TRIALWISE_NS3_PYTHON ?= $(CURDIR)/.venv/ns3/bin/python
+endif
 # libclang alone, as distributions package it, lacks the headers of a compiler: the C compiler's serve (feature utp).
 export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/null)
 # The Rust tests of oml4py, a client of the real server, find it in the environment of `make setup`.
@@ -12,7 +18,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*
 
 .PHONY: setup FORCE demo test lint check-python check-rust bench soak fuzz docs schemas install-c clean
 
-setup: .venv/.core
+setup: .venv/.core $(NS3)
 
 .venv/.python: pyproject.toml constraints.txt
 	@command -v $(PYTHON) >/dev/null || { echo "make: no $(PYTHON); install Python 3.11 or newer, or say which: make PYTHON=/path/to/python3"; exit 2; }
@@ -29,7 +35,13 @@ setup: .venv/.core
 	@echo '$(strip $(FEATURES))' | cmp --silent - $@ || echo '$(strip $(FEATURES))' > $@
 
 .venv/.core: .venv/.python .venv/.features $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked --features "pyo3/extension-module $(FEATURES)"
+	VIRTUAL_ENV=$(CURDIR)/.venv $(BIN)/maturin develop --quiet --release --locked --features "pyo3/extension-module $(BUILT)"
+	@touch $@
+
+.venv/ns3/.installed: .venv/.python
+	test -x .venv/ns3/bin/python || $(PYTHON) -m venv .venv/ns3
+	$(BIN)/python -c 'import tomllib; print("\n".join(tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["ns3"]))' > .venv/ns3/requirements.txt
+	.venv/ns3/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r .venv/ns3/requirements.txt
 	@touch $@
 
 lint: setup

@@ -1,12 +1,12 @@
 """What the packet simulator and its fluid surrogate cost in processor time, and ns-3 on the same flow list.
 
-    .venv/bin/python benches/simulator.py [PYTHON_WITH_NS3]
+    .venv/bin/python benches/simulator.py [--ns3]
 
 WebSearch on the dumbbell (20 ms at 30 % of the bottleneck) with each controller, the k=8 fat-tree of 128 hosts (2 ms at 30 % of the
-hosts), two threads beside one, surrogate trials. With the interpreter of an environment that has PyPI's `ns3` (Python 3.11), DCTCP on
-the dumbbell's list runs there too (benches/ns3/dumbbell.py), and Simulator::Run alone is counted. The result is kept in
-benches/results/simulator.json. Bounds: 7 million packet-hops/s, 60 ms, 200 MB for the whole process, two threads 1.8 times one (which
-needs two idle cores: `load` is that of the machine), a fiftieth of the processor time of ns-3.
+hosts), two threads beside one, surrogate trials. With --ns3 (docs/how-to/check-with-ns-3.md says how to have it) DCTCP on the
+dumbbell's list runs there too, and Simulator::Run alone is counted. The result is kept in benches/results/simulator.json. Bounds:
+7 million packet-hops/s, 60 ms, 200 MB for the whole process, two threads 1.8 times one (which needs two idle cores: `load` is that of
+the machine), a fiftieth of the processor time of ns-3.
 """
 
 from __future__ import annotations
@@ -27,6 +27,11 @@ import numpy as np
 
 from measuring import milliseconds, write
 from trialwise import _core
+from trialwise.experiment.simulation import SimulationTrial, Workload
+from trialwise.trials.ns3.installation import ns3_installation
+from trialwise.trials.ns3.process import ns3_process
+from trialwise.trials.ns3.simulating import Ns3Result
+from trialwise.trials.simulating import simulate
 
 CONTROLLERS = ("dctcp", "dcqcn", "timely", "hpcc")
 SEED = 12
@@ -148,19 +153,26 @@ def surrogate(figure: str, topology: str, where: dict[str, object], trials: int)
     }
 
 
-def beside_ns3(python: str, listed: dict[str, np.ndarray], ours: Row) -> Row:
-    """DCTCP on the same list: processor time for a packet-hop."""
-    with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
-        file.write(_core.format_flows(listed))
-        file.flush()
-        program = Path(__file__).parent / "ns3" / "dumbbell.py"
-        printed = subprocess.run([python, program, file.name], check=True, capture_output=True, text=True)
-    theirs = json.loads(printed.stdout.splitlines()[-1])
-    ratio = theirs["run_s"] * 1e3 / float(str(ours["trial_ms"]))
+def beside_ns3(listed: dict[str, np.ndarray], ours: Row) -> Row:
+    """DCTCP on the same list: the processor time of Simulator::Run alone, without beginning ns-3 and building its network."""
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "flows.csv").write_text(_core.format_flows(listed))
+        trial = SimulationTrial("dctcp", DUMBBELL, Workload(flows="flows.csv"), engine="ns3")
+        result = simulate(trial, Path(folder), flow_seed=SEED, seed=SEED).result
+    ns3_process().end()
+    assert isinstance(result, Ns3Result)
+    ratio = result.seconds * 1e3 / float(str(ours["trial_ms"]))
     return {
         "figure": "ns-3 over Trialwise, DCTCP, the dumbbell's list",
         "cpu_ratio": round(ratio, 1),
-        "ns3": theirs,
+        "ns3": {
+            "version": ns3_installation().version,
+            "unfinished": int((result.fct_ps < 0).sum()),
+            "run_s": round(result.seconds, 3),
+            "packet_hops": result.totals["hops"],
+            "ns_per_hop": round(result.seconds / result.totals["hops"] * 1e9),
+            "mean_fct_us": round(float(result.fct_ps.mean()) / 1e6, 1),
+        },
         "required": f">= {NS3_RATIO}",
         "met": ratio >= NS3_RATIO,
         "load": load(),
@@ -176,8 +188,8 @@ def main() -> None:
     rows.append(surrogate("dumbbell, 20 ms", DUMBBELL, ON_DUMBBELL, 100_000))
     rows.append(surrogate("fat-tree of 16 hosts, 2 ms", "fat-tree:4,100Gbit/s,1us", ON_TREE, 2000))
     rows.append(surrogate("fat-tree of 128 hosts, 2 ms", TREE, ON_TREE, 40))
-    if len(sys.argv) > 1:
-        rows.append(beside_ns3(sys.argv[1], listed, dctcp))
+    if "--ns3" in sys.argv[1:]:
+        rows.append(beside_ns3(listed, dctcp))
     write("simulator", rows)
 
 

@@ -28,6 +28,7 @@ from pathlib import Path
 
 from measuring import processor
 from trialwise import study
+from trialwise.study import sessions
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
@@ -68,7 +69,7 @@ def nodes(number: int) -> Iterator[str]:
 
 def rate(kind: DrawnKind, trials: int, **settings: str | int) -> tuple[float, float]:
     """Trials a second once the first is there, and the processor time of this process for each trial, in seconds."""
-    study.kind_of = lambda _: kind
+    sessions.kind_of = lambda _: kind
     with tempfile.TemporaryDirectory() as folder:
         file = write(Path(folder), rounds=trials // 2)
         clock = Clock()

@@ -29,7 +29,7 @@ from trialwise.experiment.document_metrics import (
     VariabilitySection,
 )
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection, SchemesSection
-from trialwise.experiment.document_simulation import WorkloadSection
+from trialwise.experiment.document_simulation import TiltSection, WorkloadSection
 from trialwise.experiment.quantities import QUANTITIES, Quantity
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.words import allowed
@@ -48,6 +48,7 @@ SECTIONS = {
     "path": PathSection,
     "schemes": SchemesSection,
     "workload": WorkloadSection,
+    "tilt": TiltSection,
     "metric": MetricSection,
     "convergence": ConvergenceSection,
     "kpi": KpiSection,

@@ -1,20 +1,35 @@
-"""A small simulation experiment that has run: two schemes over the same flows, all of it in a second or two."""
+"""Experiment files of simulations, and a small one that has run: two schemes over the same flows, in a second or two."""
 
 from pathlib import Path
 
 from trialwise import study
 
-FILE = """
+
+def simulation_text(
+    rest: str,
+    *,
+    workload: str,
+    topology: str = "dumbbell:4x4,10Gbit/s,1us",
+    factors: str = 'scheme = ["dctcp", "hpcc"]',
+    scheme: str = "{scheme}",
+) -> str:
+    """The text of an experiment file; `rest` are its metrics and what comes after them."""
+    return f"""
 [experiment]
 name = "small"
 seed = 3
 [factors]
-scheme = ["dctcp", "hpcc"]
+{factors}
 [trial]
 kind = "simulation"
 scheme = "{scheme}"
-topology = "dumbbell:4x4,10Gbit/s,1us"
-workload = { sizes = "fixed:20kB", load = "50%", duration = "1ms" }
+topology = "{topology}"
+workload = {{ {workload} }}
+{rest}"""
+
+
+FILE = simulation_text(
+    """
 [metrics.p90]
 quantity = "fct"
 measure = "p90"
@@ -26,7 +41,9 @@ estimand = "per_trial"
 [design]
 series = 1
 rounds = 30
-"""
+""",
+    workload='sizes = "fixed:20kB", load = "50%", duration = "1ms"',
+)
 
 
 def run_simulation(folder: Path, text: str = FILE) -> Path:

@@ -1,12 +1,14 @@
 """A kind of independent trial for tests: numbers that follow from the seed and the treatment, and mishaps on demand.
 
-`TASK_TRIALS` names a folder: `kill-N` there has the process that computes trial N killed, once for each byte of the file.
+A file in the folder `mishaps` has the process that computes trial N end, once for each byte of the file: `kill-N` while it computes,
+`half-N` in the middle of the result, and `orphan-N` while a process that it has forked lives on, whose number stands in `orphans`.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -83,10 +85,39 @@ class DrawnKind:
             return
         if (self.mishaps / f"raise-{number}").exists():
             raise ValueError("planted")
-        kill = self.mishaps / f"kill-{number}"
-        if kill.exists() and (left := kill.read_bytes()):
-            kill.write_bytes(left[1:])
+        if (self.mishaps / f"exit-{number}").exists():
+            raise SystemExit("planted")
+        if self._is_due(f"kill-{number}"):
             os.kill(os.getpid(), signal.SIGKILL)
+        if self._is_due(f"half-{number}"):
+            socket.socket.sendall = _send_half  # type: ignore[method-assign] of this process
+        if self._is_due(f"orphan-{number}"):
+            _leave_orphan(self.mishaps / "orphans")
+
+    def _is_due(self, name: str) -> bool:
+        """Take a byte of a file."""
+        file = self.mishaps / name if self.mishaps else None
+        if file is None or not file.exists() or not (left := file.read_bytes()):
+            return False
+        file.write_bytes(left[1:])
+        return True
+
+
+def _send_half(to: socket.socket, message: bytes) -> None:
+    """Send a length as a whole, and of a message so much that its rest is missed; then die."""
+    to.send(message if len(message) == 8 else message[: len(message) // 2])
+    if len(message) != 8:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _leave_orphan(numbers: Path) -> None:
+    """Die, and leave a process that has all of our files open."""
+    if child := os.fork():
+        with numbers.open("a") as file:
+            file.write(f"{child}\n")
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(600)
+    os._exit(0)
 
 
 def write(folder: Path, *, rounds: int = 20, stop: str | None = None, design: str = "") -> Path:
@@ -109,6 +140,30 @@ def facts(directory: Path) -> list[tuple[object, ...]]:
         for row in rows
     ]
     return [*trials, *(_value(directory, *value) for value in values)]
+
+
+def children() -> list[int]:
+    """The processes of a crew of this process: forks of multiprocessing's server, whose command line they have."""
+    server = [pid for pid in _pids() if _parent(pid) == os.getpid() and b"forkserver" in _command(pid)]
+    return [pid for pid in _pids() if _parent(pid) in server]
+
+
+def _pids() -> list[int]:
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
+
+
+def _parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    except OSError:
+        return -1
+
+
+def _command(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return b""
 
 
 def _value(

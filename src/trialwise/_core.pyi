@@ -1,7 +1,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
-from typing import Self, TypeAlias, final
+from typing import NotRequired, Self, TypeAlias, TypedDict, Unpack, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ __all__ = [
     "PointCount",
     "ProgramCounters",
     "SentEvent",
+    "SimulationError",
     "SimulationResult",
     "SimulationSeries",
     "StartError",
@@ -43,6 +44,7 @@ __all__ = [
     "check_congestion",
     "check_link",
     "check_simulation",
+    "controller_parameters",
     "counter_names",
     "counter_setting",
     "cut_trace",
@@ -52,6 +54,7 @@ __all__ = [
     "fluid",
     "format_flows",
     "format_trace",
+    "fullest_link",
     "generate_flows",
     "generate_flows_from",
     "generate_flows_weighted",
@@ -73,9 +76,13 @@ __all__ = [
     "simulate_path",
     "simulate_switching",
     "simulation_controllers",
+    "size_knots",
+    "size_tables",
     "slope_order_statistics",
     "supervisor_image",
     "surrogate_batch",
+    "surrogate_framing",
+    "surrogate_samples",
     "term_exceedances",
     "trace_from_departures",
     "trace_mean_rate",
@@ -612,48 +619,47 @@ class Fabric:
     @property
     def links(self) -> list[tuple[int, int, int, int]]: ...
     @property
+    def losses(self) -> NDArray[np.float64]: ...
+    @property
     def bottleneck(self) -> int | None: ...
     @property
     def round_trip_ps(self) -> int: ...
+    def flow_routes(self, flows: _Flows) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
     def to_hpcc(self) -> str: ...
 
+# A topology, a workload, a parameter or a flow list that cannot be.
+class SimulationError(ValueError): ...
+
+# A controller is a name of `simulation_controllers`, or a class as docs/reference/simulation.md has it.
 _Flows: TypeAlias = dict[str, NDArray[np.int64]]
 
+def controller_parameters(name: str) -> list[str]: ...
 def network_parameters() -> list[str]: ...
 def simulation_controllers() -> list[str]: ...
 def parse_fraction(text: str) -> float: ...
 def parse_picoseconds(text: str) -> int: ...
 def parse_size(text: str) -> int: ...
+def size_tables() -> dict[str, list[tuple[float, float]]]: ...
 def parse_flows(text: str) -> _Flows: ...
 def format_flows(flows: _Flows, *, hpcc: bool = False) -> str: ...
-def generate_flows(
-    fabric: Fabric,
-    *,
-    sizes: str,
-    arrivals: str,
-    pattern: str,
-    load: float,
-    load_of: str,
-    duration_ps: int,
-    seed: int,
-    size_table: str | None = None,
-) -> _Flows: ...
-def expected_flows(
-    fabric: Fabric,
-    *,
-    sizes: str,
-    arrivals: str,
-    pattern: str,
-    load: float,
-    load_of: str,
-    duration_ps: int,
-    size_table: str | None = None,
-) -> float: ...
+
+class _Workload(TypedDict):
+    sizes: str
+    arrivals: str
+    pattern: str
+    load: float
+    load_of: str
+    duration_ps: int
+    size_table: NotRequired[str | None]
+
+def generate_flows(fabric: Fabric, *, seed: int, **workload: Unpack[_Workload]) -> _Flows: ...
+def expected_flows(fabric: Fabric, **workload: Unpack[_Workload]) -> float: ...
+def fullest_link(fabric: Fabric, **workload: Unpack[_Workload]) -> tuple[int, int, float]: ...
 def check_simulation(
     fabric: Fabric,
     flows: _Flows | None = None,
     *,
-    controller: str,
+    controller: object,
     parameters: Sequence[tuple[str, str]] = ...,
     network: Sequence[tuple[str, str]] = ...,
     mode: str = "clean",
@@ -698,65 +704,59 @@ def simulate(
     fabric: Fabric,
     flows: _Flows,
     *,
-    controller: str,
+    controller: object,
     parameters: Sequence[tuple[str, str]] = ...,
     network: Sequence[tuple[str, str]] = ...,
     mode: str = "clean",
     seed: int = 0,
     sample_interval_ps: int | None = None,
+    most_looks: int | None = None,
     ports: Sequence[int] = ...,
     watched_flows: Sequence[int] = ...,
     progress: Callable[[int, int, int], object] | None = None,
 ) -> SimulationResult: ...
 
-# Quantity, quantile (None for the mean), payload from and below (bytes), start from and before (ps).
-_Statistic: TypeAlias = tuple[str, float | None, tuple[int, int], tuple[int, int]]
+# None for the mean, a quantile by nearest rank, "count" or "sum", ("above", level) or ("linear", quantile).
+_Summary: TypeAlias = float | str | tuple[str, float] | None
+# Quantity, summary, payload from and below (bytes), start from and before (ps).
+_Statistic: TypeAlias = tuple[str, _Summary, tuple[int, int], tuple[int, int]]
 
 def fluid(
-    fabric: Fabric, flows: _Flows, *, controller: str = "dctcp", network: Sequence[tuple[str, str]] = ...
+    fabric: Fabric, flows: _Flows, *, controller: object = ..., network: Sequence[tuple[str, str]] = ...
 ) -> NDArray[np.int64]: ...
 def surrogate_batch(
     fabric: Fabric,
     seeds: NDArray[np.uint64],
     *,
     statistics: Sequence[_Statistic],
-    sizes: str,
-    arrivals: str,
-    pattern: str,
-    load: float,
-    load_of: str,
-    duration_ps: int,
-    size_table: str | None = None,
-    controller: str = "dctcp",
+    controller: object = ...,
     network: Sequence[tuple[str, str]] = ...,
     threads: int | None = None,
+    **workload: Unpack[_Workload],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-def generate_flows_from(
+def surrogate_samples(
     fabric: Fabric,
-    coordinates: NDArray[np.float64],
+    seeds: NDArray[np.uint64],
     *,
-    sizes: str,
-    arrivals: str,
-    pattern: str,
-    load: float,
-    load_of: str,
-    duration_ps: int,
-    seed: int,
-    size_table: str | None = None,
+    statistic: _Statistic,
+    controller: object = ...,
+    network: Sequence[tuple[str, str]] = ...,
+    threads: int | None = None,
+    **workload: Unpack[_Workload],
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]: ...
+def surrogate_framing(
+    fabric: Fabric, *, controller: object = ..., network: Sequence[tuple[str, str]] = ...
+) -> tuple[int, int]: ...
+def generate_flows_from(
+    fabric: Fabric, coordinates: NDArray[np.float64], *, seed: int, **workload: Unpack[_Workload]
 ) -> _Flows: ...
 def generate_flows_weighted(
     fabric: Fabric,
     *,
     edges: Sequence[float],
     heights: Sequence[float],
-    sizes: str,
-    arrivals: str,
-    pattern: str,
-    load: float,
-    load_of: str,
-    duration_ps: int,
     seed: int,
-    size_table: str | None = None,
+    **workload: Unpack[_Workload],
 ) -> tuple[_Flows, NDArray[np.float64]]: ...
 def simulate_switching(
     fabric: Fabric,
@@ -764,16 +764,16 @@ def simulate_switching(
     edges: Sequence[float],
     heights: Sequence[float],
     threshold_ps: int,
-    sizes: str,
-    arrivals: str,
-    pattern: str,
-    load: float,
-    load_of: str,
-    duration_ps: int,
-    seed: int,
-    size_table: str | None = None,
-    controller: str,
+    flow_seed: int,
+    drawn_sizes: str | None = None,
+    controller: object,
     parameters: Sequence[tuple[str, str]] = ...,
     network: Sequence[tuple[str, str]] = ...,
     mode: str = "clean",
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64], int | None]: ...
+    seed: int = 0,
+    progress: Callable[[int, int, int], object] | None = None,
+    **workload: Unpack[_Workload],
+) -> tuple[_Flows, SimulationResult, NDArray[np.float64], int | None]: ...
+def size_knots(
+    sizes: str, size_table: str | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...

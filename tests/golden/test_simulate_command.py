@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import csv
 import io
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from in_process import trialwise
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = [folder / "shared/data/simulator" for folder in (ROOT.parent, ROOT.parent.parent)]
@@ -35,13 +36,10 @@ def test_completion_times_are_equal(scenario: str, recorded: str) -> None:
     topology = DATA / ("topo_fattree4.txt" if tree else "topo_dumbbell10x10.txt")
     routes = ["--routes", DATA / "topo_fattree4_routes.txt"] if tree else []
     files = ["--topology", topology, "--flows", recording, *routes]
-    done = subprocess.run(
-        [TRIALWISE, "simulate", *files, "--cc", NAMES[recorded], "--mode", "compatible", "--csv", "-"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
+    done = trialwise(
+        "simulate", *files, "--cc", NAMES[recorded], "--mode", "compatible", "--csv", "-", cwd=DATA
     )
+    assert done.returncode == 0, done.stderr
     theirs, ours = rows(recording.read_text()), rows(done.stdout)
     assert [row["fct_ns"] for row in ours] == [row["fct_ns"] for row in theirs]
     assert [row["start_ns"] for row in ours] == [row["start_ns_actual"] for row in theirs]

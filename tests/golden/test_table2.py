@@ -1,12 +1,11 @@
 """TriScale, Table 2: every row is a file, and the numbers of runs and series that the paper prints come out."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from in_process import trialwise
 from trialwise.experiment.model import Convergence, Design, Kpi, Variability
 from trialwise.experiment.reading import parse_experiment, read_experiment
 
@@ -24,14 +23,7 @@ STATED = {
 
 @pytest.mark.parametrize("row", PRINTED)
 def test_runs_and_series(row):
-    main = [sys.executable, "-c", "from trialwise.cli.main import main; main()"]
-    done = subprocess.run(
-        [*main, "plan", TABLE / f"{row}.toml", "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
+    done = trialwise("plan", TABLE / f"{row}.toml", "--json", cwd=TABLE)
     plan = json.loads(done.stdout)
     assert (plan["rounds"], plan["series"]) == PRINTED[row]
     assert plan["trial_count"] == PRINTED[row][0] * PRINTED[row][1] == len(plan["trials"])

@@ -10,7 +10,7 @@ from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibra
 from trialwise.analysis.nesting import units
 
 pytestmark = pytest.mark.operating
-repeated = pytest.mark.parametrize("repetitions", [60, pytest.param(1000, marks=pytest.mark.soak)])
+repeated = pytest.mark.parametrize("repetitions", [36, pytest.param(1000, marks=pytest.mark.soak)])
 QUICK = CalibrateOptions(splits=200)
 NOISES = [(normal, 6.0), (lognormal, 8.0), (autoregressive, 6.0)]
 
@@ -62,7 +62,7 @@ def test_a_round_whose_trials_oppose_each_other_is_found_out(repetitions):
     assert np.mean([one.finding == "alarms" for one in found]) >= 0.9
 
 
-@pytest.mark.parametrize("repetitions", [200, pytest.param(2000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("repetitions", [100, pytest.param(2000, marks=pytest.mark.soak)])
 def test_planted_variances_are_within_their_intervals(repetitions):
     planted = {"host": 4.0, "boot": 2.25, "round": 1.0, "trial": 1.0}
     hits = dict.fromkeys(planted, 0)
@@ -74,7 +74,7 @@ def test_planted_variances_are_within_their_intervals(repetitions):
     assert all(at_most(repetitions - hit, repetitions, 0.05) for hit in hits.values()), hits
 
 
-@pytest.mark.parametrize("repetitions", [300, pytest.param(3000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("repetitions", [80, pytest.param(3000, marks=pytest.mark.soak)])
 def test_differences_of_nothing_stay_under_the_floor(repetitions):
     under = 0
     for seed in range(repetitions):
@@ -84,7 +84,7 @@ def test_differences_of_nothing_stay_under_the_floor(repetitions):
     assert under / repetitions == pytest.approx(0.94, abs=0.02 + 3.3 * np.sqrt(0.06 * 0.94 / repetitions))
 
 
-@pytest.mark.parametrize("repetitions", [300, pytest.param(3000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("repetitions", [80, pytest.param(3000, marks=pytest.mark.soak)])
 def test_nine_of_ten_differences_that_can_be_seen_are_seen(repetitions):
     seen = 0
     for seed in range(repetitions):

@@ -48,16 +48,16 @@ def naive_false_alarms(repetitions, correlation, trial_spread=0.0, samples=600):
 
 
 def test_nothing_matters_by_chance_more_often_than_in_5_percent():
-    assert verdicts(300).get("factors matter", 0.0) <= 0.05 + 2.6 * (0.05 * 0.95 / 300) ** 0.5
+    assert verdicts(160).get("factors matter", 0.0) <= 0.05 + 2.6 * (0.05 * 0.95 / 160) ** 0.5
 
 
 def test_verdicts_against_a_margin():
-    none = verdicts(100, n=20, margin=MARGIN)
+    none = verdicts(60, n=20, margin=MARGIN)
     assert none.get("factors matter", 0.0) == 0.0
     assert none["no factor matters"] >= 0.9
-    at_margin = verdicts(100, MARGIN, n=20, margin=MARGIN)
-    assert at_margin.get("no factor matters", 0.0) <= 0.05 + 2.6 * (0.05 * 0.95 / 100) ** 0.5
-    assert verdicts(50, 2 * MARGIN, n=20, margin=MARGIN)["factors matter"] >= 0.9
+    at_margin = verdicts(60, MARGIN, n=20, margin=MARGIN)
+    assert at_margin.get("no factor matters", 0.0) <= 0.05 + 2.6 * (0.05 * 0.95 / 60) ** 0.5
+    assert verdicts(30, 2 * MARGIN, n=20, margin=MARGIN)["factors matter"] >= 0.9
 
 
 def test_boots_that_differ_do_not_make_factors_matter():

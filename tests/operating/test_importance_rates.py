@@ -69,6 +69,27 @@ def test_the_defensive_mixture_gains_and_holds():
     assert coverage(found, 99, 15, 150) >= 0.7
 
 
+@pytest.mark.parametrize("repetitions", [60, pytest.param(2000, marks=pytest.mark.soak)])
+def test_a_sequential_weighted_quantile_holds(repetitions):
+    """Independent lognormal flows from a shifted distribution, p99 to 10 %, looks at 96 %."""
+    true = exp(NormalDist().inv_cdf(0.99))
+    found = [
+        st.SequentialImportance(99, 10).until_known(shifted(np.random.default_rng([9, seed])))
+        for seed in range(repetitions)
+    ]
+    held = np.mean([one.low <= true <= one.high for one in found])
+    LOG.info("sequential weighted p99: %.3f at %.0f trials", held, np.mean([one.n for one in found]))
+    assert all(one.stopped for one in found)
+    assert held >= 0.94 - 2.5 * np.sqrt(0.06 * 0.94 / repetitions)
+
+
+def shifted(random, flows=20.0, shift=0.5):
+    """Trials without an end, their weights exact."""
+    while True:
+        at = random.normal(shift, 1, random.poisson(flows))
+        yield st.WeightedTrial(st.Cycle(np.exp(at), np.exp(shift**2 / 2 - shift * at), at), flows)
+
+
 def coverage(found, percentile, repetitions, cycles):
     random = np.random.default_rng(3)
     held = 0

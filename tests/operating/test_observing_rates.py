@@ -45,7 +45,7 @@ def share_with(word: str, speed: float, wrong: float, seed: int, repetitions: in
     return hits / repetitions
 
 
-@pytest.mark.parametrize("repetitions", [120, pytest.param(4000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("repetitions", [60, pytest.param(4000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     ("word", "speed", "wrong"),
     [

@@ -6,12 +6,14 @@ import numpy as np
 import polars as pl
 import pytest
 
+from binomial import least, most
 from order_data import fixed_and_random, made, named
 from trialwise import statistics as st
 from trialwise.analysis.order import OrderOptions, analyse_order
 
 pytestmark = pytest.mark.operating
-repeated = pytest.mark.parametrize("repetitions", [100, pytest.param(1000, marks=pytest.mark.soak)])
+# Of 40 repetitions three may be wrong at a family level of 2 %: a rate of 10 % is seen by one test in 58 %, by some of three in 93 %.
+repeated = pytest.mark.parametrize("repetitions", [40, pytest.param(1000, marks=pytest.mark.soak)])
 FAMILY = 0.02
 
 
@@ -56,14 +58,16 @@ WITHOUT = [
 def test_the_right_pair_is_named_in_95_of_100(options, repetitions):
     found = list(outcomes(repetitions, 1, **options))
     assert np.mean([planted <= result for planted, result in found]) >= 0.95
-    assert np.mean([bool(result - planted) for planted, result in found]) <= 0.06
+    assert np.mean([bool(result - planted) for planted, result in found]) <= max(
+        0.06, most(FAMILY, repetitions)
+    )
 
 
 @repeated
 @pytest.mark.parametrize("options", WITHOUT, ids=str)
 def test_no_pair_is_named_without_carry_over_in_95_of_100(options, repetitions):
     found = [result for _, result in outcomes(repetitions, 2, culprits=0, **options)]
-    assert np.mean([bool(result) for result in found]) <= 0.05
+    assert np.mean([bool(result) for result in found]) <= max(0.05, most(FAMILY, repetitions))
 
 
 def both_kinds(repetitions, start, confidence=95, **options):
@@ -89,7 +93,7 @@ def test_what_lasts_is_named_in_95_of_100(options, repetitions):
     found = list(both_kinds(repetitions, 14, culprits=0, lasting=1, **options))
     assert np.mean([planted <= lasting for _, _, lasting, planted in found]) >= 0.95
     wrong = [bool(pairs) or bool(lasting - planted) for pairs, _, lasting, planted in found]
-    assert np.mean(wrong) <= 0.05 + 2.4 * np.sqrt(0.05 * 0.95 / repetitions)
+    assert np.mean(wrong) <= most(0.05, repetitions)
 
 
 @repeated
@@ -98,7 +102,7 @@ def test_what_is_left_to_the_next_alone_is_not_said_to_last(options, repetitions
     found = list(both_kinds(repetitions, 15, **options))
     assert np.mean([planted <= pairs for pairs, planted, _, _ in found]) >= 0.95
     wrong = [bool(pairs - planted) or bool(lasting) for pairs, planted, lasting, _ in found]
-    assert np.mean(wrong) <= 0.05 + 2.4 * np.sqrt(0.05 * 0.95 / repetitions)
+    assert np.mean(wrong) <= most(0.05, repetitions)
 
 
 @repeated
@@ -110,7 +114,7 @@ def test_what_is_left_to_the_next_alone_is_not_said_to_last(options, repetitions
 def test_of_both_kinds_nothing_is_named_where_nothing_carries_over(options, repetitions):
     found = both_kinds(repetitions, 40, 100 * (1 - FAMILY), culprits=0, **options)
     wrong = [bool(pairs) or bool(lasting) for pairs, _, lasting, _ in found]
-    assert np.mean(wrong) <= 0.05
+    assert np.mean(wrong) <= max(0.05, most(FAMILY, repetitions))
 
 
 @repeated
@@ -119,7 +123,7 @@ def test_without_permutations_the_family_level_holds_for_normal_noise(repetition
         named(st.carry_over(*made([3, seed], culprits=0).arguments, permutations=0), 0.05)
         for seed in range(repetitions)
     ]
-    assert np.mean([bool(result) for result in found]) <= 0.05 + 3.3 * np.sqrt(0.05 * 0.95 / repetitions)
+    assert np.mean([bool(result) for result in found]) <= most(0.05, repetitions)
 
 
 @repeated
@@ -129,7 +133,7 @@ def test_intervals_of_all_pairs_hold_the_truth_together(repetitions):
     for seed in range(repetitions):
         result = st.carry_over(*made([4, seed], culprits=0).arguments)
         held.append(all(pair.low <= 0 <= pair.high for pair in result.pairs))
-    assert np.mean(held) >= 0.95 - 3.3 * np.sqrt(0.05 * 0.95 / repetitions)
+    assert np.mean(held) >= least(0.95, repetitions)
 
 
 @repeated
@@ -137,7 +141,7 @@ def test_position_and_drift_are_found_and_not_seen_where_they_are_not(repetition
     false = [
         st.carry_over(*made([5, seed], culprits=0).arguments, permutations=0) for seed in range(repetitions)
     ]
-    limit = 0.05 + 3.3 * np.sqrt(0.05 * 0.95 / repetitions) + 0.02
+    limit = most(0.07, repetitions)
     for name in ("position", "drift", "first"):
         assert np.mean([getattr(result, name).p_value <= 0.05 for result in false]) <= limit, name
     true = [
@@ -153,7 +157,7 @@ def effects(seed, n, repetitions, *, shift=0.0, spread=1.0):
         yield st.order_effect(random.normal(size=n) + shift, spread * random.normal(size=n))
 
 
-MORE = 12
+MORE = 30
 
 
 @repeated
@@ -181,17 +185,17 @@ def test_no_order_effect(near, n, repetitions):
 )
 def test_power(near, n, shift, spread, kruskal, anderson, repetitions):
     """The table of METHODS e; there Anderson and Darling's p-value is by permutation."""
-    found = list(effects(8, n, 4 * repetitions, shift=shift, spread=spread))
-    assert near(np.mean([one.significant for one in found]), kruskal, 4 * repetitions, of=1200, slack=0.03)
+    found = list(effects(8, n, 10 * repetitions, shift=shift, spread=spread))
+    assert near(np.mean([one.significant for one in found]), kruskal, 10 * repetitions, of=1200, slack=0.03)
     share = np.mean([one.p_distribution <= 0.05 for one in found])
-    assert near(share, anderson, 4 * repetitions, of=1200, slack=0.04)
+    assert near(share, anderson, 10 * repetitions, of=1200, slack=0.04)
 
 
 @repeated
 def test_cases_of_a_shift_by_one_standard_deviation(near, repetitions):
     """At n = 50 the normal ranks are the exact ones: Case 1 .82, Case 2 none by Algorithm 2, .02 by the text."""
-    found = list(effects(9, 50, 4 * repetitions, shift=1))
-    assert near(np.mean([one.case == 1 for one in found]), 0.82, 4 * repetitions, of=1200, slack=0.02)
+    found = list(effects(9, 50, 10 * repetitions, shift=1))
+    assert near(np.mean([one.case == 1 for one in found]), 0.82, 10 * repetitions, of=1200, slack=0.02)
     assert np.mean([one.case == 2 for one in found]) <= 0.06
     assert np.mean([one.case_strict == 2 for one in found]) <= 0.02
 
@@ -199,7 +203,7 @@ def test_cases_of_a_shift_by_one_standard_deviation(near, repetitions):
 @repeated
 def test_case_2_hides_a_shift_at_ten_values(repetitions):
     """A shift by one standard deviation, n = 10: "inference likely does not change" in more than two thirds."""
-    found = list(effects(8, 10, 4 * repetitions, shift=1))
+    found = list(effects(8, 10, 10 * repetitions, shift=1))
     assert np.mean([one.case == 2 for one in found]) > 0.68
 
 
@@ -221,8 +225,7 @@ def test_the_verdict_keeps_the_level_of_the_experiment(noise, metrics, repetitio
         analyse_order(fixed_and_random([10, metrics, seed], noise=noise, metrics=metrics)).verdict
         for seed in range(repetitions)
     ]
-    limit = 0.05 + 2.4 * np.sqrt(0.05 * 0.95 / repetitions)
-    assert np.mean([verdict == "order matters" for verdict in verdicts]) <= limit
+    assert np.mean([verdict == "order matters" for verdict in verdicts]) <= most(0.05, repetitions)
 
 
 @repeated
@@ -235,7 +238,7 @@ def test_both_tests_together_keep_the_level_of_their_family(noise, repetitions):
             fixed_and_random([11, seed], rounds=48, noise=noise), OrderOptions(permutations=0)
         )
         wrong += any(one.change in ("location", "distribution") for one in found.treatments)
-    assert wrong / (2 * repetitions) <= 0.05 + 2.4 * np.sqrt(0.05 * 0.95 / (2 * repetitions))
+    assert wrong / (2 * repetitions) <= most(0.05, 2 * repetitions)
 
 
 def settled(trials, margin, rounds):
@@ -268,7 +271,7 @@ def test_the_promised_rounds_settle_open_cases(noise, rounds, margin, shift, rep
     """90 % are promised, for the worst truth within the interval; here about half of the margin, which is the worst."""
     all_of_them = [
         settled(fixed_and_random([12, seed], rounds=1600, shift=shift, noise=noise), margin, rounds)
-        for seed in range(repetitions // 2)
+        for seed in range(max(50, repetitions // 2))
     ]
     followed = [one for one in all_of_them if one is not None]
     assert len(followed) >= 20
@@ -279,7 +282,7 @@ def test_the_promised_rounds_settle_open_cases(noise, rounds, margin, shift, rep
 def test_the_promised_rounds_exclude_effects_of_predecessors(repetitions):
     """With no effect: after the further rounds that were asked for, no interval of a pair leaves the margin."""
     held = []
-    for seed in range(repetitions // 2):
+    for seed in range(max(50, repetitions // 2)):
         trials = fixed_and_random([13, seed], rounds=2400)
         random = dataclasses.replace(trials, table=trials.table.filter(pl.col("order") == "random"))
 

@@ -34,7 +34,7 @@ PAIRS = {
         10,
     ),
 }
-repeated = pytest.mark.parametrize("repetitions", [300, pytest.param(4000, marks=pytest.mark.soak)])
+repeated = pytest.mark.parametrize("repetitions", [120, pytest.param(4000, marks=pytest.mark.soak)])
 
 
 def least(share, repetitions):
@@ -86,7 +86,7 @@ def test_two_stages_hold_where_they_stop(name, of, repetitions):
 @pytest.mark.parametrize("of", ["mean", "median"])
 @pytest.mark.parametrize("name", DRAWS)
 def test_bounds_at_any_time_hold_where_they_stop(name, of, repetitions):
-    """As the judge stops (`tests/unit/analysis/test_stopping.py`), all looks at once."""
+    """As the judge stops (`tests/unit/analysis/test_stopping.py`, `test_courses.py`): of a median, all looks at once."""
     draw, mean, median, _ = DRAWS[name]
     random, true = row_of_seeds(name), mean if of == "mean" else median
     share = 0.05 if of == "mean" else 0.1
@@ -94,10 +94,12 @@ def test_bounds_at_any_time_hold_where_they_stop(name, of, repetitions):
     for _ in range(repetitions):
         values = draw(random, MOST)
         if of == "mean":
-            found, centres = st.mean_confidence_sequence(values), running_moments(values)[0]
-        else:
-            found = st.median_confidence_sequence(values)
-            centres = running_order_statistics(values, (np.arange(MOST) + 2) // 2)
+            state = st.sequential_mean(values.tolist(), 100 * share, rule="anytime")
+            held.append(state.low <= true <= state.high)
+            trials.append(state.n)
+            continue
+        found = st.median_confidence_sequence(values)
+        centres = running_order_statistics(values, (np.arange(MOST) + 2) // 2)
         narrow = (found.high - found.low) / 2 <= share * np.abs(centres)
         n = int(np.argmax(narrow)) if narrow.any() else MOST - 1
         held.append(found.low[n] <= true <= found.high[n])
@@ -127,9 +129,27 @@ def wrong(word, shift, margin):
     return word == (1 if shift < margin else -1) or (shift == margin and word != 0)
 
 
-@pytest.mark.parametrize("repetitions", [150, pytest.param(4000, marks=pytest.mark.soak)])
-@pytest.mark.parametrize("shift", [0.0, 0.1])
-@pytest.mark.parametrize("name", PAIRS)
+# Of 60 repetitions 6 (of shift 0) or 8 may be wrong. Words wrong in 12 % everywhere are seen by some of the four cases in 92 %,
+# those in 20 % by a single one in 87 to 97 % (binomial).
+@pytest.mark.parametrize("repetitions", [60, pytest.param(4000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("name", "shift"),
+    [
+        ("normal", 0.1),
+        ("lognormal", 0.0),
+        ("bimodal", 0.0),
+        ("unequal variance", 0.1),
+        *(
+            pytest.param(name, shift, marks=pytest.mark.soak)
+            for name, shift in (
+                ("normal", 0.0),
+                ("lognormal", 0.1),
+                ("bimodal", 0.1),
+                ("unequal variance", 0.0),
+            )
+        ),
+    ],
+)
 def test_verdicts_of_two_stages_are_seldom_wrong(name, shift, repetitions):
     """No difference, and one right at the margin of 10 %, where either word is false."""
     first, second, mean = PAIRS[name]
@@ -222,7 +242,7 @@ def flows_of(random, trials, each=44):
     return random.lognormal(random.normal(0, 0.2, (trials, 1)), 0.5, (trials, each))
 
 
-@pytest.mark.parametrize("repetitions", [200, pytest.param(2000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("repetitions", [60, pytest.param(2000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(
     ("metric", "true"),
     [
@@ -243,3 +263,50 @@ def test_geometric_looks_hold_where_the_judge_stops(metric, true, repetitions):
         trials.append(claim.n[0])
     told(f"geometric {metric!r}: {np.mean(held):.3f}, {np.median(trials):.0f} trials")
     assert np.mean(held) >= least(0.94, repetitions)
+
+
+# Looks with control variates
+
+
+def spiky(random, n, share):
+    """Trials, and a fluid model of each that is nearly exact, but for some in which packets cost much."""
+    fluid = random.lognormal(0, 0.5, n)
+    packets = np.where(random.random(n) < share, random.exponential(1, n), 0.02 * random.normal(size=n))
+    return fluid + packets, fluid
+
+
+def controlled_mean(trials, controls, precision):
+    return st.control_variates(np.ravel(trials), controls, [np.exp(0.125)], precision=precision)
+
+
+def until_narrow(y, x, precision):
+    sequence = st.SequentialControlled(st.SequentialMean(precision), controlled_mean)
+    for trial, control in zip(y, x, strict=True):
+        if sequence.add(trial, [control]):
+            break
+    return sequence.state
+
+
+@pytest.mark.parametrize("repetitions", [60, pytest.param(1000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("precision", "share"),
+    [
+        (5, 0.02),
+        (5, 0.3),
+        (2, 0.02),
+        pytest.param(2, 0.3, marks=pytest.mark.soak),
+        *(pytest.param(precision, 0.1, marks=pytest.mark.soak) for precision in (5, 2)),
+    ],
+)
+def test_looks_with_a_surrogate_hold_where_they_stop(precision, share, repetitions):
+    """Spiky residuals make few trials look sure of themselves; the guards keep the rule from stopping there."""
+    random, held, trials = np.random.default_rng([13, precision, round(100 * share)]), [], []
+    for _ in range(repetitions):
+        state = until_narrow(*spiky(random, 8000, share), precision)
+        assert state.stopped
+        held.append(state.low <= np.exp(0.125) + share <= state.high)
+        trials.append(state.n)
+    told(
+        f"surrogate, {share:g} spikes, to {precision} %: {np.mean(held):.3f}, {np.median(trials):.0f} trials"
+    )
+    assert np.mean(held) >= least(0.92, repetitions)

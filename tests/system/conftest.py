@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import in_process
+from in_process import Done
 from trialwise import study
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -77,6 +81,23 @@ class Bench:
             check=False,
             env={**os.environ, "COLUMNS": "200"},
         )
+
+    def compute(self, *words: str | Path) -> Done:
+        """`trialwise …` in the folder, of a command that executes no trials: in the process of the test."""
+        return in_process.trialwise(*words, cwd=self.folder)
+
+    def kill_while_computing(self, *words: str | Path) -> None:
+        """Run a command that computes trials, and kill it after a trial is recorded."""
+        runner = subprocess.Popen(
+            [*TRIALWISE, *map(str, words)], stderr=subprocess.PIPE, text=True, cwd=self.folder
+        )
+        assert runner.stderr is not None
+        deadline = time.monotonic() + 120
+        while " [" not in runner.stderr.readline():  # the place of a trial that is recorded
+            assert time.monotonic() < deadline
+        os.kill(runner.pid, signal.SIGKILL)
+        runner.wait()
+        runner.stderr.close()
 
 
 @pytest.fixture

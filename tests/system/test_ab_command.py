@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+import in_process
+
 SCHEMAS = Path(__file__).parents[2] / "schemas"
 TRIALWISE = str(Path(sys.executable).parent / "trialwise")
 
@@ -23,8 +25,8 @@ def trialwise(*words, cwd, code=0):
     return done
 
 
-def test_a_fifth_slower_is_worse(tmp_path):
-    words = ("--base", "sleep 0.10", "--head", "sleep 0.12", "--margin", "3%", "--pilot", "10", "--quiet")
+def test_a_half_slower_is_worse(tmp_path):
+    words = ("--base", "sleep 0.10", "--head", "sleep 0.15", "--margin", "3%", "--pilot", "10", "--quiet")
     printed = trialwise("ab", *words, "--markdown", cwd=tmp_path, code=1).stdout
     assert printed.startswith("**Head is worse: time +")
     assert "| different: worse |" in printed
@@ -51,7 +53,7 @@ def test_out_of_budget_is_undecided_and_goes_on(tmp_path):
 
 
 def test_ctrl_c_gives_the_answer_so_far(tmp_path):
-    words = ("ab", "--base", "sleep 0.1", "--head", "sleep 0.13", "--margin", "0.01%", "--pilot", "500")
+    words = ("ab", "--base", "sleep 0.1", "--head", "sleep 0.25", "--margin", "0.01%", "--pilot", "500")
     running = subprocess.Popen(
         [TRIALWISE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -145,4 +147,5 @@ def test_a_difference_under_the_floor_of_the_bench_is_undecided(tmp_path):
     ],
 )
 def test_what_is_wrong_is_said(tmp_path, words, said):
-    assert said in trialwise("ab", "--base", "true", "--head", "true", *words, cwd=tmp_path, code=2).stderr
+    done = in_process.trialwise("ab", "--base", "true", "--head", "true", *words, cwd=tmp_path)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr

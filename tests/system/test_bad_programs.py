@@ -90,12 +90,12 @@ def test_what_goes_wrong_is_a_failed_trial_and_the_next_one_runs(
 
 
 def test_a_program_that_hangs_is_ended_even_when_it_ignores_sigterm(bench: Bench):
-    bench.write("sh -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 1; done'", trial='timeout = "200ms"')
+    bench.write("sh -c 'trap \"\" TERM; echo $$ > pid; while :; do sleep 1; done'", trial='timeout = "600ms"')
     begin = time.monotonic()
     result = bench.run()
     assert result.failed == 2
     assert time.monotonic() - begin < 30
-    assert "timeout of 0.2 s" in failures(bench)[0]
+    assert "timeout of 0.6 s" in failures(bench)[0]
     assert not is_alive(int((bench.folder / "pid").read_text()))
 
 
@@ -253,7 +253,8 @@ not_callable = 3
 )
 def test_a_callable_that_goes_wrong(bench: Bench, name: str, reason: str):
     (bench.folder / "calls.py").write_text(CALLABLES)
-    bench.write("", "", trial=f'kind = "python"\ncall = "calls:{name}"\ntimeout = "1500ms"', rounds=1)
+    limit = "1500ms" if name == "hangs" else "1min"
+    bench.write("", "", trial=f'kind = "python"\ncall = "calls:{name}"\ntimeout = "{limit}"', rounds=1)
     assert bench.run().failed == 1
     assert reason in failures(bench)[0]
 

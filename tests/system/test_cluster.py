@@ -18,6 +18,8 @@ from trialwise import study
 from trialwise.errors import WorkerError
 from trialwise.execution.events import RunEvent, TrialEnded, WorkerNotice
 from trialwise.execution.tasks import dask_crew
+from trialwise.store.records import TrialRow
+from trialwise.study import sessions
 
 pytest.importorskip("distributed")
 
@@ -47,7 +49,7 @@ def two_machines(tmp_path: Path) -> Iterator[Machines]:
 @pytest.fixture
 def bench(tmp_path: Path, two_machines: Machines, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     def use(kind: DrawnKind) -> None:
-        monkeypatch.setattr(study, "kind_of", lambda _: kind)
+        monkeypatch.setattr(sessions, "kind_of", lambda _: kind)
 
     with cluster(two_machines, tmp_path) as made:
         yield Bench(tmp_path, made, use)
@@ -66,6 +68,21 @@ class At:
             self.act()
         elif isinstance(event, WorkerNotice):
             self.notices.append(f"{event.worker} {event.text}")
+
+
+class UntilBoth:
+    """A rule that has enough once two nodes have computed something."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.asked = 0
+
+    def reason_to_stop(self, upcoming: TrialRow) -> str | None:
+        self.asked += 1
+        if self.asked % 20:
+            return None
+        done = [node for node in study.state(self.directory).nodes if node.done]
+        return "both have taken part" if len(done) == 2 else None
 
 
 def test_a_node_that_is_killed_in_the_middle_changes_no_bit_and_no_stop(bench: Bench):
@@ -89,11 +106,14 @@ def test_a_node_that_is_killed_in_the_middle_changes_no_bit_and_no_stop(bench: B
 
 
 def test_a_node_that_comes_later_takes_part(bench: Bench):
-    task_trials.write(bench.folder, rounds=150)
+    task_trials.write(bench.folder, rounds=5000)
     bench.cluster.start_node(0)
     starter = At(10, lambda: bench.cluster.start_node(1))
-    result = bench.run("cluster", seconds=0.03, cluster=bench.cluster.address, observers=[starter])
-    assert result.counts == {"finished": 300}
+    both = UntilBoth(bench.folder / "cluster")
+    result = bench.run(
+        "cluster", seconds=0.03, cluster=bench.cluster.address, observers=[starter], stopping=both
+    )
+    assert result.ending.word == "stopped", "before all trials were done by the first"
     assert {node.name for node in study.state(bench.folder / "cluster").nodes if node.done} == {
         machine.address for machine in bench.cluster.machines.all
     }
@@ -149,11 +169,12 @@ def test_a_node_with_another_build_that_comes_later_computes_nothing(bench: Benc
 def test_a_cluster_that_is_not_there_or_has_no_node_is_said_at_once(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("trialwise.execution.tasks.clusters.CONNECT_SECONDS", 1.0)
     monkeypatch.setattr("trialwise.execution.tasks.clusters.NODE_SECONDS", 0.5)
     task_trials.write(bench.folder)
-    with pytest.raises(WorkerError, match="no scheduler of Dask answers"):
-        bench.run("cluster", cluster="tcp://127.0.0.1:9")
+    with monkeypatch.context() as briefly:
+        briefly.setattr("trialwise.execution.tasks.clusters.CONNECT_SECONDS", 1.0)
+        with pytest.raises(WorkerError, match="no scheduler of Dask answers"):
+            bench.run("cluster", cluster="tcp://127.0.0.1:9")
     with pytest.raises(WorkerError, match="has no node"):
         bench.run("cluster", cluster=bench.cluster.address)
     assert not (bench.folder / "cluster").exists()
@@ -163,7 +184,7 @@ def test_ssh_starts_a_cluster_and_leaves_nothing_behind(
     tmp_path: Path, two_machines: Machines, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setenv("TRIALWISE_SSH_CONFIG", str(two_machines.configuration))
-    monkeypatch.setattr(study, "kind_of", lambda _: DrawnKind())
+    monkeypatch.setattr(sessions, "kind_of", lambda _: DrawnKind())
     task_trials.write(tmp_path)
     for machine in two_machines.all:
         machine.run("ip", "route", "add", "default", "via", machine.ours)

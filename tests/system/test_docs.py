@@ -3,20 +3,24 @@
 In a page, a block of `toml` or `python` whose first line is `# NAME` is written to that file. In a block of `console`, each line
 `$ COMMAND` runs in a shell, in the page's own temporary folder, and ends with exit code 0, or with that of a comment
 `# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything). `docs/` stands there
-as in the repository.
+as in the repository. Commands that only compute run in the process of the test.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.system.ns3 import needs_ns3
 from tests.system.paths import needs_paths
+
+import in_process
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -27,9 +31,20 @@ OVER_PATHS = {
     for page in PAGES
     if re.search(r'kind = "path"|schemes check|trialwise path --rate', page.read_text())
 }
-MARKED = [
-    pytest.param(page, marks=[needs_paths, pytest.mark.alone] if page in OVER_PATHS else []) for page in PAGES
-]
+ONLY_COMPUTES = re.compile(
+    r"trialwise (analyze|compare|effects|order|plan|profile|runtime|status|tilt|trace)( [^|&;<>$`*?~()]*)?"
+)
+"""Commands that execute no trials, in lines that need no shell."""
+WITH_NS3 = {page for page in PAGES if "--engine ns3" in page.read_text()}
+
+
+def marks(page: Path) -> list[pytest.MarkDecorator]:
+    """What a page needs."""
+    over_paths = [needs_paths, pytest.mark.alone] if page in OVER_PATHS else []
+    return over_paths + ([needs_ns3] if page in WITH_NS3 else [])
+
+
+MARKED = [pytest.param(page, marks=marks(page)) for page in PAGES]
 
 
 def commands(block: str) -> Iterator[tuple[str, int, list[str]]]:
@@ -49,10 +64,22 @@ def assert_shown(shown: list[str], printed: str) -> None:
         )
 
 
+def ended(command: str, folder: Path) -> tuple[int, str]:
+    """The exit code of a line, and what it prints."""
+    if ONLY_COMPUTES.fullmatch(command):
+        here = in_process.run(shlex.split(command, comments=True), folder, together=True, NO_COLOR="1")
+        return here.returncode, here.stdout
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder, env={**os.environ, "PATH": path, "COLUMNS": "200", "NO_COLOR": "1"}, stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=300, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout
+
+
 @pytest.mark.parametrize("page", MARKED, ids=[str(page.relative_to(DOCS)) for page in PAGES])
 def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "COLUMNS": "200", "NO_COLOR": "1"}
     (tmp_path / "docs").symlink_to(DOCS)
     ran = 0
     for language, text in BLOCK.findall(page.read_text()):
@@ -61,14 +88,10 @@ def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
             (tmp_path / name.group(1)).write_text(text)
         if language != "console":
             continue
-        for command, code, shown in commands(text):
-            done = subprocess.run(
-                ["bash", "-c", command],
-                cwd=tmp_path, env=environment, stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=120, check=False,
-            )  # fmt: skip
-            assert done.returncode == code, f"{command}\n{done.stdout}"
-            assert_shown(shown, done.stdout)
+        for command, expected, shown in commands(text):
+            code, printed = ended(command, tmp_path)
+            assert code == expected, f"{command}\n{printed}"
+            assert_shown(shown, printed)
             ran += 1
     assert ran
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import in_process
 from simulation_directory import run_simulation
 from trialwise.store.samples import read_many, read_samples, write_samples
 
@@ -21,12 +22,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def trialwise(*arguments: str | Path) -> str:
-    done = subprocess.run(
-        [TRIALWISE, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = in_process.trialwise(*arguments, cwd=Path.cwd())
     assert done.returncode == 0, done.stderr
     return done.stdout
 

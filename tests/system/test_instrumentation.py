@@ -132,17 +132,15 @@ print(run_command(["true"], environment=os.environ, working_directory="/", count
 
 
 def test_an_isolated_trial_cannot_see_a_server_of_another(bench: Bench):
-    script = (
-        "import socket; s = socket.create_server(('127.0.0.1', 45871)); print('port', s.getsockname()[1])"
-    )
-    bench.write(
-        f'{sys.executable} -c "{script}"', "stdout = 'port ([0-9]+)'", trial='isolate = ["network", "ipc"]'
-    )
-    try:
-        with socket.create_server(("127.0.0.1", 45871)):
-            result = bench.run()
-    except OSError:
-        pytest.skip("the port is taken")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        script = f"import socket; socket.create_server(('127.0.0.1', {port})); print('port', {port})"
+        bench.write(
+            f'{sys.executable} -c "{script}"',
+            "stdout = 'port ([0-9]+)'",
+            trial='isolate = ["network", "ipc"]',
+        )
+        result = bench.run()
     if "cannot make namespaces" in str(bench.rows()[0].reason):
         pytest.skip("this machine lets nobody have a namespace")
     assert result.counts == {"finished": 2}

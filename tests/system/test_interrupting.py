@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -23,6 +23,8 @@ from trialwise import study
 from trialwise.cli.schema import json_schema
 
 SLEEPER = "sh -c 'echo $$ >> pids; trap \"\" HUP; sleep {seconds}; echo {trial} >> done'"
+HELD = SLEEPER.replace("sleep {seconds}", "until test -e go; do sleep 0.05; done")
+"""Lasts until there is a file `go`."""
 
 
 class Terminal:
@@ -37,8 +39,8 @@ class Terminal:
             os.execv(sys.executable, arguments)  # noqa: S606
         self.text = ""
 
-    def wait_for(self, pattern: str, seconds: float = 30) -> None:
-        deadline = time.monotonic() + seconds
+    def wait_for(self, pattern: str) -> None:
+        deadline = time.monotonic() + 60
         while not re.search(pattern, self.text):
             assert time.monotonic() < deadline, self.text
             self._read(0.1)
@@ -47,7 +49,7 @@ class Terminal:
         os.write(self.master, keys)
 
     def end(self) -> int:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             self._read(0.05)
             process, status = os.waitpid(self.process, os.WNOHANG)
@@ -78,23 +80,28 @@ def alive(bench: Bench) -> list[int]:
     return [number for number in found if Path(f"/proc/{number}").exists()]
 
 
-def wait_for_pids(bench: Bench, count: int) -> None:
-    deadline = time.monotonic() + 30
-    while not (
-        (bench.folder / "pids").exists() and len((bench.folder / "pids").read_text().split()) >= count
-    ):
+def wait_until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.02)
 
 
+def wait_for_pids(bench: Bench, count: int) -> None:
+    pids = bench.folder / "pids"
+    wait_until(lambda: pids.exists() and len(pids.read_text().split()) >= count)
+
+
 def test_one_control_c_finishes_the_trial_in_hand(bench: Bench):
-    terminal = Terminal(sleeper(bench, 1.0))
+    terminal = Terminal(bench.write(HELD, rounds=3))
     wait_for_pids(bench, 1)
     terminal.press(b"\x03")
-    terminal.wait_for("Ctrl-C again abandons it", 0.9)
+    terminal.wait_for("Ctrl-C again abandons it")
+    assert not (bench.folder / "done").exists(), "it is said at once"
+    (bench.folder / "go").touch()
     assert terminal.end() == 130
     assert (bench.folder / "done").read_text().split() == ["1"]
-    assert bench.command_line("status", bench.directory, "--json").returncode == 0
+    assert bench.compute("status", bench.directory, "--json").returncode == 0
     result = bench.run()
     assert result.counts == {"finished": 3}
     assert (bench.folder / "done").read_text().split() == ["1", "2", "3"]
@@ -124,14 +131,14 @@ def test_term_and_hang_up_abandon_at_once(bench: Bench, number: int):
 
 
 def test_a_kill_leaves_no_process_and_the_next_run_goes_on(bench: Bench):
-    sleeper(bench, 0.3, rounds=2)
+    bench.write(HELD, rounds=2)
     for number in (1, 2):
         runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"])
         wait_for_pids(bench, number)
         runner.kill()
         runner.wait()
-        time.sleep(0.2)
-        assert not alive(bench)
+        wait_until(lambda: not alive(bench))
+    (bench.folder / "go").touch()
     assert bench.command_line("run", bench.directory, "--quiet").returncode == 0
     assert [row.status for row in bench.rows()].count("abandoned") == 2
     assert (bench.folder / "done").read_text().split() == ["1", "2"]
@@ -157,7 +164,7 @@ def test_leftovers_that_outlive_a_kill_are_ended_by_the_next_run(bench: Bench):
     bench.write("true", rounds=1).run()
     with leftover(bench, "") as own, leftover(bench, "x") as others:
         bench.run()
-        assert own.wait(timeout=5) == -signal.SIGTERM
+        assert own.wait(timeout=60) == -signal.SIGTERM
         assert others.poll() is None
 
 
@@ -202,15 +209,18 @@ def test_an_experiment_outlives_the_reader_of_its_log(bench: Bench):
 
 
 def test_the_runner_sleeps_while_a_trial_runs(bench: Bench):
-    terminal = Terminal(sleeper(bench, 2.0, rounds=1))
+    terminal = Terminal(bench.write(HELD, rounds=1))
     wait_for_pids(bench, 1)
-    time.sleep(0.3)
-    before = switches(terminal.process)
-    time.sleep(1.2)
-    after = switches(terminal.process)
-    assert (bench.folder / "done").exists() is False
+    deadline = time.monotonic() + 30
+    while True:  # a busy machine takes its time until the runner has told of the beginning
+        before = switches(terminal.process)
+        time.sleep(1.2)
+        after = switches(terminal.process)
+        if after == before:
+            break
+        assert time.monotonic() < deadline, (before, after)
+    (bench.folder / "go").touch()
     assert terminal.end() == 0
-    assert after == before
 
 
 def switches(process: int) -> dict[str, int]:
@@ -269,7 +279,7 @@ def test_a_line_for_each_trial_and_the_exit_code_of_failures(bench: Bench):
     document = json.loads(again.stdout)
     assert document["counts"] == {"failed": 1, "finished": 2}
     validate(document, json_schema("run"))
-    status = bench.command_line("status", "results", "--json")
+    status = bench.compute("status", "results", "--json")
     assert status.returncode == 4
     document = json.loads(status.stdout)
     assert document["failures"][0]["reason"] == "ended with exit code 1"

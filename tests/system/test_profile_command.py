@@ -11,13 +11,19 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from condition_data import condition_csv, pilot_csv
+from in_process import Done, trialwise
 from report_page import ReportPage
+from simulation_directory import run_simulation
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(sys.executable).with_name("trialwise")
 
 
-def call(*words, cwd):
+def call(*words, cwd) -> Done:
+    return trialwise(*words, cwd=cwd)
+
+
+def call_program(*words, cwd):
     return subprocess.run(
         [PROGRAM, *words], cwd=cwd, capture_output=True, text=True, timeout=120, check=False
     )
@@ -31,7 +37,7 @@ def test_the_documents_follow_their_schemas(tmp_path):
         "runtime": ["p.csv", "--value", "throughput", "--trial", "trial"],
     }
     for name, words in commands.items():
-        done = call(name, *words, "--json", cwd=tmp_path)
+        done = call_program(name, *words, "--json", cwd=tmp_path)
         assert done.returncode == 0
         document = json.loads(done.stdout)
         Draft202012Validator(json.loads((ROOT / f"schemas/{name}.json").read_text())).validate(document)
@@ -78,8 +84,8 @@ def test_figures_are_written_in_each_format_twice_alike(words, ending, begin, tm
     condition_csv(tmp_path / "a.csv")
     pilot_csv(tmp_path / "p.csv")
     written = []
-    for _ in range(2):
-        done = call(*words, "--plot", f"x.{ending}", cwd=tmp_path)
+    for process in (call, call_program):  # in two processes
+        done = process(*words, "--plot", f"x.{ending}", cwd=tmp_path)
         assert done.returncode == 0
         assert done.stderr.endswith(f"wrote x.{ending}\n")
         written.append((tmp_path / f"x.{ending}").read_bytes())
@@ -97,3 +103,36 @@ def test_the_pages_of_figures_load_nothing(tmp_path):
         for tag, attributes in page.tags
         if "src" in attributes or (tag == "link" and attributes["href"] != "data:,")
     ]
+
+
+@pytest.fixture(scope="module")
+def simulation(tmp_path_factory):
+    return run_simulation(tmp_path_factory.mktemp("simulation"))
+
+
+def test_simulations_say_the_duration_of_their_trials(simulation, tmp_path):
+    done = call("runtime", simulation, "--metric", "p90", "--json", "--plot", "x.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    Draft202012Validator(json.loads((ROOT / "schemas/runtime.json").read_text())).validate(document)
+    assert {one["treatment"] for one in document["durations"]} == {"scheme=dctcp", "scheme=hpcc"}
+    page = ReportPage((tmp_path / "x.html").read_text())
+    assert [figure["data-figure"] for figure in page.figures] == ["duration-0", "duration-1", "phases"]
+    text = call("runtime", simulation, "--plot", "x.pdf", cwd=tmp_path)
+    assert (tmp_path / "x.pdf").read_bytes().startswith(b"%PDF")
+    assert "small-sample bias: " in text.stdout
+    assert text.stdout.count("advice: ") == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--metric", "p91"], 7, "metrics: p90, mean_fct, peak_queue"),
+        (["--metric", "peak_queue"], 7, "no metric is a mean or a percentile"),
+        (["--value", "fct"], 2, "--value is for tables"),
+    ],
+)
+def test_wrong_calls_of_simulations_say_what_to_try(words, code, message, simulation, tmp_path):
+    done = call("runtime", simulation, *words, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert message in done.stderr

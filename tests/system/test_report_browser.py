@@ -57,8 +57,8 @@ def test_every_number_on_the_page_is_that_of_json(
     document = json.loads(json.dumps(analysis_document(analysis), allow_nan=False))
     numbers = ReportPage(opened.stdout).numbers
     assert len(numbers) > 1000
-    for path, rounding, shown in numbers:
-        assert shown == write(resolve(document, path), rounding), path  # type: ignore[arg-type]
+    for path, rounding, shown, power in numbers:
+        assert shown == write(resolve(document, path), rounding, power), path  # type: ignore[arg-type]
 
 
 def test_names_of_users_never_run(opened: subprocess.CompletedProcess[str]) -> None:

@@ -70,7 +70,7 @@ def test_a_directory_is_fresh_before_every_trial(bench: Bench):
     assert (outside / "kept").exists()
     assert [kind for kind, _ in events(bench)] == ["reset"] * 3
     assert "before trial 2, took " in events(bench)[1][1]
-    status = bench.command_line("status", bench.directory)
+    status = bench.compute("status", bench.directory)
     assert "resets: 3\n" in status.stdout
     assert "before trial" not in status.stdout
 
@@ -170,10 +170,10 @@ check = "sh -c 'echo x >> count; test $(wc -l < count) -ge 3 && touch ready'"
 
 def test_a_check_that_never_succeeds(bench: Bench):
     text = failing(
-        bench, 'command = "true"\ncheck = "sh -c \'echo no server >&2; exit 3\'"\ntimeout = "600ms"'
+        bench, 'command = "true"\ncheck = "sh -c \'echo no server >&2; exit 3\'"\ntimeout = "1500ms"'
     )
     assert text.startswith(
-        "reset.check: has not succeeded within the 0.6 s of reset.timeout: 'sh' ended with exit code 3: "
+        "reset.check: has not succeeded within the 1.5 s of reset.timeout: 'sh' ended with exit code 3: "
     )
     assert "no server" in text
     assert "try: " in text
@@ -185,7 +185,7 @@ def test_a_reset_that_never_returns(bench: Bench):
     assert text.startswith(
         "reset.command: 'sleep 60' took longer than the 0.3 s of reset.timeout and was ended; try: "
     )
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 50
 
 
 def test_a_reset_that_cannot_be_started(bench: Bench):

@@ -314,7 +314,7 @@ def killed(bench: Bench) -> None:
 
 
 def wait_for_trial(bench: Bench, number: int, attempt: int = 1) -> None:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 60
     while time.monotonic() < deadline:
         if (bench.directory / "ledger.sqlite").exists() and any(
             (row.number, row.attempt) == (number, attempt) for row in bench.rows("running")
@@ -363,7 +363,7 @@ def test_a_copy_does_not_end_the_processes_of_the_original(bench: Bench):
 
 
 def test_of_ten_runners_exactly_one_wins(bench: Bench):
-    bench.write("sh -c 'echo {trial} >> log; sleep 4'", rounds=1)
+    bench.write("sh -c 'echo {trial} >> log; until test -e go; do sleep 0.05; done'", rounds=1)
     runners = [
         subprocess.Popen(
             [*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"],
@@ -372,13 +372,14 @@ def test_of_ten_runners_exactly_one_wins(bench: Bench):
         )
         for _ in range(10)
     ]
+    deadline = time.monotonic() + 120
+    while sum(runner.poll() is None for runner in runners) > 1 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    (bench.folder / "go").touch()
     said = [runner.communicate(timeout=60)[1] for runner in runners]
-    codes = sorted(runner.returncode for runner in runners)
     assert (bench.folder / "log").read_text().split() == ["1"]
-    assert codes[0] == 0
     refused = [text for runner, text in zip(runners, said, strict=True) if runner.returncode == 5]
-    assert codes[1:] == [0] * (9 - len(refused)) + [5] * len(refused)
-    assert len(refused) >= 5  # a runner that comes when the winner has ended finds everything done
+    assert sorted(runner.returncode for runner in runners) == [0] + [5] * 9
     assert all("another runner is at work here (process " in text for text in refused)
 
 
@@ -411,7 +412,7 @@ def test_rounds_start_at_their_times_and_late_ones_at_once(bench: Bench):
     for row in rows:
         assert row.planned_start is not None
         assert row.claimed is not None
-        assert 0 <= row.claimed - created - row.planned_start < 1.5
+        assert 0 <= row.claimed - created - row.planned_start < 10
     assert listener.of(Waiting)
     (begun,) = listener.of(SessionStarted)
     assert begun.last_start == pytest.approx(created + max(row.planned_start or 0 for row in rows))

@@ -77,9 +77,9 @@ def notes_its_end(**others):
     atexit.register(lambda: open("ended", "a").write("x"))
     return 1
 
-def sleeps(trial):
+def waits(trial):
     with open("pids", "a") as file: file.write(f"{os.getpid()}\\n")
-    time.sleep(0.4)
+    while not (os.path.exists("go") or os.path.exists(f"go{trial}")): time.sleep(0.02)
     with open("done", "a") as file: file.write(f"{trial}\\n")
     return 1
 
@@ -115,8 +115,8 @@ def values(bench: Bench, source: str) -> dict[int, float]:
     return dict(found)
 
 
-def wait_until(holds: Callable[[], bool], seconds: float = 30) -> None:
-    deadline = time.monotonic() + seconds
+def wait_until(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
     while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.02)
@@ -170,13 +170,13 @@ def test_a_drawn_factor_goes_to_the_same_process(bench: Bench):
         ("leaves_with_code", "the process ended with exit code 7", "1.2"),
         ("exits", "the process ended with exit code 1: enough", "1.2"),
         ("killed", "the process was ended by signal 9 (SIGKILL)", "1.2"),
-        ("hangs", "took longer than the timeout of 1.5 s", "1.2"),
-        ("is_stubborn", "took longer than the timeout of 1.5 s", "1.2"),
+        ("hangs", "took longer than the timeout of 3 s", "1.2"),
+        ("is_stubborn", "took longer than the timeout of 3 s", "1.2"),
         ("closes_all", "the process", "1.2"),
     ],
 )
 def test_a_call_that_goes_wrong_fails_its_trial_only(bench: Bench, call: str, reason: str, after: str):
-    shared(bench, call, trial='timeout = "1500ms"', rounds=3)
+    shared(bench, call, trial=f'timeout = "{"3s" if "timeout" in reason else "1min"}"', rounds=3)
     assert bench.run().counts == {"finished": 2, "failed": 1}
     rows = bench.rows()
     assert [row.status for row in rows] == ["finished", "failed", "finished"]
@@ -253,12 +253,12 @@ def test_a_further_session_has_processes_of_its_own(bench: Bench):
 
 
 def test_a_program_that_changes_ends_the_processes_that_have_the_old_one(bench: Bench):
-    shared(bench, "sleeps", rounds=4)
+    shared(bench, "waits", rounds=4)
     (bench.folder / "calls.py").chmod(0o755)  # what cannot be executed is not watched
     runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"])
-    wait_until(lambda: len(lines_of(bench.folder / "done")) >= 1)
-    changed = (bench.folder / "calls.py").read_text().replace("time.sleep(0.4)", "time.sleep(0.1)")
-    (bench.folder / "calls.py").write_text(changed)
+    wait_until(lambda: len(lines_of(bench.folder / "pids")) >= 1)
+    (bench.folder / "calls.py").write_text((bench.folder / "calls.py").read_text() + "# another build\n")
+    (bench.folder / "go").touch()
     assert runner.wait(60) == 0
     rows = bench.rows()
     assert len(set(processes(rows))) == 2
@@ -266,13 +266,15 @@ def test_a_program_that_changes_ends_the_processes_that_have_the_old_one(bench: 
 
 
 def test_a_killed_runner_loses_the_trial_in_hand_and_another_process_goes_on(bench: Bench):
-    shared(bench, "sleeps", rounds=4)
+    shared(bench, "waits", rounds=4)
+    (bench.folder / "go1").touch()
     runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"])
     wait_until(lambda: len(lines_of(bench.folder / "pids")) >= 2)
     runner.kill()
     runner.wait()
     pid = int(lines_of(bench.folder / "pids")[0])
     wait_until(lambda: not is_running(pid))
+    (bench.folder / "go").touch()
     assert bench.run().counts == {"abandoned": 1, "finished": 4}
     rows = bench.rows()
     assert [(row.number, row.attempt, row.status, row.process) for row in rows] == [
@@ -294,11 +296,18 @@ def identity_of(bench: Bench) -> str:
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, "finished"), (signal.SIGTERM, "abandoned")])
 def test_signals_finish_or_abandon_the_call_in_hand(bench: Bench, number: int, status: str):
-    shared(bench, "sleeps", rounds=3)
-    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"])
-    wait_until(lambda: len(lines_of(bench.folder / "pids")) >= 1)
-    runner.send_signal(number)
-    assert runner.wait(30) == 130
+    shared(bench, "waits", rounds=3)
+    words = [*TRIALWISE, "run", bench.file, "--dir", bench.directory]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as runner:
+        wait_until(lambda: len(lines_of(bench.folder / "pids")) >= 1)
+        runner.send_signal(number)
+        assert runner.stderr is not None
+        said = "Ctrl-C again abandons it" if status == "finished" else "abandoning the trial in hand"
+        while said not in (line := runner.stderr.readline()):
+            assert line, "it ended without a word"
+        (bench.folder / "go").touch()
+        runner.communicate(timeout=60)
+    assert runner.returncode == 130
     first = bench.rows()[0]
     assert (first.status, first.process) == (status, "1.1")
     assert not is_running(int(lines_of(bench.folder / "pids")[0]))
@@ -316,25 +325,25 @@ def test_too_many_treatments_are_refused(bench: Bench):
 
 def test_the_plan_says_that_trials_share_processes(bench: Bench):
     shared(bench, factors="x = [1, 2]")
-    said = bench.command_line("plan", bench.file).stdout
+    said = bench.compute("plan", bench.file).stdout
     assert "trials share one process for each treatment and series: 2 processes" in said
     assert "nothing can be inferred about other processes" in said
-    assert "nothing can be inferred" not in several(bench, 5).command_line("plan", bench.file).stdout
+    assert "nothing can be inferred" not in several(bench, 5).compute("plan", bench.file).stdout
 
 
 def test_one_process_of_each_treatment_is_no_inference_and_several_are(bench: Bench):
     shared(bench, factors="x = [1, 2]", rounds=8).run()
-    compared = bench.command_line("compare", bench.directory, "--a", "x=1", "--b", "x=2").stdout
+    compared = bench.compute("compare", bench.directory, "--a", "x=1", "--b", "x=2").stdout
     assert "no inference from 1 and 1 processes" in compared
     assert "more series, where the trials of one share a process" in compared
-    effects = bench.command_line("effects", bench.directory).stdout
+    effects = bench.compute("effects", bench.directory).stdout
     assert "each treatment ran in one process; repeat every treatment in at least two processes" in effects
-    calibrated = bench.command_line("aa", bench.directory).stdout
+    calibrated = bench.compute("aa", bench.directory).stdout
     assert "too few to calibrate from: repeat process" in calibrated
     (bench.folder / "more").mkdir()
     again = several(shared(Bench(bench.folder / "more"), factors="x = [1, 2]", rounds=4), 3)
     again.run()
-    found = bench.command_line("compare", again.directory, "--a", "x=1", "--b", "x=2", "--json").stdout
+    found = bench.compute("compare", again.directory, "--a", "x=1", "--b", "x=2", "--json").stdout
     (row,) = json.loads(found)["rows"]
     assert (row["level"], row["n"]) == ("process", [3, 3])
 

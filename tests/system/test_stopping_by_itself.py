@@ -97,7 +97,7 @@ def without_time(result: study.RunResult) -> list[tuple]:
 
 
 def test_ctrl_c_leaves_the_claims_open(bench: Bench):
-    write(bench, NARROW, "pilot = 10", sleep=0.1)
+    write(bench, NARROW, "pilot = 100", sleep=0.1)
     process = subprocess.Popen(
         [*TRIALWISE, "run", bench.file, "-d", bench.directory],
         cwd=bench.folder,
@@ -111,11 +111,11 @@ def test_ctrl_c_leaves_the_claims_open(bench: Bench):
     stopping = study.state(bench.directory).stopping
     assert stopping
     assert (stopping.phase, stopping.reason, stopping.claims[0].state) == ("pilot", None, "open")
-    assert "the pilot has 10" in bench.command_line("status", bench.directory).stdout
+    assert "the pilot has 100" in bench.compute("status", bench.directory).stdout
 
 
 def test_a_budget_ends_the_run_undecided(bench: Bench):
-    write(bench, 'stop = { precision = "0.1%" }', 'pilot = 10\nbudget = "1500ms"', sleep=0.05)
+    write(bench, 'stop = { precision = "1%" }', 'pilot = 10\nbudget = "1500ms"', sleep=0.05)
     done = bench.command_line("run", bench.file, "-d", bench.directory)
     assert done.returncode == 3, done.stderr
     assert "the budget of 1.5s is used up: 0 of 1 claim known" in done.stderr
@@ -123,12 +123,26 @@ def test_a_budget_ends_the_run_undecided(bench: Bench):
 
 
 def test_max_trials_end_the_run_undecided(bench: Bench):
-    write(bench, 'stop = { precision = "0.1%" }', "pilot = 10\nmax_trials = 25")
+    write(bench, 'stop = { precision = "2%" }', "pilot = 10\nmax_trials = 25")
     result = bench.run()
     assert result.counts == {"finished": 25}
     assert result.stopping
     assert (result.stopping.decided, result.stopping.claims[0].n) == (False, (15,))
     assert bench.command_line("run", bench.file, "-d", bench.directory, "-q").returncode == 3
+
+
+def test_a_precision_out_of_reach_is_told_before_and_ends_the_run_after_the_pilot(bench: Bench):
+    write(bench, 'stop = { precision = "0.001%", of = "mean" }', "pilot = 10\nmax_trials = 100")
+    told = "±0.001 % at 95 %: that takes about"
+    assert told in bench.compute("plan", bench.file).stdout
+    done = bench.command_line("run", bench.file, "-d", bench.directory)
+    assert done.returncode == 3, done.stderr
+    assert told in done.stderr
+    assert "10 trials are the pilot" in done.stderr
+    assert "stopped: what is asked for takes over 10 times max_trials, at best" in done.stderr
+    assert len(bench.rows("finished")) == 10
+    write(bench, NARROW, "pilot = 10\nmax_trials = 100")
+    assert bench.command_line("run", bench.file, "-d", bench.directory, "-q").returncode == 0
 
 
 @pytest.mark.parametrize("looks", ["two-stage", "anytime"])
@@ -151,7 +165,7 @@ def test_ccevals_rule_warns_before_anything_runs(bench: Bench):
     done = bench.command_line("run", bench.file, "-d", bench.directory)
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith('! looks = "cceval"')
-    assert "the rule looks after every trial" in bench.command_line("status", bench.directory).stdout
+    assert "the rule looks after every trial" in bench.compute("status", bench.directory).stdout
 
 
 def test_what_ends_the_run_may_be_changed_on_record(bench: Bench):

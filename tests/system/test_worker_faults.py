@@ -31,13 +31,17 @@ def two(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatc
         yield made
 
 
-def bench_of(folder: Path, two: Machines, rounds: int, seconds: float = 0.3) -> Bench:
-    """Trials that note their beginning and their end in a log, and report a number that no other run reports."""
+def bench_of(folder: Path, two: Machines, rounds: int, *, held: bool = False) -> Bench:
+    """Trials that note their beginning and their end in a log, and report a number that no other run reports.
+
+    Those that are `held` last until `let_go`, others 0.3 s.
+    """
     log = folder / "log"
     program = folder / "trial.sh"
+    wait = f"until test -e {folder}/go; do sleep 0.05; done" if held else "sleep 0.3"
     program.write_text(
         "n=$(od -An -N4 -tu4 /dev/urandom)\n"
-        f"echo begin $1 $n >> {log}\nsleep {seconds}\necho $n\necho end $1 $n >> {log}\n"
+        f"echo begin $1 $n >> {log}\n{wait}\necho $n\necho end $1 $n >> {log}\n"
     )
     return Bench(folder).write(
         "sh trial.sh {trial} {x}",
@@ -47,6 +51,11 @@ def bench_of(folder: Path, two: Machines, rounds: int, seconds: float = 0.3) -> 
         rest=f'[workers]\nuse = {two.names}\nfolder = "{two.folder}/home"\nfiles = ["trial.sh"]\n'
         'heartbeat = "0.5s"\nreconnect = "30s"',
     )
+
+
+def let_go(bench: Bench) -> None:
+    """Let trials end that are held."""
+    (bench.folder / "go").touch()
 
 
 class Campaign:
@@ -182,7 +191,7 @@ def test_many_random_faults(tmp_path: Path, two: Machines, seed: int):
 # The window between a result written and its acknowledgement
 
 
-def wait_for(condition, seconds: float = 20) -> None:
+def wait_for(condition, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
@@ -208,12 +217,13 @@ def begun(bench: Bench) -> list[str]:
 
 
 def test_a_result_that_was_written_while_the_runner_was_dead_is_collected(tmp_path: Path, two: Machines):
-    bench = bench_of(tmp_path, two, rounds=1, seconds=1.0)
+    bench = bench_of(tmp_path, two, rounds=1, held=True)
     process = start(bench, "--workers", two.names[0])
     wait_for(lambda: begun(bench))
     two[0].cut()
     process.kill()
     process.communicate()
+    let_go(bench)
     wait_for(lambda: results(two[0], two))
     two[0].join()
     assert [row.status for row in bench.rows()] == ["running", "planned"]
@@ -247,39 +257,48 @@ def test_a_result_that_was_not_acknowledged_is_not_counted_twice(tmp_path: Path,
 
 
 def test_a_killed_executor_costs_one_attempt(tmp_path: Path, two: Machines):
-    bench = bench_of(tmp_path, two, rounds=1, seconds=1.0)
+    bench = bench_of(tmp_path, two, rounds=1, held=True)
     process = start(bench, "--workers", two.names[0])
     wait_for(lambda: begun(bench))
+    first = set(two[0].processes("sh trial.sh"))
+    assert first
     assert two[0].signal(EXECUTOR, signal.SIGKILL) == 1
-    _, errors = process.communicate(timeout=30)
+    wait_for(lambda: len(begun(bench)) == 2)
+    left = first & set(two[0].processes("sh trial.sh"))
+    let_go(bench)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert [(row.number, row.attempt, row.status) for row in bench.rows()] == [
         (1, 1, "abandoned"),
         (1, 2, "finished"),
         (2, 1, "finished"),
     ]
-    assert not two[0].processes("sleep 1"), "what the killed executor had started was ended"
+    assert not left, "what the killed executor had started was ended"
 
 
 def test_two_control_c_abandon_the_trial_there(tmp_path: Path, two: Machines):
-    bench = bench_of(tmp_path, two, rounds=1, seconds=30.0)
+    bench = bench_of(tmp_path, two, rounds=1, held=True)
     process = start(bench, "--workers", two.names[0])
     wait_for(lambda: begun(bench))
     process.send_signal(signal.SIGINT)
-    time.sleep(0.3)
+    assert process.stderr is not None
+    while "Ctrl-C again abandons it" not in (line := process.stderr.readline()):
+        assert line, "it ended at the first"
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=20)
+    _, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert [(row.attempt, row.status) for row in bench.rows()][:2] == [(1, "abandoned"), (2, "planned")]
-    assert not two[0].processes("sleep 30")
+    assert not two[0].processes("trial.sh")
 
 
 def test_a_worker_that_stays_away_is_lost_and_the_other_goes_on(tmp_path: Path, two: Machines):
-    bench = bench_of(tmp_path, two, rounds=3)
+    bench = bench_of(tmp_path, two, rounds=3, held=True)
     bench.file.write_text(bench.file.read_text().replace('reconnect = "30s"', 'reconnect = "1s"'))
     process = start(bench)
-    wait_for(lambda: begun(bench))
+    # Which machine begins first is not known: trial 1 is the first of the one that is cut off.
+    wait_for(lambda: "1" in begun(bench) and study.state(bench.directory).workers[0].running)
     two[0].cut()
+    let_go(bench)
     _, errors = process.communicate(timeout=90)
     assert process.returncode == 6, errors
     assert f"{two.names[0]}: lost" in errors

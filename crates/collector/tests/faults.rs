@@ -314,7 +314,7 @@ fn a_server_that_hangs_does_not_keep_the_collector_from_ending() {
     thread::sleep(Duration::from_millis(200));
     let stopping = std::time::Instant::now();
     assert!(collector.stop(Duration::from_secs(1)).counters.backlog > 0);
-    assert!(stopping.elapsed() < Duration::from_secs(5), "{:?}", stopping.elapsed());
+    assert!(stopping.elapsed() < Duration::from_secs(20), "{:?}", stopping.elapsed());
     server.pause(false);
     finish(start_for(&store, &folder));
     assert_eq!(counted(&store, "d", "app_m"), (2, 2, 3));

@@ -18,7 +18,7 @@ fn the_ceiling_is_measured_within_its_budget_without_root() {
             }
             ceiling => ceiling.unwrap(),
         };
-    assert!(start.elapsed() < BUDGET * 2, "{:?}", start.elapsed());
+    assert!(start.elapsed() < BUDGET * 4, "{:?}", start.elapsed());
     assert!(stages.is_sorted_by_key(|(_, share)| *share) && stages.last().unwrap().0 == "done", "{stages:?}");
     assert!(ceiling.unrestricted.bits_per_second() > 100_000_000, "{ceiling:?}");
     assert!(ceiling.packets_per_second > 1_000.0, "{ceiling:?}");

@@ -91,7 +91,7 @@ fn kill_while_starting(count: u64) {
         child.wait().unwrap();
         let start = Instant::now();
         while !processes_marked(&value).is_empty() {
-            assert!(start.elapsed() < Duration::from_secs(3), "left: {:?}", processes_marked(&value));
+            assert!(start.elapsed() < Duration::from_secs(20), "left: {:?}", processes_marked(&value));
             thread::sleep(Duration::from_millis(2));
         }
     }
@@ -123,7 +123,7 @@ fn kill_while_running(count: u64) {
         assert_eq!(child.wait().unwrap().signal(), Some(libc::SIGKILL));
         let start = Instant::now();
         while !processes_in(&namespaces).is_empty() {
-            assert!(start.elapsed() < Duration::from_secs(3), "left: {:?}", processes_in(&namespaces));
+            assert!(start.elapsed() < Duration::from_secs(20), "left: {:?}", processes_in(&namespaces));
             thread::sleep(Duration::from_millis(5));
         }
     }

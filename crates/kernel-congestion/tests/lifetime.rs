@@ -43,7 +43,7 @@ fn is_known(algorithm: Algorithm) -> bool {
 
 fn is_forgotten(algorithm: Algorithm) -> bool {
     let start = Instant::now();
-    while is_known(algorithm) && start.elapsed() < Duration::from_secs(2) {
+    while is_known(algorithm) && start.elapsed() < Duration::from_secs(20) {
         thread::sleep(Duration::from_millis(5));
     }
     !is_known(algorithm)

@@ -286,21 +286,21 @@ fn a_program_enters_the_namespaces_of_a_process_and_leaves_no_orphan_there() {
 fn a_timeout_asks_and_then_insists() {
     let timed = |script: &str, grace: u64| {
         let mut command = shell(script);
-        command.timeout = Some(Duration::from_millis(100));
+        command.timeout = Some(Duration::from_millis(500)); // a shell has set its traps by then
         command.grace = Duration::from_millis(grace);
         run(&command).unwrap()
     };
-    let asked = timed("exec sleep 60", 5_000);
+    let asked = timed("exec sleep 60", 30_000);
     assert!(asked.timed_out && !asked.cancelled && asked.end == End::Signalled(libc::SIGTERM), "{asked:?}");
-    assert!(asked.wall >= Duration::from_millis(100) && asked.wall < Duration::from_secs(4), "{asked:?}");
-    let polite = timed("trap 'echo saved; exit 7' TERM; sleep 60 & wait", 5_000);
+    assert!(asked.wall >= Duration::from_millis(500) && asked.wall < Duration::from_secs(20), "{asked:?}");
+    let polite = timed("trap 'echo saved; exit 7' TERM; sleep 60 & wait", 30_000);
     assert!(polite.timed_out && polite.end == End::Exited(7) && printed(&polite) == "saved\n", "{polite:?}");
     let deaf = timed("trap '' TERM; while :; do sleep 1; done", 200);
     assert!(deaf.timed_out && deaf.end == End::Signalled(libc::SIGKILL), "{deaf:?}");
-    assert!(deaf.wall >= Duration::from_millis(300) && deaf.wall < Duration::from_secs(4), "{deaf:?}");
-    let stopped = timed("kill -STOP $$; echo never", 5_000);
+    assert!(deaf.wall >= Duration::from_millis(700) && deaf.wall < Duration::from_secs(20), "{deaf:?}");
+    let stopped = timed("kill -STOP $$; echo never", 30_000);
     assert!(stopped.timed_out && stopped.end == End::Signalled(libc::SIGTERM), "{stopped:?}");
-    assert!(stopped.wall < Duration::from_secs(4) && stopped.stdout.total == 0, "{stopped:?}");
+    assert!(stopped.wall < Duration::from_secs(20) && stopped.stdout.total == 0, "{stopped:?}");
     let in_time = timed("true", 100);
     assert!(!in_time.timed_out && in_time.end == End::Exited(0));
 }
@@ -308,10 +308,15 @@ fn a_timeout_asks_and_then_insists() {
 #[test]
 fn a_readable_descriptor_abandons_the_run() {
     let (read, mut write) = std::io::pipe().unwrap();
-    let mut command = shell("echo started; exec sleep 60");
+    let folder = Folder::new("cancel");
+    let begun = folder.0.join("begun");
+    let mut command = shell("echo started; touch begun; exec sleep 60");
+    command.working_directory = folder.0.clone();
     command.cancel = Some(read.as_raw_fd());
     let writer = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(150));
+        while !begun.exists() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         write.write_all(b"x").unwrap();
         write
     });
@@ -321,10 +326,7 @@ fn a_readable_descriptor_abandons_the_run() {
         "{outcome:?}"
     );
     assert_eq!(printed(&outcome), "started\n");
-    assert!(
-        outcome.wall >= Duration::from_millis(50) && outcome.wall < Duration::from_secs(10),
-        "{outcome:?}"
-    );
+    assert!(outcome.wall < Duration::from_secs(50), "{outcome:?}");
     let _still_readable = writer.join().unwrap();
     assert!(run(&command).unwrap().cancelled, "readable before the start");
 }
@@ -339,7 +341,7 @@ fn a_gibibyte_of_output_fills_neither_memory_nor_disk() {
     assert_eq!((outcome.stdout.bytes.len(), outcome.stdout.total), (1000, 1 << 30));
     assert_eq!((outcome.stderr.bytes.len(), outcome.stderr.total), (0, 3 << 20));
     assert_eq!(fs::metadata(folder.0.join("stderr")).unwrap().len(), 2 << 20);
-    assert!(outcome.wall < Duration::from_secs(20), "{outcome:?}");
+    assert!(outcome.wall < Duration::from_secs(60), "{outcome:?}");
 }
 
 #[test]
@@ -382,7 +384,7 @@ fn what_a_program_leaves_behind_is_ended_and_counted() {
         assert!((least..=least + 1).contains(&outcome.leftover_processes), "{script}: {outcome:?}");
         assert_eq!(outcome.surviving_processes, 0);
         assert!(is_gone(&pid), "{script}");
-        assert!(begin.elapsed() < Duration::from_secs(8), "{script}");
+        assert!(begin.elapsed() < Duration::from_secs(50), "{script}");
     }
     assert_eq!(run(&shell("sleep 0.01 & wait")).unwrap().leftover_processes, 0);
 }
@@ -392,7 +394,7 @@ fn a_timeout_ends_also_what_has_a_session_of_its_own() {
     let folder = Folder::new("session");
     let mut command = shell("setsid sh -c 'echo $$ > pid; exec sleep 60' & sleep 60");
     command.working_directory = folder.0.clone();
-    command.timeout = Some(Duration::from_millis(400));
+    command.timeout = Some(Duration::from_millis(1500)); // it has written its number by then
     assert!(run(&command).unwrap().timed_out);
     assert!(is_gone(&folder.0.join("pid")));
 }

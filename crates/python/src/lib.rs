@@ -6,7 +6,6 @@ mod capture;
 mod collector;
 mod emulator;
 mod features;
-mod fluid;
 mod kernel_congestion;
 mod kernels;
 mod link;
@@ -28,7 +27,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     collector::register(module)?;
     emulator::register(module)?;
     features::register(module)?;
-    fluid::register(module)?;
     kernel_congestion::register(module)?;
     kernels::register(module)?;
     link::register(module)?;

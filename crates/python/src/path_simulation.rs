@@ -139,7 +139,7 @@ fn flow_of(
     let scheme = match &name {
         Ok(name) => Scheme::named(name, mtu, IpVersion::Four, None).map_err(|error| refused(&error))?,
         Err(_) => {
-            let factory = PythonFactory::new(&congestion, Arc::clone(failure));
+            let factory = PythonFactory::new(&congestion, Arc::clone(failure))?;
             let manner = factory.manner(congestion.py())?;
             Scheme::new(Arc::new(factory), mtu, IpVersion::Four, manner)
         }

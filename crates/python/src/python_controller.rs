@@ -99,12 +99,14 @@ struct TimeoutEvent {
 /// `on_timeout(event)`, maybe `on_sent(event)`, `on_spurious(now_ps)`, `on_idle_restart(now_ps, idle_ps)` and
 /// `on_timer(now_ps)`; an attribute or property `window` (bytes, None for no limit), maybe `pacing_rate` (bit/s, None),
 /// `next_timer_ps` and `in_slow_start`. The class itself may say `ecn = True` (packets may be marked) and `spreads_window =
-/// True` (a window without a rate is spread over its round trip).
+/// True` (a window without a rate is spread over its round trip), which paths ask for, and `feedback`: in a data centre its
+/// packets carry `"marks"` (the default), `"timestamps"` or `"telemetry"`.
 ///
 /// What a controller raises is kept: from then on all of them stand still, and who drives them looks at [`Self::failure`]
 /// and ends the trial.
 pub(crate) struct PythonFactory {
     class: Py<PyAny>,
+    feedback: Feedback,
     failure: Arc<Failure>,
 }
 
@@ -133,8 +135,8 @@ impl Failure {
 }
 
 impl PythonFactory {
-    pub(crate) fn new(class: &Bound<'_, PyAny>, failure: Arc<Failure>) -> Self {
-        Self { class: class.clone().unbind(), failure }
+    pub(crate) fn new(class: &Bound<'_, PyAny>, failure: Arc<Failure>) -> PyResult<Self> {
+        Ok(Self { class: class.clone().unbind(), feedback: feedback_of(class)?, failure })
     }
 
     /// How its packets go.
@@ -155,9 +157,22 @@ impl Factory for PythonFactory {
         Ok(AnyController::Custom(Box::new(controller)))
     }
 
-    /// Time stamps: what an acknowledgement event shows beside marks.
     fn feedback(&self) -> Feedback {
-        Feedback::Timestamps
+        self.feedback
+    }
+}
+
+/// What the class says that its packets carry.
+fn feedback_of(class: &Bound<'_, PyAny>) -> PyResult<Feedback> {
+    let Some(said) = class.getattr_opt("feedback")? else { return Ok(Feedback::Marks) };
+    match said.extract::<String>().as_deref() {
+        Ok("marks") => Ok(Feedback::Marks),
+        Ok("timestamps") => Ok(Feedback::Timestamps),
+        Ok("telemetry") => Ok(Feedback::Telemetry),
+        _ => Err(PyTypeError::new_err(format!(
+            "feedback must be \"marks\", \"timestamps\" or \"telemetry\", not {}",
+            said.repr()?
+        ))),
     }
 }
 

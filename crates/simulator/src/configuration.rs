@@ -8,6 +8,9 @@ use crate::index::HostId;
 use crate::parameters::{ParameterError, set_controller};
 use crate::settings::{Mode, Settings};
 
+/// Parameters of the network that switch a part of it on or off, of which others are values.
+const NETWORK_SWITCHES: [&str; 2] = ["marking", "pfc"];
+
 /// What a trial needs beside its flows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configuration {
@@ -30,7 +33,7 @@ pub enum ConfigurationError {
 
 impl Configuration {
     /// The controller of this name with what goes with it at the line rate of the fabric's first host, then
-    /// each pair of a key and a text in its order (see [`set_controller`] and [`Settings::set`]).
+    /// each pair of a key and a text (see [`set_controller`] and [`Settings::set`]); their order means nothing.
     pub fn new<'a>(
         fabric: &Fabric,
         mode: Mode,
@@ -44,15 +47,39 @@ impl Configuration {
         for (key, text) in parameters {
             set_controller(&mut algorithm, key, text)?;
         }
-        let mut settings = Settings { seed, ..Settings::for_algorithm(&algorithm, line).with_mode(mode) };
-        if let Some(marking) = settings.marking {
-            settings.marking = Some(marking.at(line));
-        }
-        for (key, text) in network {
-            settings.set(key, text, fabric.topology())?;
-        }
+        let settings = Settings::for_algorithm(&algorithm, line);
+        let settings = adjusted(settings, fabric, mode, seed, network)?;
         Ok(Self { algorithm, settings })
     }
+}
+
+/// The parameters of a network for controllers that are no [`Algorithm`]: the defaults at the line rate of the fabric's
+/// first host, then each pair of a key and a text (see [`Settings::set`]); their order means nothing.
+pub fn settings_for<'a>(
+    fabric: &Fabric,
+    mode: Mode,
+    seed: Seed,
+    network: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Settings, ParameterError> {
+    adjusted(Settings::for_line_rate(line_rate(fabric)), fabric, mode, seed, network)
+}
+
+fn adjusted<'a>(
+    defaults: Settings,
+    fabric: &Fabric,
+    mode: Mode,
+    seed: Seed,
+    network: impl IntoIterator<Item = (&'a str, &'a str)>,
+) -> Result<Settings, ParameterError> {
+    let mut settings = Settings { seed, ..defaults.with_mode(mode) };
+    settings.marking = settings.marking.map(|marking| marking.at(line_rate(fabric)));
+    // What is switched off stays off, wherever the lengths and shares stand that it would have.
+    let (switches, values): (Vec<_>, Vec<_>) =
+        network.into_iter().partition(|(key, _)| NETWORK_SWITCHES.contains(key));
+    for (key, text) in values.into_iter().chain(switches) {
+        settings.set(key, text, fabric.topology())?;
+    }
+    Ok(settings)
 }
 
 fn line_rate(fabric: &Fabric) -> Rate {
@@ -75,6 +102,17 @@ mod tests {
         assert_eq!((plain.minimum, plain.maximum), (Bytes::new(40_000), Bytes::new(160_000)));
         let own = configuration(&[("kmin", "70kB")]).settings.marking.unwrap();
         assert_eq!((own.minimum, own.rate), (Bytes::new(70_000), Rate::from_megabits_per_second(10_000)));
+    }
+
+    #[test]
+    fn what_is_switched_off_stays_off_in_any_order() {
+        let fabric = Fabric::new("dumbbell:2x2,10Gbit/s,1us".parse().unwrap()).unwrap();
+        let mut network = [("marking", "false"), ("kmin", "7kB"), ("pfc", "false"), ("pfc_shift", "2")];
+        for _ in 0..2 {
+            let settings = settings_for(&fabric, Mode::Clean, Seed::new(1), network).unwrap();
+            assert_eq!((settings.marking, settings.flow_control), (None, None));
+            network.reverse();
+        }
     }
 
     #[test]

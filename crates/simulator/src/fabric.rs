@@ -1,6 +1,7 @@
 //! A topology made ready: checked, routed, measured. Trials share one.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::OnceLock;
 
 use trialwise_units::{Bytes, Duration, Rate};
 
@@ -56,7 +57,9 @@ pub struct Fabric {
     pub(crate) switches: Vec<NodeId>,
     pub(crate) switch_ports: Vec<Vec<PortId>>,
     path_classes: Vec<PathFacts>,
-    path_of_pair: Vec<u16>,
+    path_of_pair: Vec<u32>,
+    /// Between senders and receivers, and among all hosts.
+    pub(crate) crossings: (OnceLock<Vec<f64>>, OnceLock<Vec<f64>>),
 }
 
 impl Fabric {
@@ -89,6 +92,7 @@ impl Fabric {
             switch_ports,
             path_classes,
             path_of_pair,
+            crossings: Default::default(),
         })
     }
 
@@ -132,7 +136,7 @@ impl Fabric {
 
     /// The empty path between two hosts.
     pub fn path(&self, from: HostId, to: HostId) -> PathFacts {
-        self.path_classes[usize::from(self.path_of_pair[from.index() * self.hosts.len() + to.index()])]
+        self.path_classes[self.path_of_pair[from.index() * self.hosts.len() + to.index()] as usize]
     }
 
     /// The longest round trip and the largest bandwidth-delay product of all pairs.
@@ -192,18 +196,29 @@ fn measure_paths(
     topology: &Topology,
     ports: &[Vec<PortId>],
     hosts: &[NodeId],
-) -> Result<(Vec<PathFacts>, Vec<u16>), TopologyError> {
+) -> Result<(Vec<PathFacts>, Vec<u32>), TopologyError> {
     let mut classes = Vec::new();
     let mut known = HashMap::new();
     let mut of_pair = Vec::with_capacity(hosts.len() * hosts.len());
-    for from in hosts {
+    // Hosts on equal links to the same switch are equally far from all but each other.
+    let mut first_like = HashMap::new();
+    for (row, from) in hosts.iter().enumerate() {
+        let port = ports[from.index()][0];
+        let link = &topology.links[port.index() / 2];
+        let first = *first_like.entry((far_end(topology, port), link.rate, link.delay)).or_insert(row);
+        if first != row {
+            let begin = first * hosts.len();
+            of_pair.extend_from_within(begin..begin + hosts.len());
+            of_pair.swap(row * hosts.len() + row, row * hosts.len() + first);
+            continue;
+        }
         let reached = facts_from(topology, ports, *from);
         for to in hosts {
             let unreachable = TopologyError::NotConnected { from: from.get(), to: to.get() };
             let facts = reached[to.index()].ok_or(unreachable)?;
             of_pair.push(*known.entry(facts).or_insert_with(|| {
                 classes.push(facts);
-                classes.len() as u16 - 1
+                classes.len() as u32 - 1
             }));
         }
     }
@@ -262,6 +277,43 @@ mod tests {
         let fabric = fabric("fat-tree:4,100Gbit/s,1us");
         assert_eq!(fabric.extremes(), (Duration::from_nanoseconds(12_480), Bytes::new(156_000)));
         assert_eq!(fabric.path(HostId::new(0), HostId::new(1)).round_trip.nanoseconds(), 4160);
+    }
+
+    #[test]
+    fn every_pair_has_the_facts_of_its_own_path() {
+        let mut topology: Topology = "leaf-spine:3x2x4,100Gbit/s,1us".parse().unwrap();
+        topology.links[1].rate = Rate::from_megabits_per_second(10_000);
+        topology.links[6].delay = Duration::from_nanoseconds(2500);
+        let (ports, hosts): (_, Vec<_>) = (ports_by_node(&topology), topology.hosts().collect());
+        let fabric = Fabric::new(topology.clone()).unwrap();
+        for (row, from) in hosts.iter().enumerate() {
+            let reached = facts_from(&topology, &ports, *from);
+            for (column, to) in hosts.iter().enumerate() {
+                let path = fabric.path(HostId::new(row as u32), HostId::new(column as u32));
+                assert_eq!(Some(path), reached[to.index()], "{row} to {column}");
+            }
+        }
+    }
+
+    #[test]
+    fn paths_that_are_all_different_keep_their_own_facts() {
+        // Sums of two links' delays, of which no two are equal: 400 hosts have 79 800 of them, beyond 16 bits.
+        let hosts = 400;
+        let mut topology = Topology::leaf_spine(
+            1,
+            1,
+            hosts,
+            Rate::from_megabits_per_second(100_000),
+            Rate::from_megabits_per_second(100_000),
+            Duration::ZERO,
+        );
+        let delay = |host: u32| Duration::from_nanoseconds(u64::from(host * 1000 + host * host % 401));
+        (0..hosts).for_each(|host| topology.links[host as usize].delay = delay(host));
+        let fabric = Fabric::new(topology).unwrap();
+        assert!(fabric.path_classes.len() > usize::from(u16::MAX));
+        let path = fabric.path(HostId::new(hosts - 1), HostId::new(hosts - 2));
+        let propagation = (delay(hosts - 1) + delay(hosts - 2)) * 2;
+        assert_eq!(path.round_trip, propagation + Duration::from_nanoseconds(160));
     }
 
     #[test]

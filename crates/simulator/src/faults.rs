@@ -21,6 +21,9 @@ impl Network<'_> {
             ports.iter().for_each(|port| self.lose_everything(*port));
         }
         self.reroute();
+        if self.next_fault == self.settings.faults.len() {
+            self.count_connected();
+        }
         ports.iter().for_each(|port| self.serve(*port));
     }
 

@@ -1,5 +1,6 @@
 //! Flow lists, read and written: comma-separated values, and the format of the HPCC simulator.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use trialwise_units::{Bytes, Time};
@@ -19,7 +20,7 @@ const COLUMNS: [&str; 5] = ["flow_id", "src", "dst", "size_bytes", "start_ns"];
 pub enum FlowListError {
     /// The header lacks a column.
     #[error(
-        "the list has no column {0}: its first line names flow_id,src,dst,size_bytes,start_ns, in any order"
+        "the list has no column {0}: its first line names flow_id,src,dst,size_bytes,start_ns, in any order, with commas between"
     )]
     Column(&'static str),
     /// A line is wrong.
@@ -47,15 +48,34 @@ pub fn read_csv(text: &str) -> Result<Vec<FlowSpecification>, FlowListError> {
         *place = named(column).or_else(recorded).ok_or(FlowListError::Column(column))?;
     }
     let numbered = lines.enumerate().filter(|(_, line)| !line.trim().is_empty());
-    numbered.map(|(number, line)| read_csv_line(number + 2, line, &places)).collect()
+    let mut known = HashMap::new();
+    numbered
+        .map(|(number, line)| {
+            let flow = read_csv_line(number + 2, line, &places)?;
+            check_new(flow.id, number + 2, &mut known)?;
+            Ok(flow)
+        })
+        .collect()
+}
+
+/// Refuses a flow_id that stands on an earlier line.
+fn check_new(id: u64, line: usize, known: &mut HashMap<u64, usize>) -> Result<(), FlowListError> {
+    match known.insert(id, line) {
+        Some(first) => {
+            let problem = format!("flow_id {id} is on line {first} already: give each flow its own");
+            Err(FlowListError::Line { line, problem })
+        }
+        None => Ok(()),
+    }
 }
 
 fn read_csv_line(number: usize, line: &str, places: &[usize; 5]) -> Result<FlowSpecification, FlowListError> {
     let fields: Vec<_> = line.split(',').map(str::trim).collect();
     let field = |column: usize| {
-        let value = fields.get(places[column]).and_then(|text| text.parse::<u64>().ok());
-        let problem = format!("{} is not a whole number", COLUMNS[column]);
-        value.ok_or(FlowListError::Line { line: number, problem })
+        let wrong = |problem| FlowListError::Line { line: number, problem };
+        let name = COLUMNS[column];
+        let text = fields.get(places[column]).ok_or_else(|| wrong(format!("{name} is missing")))?;
+        text.parse::<u64>().map_err(|_| wrong(format!("{name} is {text:?}: write a whole number")))
     };
     Ok(FlowSpecification {
         id: field(0)?,
@@ -192,9 +212,11 @@ mod tests {
     fn what_is_wrong_is_named() {
         let message = |text: &str| read_csv(text).unwrap_err().to_string();
         assert!(message("flow_id,src,dst,start_ns\n").contains("size_bytes"));
-        assert!(
-            message("flow_id,src,dst,size_bytes,start_ns\n0,1,2,x,3\n").starts_with("line 2: size_bytes")
-        );
+        let line = |fields: &str| message(&format!("flow_id,src,dst,size_bytes,start_ns\n{fields}\n"));
+        assert_eq!(line("0,1,2,1MB,3"), "line 2: size_bytes is \"1MB\": write a whole number");
+        assert_eq!(line("0,1,2"), "line 2: size_bytes is missing");
+        let twice = message("flow_id,src,dst,size_bytes,start_ns\n7,1,2,5,3\n8,1,2,5,3\n\n7,1,2,5,4\n");
+        assert!(twice.starts_with("line 5: flow_id 7 is on line 2"), "{twice}");
         assert!(read_hpcc("2\n0 1 3 100 5 2.0\n").unwrap_err().to_string().contains("announced"));
         assert!(read_hpcc("1\n0 1 3 100 5 1.0\n").is_err());
     }

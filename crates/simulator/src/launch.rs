@@ -6,7 +6,7 @@ use trialwise_units::Time;
 use crate::event::Event;
 use crate::flow::{Flow, FlowSpecification, Stage, Transport, TransportId, UNLIMITED};
 use crate::index::{FlowId, HostId};
-use crate::network::Network;
+use crate::network::{Network, packets_of};
 use crate::run::{SimulationError, check_count, check_flow};
 use crate::settings::PathKnowledge;
 use crate::source::FlowSource;
@@ -28,14 +28,21 @@ impl Network<'_> {
                 }
             }
         }
-        if let Some(start) = self.next_start {
-            self.events.schedule(start, Event::Launch);
+        match self.next_start {
+            Some(start) => {
+                self.events.schedule(start, Event::Launch);
+            }
+            None => self.end_without_connected(),
         }
     }
 
     /// The flow that the source has announced for now.
     fn take_flow(&mut self, source: &mut impl FlowSource) -> Result<FlowId, SimulationError> {
         let specification = source.next_flow();
+        if self.flows.len() >= self.listed {
+            let own = packets_of(std::slice::from_ref(&specification), self.settings);
+            self.packets_known = self.packets_known.saturating_add(own);
+        }
         if specification.start != self.now {
             return Err(SimulationError::Unsorted(specification.id));
         }
@@ -74,7 +81,9 @@ impl Network<'_> {
         check_count(self.flows.len())?;
         let (source, destination) = check_flow(self.fabric, flow)?;
         let source_port = self.source_ports.take(source, destination);
-        self.flows.push(new_flow(flow, source, destination, source_port));
+        let flow = new_flow(flow, source, destination, source_port);
+        self.count_admitted(&flow);
+        self.flows.push(flow);
         Ok(FlowId::new(self.flows.len() as u32 - 1))
     }
 

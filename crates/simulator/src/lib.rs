@@ -27,13 +27,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+/// The example of the page on controllers.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/how-to/add-a-controller.md")]
+struct AddAController;
+
 mod buffer;
 mod configuration;
+mod crossings;
+mod ending;
 mod event;
 mod fabric;
 mod faults;
 mod flow;
 mod flow_list;
+mod flow_routes;
 mod fluid;
 mod framing;
 mod host;
@@ -60,20 +68,25 @@ mod timing;
 mod topology;
 mod topology_file;
 mod transport;
+mod wheel;
 mod workload;
 
-pub use configuration::{Configuration, ConfigurationError};
+pub use configuration::{Configuration, ConfigurationError, settings_for};
 pub use fabric::{Fabric, PathFacts};
 pub use flow::{FlowSpecification, FlowView};
 pub use flow_list::{
     FlowListError, read_csv, read_flows, read_hpcc, write_csv, write_hpcc, write_results_csv,
 };
-pub use fluid::{Features, Quantity, Statistic, Summary, Surrogate, SurrogateError, fluid, surrogate_batch};
+pub use flow_routes::FlowRoute;
+pub use fluid::{
+    Features, Quantity, Statistic, Summary, Surrogate, SurrogateError, fluid, surrogate_batch,
+    surrogate_batch_observed, surrogate_samples_observed,
+};
 pub use framing::Framing;
 pub use index::{FlowId, HostId, NodeId, PortId};
 pub use metrics::{FlowRecord, Outcome, Phase, Phases, Totals};
 pub use observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
-pub use parameters::{NETWORK_PARAMETERS, ParameterError, ValueError, set_controller};
+pub use parameters::{NETWORK_PARAMETERS, ParameterError, ValueError, controller_parameters, set_controller};
 pub use port::PortStatistics;
 pub use quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, parse_rate};
 pub use random::Random;
@@ -84,6 +97,6 @@ pub use settings::{Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities,
 pub use source::FlowSource;
 pub use topology::{Link, Topology, TopologyError};
 pub use workload::{
-    Arrivals, Density, Generator, Load, Pattern, Point, SizeDistribution, SizeError, SizeTable,
+    Arrivals, Density, Fullest, Generator, Load, Pattern, Point, SizeDistribution, SizeError, SizeTable,
     SwitchingFlows, Uniforms, WeightedFinish, Workload, WorkloadError,
 };

@@ -4,9 +4,10 @@ use trialwise_congestion::{Factory, Feedback};
 use trialwise_units::{Duration, Time};
 
 use crate::buffer::{IngressLimits, SharedBuffer};
+use crate::ending::Ending;
 use crate::event::{Event, EventQueue, Order};
 use crate::fabric::{End, Fabric};
-use crate::flow::{Flow, Transports};
+use crate::flow::{Flow, FlowSpecification, Transports};
 use crate::framing::Framing;
 use crate::host::Host;
 use crate::index::{FlowId, HostId, NodeId, PacketId, PortId};
@@ -55,13 +56,16 @@ pub(crate) struct Network<'a> {
     pub(crate) transports: Transports,
     pub(crate) source_ports: SourcePorts,
     /// How many flows are known beforehand.
-    listed: usize,
+    pub(crate) listed: usize,
+    /// Packets of data of all flows that are known, when each is sent once.
+    pub(crate) packets_known: u64,
     /// When the next flow begins, and how many have not ended, with that one.
     pub(crate) next_start: Option<Time>,
     pub(crate) unfinished: usize,
     /// Flows whose end the source has not been told.
     pub(crate) finished: Vec<FlowId>,
     pub(crate) next_fault: usize,
+    pub(crate) ending: Ending,
     pub(crate) marker: Marker,
     pub(crate) losses: Random,
     pub(crate) totals: Totals,
@@ -69,12 +73,19 @@ pub(crate) struct Network<'a> {
     pub(crate) interrupted: bool,
 }
 
+/// Packets of data that these flows take where none is sent again.
+pub(crate) fn packets_of(flows: &[FlowSpecification], settings: &Settings) -> u64 {
+    let segment = settings.segment.get();
+    let packets = flows.iter().map(|flow| flow.size.get().div_ceil(segment));
+    packets.fold(0, u64::saturating_add)
+}
+
 impl<'a> Network<'a> {
     pub(crate) fn new(
         fabric: &'a Fabric,
         settings: &'a Settings,
         factory: &'a dyn Factory,
-        listed: usize,
+        listed: &[FlowSpecification],
     ) -> Self {
         let framing = Framing::new(settings, factory.feedback());
         let compatible = settings.mode == Mode::Compatible;
@@ -96,21 +107,23 @@ impl<'a> Network<'a> {
             acknowledgement_wire: framing.acknowledgement,
             now: Time::ZERO,
             running: Order::FIRST,
-            events: EventQueue::default(),
+            events: EventQueue::new(event_spacing(fabric, settings)),
             packets: PacketSlab::new(),
             telemetry: TelemetrySlab::default(),
             switches: switches.collect(),
             ports,
             hosts: fabric.host_ports.iter().map(|port| Host::new(*port)).collect(),
             rerouted: None,
-            flows: Vec::with_capacity(listed),
+            flows: Vec::with_capacity(listed.len()),
             transports: Transports::default(),
             source_ports: SourcePorts::default(),
-            listed,
+            listed: listed.len(),
+            packets_known: packets_of(listed, settings),
             next_start: None,
             unfinished: 0,
-            finished: Vec::with_capacity(listed),
+            finished: Vec::with_capacity(listed.len()),
             next_fault: 0,
+            ending: Ending::new(settings),
             marker: Marker::new(settings.mode, settings.seed),
             losses: Random::new(settings.seed.named("losses")),
             totals: Totals::default(),
@@ -119,12 +132,11 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// Runs until the last flow ends, the time to stop comes, or nothing is left to happen.
+    /// Runs until the last flow ends, the time to stop comes, or nothing is left to happen that helps a flow.
     pub(crate) fn run(&mut self, observer: &mut impl Observer, source: &mut impl FlowSource) {
         self.schedule_first_events(source);
-        let stop = self.settings.stop.unwrap_or(Time::MAX);
         while self.unfinished > 0 && self.refused.is_none() {
-            let Some(due) = self.events.pop().filter(|due| due.time <= stop) else { break };
+            let Some(due) = self.events.pop().filter(|due| due.time <= self.ending.by) else { break };
             self.now = due.time;
             self.running = due.order;
             self.totals.events += 1;
@@ -145,14 +157,17 @@ impl<'a> Network<'a> {
         self.tell_finishes(source);
     }
 
+    /// Whether the observer ends the trial, or it cannot get on.
     #[cold]
     fn is_ended_by(&mut self, observer: &mut impl Observer) -> bool {
         // Of a list, flows are also to come that nobody has asked for yet: all but those admitted and the next.
         let later = self.listed.saturating_sub(self.flows.len() + 1);
         let unfinished = self.unfinished + later;
-        let progress = Progress { now: self.now, events: self.totals.events, unfinished };
+        let sent = self.totals.data_sent - self.totals.data_resent;
+        let unsent = self.packets_known.saturating_sub(sent);
+        let progress = Progress { now: self.now, unsent, unfinished };
         self.interrupted = observer.on_progress(progress).is_break();
-        self.interrupted
+        self.interrupted || self.is_stalled()
     }
 
     fn schedule_first_events(&mut self, source: &mut impl FlowSource) {
@@ -171,7 +186,7 @@ impl<'a> Network<'a> {
     fn on_sample(&mut self, observer: &mut impl Observer) {
         observer.on_sample(&Snapshot::new(self));
         let interval = self.settings.sample_interval.unwrap_or(Duration::MAX);
-        self.events.schedule(self.now + interval, Event::Sample);
+        self.events.schedule(self.now + interval * observer.stride(), Event::Sample);
     }
 
     /// The first packet on the wire has arrived, unless the wire has lost it meanwhile.
@@ -208,8 +223,7 @@ impl<'a> Network<'a> {
 
     fn on_free(&mut self, port: PortId) {
         self.ports[port.index()].free_scheduled = false;
-        // What sends through a port is what its reverse leads to.
-        match self.ports[port.reverse().index()].end {
+        match self.ports[port.index()].owner {
             End::Switch(switch) => self.serve_switch_port(switch, port),
             End::Host(host) => self.serve_host(host),
         }
@@ -282,5 +296,15 @@ fn make_port(fabric: &Fabric, settings: &Settings, port: PortId) -> Port {
     let host_rate = fabric.host_rate(HostId::new(0));
     let limits = IngressLimits::new(link.rate, link.delay, host_rate, settings);
     let loss = settings.loss.unwrap_or(link.loss);
-    Port::new(link.rate, link.delay, fabric.end(port), loss, thresholds, limits)
+    let ends = (fabric.end(port.reverse()), fabric.end(port));
+    Port::new(link.rate, link.delay, ends, loss, thresholds, limits)
+}
+
+/// About how far apart events lie where every link is busy: a port has one or two in the time that the
+/// fastest link takes for a full packet.
+fn event_spacing(fabric: &Fabric, settings: &Settings) -> Duration {
+    let links = &fabric.topology().links;
+    let fastest = links.iter().map(|link| link.rate.bits_per_second()).max().unwrap_or(1);
+    let transmission = Quantum::Picosecond.transmission(settings.segment.get(), fastest);
+    Duration::from_picoseconds(transmission.picoseconds() / (2 * links.len() as u64).max(1))
 }

@@ -14,8 +14,9 @@ use crate::network::Network;
 pub struct Progress {
     /// The simulated time.
     pub now: Time,
-    /// Events that ran.
-    pub events: u64,
+    /// Packets of data that flows have to send for the first time yet: of a list all flows, of a source those that it
+    /// has given.
+    pub unsent: u64,
     /// Flows that have not ended.
     pub unfinished: usize,
 }
@@ -24,6 +25,11 @@ pub struct Progress {
 pub trait Observer {
     /// The network as it is now, at the interval of [`crate::Settings::sample_interval`].
     fn on_sample(&mut self, _snapshot: &Snapshot<'_>) {}
+
+    /// So many intervals lie between a look and the next.
+    fn stride(&self) -> u64 {
+        1
+    }
 
     /// How far the trial has come, every [`EVENTS_BETWEEN_LOOKS`] events; to break ends it with
     /// [`crate::SimulationError::Interrupted`].

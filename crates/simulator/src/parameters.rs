@@ -1,5 +1,7 @@
 //! Parameters by name: what an experiment file writes of a controller and of the network.
 
+use std::collections::HashSet;
+
 use trialwise_congestion::{
     Algorithm, CopaSettings, CubicSettings, DcqcnSettings, DctcpSettings, DelayFilter, FixedRateSettings,
     HpccSettings, LedbatSettings, NewRenoSettings, TimelyLaw, TimelySettings, WindowRule,
@@ -8,7 +10,7 @@ use trialwise_units::Time;
 
 use crate::quantity::{QuantityError, parse_bytes, parse_duration, parse_fraction, parse_rate};
 use crate::settings::{Fault, FlowControl, Marking, PathKnowledge, Settings};
-use crate::topology::Topology;
+use crate::topology::{Link, Topology};
 
 /// Why a parameter cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +48,16 @@ pub enum ValueError {
         text: String,
         /// What may be written.
         wanted: &'static str,
+    },
+    /// A fault of two nodes that no link joins.
+    #[error("{fault:?}: no link joins node {} and node {}; {there}", ends[0], ends[1])]
+    NoLink {
+        /// What was written.
+        fault: String,
+        /// The nodes that it names.
+        ends: [u32; 2],
+        /// The links that these nodes have.
+        there: String,
     },
 }
 
@@ -90,6 +102,14 @@ pub fn set_controller(algorithm: &mut Algorithm, key: &str, text: &str) -> Resul
         Algorithm::Copa(settings) => set_copa(settings, key, text),
         Algorithm::FixedRate(settings) => set_fixed_rate(settings, key, text),
         _ => Err(ParameterError::Unknown { of: "this controller", name: key.to_owned(), known: &[] }),
+    }
+}
+
+/// The parameters that [`set_controller`] knows of this controller.
+pub fn controller_parameters(algorithm: &Algorithm) -> &'static [&'static str] {
+    match set_controller(&mut algorithm.clone(), "", "") {
+        Err(ParameterError::Unknown { known, .. }) => known,
+        _ => &[],
     }
 }
 
@@ -354,30 +374,68 @@ const FAULTS: &str = "write the two nodes of a link, what befalls it and when, w
 
 fn faults(text: &str, topology: &Topology) -> Result<Vec<Fault>, ValueError> {
     let written = text.split(',').filter(|fault| !fault.trim().is_empty());
-    let mut faults: Vec<_> = written
-        .map(|fault| read_fault(fault, topology).ok_or_else(|| wanted(fault.trim(), FAULTS)))
-        .collect::<Result<_, _>>()?;
+    let mut faults: Vec<_> =
+        written.map(|fault| read_fault(fault.trim(), topology)).collect::<Result<_, _>>()?;
     faults.sort_by_key(|fault| fault.time);
+    if some_change_nothing(&faults) {
+        return Err(wanted(
+            text,
+            "a link that is up goes down, and one that is down comes up, in order of time",
+        ));
+    }
     Ok(faults)
 }
 
-fn read_fault(text: &str, topology: &Topology) -> Option<Fault> {
+/// Whether a fault finds its link as it would leave it: a slip of times or nodes.
+fn some_change_nothing(faults: &[Fault]) -> bool {
+    let mut down = HashSet::new();
+    let changes = |fault: &Fault| if fault.up { down.remove(&fault.link) } else { down.insert(fault.link) };
+    !faults.iter().all(changes)
+}
+
+fn read_fault(text: &str, topology: &Topology) -> Result<Fault, ValueError> {
+    let (ends, up, time) = split_fault(text).ok_or_else(|| wanted(text, FAULTS))?;
+    let link =
+        topology.links.iter().position(|link| ends_of(link) == ends || ends_of(link) == [ends[1], ends[0]]);
+    match link {
+        Some(link) => Ok(Fault { time, link, up }),
+        None => Err(ValueError::NoLink { fault: text.to_owned(), ends, there: links_of(ends, topology) }),
+    }
+}
+
+/// The two nodes, whether the link comes up, and when.
+fn split_fault(text: &str) -> Option<([u32; 2], bool, Time)> {
     let words: Vec<_> = text.split_whitespace().collect();
     let [link, state, time] = &words[..] else { return None };
     let (first, second) = link.split_once('-')?;
-    let ends: [u32; 2] = [first.parse().ok()?, second.parse().ok()?];
     let up = match *state {
         "up" => true,
         "down" => false,
         _ => return None,
     };
-    let joins = |link: &crate::Link| {
-        let (first, second) = (link.first.get(), link.second.get());
-        ends == [first, second] || ends == [second, first]
-    };
-    let link = topology.links.iter().position(joins)?;
-    Some(Fault { time: Time::ZERO + parse_duration(time).ok()?, link, up })
+    Some(([first.parse().ok()?, second.parse().ok()?], up, Time::ZERO + parse_duration(time).ok()?))
 }
+
+const fn ends_of(link: &Link) -> [u32; 2] {
+    [link.first.get(), link.second.get()]
+}
+
+/// The links of two nodes in words, a few of each.
+fn links_of(nodes: [u32; 2], topology: &Topology) -> String {
+    let of_node = |node: u32| {
+        if node as usize >= topology.is_switch.len() {
+            return format!("there is no node {node}: nodes are 0 to {}", topology.is_switch.len() - 1);
+        }
+        let own = topology.links.iter().map(ends_of).filter(|ends| ends.contains(&node));
+        let names: Vec<_> = own.map(|[first, second]| format!("{first}-{second}")).collect();
+        let more = if names.len() > SHOWN_LINKS { ", …" } else { "" };
+        format!("node {node} has {}{more}", names[..names.len().min(SHOWN_LINKS)].join(", "))
+    };
+    nodes.map(of_node).join("; ")
+}
+
+/// Links of a node that a message names.
+const SHOWN_LINKS: usize = 8;
 
 #[cfg(test)]
 mod tests {
@@ -410,6 +468,7 @@ mod tests {
         for name in Algorithm::NAMES {
             let refusal = algorithm(name, "nonsense", "1").unwrap_err();
             let known: Vec<_> = refusal.rsplit_once("it has ").unwrap().1.split(", ").collect();
+            assert_eq!(known, controller_parameters(&Algorithm::named(name, LINE).unwrap()));
             assert!(!known.is_empty() && known.iter().all(|key| !key.contains(' ')), "{refusal}");
         }
     }
@@ -449,7 +508,16 @@ mod tests {
         let faults = network("faults", "5-4 up 8ms, 4-5 down 5ms").unwrap().faults;
         let fault = |milliseconds, up| Fault { time: Time::from_milliseconds(milliseconds), link: 4, up };
         assert_eq!(faults, [fault(5, false), fault(8, true)]);
-        assert!(network("faults", "0-1 down 5ms").unwrap_err().contains("20-21 down 5ms"));
+        for slip in ["4-5 up 5ms", "4-5 down 8ms, 4-5 up 5ms", "4-5 down 5ms, 4-5 down 6ms"] {
+            assert!(network("faults", slip).unwrap_err().contains("one that is down comes up"), "{slip}");
+        }
+        assert!(network("faults", "4-5 off 5ms").unwrap_err().contains("20-21 down 5ms"));
+        let missing = network("faults", "0-1 down 5ms").unwrap_err();
+        assert_eq!(
+            missing,
+            "faults: \"0-1 down 5ms\": no link joins node 0 and node 1; node 0 has 0-4; node 1 has 1-4"
+        );
+        assert!(network("faults", "4-9 down 5ms").unwrap_err().contains("no node 9: nodes are 0 to 5"));
         assert_eq!(faults[0].time.since(Time::ZERO), Duration::from_milliseconds(5));
     }
 }

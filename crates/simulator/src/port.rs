@@ -29,36 +29,38 @@ pub struct PortStatistics {
 }
 
 /// An egress port and its wire. The accounts belong to the same socket seen from the other side: what arrived
-/// through it.
+/// through it. What every packet meets comes first, by cache lines: fabrics have more ports than fit near.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Port {
-    pub(crate) rate: u64,
-    pub(crate) delay: Duration,
+    /// Packets on the wire, in the order of arrival.
+    pub(crate) flight: PacketList,
     pub(crate) end: End,
+    /// What sends through this port.
+    pub(crate) owner: End,
     pub(crate) loss: f64,
-    pub(crate) up: bool,
-    pub(crate) thresholds: Thresholds,
-
     /// When the wire takes the next packet, and the place of that instant among events.
     pub(crate) free_at: Time,
     pub(crate) free_order: Order,
-    /// Whether an event stands at that place.
+    queued: u64,
+    last_served: u32,
+    /// Whether an event stands at the place where the wire falls free.
     pub(crate) free_scheduled: bool,
-    /// Packets on the wire, in the order of arrival.
-    pub(crate) flight: PacketList,
-    durations: [(u64, Duration); 2],
-
+    pub(crate) up: bool,
     /// One bit for each class: whether packets wait, whether the far end has paused it.
     waiting: u8,
     paused: u8,
-    last_served: u32,
-    queued: u64,
-    queues: [ClassQueue; CLASSES],
 
-    pub(crate) limits: IngressLimits,
+    durations: [(u64, Duration); 2],
+    pub(crate) delay: Duration,
+    pub(crate) statistics: PortStatistics,
+
+    queues: [ClassQueue; CLASSES],
     pub(crate) held: [Held; CLASSES],
 
-    pub(crate) statistics: PortStatistics,
+    pub(crate) rate: u64,
+    pub(crate) thresholds: Thresholds,
+    pub(crate) limits: IngressLimits,
     paused_since: Time,
 }
 
@@ -66,7 +68,7 @@ impl Port {
     pub(crate) fn new(
         rate: Rate,
         delay: Duration,
-        end: End,
+        (owner, end): (End, End),
         loss: f64,
         thresholds: Thresholds,
         limits: IngressLimits,
@@ -75,6 +77,7 @@ impl Port {
             rate: rate.bits_per_second(),
             delay,
             end,
+            owner,
             loss,
             up: true,
             thresholds,
@@ -208,8 +211,9 @@ mod tests {
 
     fn port() -> Port {
         let rate = Rate::from_megabits_per_second(100_000);
+        let host = |number| End::Host(HostId::new(number));
         let limits = IngressLimits::new(rate, Duration::ZERO, rate, &Settings::for_line_rate(rate));
-        Port::new(rate, Duration::ZERO, End::Host(HostId::new(0)), 0.0, Thresholds::NEVER, limits)
+        Port::new(rate, Duration::ZERO, (host(0), host(1)), 0.0, Thresholds::NEVER, limits)
     }
 
     fn fill(port: &mut Port, packets: &mut PacketSlab, class: usize) -> PacketId {
@@ -250,7 +254,7 @@ mod tests {
     #[test]
     fn the_wire_is_busy_until_its_place_at_that_instant() {
         let mut port = port();
-        let mut events = crate::event::EventQueue::default();
+        let mut events = crate::event::EventQueue::new(Duration::from_nanoseconds(1));
         let (before, free, after) = (events.reserve(), events.reserve(), events.reserve());
         (port.free_at, port.free_order) = (Time::from_nanoseconds(7), free);
         assert!(port.is_busy(Time::from_nanoseconds(6), after));

@@ -20,6 +20,8 @@ const COUNT_SHIFT: u32 = 22;
 const PLACE_MASK: u32 = (1 << COUNT_SHIFT) - 1;
 /// Ports that a route can name, and ways among which a node can choose.
 const MOST_PORTS: usize = 1 << COUNT_SHIFT;
+/// Links of which every port can be named.
+pub(crate) const MOST_LINKS: usize = MOST_PORTS / 2 - 1;
 const MOST_WAYS: usize = 1 << (32 - COUNT_SHIFT);
 /// Entries of the table: half a gigabyte.
 const MOST_ENTRIES: usize = 1 << 27;
@@ -28,9 +30,8 @@ const MOST_ENTRIES: usize = 1 << 27;
 pub(crate) fn check_size(topology: &Topology, ports: &[Vec<PortId>]) -> Result<(), TopologyError> {
     let (nodes, hosts) = (topology.is_switch.len(), topology.hosts().count());
     let ways = ports.iter().map(Vec::len).max().unwrap_or(0);
-    let fits = nodes.saturating_mul(hosts) <= MOST_ENTRIES
-        && 2 * topology.links.len() < MOST_PORTS
-        && ways < MOST_WAYS;
+    let fits =
+        nodes.saturating_mul(hosts) <= MOST_ENTRIES && topology.links.len() <= MOST_LINKS && ways < MOST_WAYS;
     if fits { Ok(()) } else { Err(TopologyError::TooLarge { nodes, hosts }) }
 }
 
@@ -60,7 +61,12 @@ impl Routes {
         let mut routes =
             Self { hosts: hosts.len(), entries: vec![0; nodes * hosts.len()], choices: Vec::new() };
         let mut known = HashMap::new();
+        let siblings = if order.is_none() { siblings(topology, &ports, up, &hosts) } else { Vec::new() };
+        let mut copies = siblings.iter().map(|(column, ..)| *column).peekable();
         for (column, host) in hosts.iter().enumerate() {
+            if copies.next_if_eq(&column).is_some() {
+                continue;
+            }
             let distance = distances(topology, &ports, up, *host);
             for node in 0..nodes {
                 let Some(here) = distance[node].filter(|here| *here > 0) else { continue };
@@ -78,7 +84,26 @@ impl Routes {
                 routes.set(node, column, &towards, &mut known);
             }
         }
+        routes.copy(&siblings, &hosts, &ports);
         routes
+    }
+
+    /// Fills the columns of hosts from those of the first host on the same switch.
+    fn copy(&mut self, siblings: &[(usize, usize, NodeId)], hosts: &[NodeId], ports: &[Vec<PortId>]) {
+        for row in self.entries.chunks_mut(self.hosts.max(1)) {
+            for (column, first, _) in siblings {
+                row[*column] = row[*first];
+            }
+        }
+        let only = |port: PortId| 1 << COUNT_SHIFT | port.get();
+        for (column, first, switch) in siblings {
+            let (host, other) = (hosts[*column], hosts[*first]);
+            let up = ports[host.index()][0];
+            let at = |node: NodeId| node.index() * self.hosts + column;
+            self.entries[at(host)] = 0;
+            self.entries[at(other)] = only(ports[other.index()][0]);
+            self.entries[at(*switch)] = only(PortId::new(up.get() ^ 1));
+        }
     }
 
     fn set(&mut self, node: usize, host: usize, towards: &[PortId], known: &mut HashMap<Vec<PortId>, u32>) {
@@ -106,10 +131,45 @@ impl Routes {
             _ => Some(self.choices[(place + hash() % count) as usize]),
         }
     }
+
+    /// The ports among which `node` chooses on the way to the host in this column.
+    pub(crate) fn ways(&self, node: NodeId, host: usize) -> impl Iterator<Item = PortId> {
+        let count = self.entries[node.index() * self.hosts + host] >> COUNT_SHIFT;
+        (0..count).filter_map(move |way| self.next(node, host, || way))
+    }
+}
+
+/// Hosts whose routes are, but for the last link, those of an earlier host on the same switch: their columns, those of
+/// the earlier hosts, and the switches.
+fn siblings(
+    topology: &Topology,
+    ports: &[Vec<PortId>],
+    up: &[bool],
+    hosts: &[NodeId],
+) -> Vec<(usize, usize, NodeId)> {
+    let mut first_on = HashMap::new();
+    let mut found = Vec::new();
+    for (column, host) in hosts.iter().enumerate() {
+        let [port] = ports[host.index()][..] else { continue };
+        let switch = far_end(topology, port);
+        if !up[port.index() / 2] || !topology.is_switch[switch.index()] {
+            continue;
+        }
+        let first = *first_on.entry(switch).or_insert(column);
+        if first != column {
+            found.push((column, first, switch));
+        }
+    }
+    found
 }
 
 /// Hops from each node to `host`.
-fn distances(topology: &Topology, ports: &[Vec<PortId>], up: &[bool], host: NodeId) -> Vec<Option<u32>> {
+pub(crate) fn distances(
+    topology: &Topology,
+    ports: &[Vec<PortId>],
+    up: &[bool],
+    host: NodeId,
+) -> Vec<Option<u32>> {
     let mut distance = vec![None; topology.is_switch.len()];
     distance[host.index()] = Some(0);
     let mut frontier = VecDeque::from([(host, 0)]);
@@ -235,6 +295,26 @@ mod tests {
             chosen.collect::<std::collections::BTreeSet<_>>().len()
         };
         assert_eq!((ways(0, 15), ways(16, 15), ways(24, 15), ways(32, 15), ways(16, 1)), (1, 2, 2, 1, 1));
+    }
+
+    /// With an order, even an empty one, every host is searched for by itself.
+    #[test]
+    fn hosts_on_one_switch_have_the_routes_that_a_search_for_each_finds() {
+        let alone = RouteOrder::default();
+        for (shape, down) in [
+            ("fat-tree:4,100Gbit/s,1us", [0, 5, 20]),
+            ("leaf-spine:3x2x4,100Gbit/s,1us", [0, 7, 12]),
+            ("dumbbell:3x2,100Gbit/s,1us", [0, 3, 5]),
+        ] {
+            let topology: Topology = shape.parse().unwrap();
+            for links in [&[][..], &down[..1], &down[1..2], &down[2..], &down[..]] {
+                let up: Vec<_> = (0..topology.links.len()).map(|link| !links.contains(&link)).collect();
+                let (copied, searched) =
+                    (Routes::shortest(&topology, &up, None), Routes::shortest(&topology, &up, Some(&alone)));
+                assert_eq!(copied.entries, searched.entries, "{shape} without {links:?}");
+                assert_eq!(copied.choices, searched.choices, "{shape} without {links:?}");
+            }
+        }
     }
 
     #[test]

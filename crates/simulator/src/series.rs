@@ -7,10 +7,12 @@ use crate::observer::{Observer, Snapshot};
 
 /// Samples of chosen ports and flows at every look; tables have a row for each look and a column for each port
 /// or flow.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Series {
     ports: Vec<PortId>,
     flows: Vec<FlowId>,
+    most_looks: usize,
+    stride: u64,
     /// When.
     pub times: Vec<Time>,
     /// Bytes that wait before each port.
@@ -28,12 +30,53 @@ pub struct Series {
 impl Series {
     /// Empty series of these ports and of the flows at these places of the flow list.
     pub fn new(ports: Vec<PortId>, flows: Vec<FlowId>) -> Self {
-        Self { ports, flows, ..Self::default() }
+        Self {
+            ports,
+            flows,
+            most_looks: usize::MAX,
+            stride: 1,
+            times: Vec::new(),
+            queues: Vec::new(),
+            sent: Vec::new(),
+            acknowledged: Vec::new(),
+            rates: Vec::new(),
+            windows: Vec::new(),
+        }
     }
+
+    /// The same with `most` looks at most (an even number, at least two): where there would be more, every second
+    /// one is dropped and later ones lie twice as far apart, so that at least half of them cover a trial of any length.
+    #[must_use]
+    pub fn at_most(self, most: usize) -> Self {
+        Self { most_looks: (most & !1).max(2), ..self }
+    }
+
+    fn thin(&mut self) {
+        let (ports, flows) = (self.ports.len(), self.flows.len());
+        keep_every_second(&mut self.times, 1);
+        keep_every_second(&mut self.queues, ports);
+        keep_every_second(&mut self.sent, ports);
+        keep_every_second(&mut self.acknowledged, flows);
+        keep_every_second(&mut self.rates, flows);
+        keep_every_second(&mut self.windows, flows);
+        self.stride *= 2;
+    }
+}
+
+/// Keeps the first, the third, … row of a table.
+fn keep_every_second<T: Copy>(table: &mut Vec<T>, columns: usize) {
+    if columns == 0 {
+        return;
+    }
+    *table = table.chunks(columns).step_by(2).flatten().copied().collect();
 }
 
 impl Observer for Series {
     fn on_sample(&mut self, snapshot: &Snapshot<'_>) {
+        // The look that does not fit any more is a multiple of the next interval.
+        if self.times.len() == self.most_looks {
+            self.thin();
+        }
         self.times.push(snapshot.now());
         for port in &self.ports {
             let (queue, sent) = snapshot.port(*port);
@@ -48,5 +91,9 @@ impl Observer for Series {
             self.rates.push(rate.unwrap_or(f64::NAN));
             self.windows.push(window.unwrap_or(f64::NAN));
         }
+    }
+
+    fn stride(&self) -> u64 {
+        self.stride
     }
 }

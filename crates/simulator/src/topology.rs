@@ -67,6 +67,11 @@ pub enum TopologyError {
         /// What is wrong.
         problem: String,
     },
+    /// A file ends too early.
+    #[error(
+        "the file ends before all links are there: its first line says how many nodes, switches and links it has"
+    )]
+    Short,
     /// Some host cannot reach another.
     #[error("host {from} cannot reach host {to}: the topology is not connected; add a link")]
     NotConnected {
@@ -77,7 +82,8 @@ pub enum TopologyError {
     },
     /// Routes would not fit into memory.
     #[error(
-        "{nodes} nodes with {hosts} hosts are too many: nodes times hosts may be 2^27, links 2^21, links of a node 1023"
+        "{nodes} nodes with {hosts} hosts are too many: nodes times hosts may be 2^27 (some 11,000 hosts, as of fat-tree:34), links \
+         2^21, links of a node 1023; take a smaller network"
     )]
     TooLarge {
         /// Nodes.
@@ -192,11 +198,9 @@ impl Builder {
     }
 }
 
-const DUMBBELL: &str =
-    "dumbbell:10x10,100Gbit/s,1us, and after it the rate of the middle link if it is another";
-const FAT_TREE: &str = "fat-tree:4,100Gbit/s,1us, with an even number from 2 to 64";
-const LEAF_SPINE: &str =
-    "leaf-spine:4x2x8,100Gbit/s,1us (leaves, spines, hosts of a leaf), and last the uplinks' rate if another";
+const DUMBBELL: &str = "dumbbell:10x10,100Gbit/s,1us (1 to 4096 on each side), and after it the rate of the middle link if it is another";
+const FAT_TREE: &str = "fat-tree:4,100Gbit/s,1us, with an even number from 2 to 34";
+const LEAF_SPINE: &str = "leaf-spine:4x2x8,100Gbit/s,1us (leaves, spines, hosts of a leaf, each 1 to 512), and last the uplinks' rate if another";
 
 /// `name:size,rate,delay[,other rate]`.
 impl FromStr for Topology {

@@ -4,6 +4,7 @@ use trialwise_units::Rate;
 
 use crate::index::NodeId;
 use crate::quantity::{parse_duration, parse_rate};
+use crate::routing::MOST_LINKS;
 use crate::topology::{Link, Topology, TopologyError};
 
 impl Topology {
@@ -13,6 +14,7 @@ impl Topology {
         let mut lines = text.lines().enumerate().map(|(line, text)| (line + 1, text));
         let (line, header) = next_line(&mut lines)?;
         let [nodes, switches, links] = numbers(line, header, "nodes, switches and links")?;
+        check_counts(line, nodes, links)?;
         let (line, listed) = if switches > 0 { next_line(&mut lines)? } else { (line, "") };
         let is_switch = read_switches(line, listed, nodes, switches)?;
         let links = (0..links)
@@ -52,10 +54,7 @@ fn spelled(rate: Rate) -> String {
 fn next_line<'a>(
     lines: &mut impl Iterator<Item = (usize, &'a str)>,
 ) -> Result<(usize, &'a str), TopologyError> {
-    lines.find(|(_, text)| !text.trim().is_empty()).ok_or_else(|| TopologyError::Line {
-        line: 0,
-        problem: "the file ends before all links are there".to_owned(),
-    })
+    lines.find(|(_, text)| !text.trim().is_empty()).ok_or(TopologyError::Short)
 }
 
 fn numbers<const N: usize>(line: usize, text: &str, what: &str) -> Result<[u32; N], TopologyError> {
@@ -63,6 +62,17 @@ fn numbers<const N: usize>(line: usize, text: &str, what: &str) -> Result<[u32; 
     numbers
         .try_into()
         .map_err(|_| TopologyError::Line { line, problem: format!("here stand {N} numbers: {what}") })
+}
+
+/// Refuses more than can be numbered before anything is allocated for it. Of a connected network, nodes are at most one more
+/// than links.
+fn check_counts(line: usize, nodes: u32, links: u32) -> Result<(), TopologyError> {
+    if nodes as usize > MOST_LINKS + 1 || links as usize > MOST_LINKS {
+        let problem =
+            format!("{nodes} nodes and {links} links are too many: there may be {MOST_LINKS} links");
+        return Err(TopologyError::Line { line, problem });
+    }
+    Ok(())
 }
 
 fn read_switches(line: usize, text: &str, nodes: u32, switches: u32) -> Result<Vec<bool>, TopologyError> {
@@ -118,7 +128,10 @@ mod tests {
     fn a_wrong_line_is_named() {
         let message = |text: &str| Topology::from_hpcc(text).unwrap_err().to_string();
         assert!(message("3 1 2\n2\n0 2 100Gbps 1us 0\n1 7 100Gbps 1us 0\n").starts_with("line 4"));
-        assert!(message("3 1 2\n2\n0 2 100Gbps 1us 0\n").contains("ends"));
+        assert!(message("3 1 2\n2\n0 2 100Gbps 1us 0\n").starts_with("the file ends"));
         assert!(message("3 2 1\n2\n0 2 100Gbps 1us 0\n").starts_with("line 2"));
+        for counts in ["4000000000 1 2", "4 1 4000000000"] {
+            assert!(message(&format!("{counts}\n2\n")).ends_with("there may be 2097151 links"), "{counts}");
+        }
     }
 }

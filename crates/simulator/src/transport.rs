@@ -141,6 +141,7 @@ impl Network<'_> {
         self.transports.remove(flow.transport);
         flow.transport = TransportId::NONE;
         self.unfinished -= 1;
+        self.count_finished(flow_id);
         self.finished.push(flow_id);
     }
 

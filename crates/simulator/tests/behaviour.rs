@@ -243,12 +243,19 @@ fn a_trial_may_stop_before_its_flows() {
 }
 
 #[test]
+fn a_trial_without_flows_ends_as_it_begins() {
+    let fabric = fabric("dumbbell:2x2,100Gbit/s,1us");
+    let outcome = simulate(&fabric, &Settings::for_line_rate(LINE), &algorithm("dctcp"), &[]).unwrap();
+    assert!(outcome.flows.is_empty());
+    assert_eq!((outcome.end, outcome.totals.hops, outcome.totals.created), (Time::ZERO, 0, 0));
+}
+
+#[test]
 fn bad_input_is_refused_before_anything_runs() {
     let fabric = fabric("dumbbell:2x2,100Gbit/s,1us");
     let settings = Settings::for_line_rate(LINE);
     let refuse =
         |flows: &[FlowSpecification]| simulate(&fabric, &settings, &algorithm("hpcc"), flows).unwrap_err();
-    assert_eq!(refuse(&[]), SimulationError::NoFlows);
     assert_eq!(refuse(&[flow(0, 0, 2, 0, Time::ZERO)]), SimulationError::Empty(0));
     let late = flow(0, 0, 2, 1, Time::from_milliseconds(1));
     assert_eq!(refuse(&[late, flow(1, 0, 2, 1, Time::ZERO)]), SimulationError::Unsorted(1));
@@ -306,4 +313,62 @@ proptest! {
             prop_assert_eq!(outcome.totals.dropped(), 0);
         }
     }
+}
+
+/// The middle link of a dumbbell fails for good: what it cuts off is left, in either mode, with or without time-outs.
+#[test]
+fn flows_that_are_cut_off_for_good_do_not_hold_the_trial() {
+    let fabric = fabric("dumbbell:4x1,10Gbit/s,1us");
+    let mut flows = incast(4, 4, 1_000_000);
+    flows.push(flow(4, 0, 1, 20_000_000, Time::ZERO));
+    flows.push(flow(5, 1, 4, 1000, Time::from_milliseconds(3)));
+    let fault = Fault { time: Time::from_milliseconds(1), link: 5, up: false };
+    for (name, mode) in [("dctcp", Mode::Clean), ("dcqcn", Mode::Compatible)] {
+        let settings = Settings {
+            faults: vec![fault],
+            sample_interval: Some(Duration::from_microseconds(10)),
+            ..Settings::for_line_rate(LINE)
+        };
+        let settings = settings.with_mode(mode);
+        let run =
+            || simulate(&fabric, &settings, &algorithm(name).with_fidelity(mode.fidelity()), &flows).unwrap();
+        let outcome = run();
+        assert_conserved(&outcome);
+        // The flow on this side of the failure ends, whenever that is.
+        let finished: Vec<_> = outcome.flows.iter().map(|record| record.finish.is_some()).collect();
+        assert_eq!(finished, [false, false, false, false, true, false], "{name}");
+        let last = outcome.flows[4].finish.unwrap();
+        assert!(outcome.end > last && outcome.end < last + Duration::from_milliseconds(100), "{name}");
+        assert_eq!(run(), outcome);
+    }
+}
+
+/// A tail that a passing failure has lost is never sent again without time-outs, though timers of the controller go on.
+#[test]
+fn a_trial_in_which_nothing_arrives_any_more_ends() {
+    let fabric = fabric("dumbbell:2x1,10Gbit/s,1us");
+    let fault =
+        |microseconds: u64, up| Fault { time: Time::from_nanoseconds(1000 * microseconds), link: 3, up };
+    let settings = Settings {
+        faults: vec![fault(20, false), fault(2000, true)],
+        ..Settings::for_line_rate(LINE).with_mode(Mode::Compatible)
+    };
+    let algorithm = algorithm("dcqcn").with_fidelity(Mode::Compatible.fidelity());
+    let outcome = simulate(&fabric, &settings, &algorithm, &incast(2, 2, 50_000)).unwrap();
+    assert_eq!(outcome.unfinished(), 2);
+    assert!(outcome.end < Time::from_milliseconds(2000), "{:?}", outcome.end);
+}
+
+/// A failure that lasts longer than a stall may last is waited for.
+#[test]
+fn a_link_that_comes_back_late_is_waited_for() {
+    let fabric = fabric("dumbbell:2x1,10Gbit/s,1us");
+    let fault = |milliseconds, up| Fault { time: Time::from_milliseconds(milliseconds), link: 3, up };
+    let settings = Settings {
+        faults: vec![fault(0, false), fault(9000, true)],
+        sample_interval: Some(Duration::from_milliseconds(1)),
+        ..Settings::for_line_rate(LINE)
+    };
+    let outcome = simulate(&fabric, &settings, &algorithm("dctcp"), &incast(2, 2, 50_000)).unwrap();
+    assert_eq!(outcome.unfinished(), 0);
 }

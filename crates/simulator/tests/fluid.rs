@@ -5,6 +5,7 @@ use trialwise_congestion::{Algorithm, Feedback};
 use trialwise_simulator::{
     Arrivals, Fabric, Features, FlowSpecification, Framing, Load, NodeId, Pattern, Quantity, Settings,
     SimulationError, Statistic, Summary, SurrogateError, Workload, fluid, simulate, surrogate_batch,
+    surrogate_samples_observed,
 };
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
@@ -166,6 +167,41 @@ fn a_batch_is_its_trials_with_any_number_of_threads() {
     assert_eq!(batch[7].features.bytes, flows.iter().map(|flow| flow.size.get()).sum::<u64>());
     let slowdown = batch[7].values[1].unwrap();
     assert!(slowdown > 1.0 && slowdown < 20.0, "{slowdown}");
+    assert!(batch.iter().all(|surrogate| surrogate.steps > surrogate.features.flows));
+}
+
+#[test]
+fn samples_are_what_a_batch_summarises() {
+    let fabric = fabric("dumbbell:4x4,100Gbit/s,1us");
+    let workload = websearch(Pattern::OneWay, Load::Bottleneck(0.3), 1);
+    let seeds: Vec<_> = (0..100).map(Seed::new).collect();
+    let small =
+        |summary| Statistic { sizes: 0..1_000_000, ..Statistic::of_all(Quantity::CompletionTime, summary) };
+    let summaries = [Summary::Count, Summary::Sum, Summary::Above(1e-4), Summary::Linear(0.9)].map(small);
+    let batch = surrogate_batch(&fabric, framing(), &workload, &seeds, 1, &summaries).unwrap();
+    let samples = |threads| {
+        let mut look = || std::ops::ControlFlow::Continue(());
+        let any = small(Summary::Mean);
+        surrogate_samples_observed(&fabric, framing(), &workload, &seeds, threads, &any, &mut look).unwrap()
+    };
+    assert_eq!(samples(1), samples(3));
+    for (surrogate, samples) in batch.iter().zip(samples(1)) {
+        let above = samples.iter().filter(|sample| **sample > 1e-4).count();
+        let expected = [samples.len() as f64, samples.iter().sum(), above as f64].map(Some);
+        assert_eq!(surrogate.values[..3], expected);
+        assert_eq!(surrogate.values[3].is_none(), samples.is_empty());
+        assert_eq!(surrogate.steps, 0);
+    }
+}
+
+#[test]
+fn flows_are_counted_without_the_model() {
+    let fabric = fabric("fat-tree:4,100Gbit/s,1us");
+    let workload = websearch(Pattern::AllToAll, Load::Host(0.3), 1);
+    let count = Statistic::of_all(Quantity::CompletionTime, Summary::Count);
+    let batch = surrogate_batch(&fabric, framing(), &workload, &[Seed::new(1)], 1, &[count]).unwrap();
+    assert_eq!(batch[0].values, [Some(batch[0].features.flows as f64)]);
+    assert_eq!(batch[0].steps, 0);
 }
 
 #[test]
@@ -184,7 +220,7 @@ fn trials_without_flows_have_no_numbers() {
 fn what_cannot_run_is_refused() {
     let fabric = fabric("dumbbell:2x2,100Gbit/s,1us");
     let refuse = |flows: &[_]| fluid(&fabric, framing(), flows).unwrap_err();
-    assert_eq!(refuse(&[]), SimulationError::NoFlows);
+    assert_eq!(fluid(&fabric, framing(), &[]), Ok(Vec::new()));
     assert_eq!(refuse(&[flow(0, 2, 0, Time::ZERO)]), SimulationError::Empty(0));
     assert!(matches!(refuse(&[flow(0, 0, 1, Time::ZERO)]), SimulationError::Ends { .. }));
     let workload = websearch(Pattern::OneWay, Load::Bottleneck(0.3), 1);

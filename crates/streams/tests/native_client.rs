@@ -175,7 +175,7 @@ fn a_collector_that_never_acknowledges_leaves_all_rows_counted_as_dropped() {
     (0..100).for_each(|number| point.inject(&[Value::Int32(number)]).unwrap());
     let start = Instant::now();
     let report = client.close(Duration::from_millis(200));
-    assert!(start.elapsed() < Duration::from_millis(1500) && !report.finished);
+    assert!(start.elapsed() < Duration::from_secs(4) && !report.finished);
     let stream = report.counters.stream("app_m").unwrap();
     assert_eq!((stream.rows, stream.sent, stream.dropped), (100, 0, 100));
     over.store(true, Ordering::Relaxed);
@@ -202,7 +202,7 @@ fn a_refusal_is_told_to_the_program() {
     client.start().unwrap();
     point.inject(&[Value::Int32(1)]).unwrap();
     refuse.join().unwrap();
-    let stop = Instant::now() + Duration::from_secs(5);
+    let stop = Instant::now() + Duration::from_secs(60);
     while !client.counters().destinations[0]
         .error
         .as_ref()

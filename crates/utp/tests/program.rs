@@ -67,7 +67,7 @@ fn a_bulk_flow_ends_with_its_time_and_with_sigterm() {
     let receiver = start_receiver(own(), port);
     let start = Instant::now();
     assert_eq!(run(&format!("send 127.0.0.1 {port} --time 300ms")).status.code(), Some(0));
-    assert!((300..3000).contains(&start.elapsed().as_millis()));
+    assert!((300..30_000).contains(&start.elapsed().as_millis()));
     let sender = flow::program(own(), &format!("send 127.0.0.1 {port}")).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let (status, said) = end(sender);

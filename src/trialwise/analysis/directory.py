@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
 from trialwise.analysis.estimation.controls import Workloads
-from trialwise.analysis.estimation.estimating import estimate_directory
+from trialwise.analysis.estimation.estimating import Observed, estimate_directory
+from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.path import analyse_path
 from trialwise.analysis.path_results import PathFacts
-from trialwise.analysis.results import Analysis, TrialFailure
+from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
+from trialwise.analysis.telling import Told
 from trialwise.analysis.timescales import analyse_metric
 from trialwise.experiment.model import Experiment, Method
 from trialwise.store.directory import ExperimentDirectory
@@ -25,6 +29,8 @@ def analyse_directory(
     facts: PathFacts | None = None,
     all_trials: bool = False,
     workloads: Workloads | None = None,
+    told: Told | None = None,
+    overview: bool = False,
 ) -> Analysis:
     """Analyse what the directory holds so far; nothing is written.
 
@@ -36,12 +42,16 @@ def analyse_directory(
         Show every trial of kind path over time, not only the first ones.
     workloads
         What is known of the workloads of simulated trials, for control variates; None for none.
+    told
+        Told what is done, how much of it, and of how much.
+    overview
+        Leave out what the overview in the terminal does not show and takes long: sizes, durations and courses of `Estimation`.
     """
     store = StoreObservations(experiment, directory, ledger)
     counted = [row for row in store.rows if not row.warmup]
     treatments = _treatments(experiment, counted)
     observed = {metric.name: store.of(metric) for metric in experiment.metrics}
-    metrics = tuple(analyse_metric(metric, observed[metric.name], method) for metric in experiment.metrics)
+    metrics = tuple(_metrics(experiment, observed, method, told))
     return Analysis(
         name=experiment.name,
         description=experiment.description,
@@ -69,8 +79,27 @@ def analyse_directory(
             facts or PathFacts(),
             all_trials=all_trials,
         ),
-        estimation=estimate_directory(experiment, directory, store.rows, treatments, observed, workloads),
+        estimation=estimate_directory(
+            experiment,
+            directory,
+            store.rows,
+            treatments,
+            observed,
+            workloads,
+            TiltWeights.of(store) if is_tilted(experiment) else None,
+            told=told,
+            overview=overview,
+        ),
     )
+
+
+def _metrics(
+    experiment: Experiment, observed: Observed, method: Method, told: Told | None
+) -> Iterator[MetricAnalysis]:
+    for done, metric in enumerate(experiment.metrics):
+        if told is not None:
+            told("looking at metrics", done, len(experiment.metrics))
+        yield analyse_metric(metric, observed[metric.name], method)
 
 
 def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]:

@@ -33,16 +33,22 @@ class Distribution:
 
 def distribution(treatment: str, series: str, values: list[float], confidence: float) -> Distribution:
     """The empirical distribution of one treatment in one series, with the band at `confidence` (percent)."""
-    ordered, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
-    shares = np.cumsum(counts) / max(len(values), 1)
-    kept = _spread(len(ordered))
+    ordered, shares = empirical_steps(np.asarray(values, dtype=np.float64))
     band, note = None, None
     try:
         band = st.cdf_band(values, confidence)
         note = band.note or None
     except ValueError as error:
         note = str(error)
-    return Distribution(treatment, series, len(values), ordered[kept], shares[kept], band, note)
+    return Distribution(treatment, series, len(values), ordered, shares, band, note)
+
+
+def empirical_steps(values: Array) -> tuple[Array, Array]:
+    """The different values, ascending, and the share (0 to 1) at or below each; evenly thinned to 200 of them."""
+    ordered, counts = np.unique(values, return_counts=True)
+    shares = np.cumsum(counts) / max(len(values), 1)
+    kept = _spread(len(ordered))
+    return ordered[kept], shares[kept]
 
 
 def _spread(count: int) -> npt.NDArray[np.int64]:

@@ -105,6 +105,6 @@ def repeating(level: Level) -> str:
     return " (more series, where the trials of one share a process)" if level == "process" else ""
 
 
-def plural(level: Level) -> str:
+def plural(level: str) -> str:
     """Its units, in words."""
     return {"process": "processes"}.get(level, f"{level}s")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from trialwise.analysis.telling import Told
 from trialwise.experiment.model import Experiment, Level, Metric, PathSource
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Status, TrialRow
-from trialwise.store.samples import read_many
+from trialwise.store.samples import TOGETHER, read_many
 
 Array = npt.NDArray[np.float64]
 
@@ -34,17 +35,22 @@ class Observation:
 
 
 class StoreObservations:
-    """Reads the observations of an experiment directory, metric by metric."""
+    """Reads the observations of an experiment directory, metric by metric; `told` hears how many trials are read of each."""
 
-    def __init__(self, experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        directory: ExperimentDirectory,
+        ledger: Ledger,
+        told: Told | None = None,
+    ) -> None:
         self._experiment = experiment
         self._directory = directory
         self.rows = tuple(ledger.trials())
-        self._values = {
-            (number, attempt, source): (value, file)
-            for number, attempt, source, value, _, file in ledger.values()
-        }
+        self._ledger = ledger
+        self._told = told
         self._epochs = _epochs(self.rows)
+        self._last: tuple[tuple[str, Status], list[Observation]] | None = None
 
     def series_of(self, row: TrialRow) -> str:
         """The label of the series that a trial belongs to: each environment's rounds are a series of their own."""
@@ -54,20 +60,49 @@ class StoreObservations:
         return f"{row.series}{chr(ord('a') + epochs.index(row.epoch))}"
 
     def of(self, metric: Metric, status: Status = "finished") -> list[Observation]:
-        """The observations of all trials of a status that count, in plan order."""
+        """The observations of all trials of a status that count, in plan order: the same list for metrics of one source."""
+        asked = metric.source.key, status
+        if self._last is None or self._last[0] != asked:
+            self._last = asked, list(self._read(metric, status))
+        return self._last[1]
+
+    def _read(self, metric: Metric, status: Status) -> Iterator[Observation]:
         counted: list[tuple[TrialRow, float | None, str | None]] = []
+        entries = self._entries(metric.source.key)
         for row in self.rows:
-            entry = self._values.get((row.number, row.attempt, metric.source.key))
+            entry = entries.get((row.number, row.attempt))
             if row.status == status and not row.warmup and entry is not None:
                 counted.append((row, *entry))
         key = metric.source.key
         wanted = [(file, row.number, row.attempt, key) for row, _, file in counted if file is not None]
         files = read_many(self._directory.path, wanted)
-        found: list[Observation] = []
-        for row, value, file in counted:
+        for done, (row, value, file) in enumerate(counted):
+            if self._told is not None and done % TOGETHER == 0:
+                self._told(f"reading {metric.name}", done, len(counted))
             values, times = (_single(value), None) if file is None else next(files)
-            found.append(self._observation(row, *after_warmup(self._experiment, metric, values, times)))
-        return found
+            yield self._observation(row, *after_warmup(self._experiment, metric, values, times))
+
+    def kept(self, key: str) -> dict[tuple[int, int], Array]:
+        """What finished trials that count kept under a name beside their metrics, by number and attempt."""
+        known = self._entries(key)
+        entries = {
+            (row.number, row.attempt): known[row.number, row.attempt]
+            for row in self.rows
+            if row.status == "finished" and not row.warmup and (row.number, row.attempt) in known
+        }
+        wanted = [(file, *place, key) for place, (_, file) in entries.items() if file is not None]
+        files = read_many(self._directory.path, wanted)
+        return {
+            place: _single(value) if file is None else next(files)[0]
+            for place, (value, file) in entries.items()
+        }
+
+    def _entries(self, key: str) -> dict[tuple[int, int], tuple[float | None, str | None]]:
+        """What trials reported from a source, by number and attempt: the value, or the file of samples."""
+        return {
+            (number, attempt): (value, file)
+            for number, attempt, _, value, _, file in self._ledger.values([key])
+        }
 
     def _observation(self, row: TrialRow, values: Array, times: Array | None) -> Observation:
         return Observation(

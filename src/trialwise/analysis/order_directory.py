@@ -9,6 +9,7 @@ from math import isfinite
 
 import polars as pl
 
+from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.order_results import Problem
 from trialwise.analysis.order_trials import FIXED, RANDOM, OrderTrials, recorded_trials
@@ -42,8 +43,9 @@ def read_order_directory(
     Raises
     ------
     AnalysisError
-        A metric is not one of the experiment's, or no trial has a value.
+        A metric is not one of the experiment's, no trial has a value, or trials are tilted.
     """
+    refuse_tilted(experiment)
     metrics = _metrics(experiment, wanted)
     store = StoreObservations(experiment, directory, ledger)
     attempts = sorted((row for row in store.rows if row.status in _RAN), key=_moment)

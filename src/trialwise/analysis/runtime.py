@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
+from trialwise.analysis.estimation.results import DurationAdvice
 from trialwise.analysis.observations import Observation, StoreObservations
 from trialwise.errors import AnalysisError
 from trialwise.experiment.quantity import duration_text
@@ -122,6 +123,9 @@ class RuntimeAdvice:
     belong into the section `[trial]` of an experiment file, rounded up; None where there is none. `decided_by` is the
     place in `pilots` of the one that needs most, None without a runtime. `reason` says what decided, or why there is
     no runtime and what would lift that. `skipped` names trials that say nothing and why.
+
+    Of simulated trials there are no `pilots` but `durations`, one for each metric and treatment: `runtime` is the duration of
+    their workload, `startup` the longest warm-up, which it includes, and `decided_by` a place in `durations`.
     """
 
     format: Literal["trialwise.runtime/1"]
@@ -138,6 +142,7 @@ class RuntimeAdvice:
     pilots: tuple[PilotNeed, ...]
     skipped: tuple[str, ...]
     notes: tuple[str, ...]
+    durations: tuple[DurationAdvice, ...] = ()
 
 
 def pilots_of_table(table: ConditionTable, question: Question) -> list[Pilot]:

@@ -20,7 +20,7 @@ from trialwise.experiment.model import Kpi, Method, Metric, Variability
 
 def analyse_metric(metric: Metric, observations: Sequence[Observation], method: Method) -> MetricAnalysis:
     """Carry one metric through the three timescales."""
-    trials = tuple(trial_metric(metric, observation, method) for observation in observations)
+    trials = trial_metrics(metric, observations, method)
     groups = _by_series(trials)
     kpis = tuple(
         _series_kpi(metric, kpi, treatment, series, members, method)
@@ -50,6 +50,31 @@ def _distribution(
 # One trial
 
 
+def trial_metrics(
+    metric: Metric, observations: Sequence[Observation], method: Method
+) -> tuple[TrialMetric, ...]:
+    """`trial_metric` of each observation; many at once where nothing but the measure is asked for."""
+    values = _values_at_once(metric, observations)
+    if values is None:
+        return tuple(trial_metric(metric, observation, method) for observation in observations)
+    return tuple(
+        _trial(observation, value=value) for observation, value in zip(observations, values, strict=True)
+    )
+
+
+def _values_at_once(metric: Metric, observations: Sequence[Observation]) -> list[float] | None:
+    """None where a convergence is tested, or a trial may have no value."""
+    if metric.convergence is not None or any(one.times is not None for one in observations):
+        return None
+    try:
+        values = st.trial_metric_values(
+            [one.values for one in observations], metric.measure, metric.convention
+        )
+    except ValueError:
+        return None
+    return values.tolist()
+
+
 def trial_metric(metric: Metric, observation: Observation, method: Method) -> TrialMetric:
     """Reduce the samples of one trial to its metric, after the convergence test where one is asked for."""
     value, converged, convergence, reason = None, None, None, None
@@ -65,6 +90,17 @@ def trial_metric(metric: Metric, observation: Observation, method: Method) -> Tr
         value, converged, convergence = result.value, result.converged, result.convergence
     except ValueError as error:
         reason = str(error)
+    return _trial(observation, value=value, converged=converged, convergence=convergence, reason=reason)
+
+
+def _trial(
+    observation: Observation,
+    *,
+    value: float | None,
+    converged: bool | None = None,
+    convergence: st.Convergence | None = None,
+    reason: str | None = None,
+) -> TrialMetric:
     return TrialMetric(
         number=observation.number,
         attempt=observation.attempt,

@@ -10,9 +10,11 @@ from typing import Literal, cast
 import polars as pl
 
 from trialwise.analysis.context import SessionFacts, session_facts
+from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
-from trialwise.analysis.timescales import trial_metric
+from trialwise.analysis.timescales import trial_metrics
 from trialwise.errors import AnalysisError
+from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric
 from trialwise.experiment.model import Level as FactorLevel
 from trialwise.experiment.simulation import SimulationTrial
@@ -41,6 +43,7 @@ class MetricFacts:
     """What is known of a metric beside its values.
 
     `estimand` "pooled": the mean of the values is a statistic of all samples, and single values have no meaning of their own.
+    `what` names the mean of the values where either estimand is to be had, such as "p99 of all samples"; elsewhere it is empty.
     """
 
     name: str
@@ -48,6 +51,7 @@ class MetricFacts:
     better: Better | None = None
     margin: Extent | None = None
     estimand: Estimand = "per_trial"
+    what: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,24 +78,25 @@ class TrialSet:
         wanted = pl.col("metric") == metric
         return self.table.filter(wanted if treatment is None else wanted & (pl.col("treatment") == treatment))
 
-    def seconds_per_trial(self, treatment: str) -> float | None:
-        """The median time from the start of a trial of a treatment to the next; None where nobody knows."""
-        trials = self.table.filter(pl.col("treatment") == treatment).unique("trial")
-        median = trials["seconds"].median()
-        return float(median) if isinstance(median, float) else None
-
 
 def read_trial_set(
-    experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, wanted: Sequence[str] = ()
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    wanted: Sequence[str] = (),
+    store: StoreObservations | None = None,
 ) -> TrialSet:
     """The finished trials of an experiment directory; those that failed or gave no value are counted in the notes.
+
+    `store` is what reads the directory, where the caller goes on reading from it: samples then need not be read twice.
 
     Raises
     ------
     AnalysisError
-        A metric is not one of the experiment's, or no trial has a value.
+        A metric is not one of the experiment's, no trial has a value, or trials are tilted.
     """
-    store = StoreObservations(experiment, directory, ledger)
+    refuse_tilted(experiment)
+    store = store or StoreObservations(experiment, directory, ledger)
     metrics = chosen_metrics(experiment, wanted)
     hosts = {facts.record.number: _host(facts) for facts in session_facts(directory, ledger)}
     origin = ledger.fact("identity")
@@ -102,9 +107,8 @@ def read_trial_set(
     notes = list(_lost(store.rows))
     for metric in metrics:
         missing = 0
-        for observation in store.of(metric):
-            value = trial_metric(metric, observation, "default").value
-            row = rows[observation.number, observation.attempt]
+        for found in trial_metrics(metric, store.of(metric), "default"):
+            value, row = found.value, rows[found.number, found.attempt]
             if value is None or not isfinite(value):
                 missing += 1
             else:
@@ -146,7 +150,8 @@ def chosen_metrics(experiment: Experiment, wanted: Sequence[str]) -> list[Metric
 
 
 def _facts(metric: Metric) -> MetricFacts:
-    return MetricFacts(metric.name, metric.unit, metric.better, metric.margin)
+    what = estimand_text(metric, "per_trial")
+    return MetricFacts(metric.name, metric.unit, metric.better, metric.margin, what=what)
 
 
 def _levels(experiment: Experiment, row: TrialRow) -> dict[str, FactorLevel]:

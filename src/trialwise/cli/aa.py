@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise import study
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
-from trialwise.cli.progress import observer
 from trialwise.cli.text import say
 from trialwise.errors import AnalysisError, TrialwiseError
 
@@ -79,6 +77,9 @@ def aa(
     quiet
         No progress.
     """
+    from trialwise import study
+    from trialwise.cli.progress import observer
+
     _check(source, trials, directory, confidence, splits)
     failed, where, interrupted = 0, source, False
     if not source.is_dir():
@@ -99,6 +100,8 @@ def aa(
 
 def _partial(where: Path, command: str) -> str:
     """How many trials there are to judge after an interruption, and what goes on."""
+    from trialwise import study
+
     state = study.state(where)
     return f"interrupted: from {state.done} of {state.planned} trials; to go on: {command}"
 
@@ -138,7 +141,8 @@ def _check(source: Path, trials: int | None, directory: Path | None, confidence:
 def _calibration(
     where: Path, metrics: tuple[str, ...], confidence: float, splits: int, seed: int
 ) -> Calibration:
-    with Patience(messages(), f"re-splitting the trials of {where}"):
+    with Patience(f"re-splitting the trials of {where}"):
+        from trialwise import study
         from trialwise.analysis.calibration.calibrating import CalibrateOptions
 
         return study.calibration(where, metrics, CalibrateOptions(confidence, splits, seed))

@@ -6,19 +6,20 @@ import sys
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise.analysis.versions.looks import LooksPlan
-from trialwise.analysis.versions.results import VersionsResult
 from trialwise.cli.output import messages, print_json
-from trialwise.cli.progress import observer
 from trialwise.cli.text import say
 from trialwise.errors import TrialwiseError
 from trialwise.experiment.model import CommandTrial, Experiment, Metric
 from trialwise.experiment.quantity import seconds
 from trialwise.experiment.two_versions import either, in_version, margin_of, metric_of, two_versions
+
+if TYPE_CHECKING:
+    from trialwise.analysis.versions.looks import LooksPlan
+    from trialwise.analysis.versions.results import VersionsResult
 
 _CODES = {"fine": 0, "worse": 1, "undecided": 3}
 _MOST = 1000
@@ -135,6 +136,7 @@ def _run(
     quiet: bool,
 ) -> VersionsResult:
     from trialwise import study
+    from trialwise.cli.progress import observer
     from trialwise.versions import run_versions
 
     ruler = None if floor is None else study.calibration(floor)
@@ -192,6 +194,8 @@ def _metrics(texts: tuple[str, ...]) -> list[Metric]:
 
 
 def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> LooksPlan:
+    from trialwise.analysis.versions.looks import LooksPlan
+
     if not 50 < confidence < 100:
         raise TrialwiseError(f"--confidence {confidence:g}: a percentage above 50 and below 100 is wanted")
     for name, number in (("--pilot", pilot), ("--trials", trials)):

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from trialwise.cli.output import messages, print_json, results
+from trialwise.cli.output import print_json, results
 from trialwise.cli.patience import Patience
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.experiment.model import Method
@@ -59,8 +59,16 @@ def analyze(
         Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), fluid (also
         the metric by a fluid model of the same flows) or none; default workload from 200 trials of a treatment on.
     """
-    with Patience(messages(), f"analysing {data}"):
-        analysis = analysis_of(data, table or TableOptions(), method, controls=controls)
+    with Patience(f"analysing {data}") as patience:
+        analysis = analysis_of(
+            data,
+            table or TableOptions(),
+            method,
+            controls=controls,
+            watch=patience.drawing,
+            told=patience.going,
+            overview=not (json or latex or full),
+        )
     if json:
         from trialwise.exchange.analysis_json import analysis_document
 

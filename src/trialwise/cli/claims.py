@@ -8,6 +8,7 @@ from rich.table import Table
 from trialwise.analysis.stopping.sentences import wanted_text
 from trialwise.execution.documents import ClaimDocument, StoppingDocument
 from trialwise.experiment.quantity import duration_text
+from trialwise.report.units import Scale, scale
 
 
 def show_claims(console: Console, stopping: StoppingDocument) -> None:
@@ -75,16 +76,21 @@ def _number(claim: ClaimDocument) -> str:
 
 def _cells(claim: ClaimDocument) -> list[str]:
     known = claim.state if claim.state != "decided" else claim.verdict or "narrow"
-    unit = f" {claim.unit}" if claim.unit else ""
     bounded = claim.low is not None and claim.high is not None
+    shown = scale([claim.low, claim.high] if bounded else [claim.width], claim.unit)
     return [
         f"{claim.metric} {claim.subject}",
         f"{claim.what} {claim.asked}",
         known,
-        f"{claim.low:.4g} to {claim.high:.4g}{unit}" if bounded else "",
-        "" if claim.width is None else f"{claim.width:.2g}{unit}{_relative(claim)}",
+        f"{shown.write(claim.low)} to {shown.with_unit(claim.high)}" if bounded else "",
+        "" if claim.width is None else f"{_width(claim.width, shown)}{_relative(claim)}",
         _number(claim),
     ]
+
+
+def _width(width: float, shown: Scale) -> str:
+    """A half-width in the unit of its interval, with the two digits that matter of it."""
+    return f"{float(f'{width * shown.factor:.2g}'):g} {shown.unit}".strip()
 
 
 def _relative(claim: ClaimDocument) -> str:

@@ -18,6 +18,7 @@ from trialwise.errors import TrialwiseError
 if TYPE_CHECKING:
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
+    from trialwise.analysis.telling import Told
     from trialwise.analysis.trial_set import Level, TrialSet
     from trialwise.exchange.trials_table import TrialColumns
 
@@ -136,8 +137,8 @@ def compare(
     check_percentage(confidence, "--confidence", least=50)
     columns, files = columns or TableColumnOptions(), files or FileOptions()
     _check(a, b, from_a or from_b, files, rank=rank, paper=paper)
-    with Patience(messages(), f"reading {a}") as patience:
-        sides = _sides(a, b, from_a, from_b, metric, columns, paired=not unpaired)
+    with Patience(f"reading {a}") as patience:
+        sides = _sides(a, b, from_a, from_b, metric, columns, patience.going, paired=not unpaired)
         from trialwise.analysis.comparison.ranking import rank as rank_side
 
         patience.say(f"comparing {sum(side.table.height for side in sides)} values")
@@ -178,6 +179,7 @@ def _sides(
     from_b: tuple[str, ...],
     metric: tuple[str, ...],
     columns: TableColumnOptions,
+    going: Told,
     *,
     paired: bool,
 ) -> list[TrialSet]:
@@ -188,7 +190,8 @@ def _sides(
     if b is None and bool(first) != bool(second):
         raise TrialwiseError("one side only is chosen", hint="add both --a FACTOR=LEVEL and --b FACTOR=LEVEL")
     read = {
-        path: read_side(path, metric, _table(columns), paired=paired) for path in dict.fromkeys((a, b or a))
+        path: read_side(path, metric, _table(columns), paired=paired, told=going)
+        for path in dict.fromkeys((a, b or a))
     }
     sides = [read[a]] if b is None and not first else [read[a], read[b or a]]
     check_named(_metrics(columns.better), sides, "--better")

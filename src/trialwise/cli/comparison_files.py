@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise.cli.files import STANDARD
+from trialwise.cli.files import STANDARD, write_text
 from trialwise.errors import StoreError, TrialwiseError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class FileOptions:
                 if path == STANDARD:
                     print(text(), end="")
                 else:
-                    path.write_text(text(), encoding="utf-8")
+                    write_text(path, text())
                     written.append(path)
             if self.svg is not None:
                 from trialwise.report.comparison_print import write_figures

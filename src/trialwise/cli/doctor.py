@@ -11,7 +11,7 @@ from trialwise import _core
 from trialwise.cli.output import messages, print_json, results
 from trialwise.errors import PlanError
 from trialwise.measurement.disturbances import disturbances
-from trialwise.measurement.documents import DoctorDocument, PathCeilingDocument
+from trialwise.measurement.documents import DoctorDocument, OptionalPart, PathCeilingDocument
 from trialwise.measurement.environment import Environment, capture
 
 _SECONDS = 20.0
@@ -19,6 +19,8 @@ _SECONDS = 20.0
 
 def doctor(topic: Literal["path"] | None = None, /, *, json: bool = False) -> int:
     """Name what will disturb a measurement on this machine, and how to change it; changes nothing itself.
+
+    At the end it says which optional parts are there, and how to get the others.
 
     `doctor path` measures in 20 s what emulated paths this machine carries: rate, packets per second, error of delay.
 
@@ -41,10 +43,13 @@ def doctor(topic: Literal["path"] | None = None, /, *, json: bool = False) -> in
     """
     if topic == "path":
         return _path(json=json)
+    from trialwise.study.optional_parts import optional_parts
+
     environment = capture()
     found = disturbances(environment)
+    parts = optional_parts()
     if json:
-        print_json(asdict(DoctorDocument(environment, found)))
+        print_json(asdict(DoctorDocument(environment, found, parts)))
         return 0
     console = results()
     console.print(f"{_machine(environment)}\n", markup=False)
@@ -54,6 +59,8 @@ def doctor(topic: Literal["path"] | None = None, /, *, json: bool = False) -> in
         console.print(f"{one.name}: {one.found}", style="bold", markup=False)
         undo = f"\n  undo    {one.undo}" if one.undo else ""
         console.print(f"  why     {one.why}\n  change  {one.change}{undo}\n", markup=False)
+    for part in parts:
+        console.print(_part(part), markup=False)
     return 0
 
 
@@ -93,6 +100,12 @@ def _measured() -> _core.Ceiling:
             )
         except OSError as error:
             raise PlanError(f"no path can be made here: {error}") from error
+
+
+def _part(part: OptionalPart) -> str:
+    if part.version is not None:
+        return f"{part.name}: {part.version} {part.found}"
+    return f"{part.name}: {part.found}\n  why     {part.why}\n  change  {part.change}"
 
 
 def _machine(environment: Environment) -> str:

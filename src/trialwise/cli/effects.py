@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
@@ -133,7 +134,7 @@ def effects(
     _check(method, resample=resample, permutations=permutations, seed=seed, interactions=interactions)
     _check_places([csv, latex])
     margins, bases = _margins(margin), _bases(base)
-    with Patience(messages(), f"reading {data}") as patience:
+    with Patience(f"reading {data}") as patience:
         given = _read(data, columns or EffectsColumns(), metric, by, samples=method == "paper")
         # Of a table nobody knows the order of levels: the base stands first.
         orders = {**{name: (one,) for name, one in bases.items()}, **given.orders}
@@ -300,12 +301,12 @@ def _write(
         if csv is not None:
             from trialwise.exchange.effects_json import effects_csv
 
-            csv.write_text(effects_csv(found), encoding="utf-8")
+            write_text(csv, effects_csv(found))
             written.append(csv)
         if latex is not None:
             from trialwise.report.effects_latex import effects_latex
 
-            latex.write_text(effects_latex(found), encoding="utf-8")
+            write_text(latex, effects_latex(found))
             written.append(latex)
         if svg is not None:
             from trialwise.report.effects_print import write_effects_figures

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from threading import Event
+from types import FrameType
 
 from cyclopts import App
 
@@ -47,6 +50,7 @@ for _name, _summary in {
     "profile": "Find the daily, weekly and other cycles in condition data.",
     "runtime": "Say how long a trial must be for its metrics to be steady.",
     "simulate": "Simulate flows over a data-centre network, packet by packet.",
+    "tilt": "Choose from which sizes flows are drawn, so that a simulated tail quantile takes fewer trials.",
     "path": "Run a command inside an emulated path.",
     "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
     "scaffold": "Write the skeleton of a program that measures, in C, Rust or Python.",
@@ -78,8 +82,22 @@ def _words() -> list[str]:
     return separated(words)
 
 
+def _watch_for_control_c() -> Event:
+    """What is set once Ctrl-C was pressed; it raises KeyboardInterrupt as ever."""
+    pressed = Event()
+
+    def press(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        signal.default_int_handler(number, frame)
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, press)
+    return pressed
+
+
 def main() -> None:
     """Run the command line; the entry point of the package."""
+    pressed = _watch_for_control_c()
     try:
         result = app(_words(), exit_on_error=True, result_action="return_value")
     except TrialwiseError as error:
@@ -92,4 +110,8 @@ def main() -> None:
         sys.exit(141)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception:
+        if pressed.is_set():  # compiled code that is importing makes errors of its own of it
+            sys.exit(130)
+        raise
     sys.exit(result if isinstance(result, int) else 0)

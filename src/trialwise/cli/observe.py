@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.text import say
-from trialwise.errors import AnalysisError, PlanError, StoreError, TrialwiseError
+from trialwise.errors import AnalysisError, PlanError, TrialwiseError
 from trialwise.experiment.model import Extent
 
 if TYPE_CHECKING:
@@ -236,9 +237,9 @@ def _write(file: Path, text: str) -> None:
                     hint=f"trialwise observe {file} goes on with it; --name gives this one another name",
                 )
             return
-        file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise PlanError(f"{file}: cannot be written: {error.strerror}") from error
+        raise PlanError(f"{file}: cannot be read: {error.strerror}") from error
+    write_text(file, text)
 
 
 def _check_before_running(file: Path, options: ObserveOptions) -> None:
@@ -266,7 +267,7 @@ def _run(file: Path, directory: Path | None, *, quiet: bool) -> tuple[Path, int]
 
 
 def _judge(directory: Path, options: ObserveOptions, csv: Path | None, *, json: bool) -> int:
-    with Patience(messages(), f"reading {directory}"):
+    with Patience(f"reading {directory}"):
         from trialwise import study
 
         found = study.observed(directory, options)
@@ -286,10 +287,5 @@ def _judge(directory: Path, options: ObserveOptions, csv: Path | None, *, json: 
 def _write_csv(found: Observation, csv: Path) -> None:
     from trialwise.exchange.observe_json import observe_csv
 
-    try:
-        csv.write_text(observe_csv(found), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"{csv}: cannot be written: {error.strerror}", hint="choose another place"
-        ) from error
+    write_text(csv, observe_csv(found))
     messages().print(f"wrote {csv}", markup=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
@@ -133,7 +134,7 @@ def order(
     check_percentage(confidence, "--confidence")
     options = _options(correction, alpha, confidence, margin, compare, better, method)
     _check_places([csv, latex, out])
-    with Patience(messages(), f"reading {data}") as patience:
+    with Patience(f"reading {data}") as patience:
         trials = _read(data, columns or ColumnOptions())
         from trialwise.analysis.order import analyse_order
 
@@ -229,12 +230,12 @@ def _write(
         if csv is not None:
             from trialwise.exchange.order_json import order_csv
 
-            csv.write_text(order_csv(found), encoding="utf-8")
+            write_text(csv, order_csv(found))
             written.append(csv)
         if latex is not None:
             from trialwise.report.order_text import order_latex
 
-            latex.write_text(order_latex(found), encoding="utf-8")
+            write_text(latex, order_latex(found))
             written.append(latex)
         if svg is not None or out is not None:
             written += _draw(found, trials, svg, out)
@@ -258,7 +259,7 @@ def _draw(found: OrderAnalysis, trials: OrderTrials, svg: Path | None, out: Path
     if out is not None:
         from trialwise.report.order_page import order_page
 
-        out.write_text(order_page(view), encoding="utf-8")
+        write_text(out, order_page(view))
         written.append(out)
     return written
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import ExitStack
+from functools import cached_property
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
-from rich.console import Console
+from trialwise.experiment.quantity import duration_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.status import Status
 
 _PATIENCE = 2.0
 
@@ -15,17 +21,18 @@ _PATIENCE = 2.0
 class Patience:
     """Says after two seconds what is being done: once in a log, as a line that changes on a terminal.
 
-    with Patience(messages(), "searching for periods") as patience:
+    with Patience("searching for periods") as patience:
         patience.say("pilot 3 of 12")
     """
 
-    def __init__(self, console: Console, text: str) -> None:
-        self._console = console
-        self._text = text
-        self._status = console.status(f"{text} …")
+    def __init__(self, text: str, console: Console | None = None) -> None:
+        self._given = console
+        self._text = self._first = text
+        self._status: Status | None = None
         self._timer = threading.Timer(_PATIENCE, self._show)
         self._timer.daemon = True
         self._said = 0.0
+        self._course: tuple[str, float] = "", 0.0
 
     def __enter__(self) -> Self:
         """Begin to wait."""
@@ -41,19 +48,86 @@ class Patience:
         """Take the line away."""
         self._timer.cancel()
         self._timer.join()
-        self._status.stop()
+        if self._status is not None:
+            self._status.stop()
 
     def say(self, text: str) -> None:
         """Add how far it is; at most every two seconds in a log."""
-        self._text = text
-        self._status.update(f"{text} …")
+        self._change(text)
         now = time.monotonic()
         if self._said and not self._console.is_terminal and now - self._said >= _PATIENCE:
             self._show()
 
+    def going(self, what: str, done: int, total: int) -> None:
+        """Say how much is done of something, and how long the rest takes at the pace since it was first said."""
+        now = time.monotonic()
+        if self._course[0] != what:
+            self._course = what, now
+        left = (now - self._course[1]) / done * (total - done) if done else 0.0
+        self.say(f"{what}: {done:,} of {total:,}" + (f", {duration_text(left)} left" if left else ""))
+
+    def drawing(self, done: int, total: int, left: float) -> None:
+        """Say how many flow lists of how many are drawn, and how long the others will take (seconds)."""
+        if done < total:
+            self.say(f"drawing flow lists: {done:,} of {total:,}, {duration_text(left)} left")
+        else:
+            self._change(self._first)
+
+    def _change(self, text: str) -> None:
+        self._text = text
+        if self._status is not None:
+            self._status.update(f"{text} …")
+
+    @cached_property
+    def _console(self) -> Console:
+        """That of messages, unless one was given; made when something is said, since its import takes longer than most waits."""
+        from trialwise.cli.output import messages
+
+        return self._given or messages()
+
     def _show(self) -> None:
+        console = self._console
         self._said = time.monotonic()
-        if self._console.is_terminal:
+        if console.is_terminal:
+            self._status = console.status(f"{self._text} …")
             self._status.start()
         else:
-            self._console.print(f"{self._text} …", markup=False)
+            console.print(f"{self._text} …", markup=False)
+
+
+class DrawingWatch:
+    """Says how far the drawing of flow lists is, from two seconds after its beginning to its end, between which nobody else speaks.
+
+    with DrawingWatch(messages()) as watch:
+        study.run(file, watch=watch)
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._shown = ExitStack()
+        self._patience: Patience | None = None
+
+    def __enter__(self) -> Self:
+        """Nothing is drawn yet."""
+        return self
+
+    def __call__(self, done: int, total: int, left: float) -> None:
+        """Take in how many lists of how many are drawn, and how long the others will take (seconds)."""
+        if self._patience is None:
+            self._patience = self._shown.enter_context(Patience("drawing flow lists", self._console))
+        self._patience.drawing(done, total, left)
+        if done == total:
+            self._end()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        """Take the line away."""
+        self._end()
+
+    def _end(self) -> None:
+        self._shown.close()
+        self._patience = None

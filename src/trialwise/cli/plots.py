@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from trialwise.cli.files import whole_file
 from trialwise.cli.output import messages
-from trialwise.errors import StoreError, TrialwiseError
+from trialwise.errors import TrialwiseError
 
 ENDINGS = (".html", ".svg", ".pdf", ".png")
 
@@ -35,15 +36,11 @@ def write_plot(path: Path, page: Callable[[], str], print_to: Callable[[Path], N
     StoreError
         The file cannot be written.
     """
-    try:
+    with whole_file(path) as aside:
         if path.suffix.lower() == ".html":
-            path.write_text(page(), encoding="utf-8")
+            aside.write_text(page(), encoding="utf-8")
         else:
-            print_to(path)
-    except OSError as error:
-        raise StoreError(
-            f"{path}: cannot be written: {error.strerror}", hint="choose another place"
-        ) from error
+            print_to(aside)
     messages().print(f"wrote {path}", markup=False)
 
 

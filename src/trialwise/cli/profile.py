@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise.cli.output import messages, print_json
+from trialwise.cli.output import print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.text import say
@@ -68,7 +68,7 @@ def profile(
     from trialwise.analysis.profile import profile_of
 
     table = read_conditions(data, time=time, value=value)
-    with Patience(messages(), f"searching {table.values.size} values for periods"):
+    with Patience(f"searching {table.values.size} values for periods"):
         found = profile_of(table, method=method, confidence=confidence)
     if json:
         from trialwise.exchange.condition_json import condition_document

@@ -38,7 +38,7 @@ from trialwise.execution.events import (
     WorkerNotice,
 )
 from trialwise.execution.workers.address import LOCAL
-from trialwise.experiment.model import Experiment
+from trialwise.experiment.model import Experiment, SimulationTrial
 from trialwise.experiment.quantity import duration_text
 from trialwise.store.records import TrialRow
 
@@ -49,6 +49,8 @@ WIDTH_SECONDS = 1.0
 MOST_WIDTHS = 6
 NEWS = 0.25
 """A forecast is news for a log when it has changed by so much."""
+LINE_SECONDS = 1.0
+"""Trials that are computed, thousands a minute, get at most one line in this time, unless they failed."""
 MOST_OPEN = 6
 """So many claims that are still open are shown."""
 
@@ -56,43 +58,63 @@ MOST_OPEN = 6
 def observer(console: Console, experiment: Experiment, *, terminal: bool) -> Observer:
     """The observer that suits where standard error goes."""
     if not terminal:
-        return Lines(console)
+        return Lines(console, each=not isinstance(experiment.trial, SimulationTrial))
     return Bar(console, LiveWidths(experiment), runtime=experiment.runtime)
 
 
 class Pace:
-    """How long trials take, and so how long the rest will."""
+    """How long trials take in this session, and so how long the rest will.
+
+    Of measured trials it counts from the first one's start (or its reset). Nobody says when those that are computed start: it counts
+    from the end of the first ones, as many as are computed at the same time, which leaves the start of processes out.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._begun = clock()
+        self._begun: float | None = None
         self._waited = 0.0
         self._trials = 0
-        self.last_start: float | None = None
+        self._together = 1
+        self._last_start: float | None = None
 
-    def count(self) -> None:
-        """Count a trial that has ended."""
-        self._trials += 1
+    def notice(self, event: RunEvent) -> None:
+        """Take in what says how fast it goes."""
+        match event:
+            case SessionStarted():
+                self._last_start = event.last_start
+            case Resetting() | TrialStarted() if self._begun is None:
+                self._begin()
+            case Computing():
+                self._together = event.cores
+            case Waiting():
+                self._waited += max(event.until - time.time(), 0.0)
+            case TrialEnded():
+                self._trials += 1
+                if self._begun is None and self._trials >= self._together:
+                    self._begin()
+            case _:
+                pass
 
-    def wait(self, seconds: float) -> None:
-        """Leave a pause between rounds out of the pace."""
-        self._waited += max(seconds, 0.0)
+    def _begin(self) -> None:
+        self._begun, self._waited, self._trials = self._clock(), 0.0, 0
 
     def left(self, remaining: int, now: float) -> float | None:
         """Seconds that `remaining` trials will take at the pace so far, and not before the last round starts."""
-        if not self._trials or not remaining:
+        if self._begun is None or not self._trials or remaining <= 0:
             return None
         each = max(self._clock() - self._begun - self._waited, 0.0) / self._trials
-        if self.last_start is None:
+        if self._last_start is None:
             return each * remaining
-        return max(self.last_start - now + each, each * remaining)
+        return max(self._last_start - now + each, each * remaining)
 
 
 class Lines:
-    """One line for each trial, for logs."""
+    """One line for each trial, for logs; of trials that are not measured but computed, now and then one."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *, each: bool = True) -> None:
         self._console = console
+        self._each = each
+        self._printed = float("-inf")
         self._done = 0
         self._total = 0
         self._announced = 0
@@ -100,19 +122,25 @@ class Lines:
 
     def notice(self, event: RunEvent) -> None:
         """Print what matters for a log."""
+        self._pace.notice(event)
         if isinstance(event, SessionStarted):
             self._done, self._total = event.done, event.total
-            self._pace.last_start = event.last_start
         elif isinstance(event, StoppingOutlook):
             self._look_ahead(event)
-        elif isinstance(event, Waiting):
-            self._pace.wait(event.until - time.time())
         elif isinstance(event, TrialEnded):
             self._done += event.outcome.status != "abandoned"
-            self._pace.count()
-        if text := describe(event):
+        if self._deserves_a_line(event) and (text := describe(event)):
             line = f"{_time(time.time())} {self._place(event)}{text}"
             self._console.print(line, markup=False, soft_wrap=True)
+
+    def _deserves_a_line(self, event: RunEvent) -> bool:
+        if self._each or not isinstance(event, TrialEnded) or event.outcome.status != "finished":
+            return True
+        now = time.monotonic()
+        if now - self._printed < LINE_SECONDS:
+            return False
+        self._printed = now
+        return True
 
     def _look_ahead(self, event: StoppingOutlook) -> None:
         """Take over how many trials there will be; a line where that has changed much."""
@@ -121,12 +149,14 @@ class Lines:
         self._total = event.total
         if abs(event.total - self._announced) > NEWS * self._announced:
             self._announced = event.total
-            for text in (f"{event.total} trials in all are expected", *event.texts[:MOST_OPEN]):
+            what = "trials are the pilot" if event.pilot else "trials in all are expected"
+            for text in (f"{event.total} {what}", *event.texts[:MOST_OPEN]):
                 self._console.print(f"{_time(time.time())} {text}", markup=False, soft_wrap=True)
 
     def _place(self, event: RunEvent) -> str:
         if not isinstance(event, TrialEnded):
             return ""
+        self._total = max(self._total, self._done)  # a forecast may be too low
         left = self._pace.left(self._total - self._done, time.time())
         return f"[{self._done}/{self._total}" + (f", {duration_text(left)} left] " if left else "] ")
 
@@ -151,13 +181,13 @@ class Bar:
 
     def notice(self, event: RunEvent) -> None:  # noqa: C901 one case for each event
         """Redraw what has changed."""
+        self._pace.notice(event)
         match event:
             case TrialRecalled():
                 self._recalled(event)
             case SessionStarted():
                 self._begin(event)
             case Waiting():
-                self._pace.wait(event.until - time.time())
                 self._hands = {None: f"waiting until {_time(event.until)} for the next round"}
                 self._draw(at_once=True)
             case Resetting():
@@ -202,14 +232,12 @@ class Bar:
             self._widths.add(past.row, past.samples())
         self._past.clear()
         self._done, self._total = event.done, event.total
-        self._pace.last_start = event.last_start
         self._live.start()
 
     def _ended(self, event: TrialEnded) -> None:
         outcome = event.outcome
         self._done += outcome.status != "abandoned"
         self._failed += outcome.status in {"failed", "invalid"}
-        self._pace.count()
         if outcome.status == "finished":
             self._widths.add(event.row, outcome.samples)
             if outcome.started is not None:
@@ -239,19 +267,24 @@ class Bar:
         self._drawn = time.monotonic()
 
     def _picture(self) -> RenderableType:
+        self._total = max(self._total, self._done)  # a forecast may be too low
         left = self._pace.left(self._total - self._done, time.time())
         line = Table.grid(padding=(0, 1), expand=False)
         parts = [f"{self._done}/{self._total}"]
         parts += [f"{self._failed} failed"] if self._failed else []
         parts += [f"{duration_text(left)} left"] if left else []
         bar = ProgressBar(total=max(self._total, 1), completed=self._done, width=24)
-        line.add_row(bar, Text(" · ".join(parts), no_wrap=True, overflow="ellipsis"))
-        texts = list(self._hands.values())
-        texts += self._open[:MOST_OPEN]
-        if (further := len(self._open) - MOST_OPEN) > 0:
-            texts.append(f"and {further} more open")
-        texts += [width_text(width) for width in self._shown[:MOST_WIDTHS]]
-        return Group(line, *(Text(text, no_wrap=True, overflow="ellipsis") for text in texts))
+        line.add_row(bar, _one_line(" · ".join(parts)))
+        # What is open ends with its forecast, which a narrow terminal must not cut off.
+        opened = [Text(text) for text in self._open[:MOST_OPEN]]
+        further = len(self._open) - MOST_OPEN
+        more = [f"and {further} more open"] if further > 0 else []
+        widths = [width_text(width) for width in self._shown[:MOST_WIDTHS]]
+        return Group(line, *map(_one_line, self._hands.values()), *opened, *map(_one_line, [*more, *widths]))
+
+
+def _one_line(text: str) -> Text:
+    return Text(text, no_wrap=True, overflow="ellipsis")
 
 
 def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence for each event

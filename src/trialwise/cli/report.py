@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
 from trialwise import __version__
-from trialwise.analysis.comparison.between import VerdictView
-from trialwise.analysis.order_view import OrderView
-from trialwise.analysis.results import Analysis
+from trialwise.cli.files import write_text
 from trialwise.cli.output import messages
 from trialwise.cli.patience import Patience
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.errors import StoreError
-from trialwise.experiment.model import Method
+from trialwise.experiment.model import Controls, Method
+
+if TYPE_CHECKING:
+    from trialwise.analysis.comparison.between import VerdictView
+    from trialwise.analysis.order_view import OrderView
+    from trialwise.analysis.results import Analysis
 
 _TABLE = (
     "The order is not judged from this table, which does not say in which round and at which position a trial ran: "
@@ -34,6 +37,7 @@ def report(
     latex: Path | None = None,
     all_trials: Annotated[bool, Parameter(negative="")] = False,
     method: Method = "default",
+    controls: Controls | None = None,
     open: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 the flag's name
     table: TableOptions | None = None,
 ) -> int:
@@ -67,17 +71,28 @@ def report(
         Print every trial of a path over time, not only the first 16.
     method
         "default", or "paper" for the methods of the TriScale paper.
+    controls
+        Control variates of the estimates of simulated trials: none, workload, or fluid for the fluid model of the same flows too;
+        default: those that a metric stops by, else workload from 200 trials of a treatment on.
     open
         Open the report in the browser.
     """
     page = out or (data / "report.html" if data.is_dir() else data.with_name(f"{data.stem}.report.html"))
     try:
-        with Patience(messages(), f"analysing {data}") as patience:
-            analysis = analysis_of(data, table or TableOptions(), method, all_trials=all_trials)
+        with Patience(f"analysing {data}") as patience:
+            analysis = analysis_of(
+                data,
+                table or TableOptions(),
+                method,
+                all_trials=all_trials,
+                controls=controls,
+                watch=patience.drawing,
+                told=patience.going,
+            )
             patience.say(f"comparing orders over {analysis.planned} trials")
             order = _order(data)
             patience.say(f"comparing treatments over {analysis.planned} trials")
-            verdicts = _verdicts(data)
+            verdicts = _verdicts(data, patience)
             patience.say(f"drawing the report of {analysis.planned} trials")
             written = _write(analysis, order, verdicts, page, pdf, svg, latex)
     except OSError as error:
@@ -97,16 +112,18 @@ def _order(data: Path) -> OrderView:
         from trialwise import study
 
         return study.order_view(data)
+    from trialwise.analysis.order_view import OrderView
+
     return OrderView(None, _TABLE)
 
 
-def _verdicts(data: Path) -> VerdictView | None:
+def _verdicts(data: Path, patience: Patience) -> VerdictView | None:
     """None of a table: `trialwise compare` takes its sides."""
     if not data.is_dir():
         return None
     from trialwise import study
 
-    return study.verdict_view(data)
+    return study.verdict_view(data, patience.drawing, patience.going)
 
 
 def _write(
@@ -123,7 +140,7 @@ def _write(
 
     compared = verdicts and verdicts.comparison
     pairs = comparison_csv(compared) if compared and compared.rows else ""
-    page.write_text(html_report(analysis, __version__, order, verdicts, pairs), encoding="utf-8")
+    write_text(page, html_report(analysis, __version__, order, verdicts, pairs))
     written = [page]
     if pdf or svg:
         from trialwise.report.print_figures import print_figures
@@ -143,6 +160,6 @@ def _write_latex(
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for name, text in latex_files(analysis, order, verdicts).items():
-        (folder / name).write_text(text, encoding="utf-8")
+        write_text(folder / name, text)
         written.append(folder / name)
     return written

@@ -5,23 +5,23 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
-from rich.console import Console
 
-from trialwise import study
-from trialwise.cli.claims import show_claims
 from trialwise.cli.output import messages, print_json
-from trialwise.cli.progress import observer
+from trialwise.cli.patience import DrawingWatch
 from trialwise.cli.status import worker_lines
 from trialwise.execution.documents import RunDocument
-from trialwise.execution.events import Observer
 from trialwise.execution.workers.address import split_names
-from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import stops_by_itself
-from trialwise.statistics.relative_margin import WARNING
-from trialwise.study import RunResult
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from trialwise.execution.events import Observer
+    from trialwise.experiment.model import Experiment
+    from trialwise.study import RunResult
 
 
 def run(
@@ -92,24 +92,29 @@ def run(
     quiet
         No progress.
     """
+    from trialwise import study
+    from trialwise.cli.progress import observer
+
     console = messages()
     observers: list[Observer] = []
     if not quiet:
         loaded = study.load(experiment)
         _warn(console, loaded)
         observers.append(observer(console, loaded, terminal=sys.stderr.isatty()))
-    result = study.run(
-        experiment,
-        dir,
-        extend=extend,
-        again=again,
-        anytime=anytime,
-        only=only,
-        workers=split_names(workers),
-        jobs=jobs,
-        cluster=cluster,
-        observers=observers,
-    )
+    with DrawingWatch(console) as drawing:
+        result = study.run(
+            experiment,
+            dir,
+            extend=extend,
+            again=again,
+            anytime=anytime,
+            only=only,
+            workers=split_names(workers),
+            jobs=jobs,
+            cluster=cluster,
+            observers=observers,
+            watch=None if quiet else drawing,
+        )
     if json:
         ending = result.ending
         document = RunDocument(
@@ -123,8 +128,14 @@ def run(
 
 def _warn(console: Console, experiment: Experiment) -> None:
     """Say before anything runs what the rule that ends it is known to do."""
+    from trialwise.design.fine_precision import too_fine
+    from trialwise.design.sizing import size
+    from trialwise.statistics.relative_margin import WARNING
+
     if experiment.design.looks == "cceval" and stops_by_itself(experiment):
         console.print(f'! looks = "cceval": {WARNING}', markup=False)
+    for text in too_fine(experiment, size(experiment)):
+        console.print(f"! {text}", markup=False)
 
 
 def _exit_code(result: RunResult) -> int:
@@ -138,7 +149,8 @@ def _exit_code(result: RunResult) -> int:
 
 
 def _say_what_next(result: RunResult) -> None:
-    from trialwise.cli.output import messages
+    from trialwise import study
+    from trialwise.cli.claims import show_claims
 
     console = messages()
     counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))

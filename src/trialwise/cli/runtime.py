@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise.cli.output import messages, print_json
+from trialwise.cli.output import print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.text import say
@@ -15,6 +16,9 @@ from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
     from trialwise.analysis.runtime import Pilot, Question, RuntimeAdvice
+    from trialwise.experiment.model import Experiment
+    from trialwise.store.directory import ExperimentDirectory
+    from trialwise.store.ledger import Ledger
 
 
 def runtime(
@@ -34,7 +38,8 @@ def runtime(
     """Say from long pilot trials how long a trial must be for its metric to be steady, and what start-up to cut.
 
     A table holds the samples of one pilot, or of several (--trial). In an experiment directory, every metric with
-    samples is looked at, for each treatment (the three longest trials of each); the longest need wins.
+    samples is looked at, for each treatment (the three longest trials of each); the longest need wins. Of simulated
+    trials all flows are looked at: their phases, and what few flows in a trial do to its metric.
 
     For example:
 
@@ -42,6 +47,7 @@ def runtime(
     trialwise runtime pilot.csv --value throughput --time t
     trialwise runtime pilots.parquet --value delay --time t --trial run --measure p95 --plot settles.html
     trialwise runtime pilot.results --metric throughput
+    trialwise runtime simulation.results --metric p99 --tolerance 2 --plot duration.html
     ```
 
     Exit codes: 0 also where no runtime can be given; 2 wrong options or columns that have to be named; 5 a directory
@@ -62,13 +68,16 @@ def runtime(
     measure
         mean, median, min, max, or a percentile such as p95; default: that of the metric, mean for a table.
     tolerance
-        The largest harmless drift over a trial, in percent of the metric; default: that of the metric, else 5.
+        The largest harmless drift over a trial, or bias of a simulated one, in percent of the metric; default: that of
+        the metric, else 5.
     confidence
-        Of each side of the drift test, in percent; default: that of the metric, else 95.
+        Of each side of the drift test, or of the intervals of simulated trials, in percent; default: that of the metric,
+        else 95.
     json
         Print the answer as JSON (format trialwise.runtime/1, docs/reference/condition-json.md).
     plot
-        Write how the metric settles as a figure: a file ending in .html, .svg, .pdf or .png.
+        Write how the metric settles, or depends on the duration of simulated trials, as a figure: a file ending in
+        .html, .svg, .pdf or .png.
     """
     checked_plot(plot)
     check_percentage(tolerance, "--tolerance")
@@ -81,25 +90,50 @@ def runtime(
         for option, given in (("--value", value), ("--time", time), ("--trial", trial)):
             if given is not None:
                 raise TrialwiseError(f"{option} is for tables; {data} is a directory", hint="name a --metric")
-        pilots, notes = _of_directory(data, question, metric)
+        advice, pilots = _of_directory(data, question, metric)
     elif metric is not None:
         raise TrialwiseError(f"--metric is for experiment directories; {data} is none", hint="name a --value")
     else:
         pilots, notes = _of_table(data, question, value, time, trial)
-    advice = _advice(data, pilots, notes)
+        advice = _advice(data, pilots, notes)
     _show(advice, pilots, plot, json=json)
     return 0
 
 
-def _of_directory(data: Path, question: Question, metric: str | None) -> tuple[list[Pilot], list[str]]:
+def _of_directory(data: Path, question: Question, metric: str | None) -> tuple[RuntimeAdvice, list[Pilot]]:
+    """The advice of a directory, and its pilots, of which simulated trials have none."""
     from trialwise import study
     from trialwise.analysis.runtime import pilots_of_directory
+    from trialwise.experiment.simulation import SimulationTrial
 
     experiment, directory, ledger = study.open_directory(data)
     try:
-        return pilots_of_directory(experiment, directory, ledger, question, metric)
+        if isinstance(experiment.trial, SimulationTrial):
+            return _of_simulation(experiment, directory, ledger, question, metric), []
+        pilots, notes = pilots_of_directory(experiment, directory, ledger, question, metric)
     finally:
         ledger.close()
+    return _advice(data, pilots, notes), pilots
+
+
+def _of_simulation(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    question: Question,
+    metric: str | None,
+) -> RuntimeAdvice:
+    from trialwise.analysis.simulation_runtime import simulation_runtime
+
+    with Patience("reading the flows of all trials") as patience:
+        return simulation_runtime(
+            experiment,
+            directory,
+            ledger,
+            question,
+            metric,
+            watch=lambda done, total: patience.going("looking at treatments", done, total),
+        )
 
 
 def _of_table(
@@ -115,7 +149,7 @@ def _of_table(
 def _advice(data: Path, pilots: list[Pilot], notes: list[str]) -> RuntimeAdvice:
     from trialwise.analysis.runtime import runtime_advice
 
-    with Patience(messages(), "looking for the start-up and the drift of the pilots") as patience:
+    with Patience("looking for the start-up and the drift of the pilots") as patience:
         return runtime_advice(
             str(data),
             pilots,
@@ -130,20 +164,33 @@ def _show(advice: RuntimeAdvice, pilots: list[Pilot], plot: Path | None, *, json
 
         print_json(condition_document(advice))
     else:
-        from trialwise.report.condition_text import runtime_lines
-
-        say(runtime_lines(advice))
+        say(_lines(advice))
     if plot is not None:
         write_plot(plot, lambda: _page(advice, pilots), lambda path: _print(advice, pilots, path))
 
 
-def _page(advice: RuntimeAdvice, pilots: list[Pilot]) -> str:
-    from trialwise.report.condition_figures import runtime_page
+def _lines(advice: RuntimeAdvice) -> Iterator[str]:
+    if advice.durations:
+        from trialwise.report.duration_text import simulation_runtime_lines
 
-    return runtime_page(advice, pilots)
+        return simulation_runtime_lines(advice)
+    from trialwise.report.condition_text import runtime_lines
+
+    return runtime_lines(advice)
+
+
+def _page(advice: RuntimeAdvice, pilots: list[Pilot]) -> str:
+    from trialwise.report.condition_figures import runtime_page, simulation_runtime_page
+
+    return simulation_runtime_page(advice) if advice.durations else runtime_page(advice, pilots)
 
 
 def _print(advice: RuntimeAdvice, pilots: list[Pilot], path: Path) -> None:
+    if advice.durations:
+        from trialwise.report.duration_print import write_durations
+
+        write_durations(advice, path)
+        return
     from trialwise.report.condition_print import write_runtime
 
     write_runtime(advice, pilots, path)

@@ -29,6 +29,7 @@ Format = Literal[
     "trace",
     "packets",
     "simulate",
+    "tilt",
     "schemes",
     "scheme-checks",
 ]
@@ -52,6 +53,7 @@ FORMATS: dict[Format, str] = {
     "trace": "trialwise.exchange.path_json:trace_schema",
     "packets": "trialwise.exchange.path_json:packets_schema",
     "simulate": "trialwise.trials.simulated_document:SimulateDocument",
+    "tilt": "trialwise.study.tilt_document:TiltDocument",
     "schemes": "trialwise.schemes.listing:SchemesDocument",
     "scheme-checks": "trialwise.trials.scheme_check:SchemeChecksDocument",
 }

@@ -11,6 +11,7 @@ from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.experiment.model import Better, Extent
 
 if TYPE_CHECKING:
+    from trialwise.analysis.telling import Told
     from trialwise.analysis.trial_set import TrialSet
     from trialwise.exchange.trials_table import TrialColumns
 
@@ -71,8 +72,17 @@ def selection(texts: Sequence[str], option: str) -> dict[str, list[str]]:
     return found
 
 
-def read_side(path: Path, metrics: Sequence[str], columns: TrialColumns, *, paired: bool = True) -> TrialSet:
-    """The trials of one path, called as it was given; `paired`: simulated trials that met the same flows have one name.
+def read_side(
+    path: Path,
+    metrics: Sequence[str],
+    columns: TrialColumns,
+    *,
+    paired: bool = True,
+    told: Told | None = None,
+) -> TrialSet:
+    """The trials of one path, called as it was given.
+
+    `paired`: simulated trials that met the same flows have one name. `told` hears how far an experiment directory is read.
 
     Raises
     ------
@@ -89,7 +99,7 @@ def read_side(path: Path, metrics: Sequence[str], columns: TrialColumns, *, pair
             raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
         from trialwise import study
 
-        found = dataclasses.replace(study.comparison_set(path, paired=paired), name=str(path))
+        found = dataclasses.replace(study.comparison_set(path, paired=paired, told=told), name=str(path))
     else:
         found = read_trials(path, columns)
     return with_metrics(found, metrics)

@@ -4,42 +4,47 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from trialwise.cli.files import STANDARD, check_out
+from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
-from trialwise.cli.text import columns, say
-from trialwise.errors import StoreError, TrialwiseError
+from trialwise.cli.simulation_progress import SimulationProgress
+from trialwise.cli.text import say
+from trialwise.errors import TrialError, TrialwiseError
 
 if TYPE_CHECKING:
     from trialwise._core import Fabric
     from trialwise.experiment.simulation import Pairs, SimulationTrial, Workload
+    from trialwise.trials.drawn_flows import Flows
     from trialwise.trials.simulated_document import SimulateDocument
-    from trialwise.trials.simulating import Flows, Sampling, Simulated
+    from trialwise.trials.simulating import Sampling, Simulated
 
-_LOOKS = 1000
-"""A picture has about so many looks at queues and rates."""
+_FIRST_INTERVAL = 1e-9
+_LOOKS = 2000
+"""A picture has so many looks at queues and rates at most, and half of them at least, however long the trial takes."""
 _LINES = 4
 _ENDINGS = (".svg", ".pdf", ".png")
+_LARGEST_SEED = 2**64 - 1
 
 
 def simulate(
     *,
     topology: str,
     cc: str,
-    load: str | None = None,
+    load: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     load_of: Literal["host", "bottleneck"] | None = None,
     sizes: str | None = None,
-    duration: str | None = None,
+    duration: Annotated[str | None, Parameter(allow_leading_hyphen=True)] = None,
     pattern: str | None = None,
     arrivals: str | None = None,
     flows: Path | None = None,
     seed: int = 1,
+    engine: Literal["trialwise", "ns3"] = "trialwise",
     mode: Literal["clean", "compatible"] = "clean",
     routes: Path | None = None,
     set: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),  # noqa: A002 the word for it
@@ -51,7 +56,8 @@ def simulate(
 ) -> int:
     """Simulate flows over a data-centre network, packet by packet: one trial.
 
-    The flows are drawn (--sizes, --load, --duration, --seed) or read (--flows); the trial goes on until the last one ends.
+    The flows are drawn (--sizes, --load, --duration, --seed) or read (--flows); the trial goes on until the last one ends, or
+    none that is left can get on.
 
     For example:
 
@@ -62,7 +68,8 @@ def simulate(
     trialwise simulate --topology dumbbell:8x1,10Gbit/s,1us --cc dctcp --flows incast.csv --set kmin=30kB --plot queue.svg
     ```
 
-    Exit codes: 0; 2 something that cannot be simulated, or a file that is there; 5 a file that cannot be written; 130 interrupted.
+    Exit codes: 0; 2 something that cannot be simulated, or a file that is there; 4 a congestion control in Python that fails; 5 a
+    file that cannot be written; 130 interrupted.
 
     Parameters
     ----------
@@ -70,11 +77,13 @@ def simulate(
         dumbbell:10x10,100Gbit/s,1us (and the middle link's rate), fat-tree:4,100Gbit/s,1us, leaf-spine:4x2x8,100Gbit/s,1us
         (leaves, spines, hosts of a leaf; and the uplinks' rate), or a file in the HPCC simulator's format.
     cc
-        The congestion control of every flow: dctcp, dcqcn, timely, timely_patched, hpcc, newreno, cubic, ledbat, copa, fixed_rate.
+        The congestion control of every flow: dctcp, dcqcn, timely, timely_patched, hpcc, newreno, cubic, ledbat, copa, fixed_rate,
+        or a class in a module of this folder: python:MODULE:CLASS.
     load
         Payload asked for, as a part of a capacity, such as 30%.
     load_of
-        Of which: bottleneck (the default where all flows share a link) or host, the links of the hosts that send.
+        Of which: bottleneck (the default where all flows share it: one-way over a dumbbell; else of those that cross it) or host,
+        the links of the hosts that send. More than a link carries is refused.
     sizes
         websearch, facebook_hadoop, alistorage, google_rpc, fixed:1000B, lognormal:mean=100kB,sigma=2,
         pareto:mean=100kB,shape=1.5, or a file with a size in bytes and the percentage of flows up to it on each line.
@@ -88,6 +97,8 @@ def simulate(
         The flows themselves: CSV with flow_id,src,dst,size_bytes,start_ns, or the HPCC simulator's format.
     seed
         Of flows, marks and losses.
+    engine
+        ns3 has the same flows simulated by ns-3, on the same routes (docs/how-to/check-with-ns-3.md): dctcp, newreno, cubic or bbr.
     mode
         compatible gives what the public HPCC simulator gives, to the nanosecond.
     routes
@@ -114,7 +125,10 @@ def simulate(
         "arrivals": arrivals,
         "duration": duration,
     }
+    if plot is not None and engine == "ns3":
+        raise TrialwiseError("--plot: ns-3 is not asked for queues and rates", hint="leave --engine out")
     trial = _trial(topology, cc, _workload(flows, drawn), set, mode, routes)
+    trial = dataclasses.replace(trial, engine=engine)
     found, seconds = _simulated(trial, seed, with_series=plot is not None)
     _write_files(found, trial, csv, save_flows, plot)
     if csv == STANDARD:
@@ -122,7 +136,9 @@ def simulate(
     if json:
         print_json(dataclasses.asdict(_document(trial, seed, found, seconds)))
     elif csv is None:
-        say(_lines(_document(trial, seed, found, seconds)))
+        from trialwise.cli.simulation_text import simulation_lines
+
+        say(simulation_lines(_document(trial, seed, found, seconds)))
     return 0
 
 
@@ -157,7 +173,7 @@ def _workload(flows: Path | None, drawn: dict[str, str | None]) -> Workload:
             f"--{missing[0]} is missing",
             hint="write --sizes websearch --load 30% --duration 20ms, or name a file: --flows flows.csv",
         )
-    return Workload(**given)
+    return dataclasses.replace(Workload(), **given)
 
 
 def _trial(
@@ -165,57 +181,93 @@ def _trial(
 ) -> SimulationTrial:
     from trialwise.experiment.simulation import SimulationTrial
 
-    network, controller = _parameters(settings)
+    network, controller = _parameters(settings, cc)
     return SimulationTrial(
-        cc, topology, workload, network, controller, mode, "" if routes is None else str(routes)
+        scheme=cc,
+        topology=topology,
+        workload=workload,
+        network=network,
+        controller=controller,
+        mode=mode,
+        routes="" if routes is None else str(routes),
     )
 
 
-def _parameters(settings: Sequence[str]) -> tuple[Pairs, Pairs]:
-    """The parameters of the network, and all others: those are the controller's."""
+def _parameters(settings: Sequence[str], cc: str) -> tuple[Pairs, Pairs]:
+    """The parameters of the network, and those of the controller."""
     from trialwise._core import network_parameters
 
     known = network_parameters()
-    network: list[tuple[str, str]] = []
-    controller: list[tuple[str, str]] = []
+    network: dict[str, str] = {}
+    controller: dict[str, str] = {}
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key:
             raise TrialwiseError(f"--set {setting}: no value", hint="write --set kmin=400kB")
-        (network if key in known else controller).append((key, text))
-    return tuple(network), tuple(controller)
+        if key not in known:
+            _check_controller_key(key, cc, known)
+        place = network if key in known else controller
+        if key in place:
+            raise TrialwiseError(
+                f"--set {key} stands twice, with {place[key]} and {text}", hint="leave one of them out"
+            )
+        place[key] = text
+    return tuple(network.items()), tuple(controller.items())
+
+
+def _check_controller_key(key: str, cc: str, of_network: Sequence[str]) -> None:
+    """Refuse a key that neither a controller with a name nor the network has; others are checked with the trial."""
+    from trialwise._core import controller_parameters, simulation_controllers
+    from trialwise.experiment.problems import nearest
+
+    own = controller_parameters(cc) if cc in simulation_controllers() else None
+    if own is None or key in own:
+        return
+    meant = nearest(key, [*own, *of_network])
+    raise TrialwiseError(
+        f'{cc} has no parameter "{key}": it has {", ".join(own)}; nor has the network: it has {", ".join(of_network)}',
+        hint=f"write --set {meant}=…, if you meant that" if meant else "take one of these",
+    )
 
 
 def _simulated(trial: SimulationTrial, seed: int, *, with_series: bool) -> tuple[Simulated, float]:
-    """The trial, and how many seconds it took."""
+    """The trial, and how many seconds it took: of ns-3 in Simulator::Run."""
+    from trialwise._core import SimulationResult
+    from trialwise.schemes.python_class import PREFIX
     from trialwise.trials import simulating
+    from trialwise.trials.raised import reason_of, traceback_of
 
-    if seed < 0:
-        raise TrialwiseError(f"--seed {seed}: seeds are 0 or more")
-    with Patience(messages(), "simulating") as patience:
-
-        def say_so(now: int, _events: int, unfinished: int) -> None:
-            patience.say(f"simulating: {now / 1e9:.3g} ms, {unfinished} flows have not ended")
-
+    if not 0 <= seed <= _LARGEST_SEED:
+        raise TrialwiseError(f"--seed {seed}: seeds are whole numbers from 0 to 2^64 - 1")
+    with Patience("simulating") as patience:
         started = time.perf_counter()
-        found = simulating.simulate(
-            trial,
-            Path(),
-            flow_seed=seed,
-            seed=seed,
-            sampling=(lambda fabric, flows: _looks(trial, fabric, flows)) if with_series else None,
-            progress=say_so,
-        )
-        return found, time.perf_counter() - started
+        try:
+            found = simulating.simulate(
+                trial,
+                Path(),
+                flow_seed=seed,
+                seed=seed,
+                sampling=_looks if with_series else None,
+                progress=SimulationProgress(patience.say),
+            )
+        except TrialwiseError:
+            raise
+        except Exception as error:  # whatever a congestion control in Python raises
+            if not trial.scheme.startswith(PREFIX):
+                raise
+            messages().print(traceback_of(error), markup=False, end="")
+            raise TrialError(reason_of(error)) from error
+        took = time.perf_counter() - started
+        return found, took if isinstance(found.result, SimulationResult) else found.result.seconds
 
 
-def _looks(trial: SimulationTrial, fabric: Fabric, flows: Flows) -> Sampling:
+def _looks(fabric: Fabric, flows: Flows) -> Sampling:
     """Every port of a switch, and the largest flows."""
-    from trialwise.trials.simulating import Sampling, duration_of, switch_ports
+    from trialwise.trials.fabrics import switch_ports
+    from trialwise.trials.simulating import Sampling
 
     largest = flows["size_bytes"].argsort(kind="stable")[::-1][:_LINES]
-    span = duration_of(trial.workload, flows) or 1e-3
-    return Sampling(span / _LOOKS, switch_ports(fabric), largest.tolist())
+    return Sampling(_FIRST_INTERVAL, switch_ports(fabric), largest.tolist(), most=_LOOKS)
 
 
 # What is written
@@ -226,19 +278,16 @@ def _write_files(
 ) -> None:
     if save_flows is not None:
         _write(save_flows, _flow_list(found, save_flows))
-    if plot is not None:
+    if plot is not None and len(found.flows["start_ps"]):
         _draw(plot, trial, found)
+    elif plot is not None:
+        messages().print(f"no picture in {plot}: there are no flows", markup=False)
     if csv is not None and csv != STANDARD:
         _write(csv, found.result.csv())
 
 
 def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"{path}: cannot be written: {error.strerror}", hint="choose another place"
-        ) from error
+    write_text(path, text)
     messages().print(f"wrote {path}", markup=False)
 
 
@@ -253,58 +302,25 @@ def _draw(path: Path, trial: SimulationTrial, found: Simulated) -> None:
     from trialwise.report.simulation_figure import write_simulation
     from trialwise.trials.simulated_series import fullest_queues, largest_rates
 
-    times, queues = fullest_queues(found, _LINES)
+    queues, rates = fullest_queues(found, _LINES), largest_rates(found, _LINES)
     title = f"{trial.scheme} over {trial.topology}"
-    write_plot(path, str, lambda to: write_simulation(to, times, queues, largest_rates(found, _LINES), title))
+    write_plot(path, str, lambda to: write_simulation(to, queues, rates, title))
 
 
 def _document(trial: SimulationTrial, seed: int, found: Simulated, seconds: float) -> SimulateDocument:
+    from trialwise.trials.drawn_flows import offered_load
     from trialwise.trials.simulated_document import SimulateDocument, classes_of
 
     return SimulateDocument(
         topology=trial.topology,
         controller=trial.scheme,
+        engine=trial.engine,
         mode=trial.mode,
         seed=seed,
+        offered=offered_load(trial.workload, found.fabric, Path()),
         simulated=found.result.end_ps / 1e12,
         seconds=seconds,
         hops_per_second=found.result.totals["hops"] / seconds,
         totals=found.result.totals,
         classes=classes_of(found),
-    )
-
-
-def _lines(document: SimulateDocument) -> Iterator[str]:
-    totals = document.totals
-    yield (
-        f"{document.controller} over {document.topology}: {document.classes[-1].flows} flows, "
-        f"{document.simulated * 1e3:.4g} ms"
-    )
-    yield ""
-    percentiles = [f"{each.percentile:g}%" for each in document.classes[-1].quantiles]
-    rows = [
-        [
-            "sizes",
-            "flows",
-            *(f"FCT {name}" for name in percentiles),
-            *(f"slowdown {name}" for name in percentiles),
-        ]
-    ]
-    for each in document.classes:
-        fct = [f"{quantile.fct * 1e6:.4g} us" for quantile in each.quantiles]
-        slowdown = [f"{quantile.slowdown:.4g}" for quantile in each.quantiles]
-        missing = [""] * (2 * (len(percentiles) - len(each.quantiles)))
-        rows.append([each.sizes, str(each.flows), *fct, *slowdown, *missing])
-    yield from columns(rows)
-    if unfinished := document.classes[-1].unfinished:
-        yield f"  {unfinished} flows did not finish and are left out"
-    yield ""
-    dropped = totals["dropped_buffer"] + totals["dropped_link"] + totals["dropped_fault"]
-    yield (
-        f"{totals['data_sent']} data packets ({totals['data_resent']} sent again), {dropped} dropped, {totals['marks']} marked, "
-        f"{totals['pauses']} pauses, at most {totals['peak_buffer'] / 1e3:.4g} kB in a switch"
-    )
-    yield (
-        f"{totals['hops']} packet-hops, {totals['events']} events in {document.seconds:.3g} s "
-        f"({document.hops_per_second / 1e6:.3g} million packet-hops/s)"
     )

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from trialwise import study
-from trialwise.cli.claims import forecast_line, show_claims
 from trialwise.cli.output import print_json, results
+from trialwise.cli.patience import Patience
 from trialwise.experiment.quantity import duration_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from trialwise.study import State
 
 
 def status(directory: Path, /, *, json: bool = False) -> int:
@@ -33,7 +37,10 @@ def status(directory: Path, /, *, json: bool = False) -> int:
     json
         Print the state as JSON.
     """
-    state = study.state(directory)
+    from trialwise import study
+
+    with Patience(f"reading {directory}") as patience:
+        state = study.state(directory, patience.drawing, patience.going)
     if json:
         print_json(state.to_json())
     else:
@@ -41,7 +48,9 @@ def status(directory: Path, /, *, json: bool = False) -> int:
     return 4 if state.failed else 0
 
 
-def _show(state: study.State) -> None:
+def _show(state: State) -> None:
+    from trialwise.cli.claims import forecast_line, show_claims
+
     console = results()
     done, total = state.done, state.planned
     console.print(
@@ -77,7 +86,7 @@ def _show(state: study.State) -> None:
         console.print(f"{moment:%Y-%m-%d %H:%M:%S} {event.kind}: {event.text}", markup=False)
 
 
-def worker_lines(state: study.State) -> Iterator[str]:
+def worker_lines(state: State) -> Iterator[str]:
     """Say how far each worker is, what is missing of it, and what brings that back."""
     for worker in state.workers:
         hand = f", trial {worker.running[0]} in hand" if worker.running else ""

@@ -52,7 +52,8 @@ def duration(option: str, text: str) -> float:
 def client_of(program: str, oml: Sequence[str]) -> Client:
     """A client of this name, which knows where samples go."""
     from trialwise.measurement.adapters.fields import field_names
-    from trialwise.measurement.points import Client, says_where
+    from trialwise.measurement.points import Client
+    from trialwise.measurement.stream_options import says_where
 
     if not says_where(oml):
         raise PlanError(

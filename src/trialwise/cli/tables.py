@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from trialwise.analysis.estimation.results import Controls
-from trialwise.analysis.results import Analysis
-from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import (
     Better,
     Bound,
+    Controls,
     Convergence,
     Kpi,
     Measure,
@@ -24,6 +22,11 @@ from trialwise.experiment.model import (
     TextSource,
     Variability,
 )
+
+if TYPE_CHECKING:
+    from trialwise.analysis.results import Analysis
+    from trialwise.analysis.telling import Told
+    from trialwise.trials.drawn_means import Watch
 
 _PERCENTILE = re.compile(r"^[pP]?(\d{1,2}(?:\.\d+)?)$")
 
@@ -77,20 +80,33 @@ def analysis_of(
     *,
     all_trials: bool = False,
     controls: Controls | None = None,
+    watch: Watch | None = None,
+    told: Told | None = None,
+    overview: bool = False,
 ) -> Analysis:
-    """Analyse an experiment directory, or the table that the options describe."""
+    """Analyse an experiment directory, or the table that the options describe; options as of `study.analyse`."""
     if path.is_dir():
         if options.given():
             raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
         from trialwise import study
 
-        return study.analyse(path, method, all_trials=all_trials, controls=controls)
+        return study.analyse(
+            path,
+            method,
+            all_trials=all_trials,
+            controls=controls,
+            watch=watch,
+            told=told,
+            overview=overview,
+        )
     if not path.exists():
         raise AnalysisError(
             f"{path}: no such file or directory", hint="name an experiment directory or a table"
         )
     if not options.value:
         raise AnalysisError(f"{path}: a table needs to know its columns", hint="add --value COLUMN")
+    from trialwise.analysis.table import TableColumns, analyse_table
+
     columns = TableColumns(options.group, options.series, options.trial, options.order, options.time)
     return analyse_table(path, columns, [_metric(path, name, options) for name in options.value], method)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from trialwise.design.fine_precision import too_fine
 from trialwise.design.orders import rounds_in_block
 from trialwise.design.sizing import Sizing, whole_blocks
 from trialwise.design.timing import TrialTimes, work_seconds
@@ -50,6 +51,7 @@ def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> 
         *_blocks(experiment, sizing),
         *_spacing(experiment, sizing, times),
         *_stopping(experiment),
+        *too_fine(experiment, sizing),
         *_shared_processes(experiment, sizing),
     )
 

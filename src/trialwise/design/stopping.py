@@ -6,12 +6,17 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Literal
 
+import numpy as np
+
 from trialwise.design.sizing import Sizing, block_of
 from trialwise.design.timing import TrialTimes, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Experiment, Extent, Looks, SimulationSource, SimulationTrial
+from trialwise.experiment.estimands import estimand_text
+from trialwise.experiment.model import Experiment, Extent, Looks, SimulationTrial, Stop
 from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.sampling import is_sobol
+from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.experiment.stopping import (
     Goal,
     compared_metrics,
@@ -21,7 +26,9 @@ from trialwise.experiment.stopping import (
     stops_by_series,
 )
 from trialwise.statistics import samples_needed
+from trialwise.statistics.importance import BATCH
 from trialwise.statistics.looking import STARTS
+from trialwise.statistics.sequential_blocks import FEWEST_BLOCKS
 
 MOST_COMPARISONS = 5000
 FEWEST_FRESH = 10
@@ -148,12 +155,25 @@ def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
             pilot + max([FEWEST_FRESH if design.stop == "verdict" else 2, *fewest]),
             by_series=by_series,
         )
+    batch = batch_of(experiment)
     if design.looks == "cceval":
-        return _whole(experiment, design.pilot, by_series=by_series)
+        return _whole(experiment, design.pilot * batch, by_series=by_series)
     looked = design.stop == "verdict" or any(has_course(goal, design) for goal in goals(experiment))
     rule = "geometric" if design.looks == "geometric" else "anytime"
-    first = 2 if by_series or not looked else STARTS[rule]
-    return _whole(experiment, max([first, *fewest]), by_series=by_series)
+    first = (
+        FEWEST_BLOCKS * SOBOL_BLOCK
+        if is_sobol(experiment)
+        else 2
+        if by_series or not looked
+        else STARTS[rule]
+    )
+    return _whole(experiment, max([first * batch, *fewest]), by_series=by_series)
+
+
+def batch_of(experiment: Experiment) -> int:
+    """Trials of which a rule makes one number: more than one where it looks at CCEval's batches."""
+    batched = any(goal.metric.estimand == "model_based" for goal in goals(experiment))
+    return BATCH if batched else 1
 
 
 def _whole(experiment: Experiment, number: int, *, by_series: bool) -> int:
@@ -187,8 +207,12 @@ def condition(goal: Goal) -> str:
     stop = goal.stop
     return (
         f"{goal.metric.name}: {what_of(goal)} of every treatment is known to "
-        f"±{extent_text(stop.precision, goal.metric.unit)} at {stop.confidence:g} %"
+        f"±{extent_text(stop.precision, goal.metric.unit)} at {stop.confidence:g} %{_controls(stop)}"
     )
+
+
+def _controls(stop: Stop) -> str:
+    return "" if stop.controls == "none" else f', with control variates (controls = "{stop.controls}")'
 
 
 def what_of(goal: Goal) -> str:
@@ -196,8 +220,10 @@ def what_of(goal: Goal) -> str:
     if goal.metric.estimand == "pooled":
         return f"{_measure(goal.metric.percentile)} of all samples"
     what = _measure(None if goal.stop.of == "mean" else goal.stop.of)
-    if isinstance(goal.metric.source, SimulationSource) and goal.metric.percentile is not None:
-        what += f" of each trial's {_measure(goal.metric.percentile).removeprefix('the ')}"
+    if goal.metric.estimand == "model_based":
+        return f"{what} of the weighted {_measure(goal.metric.percentile)} of batches of {BATCH} trials"
+    if goal.kind == "metric" and (named := estimand_text(goal.metric, "per_trial")):
+        what += f" {named.removeprefix('mean ')}"
     return (
         what if goal.kpi is None or goal.kind == "kpi" else f"{what} of p{goal.kpi.percentile:g} over series"
     )
@@ -212,5 +238,5 @@ def extent_text(extent: Extent | None, unit: str) -> str:
     if extent is None:
         return "none"
     if extent.relative:
-        return f"{extent.value:g} %"
+        return f"{np.format_float_positional(extent.value, trim='-')} %"
     return f"{extent.value:g} {unit}".rstrip()

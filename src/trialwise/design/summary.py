@@ -26,6 +26,7 @@ from trialwise.design.timing import TrialTimes, series_seconds, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Bound, Experiment, Kpi, Level, Order, Workers
+from trialwise.experiment.simulation import OfferedLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +98,45 @@ class LaneSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class FlowsSummary:
+    """How many flows a simulated trial of a treatment has in the mean, and what they ask of the network (null for listed flows)."""
+
+    treatment: str
+    expected: float
+    offered: OfferedLoad | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ForecastSummary:
+    """How many units of `level` a claim is expected to take in all, by the pilot.
+
+    `known` says that the pilot knew it already, after `wanted` units. `wanted` is null where nothing can be forecast, `wanted_low` to
+    `wanted_high` its 95 % interval, null where there is none; `beyond` says that the experiment's `max_trials` come first, and
+    `note` why a pilot forecasts nothing.
+    """
+
+    metric: str
+    subject: str
+    what: str
+    asked: str
+    known: bool
+    wanted: int | None
+    wanted_low: int | None
+    wanted_high: int | None
+    level: str
+    beyond: bool
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class PlanSummary:
     """A plan: its sizes and what asks for them, treatments, time, budget, and trials in their order.
 
     `conclusion` says what the order lets be concluded; `trials` is null where there are too many to lay out. Where others than
     this machine are to run it, `lanes` has what each of them runs, the first as in `trials`; time and budget are those of each,
     and of all when they run at once. Where the experiment ends by itself, `stopping` says when, and all else is the most that runs.
-    `splits` says how to spend a budget between series and rounds, where trials were run.
+    `splits` says how to spend a budget between series and rounds, where trials were run; `flows` is of simulated trials, and
+    `forecasts` are those of a pilot.
     """
 
     format: Literal["trialwise.plan/1"]
@@ -126,6 +159,8 @@ class PlanSummary:
     lanes: tuple[LaneSummary, ...] = ()
     stopping: StoppingPlan | None = None
     splits: tuple[Split, ...] = ()
+    flows: tuple[FlowsSummary, ...] = ()
+    forecasts: tuple[ForecastSummary, ...] = ()
 
 
 def summarise(

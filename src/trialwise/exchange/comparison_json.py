@@ -22,7 +22,7 @@ _MOST_MEASURE = 64
 
 @dataclass(frozen=True, slots=True)
 class RowDocument:
-    """One treatment and metric: B against A.
+    """One treatment and metric: B against A; `what` names the estimand of both sides, empty where there is but one.
 
     `n` counts units of `level` on each side and `counts` those of every level; `paired` where both sides ran in the same units.
     `difference` is by itself and null where there is no inference; `verdict`, `p_adjusted` and the bill (`more` units on each side,
@@ -33,6 +33,7 @@ class RowDocument:
     treatment: str
     metric: str
     unit: str
+    what: str
     better: Better | None
     verdict: Word
     direction: Direction | None
@@ -137,6 +138,7 @@ def _row(row: ComparisonRow) -> RowDocument:
         treatment=row.treatment,
         metric=row.metric.name,
         unit=row.metric.unit,
+        what=row.metric.what,
         better=row.metric.better,
         verdict=row.verdict,
         direction=row.direction,
@@ -174,6 +176,7 @@ def _record(row: ComparisonRow) -> dict[str, Json]:
         "treatment": row.treatment,
         "metric": row.metric.name,
         "unit": row.metric.unit,
+        "what": row.metric.what,
         "verdict": row.verdict,
         "direction": row.direction,
         "level": row.units.level,

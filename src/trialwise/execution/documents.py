@@ -16,7 +16,8 @@ class ClaimDocument:
     `target` the half-width asked for (of a difference: the margin), all in `unit`. `n` are the units of `level` that were judged, of
     each side; `wanted` how many the forecast asks for, null where there is none, and `wanted_low` to `wanted_high` its 95 %
     interval. `estimand` is per_trial or pooled, `convention` that of a percentile of samples, and `looks` how often a rule has
-    looked that looks more than once.
+    looked that looks more than once. `controls` are control variates where the claim is looked at with them: `gain` is then what
+    they take the variance down by, and of the plain and the controlled interval `low` and `high` is the one that is to be used.
     """
 
     kind: Literal["metric", "kpi", "variability", "difference"]
@@ -43,6 +44,12 @@ class ClaimDocument:
     looks: int = 0
     wanted_low: int | None = None
     wanted_high: int | None = None
+    controls: str = ""
+    gain: float | None = None
+    plain_low: float | None = None
+    plain_high: float | None = None
+    controlled_low: float | None = None
+    controlled_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,8 @@ class StoppingDocument:
     """Whether an experiment that stops by itself has enough, and what it knows of each claim.
 
     `reason` says why it ends, null while it goes on; `lifts` what to do about claims that it ends without. `rounds` have run to
-    their end of `most`, and `forecast` is how many it will be, null while nobody knows. `seconds` is the time used.
+    their end of `most`, and `forecast` is how many it will be, null while nobody knows. `seconds` is the time used. `out_of_reach`
+    says that a claim would take far more than `most`, for which it ends before any more runs.
     """
 
     looks: Literal["two-stage", "geometric", "anytime", "cceval"]
@@ -66,6 +74,7 @@ class StoppingDocument:
     correction: str
     claims: tuple[ClaimDocument, ...]
     warnings: tuple[str, ...]
+    out_of_reach: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +128,8 @@ class NodeDocument:
 class StatusDocument:
     """How far an experiment is; `workers` is empty where only this machine works, `nodes` where trials are measured.
 
-    `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null where nothing says it.
-    Times of events are Unix seconds. `stopping` is null where the plan alone decides.
+    `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null where nothing says it, and
+    once a run has stopped by itself. Times of events are Unix seconds. `stopping` is null where the plan alone decides.
     """
 
     name: str

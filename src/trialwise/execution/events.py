@@ -121,11 +121,13 @@ class WorkerNotice:
 class StoppingOutlook:
     """How far an experiment that stops by itself is, told before each round.
 
-    `total` is how many trials there will be by what is known so far, None while nothing is; `texts` say what is still open.
+    `total` is how many trials there will be by what is known so far, None while nothing is; `texts` say what is still open. In a
+    `pilot` those are its own, and nobody knows yet how many follow.
     """
 
     total: int | None
     texts: tuple[str, ...]
+    pilot: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,6 +68,11 @@ class State:
         return self.counts.get("failed", 0) + self.counts.get("invalid", 0)
 
     @property
+    def goes_on(self) -> bool:
+        """Whether anything is left of the run: one that stopped by itself does not use up its plan."""
+        return self.stopping is None or self.stopping.reason is None
+
+    @property
     def activity(self) -> str:
         """What the runner does at present, in words."""
         if self.is_active:
@@ -75,7 +80,7 @@ class State:
             if texts:
                 return f"running {', '.join(texts)}"
             return "computing" if self.nodes else "between trials"
-        if self.stopping is not None and self.stopping.reason is not None:
+        if not self.goes_on:
             return "stopped by itself"
         return (
             "complete"
@@ -95,7 +100,7 @@ class State:
             done=self.done,
             active=self.is_active,
             activity=self.activity,
-            seconds_left=self.left,
+            seconds_left=self.left if self.goes_on else None,
             counts=self.counts,
             treatments=self.treatments,
             failures=failures,

@@ -61,8 +61,8 @@ class Judge(Protocol):
         """Take in what a finished trial reported."""
         ...
 
-    def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...]]:
-        """Why to stop before the round of `upcoming`, how many trials there will be in all, and what is still open."""
+    def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...], bool]:
+        """Why to stop before the round of `upcoming`, how many trials there will be in all, what is open, whether a pilot runs."""
         ...
 
 
@@ -85,6 +85,6 @@ class StopByResults:
 
     def reason_to_stop(self, upcoming: TrialRow) -> str | None:
         """Ask the judge."""
-        reason, total, texts = self._judge.outlook(upcoming)
-        self._tell(StoppingOutlook(total, texts))
+        reason, total, texts, pilot = self._judge.outlook(upcoming)
+        self._tell(StoppingOutlook(total, texts, pilot))
         return reason

@@ -15,7 +15,7 @@ from trialwise.experiment.document_metrics import (
     MetricSection,
 )
 from trialwise.experiment.document_paths import FlowSection, PathSection, SchemesSection
-from trialwise.experiment.document_simulation import Parameters, WorkloadSection
+from trialwise.experiment.document_simulation import Parameters, TiltSection, WorkloadSection
 from trialwise.experiment.document_values import (
     BY_SHAPE,
     Count,
@@ -131,10 +131,11 @@ class TrialSection(Section):
         description="Kind path: the emulated path, or the name of one: [paths.NAME] in this file, or pantheon:NAME.",
         examples=[{"rate": "12Mbit/s", "delay": "28ms"}, "pantheon:nepal-aws-india"],
     )
-    engine: Literal["emulated", "simulated"] = Field(
-        "emulated",
-        description="Kind path: real packets through an emulated path, or the same queues and controllers in simulated time.",
-        examples=["simulated"],
+    engine: Text | None = Field(
+        None,
+        description="Kind path: emulated (the default) for real packets through an emulated path, simulated for the same queues and "
+        "controllers in simulated time. Kind simulation: trialwise (the default), or ns3 (ns-3); may use {factor}.",
+        examples=["simulated", "ns3", "{engine}"],
     )
     packets: Literal["keep", "drop"] = Field(
         "keep",
@@ -376,5 +377,10 @@ class Document(Section):
     paths: dict[Name, PathSection] = Field(
         default_factory=dict,
         description="Emulated paths by name, for trial.path.",
+        json_schema_extra={"additionalProperties": False},
+    )
+    tilts: dict[Name, TiltSection] = Field(
+        default_factory=dict,
+        description="Kind simulation: tilted sizes by name, for trial.workload.tilt.",
         json_schema_extra={"additionalProperties": False},
     )

@@ -48,6 +48,13 @@ class StopSection(PrecisionSection):
         "kind simulation the mean. A pooled metric has one value for all trials, and takes none.",
         examples=["mean", 90],
     )
+    controls: Literal["none", "workload", "fluid"] = Field(
+        "none",
+        description="Control variates of simulated trials: workload (number of flows, their bytes, the largest), or fluid (these and "
+        "the metric of a fluid model of the same flows). From 200 trials on, or a tenth of the forecast if that is less, the interval "
+        "with them says when to stop.",
+        examples=["fluid"],
+    )
 
 
 class KpiSection(Section):
@@ -166,10 +173,11 @@ class MetricSection(Section):
         description='What reduces the samples of a trial: mean, median, min, max, or a percentile (95 or "p95").',
         examples=["p95"],
     )
-    estimand: Literal["per_trial", "pooled"] | None = Field(
+    estimand: Literal["per_trial", "pooled", "model_based"] | None = Field(
         None,
         description="What is estimated over several trials: per_trial, the mean over trials of each one's measure, or pooled, the "
-        "measure of all samples of all trials. Default: pooled for the mean or a percentile of flows (kind simulation: fct, slowdown, "
+        "measure of all samples of all trials; of tilted simulated trials also model_based, CCEval's mean of the quantiles of batches "
+        "of 40 trials. Default: pooled for the mean or a percentile of flows (kind simulation: fct, slowdown, "
         "throughput), else per_trial.",
         examples=["pooled"],
     )
@@ -181,7 +189,8 @@ class MetricSection(Section):
     )
     few_samples: Literal["refuse", "allow"] = Field(
         "refuse",
-        description="Kind simulation, per_trial: what becomes of a percentile that fewer than five flows of a trial lie beyond.",
+        description="Flows of trials (kind simulation; completion_time), per_trial: what becomes of a percentile that fewer than five "
+        "flows of a trial lie beyond.",
         examples=["allow"],
     )
     unit: str = Field(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from trialwise.experiment import model
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
+from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 
 _OF_FLOWS = frozenset({"fct", "slowdown", "throughput"})
 """Quantities of a simulated trial with one sample for each flow."""
@@ -21,18 +22,43 @@ def default_convention(source: model.Source) -> model.Convention:
     return "nearest_rank" if isinstance(source, model.SimulationSource) else "linear"
 
 
+def measure_text(metric: model.Metric) -> str:
+    """The measure of a metric in words: "mean", "max", "p99"."""
+    return f"p{metric.percentile:g}" if metric.percentile is not None else str(metric.measure)
+
+
+def estimand_text(metric: model.Metric, estimand: model.Estimand) -> str:
+    """What is estimated over several trials, in words; empty of metrics whose trials have no samples to pool.
+
+    The quantile of all samples and the mean of trials' quantiles are different numbers: whatever shows one of them names it.
+    """
+    what = measure_text(metric)
+    match metric.source:
+        case _ if estimand == "pooled":
+            return f"{what} of all samples"
+        case model.SimulationSource(quantity):
+            many = SIMULATION_QUANTITIES[quantity].samples == "many"
+            return f"mean over trials of each one's {what}" if many else "mean over trials"
+        case model.PathSource("completion_time"):
+            return f"mean over trials of each one's {what}"
+        case _:
+            return ""
+
+
 def check_estimand(key: Key, metric: model.Metric, problems: Problems) -> None:
     """Note what rests on another estimand or convention."""
     if metric.convergence and metric.convention != "linear":
         hint = 'write convention = "linear", or leave convergence out'
         problems.add((*key, "convergence"), "windows of a trial have linear percentiles", hint)
-    if metric.estimand != "pooled":
+    if metric.estimand == "per_trial":
         return
     each = 'write estimand = "per_trial"'
     if metric.measure in ("min", "max"):
         hint = f"take the mean or a percentile, or {each}"
         problems.add((*key, "estimand"), f"the {metric.measure} of all samples grows with the trials", hint)
-    one_number = "takes one number for each trial, and the metric is of all samples of all trials (pooled)"
+    one_number = (
+        f"takes one number for each trial, and the metric is of all samples of all trials ({metric.estimand})"
+    )
     for name, given in (("kpi", metric.kpis), ("convergence", metric.convergence)):
         if given:
             problems.add((*key, name), one_number, f"{each}, or leave {name} out")

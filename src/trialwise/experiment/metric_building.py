@@ -55,7 +55,13 @@ def build_metric(name: str, section: MetricSection, kind: str, problems: Problem
         ),
         limits=_limits((*key, "limits"), section.limits, problems),
         margin=section.margin and model.Extent(*section.margin),
-        stop=section.stop and _stop(section.stop, _of(section.stop, source)),
+        stop=section.stop
+        and model.Stop(
+            model.Extent(*section.stop.precision),
+            section.stop.confidence,
+            _of(section.stop, source),
+            section.stop.controls,
+        ),
         estimand=section.estimand or default_estimand(source, measure),
         convention=section.convention or default_convention(source),
         few_samples=section.few_samples,

@@ -18,17 +18,21 @@ Level = str | int | float | bool
 Measure = Literal["mean", "median", "min", "max"] | float
 """What turns the samples of a trial into its metric; a number is a percentile."""
 
-Estimand = Literal["per_trial", "pooled"]
-"""What a metric's value over several trials estimates: the mean over trials of one number for each, or the measure of all samples."""
+Estimand = Literal["per_trial", "pooled", "model_based"]
+"""What a metric's value over several trials estimates: the mean over trials of one number for each, or the measure of all samples;
+model_based is the latter by CCEval's batches of tilted trials."""
 Convention = Literal["nearest_rank", "linear"]
 """Which sample a percentile is: that of rank ⌈pN⌉ (type 1 of Hyndman and Fan 1996), or between two of them (type 7)."""
 
 Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
+Controls = Literal["none", "workload", "fluid"]
+"""Control variates of a simulated trial: what is known of its flow list, and the same metric by a fluid model of these flows."""
 Looks = Literal["two-stage", "geometric", "anytime", "cceval"]
 Order = Literal["random", "fixed", "fixed+random", "balanced"]
 Method = Literal["default", "paper"]
 Namespace = Literal["network", "ipc"]
+PathEngine = Literal["emulated", "simulated"]
 Resource = Literal["wall", "user", "system", "max_rss"]
 
 
@@ -81,11 +85,13 @@ class Stop:
     """When an interval is narrow enough: its half-width at `confidence` percent is at most `precision`.
 
     `of` says of what over the trials: the mean, or a percentile. A pooled metric has but one value, whose interval is meant.
+    `controls` are the control variates of simulated trials whose interval is looked at.
     """
 
     precision: Extent
     confidence: float = 95.0
     of: Literal["mean"] | float = 50.0
+    controls: Controls = "none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +330,7 @@ class PathTrial:
     environment: tuple[tuple[str, str], ...] = ()
     packets: Literal["keep", "drop"] = "keep"
     lateness: float = 0.001
-    engine: Literal["emulated", "simulated"] = "emulated"
+    engine: PathEngine = "emulated"
     kind: str = "path"
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from typing import get_args
 
 from trialwise import _core
 from trialwise.experiment import document as doc
 from trialwise.experiment import model
 from trialwise.experiment.document_metrics import MetricSection
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection
+from trialwise.experiment.engines import engine_of
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
@@ -56,11 +56,6 @@ def check_paths(document: doc.Document, problems: Problems) -> None:
             _check_link(where, both | _pairs(own), problems)
 
 
-def in_folder(settings: model.PathSettings, folder: Path) -> model.PathSettings:
-    """The same path for an experiment that stands elsewhere than in `folder`."""
-    return dataclasses.replace(settings, folder=str(folder / settings.folder))
-
-
 def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
     """The trial of a document whose kind is path; what is wrong is noted."""
     trial = document.trial
@@ -69,7 +64,8 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
             problems.add(("trial", name), 'does not go with kind = "path"')
     if trial.timeout is not None:
         problems.add(("trial", "timeout"), "a path trial ends at trial.runtime", "leave timeout out")
-    if trial.engine == "simulated":
+    engine = path_engine(trial.engine, problems)
+    if engine == "simulated":
         for name in ("lateness", "environment"):
             if name in trial.model_fields_set:
                 problems.add(("trial", name), 'does not go with engine = "simulated": no program runs')
@@ -88,8 +84,19 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
         environment=tuple(sorted(trial.environment.items())),
         packets=trial.packets,
         lateness=trial.lateness,
-        engine=trial.engine,
+        engine=engine,
     )
+
+
+def path_engine(written: str | None, problems: Problems) -> model.PathEngine:
+    """The engine of a path trial; another one is noted, and so is one that a factor names."""
+    allowed = get_args(model.PathEngine)
+    engine = engine_of(written, allowed, "path", problems)
+    if names_in(engine):
+        problems.add(
+            ("trial", "engine"), 'is no factor of kind = "path"', f"write one of {', '.join(allowed)}"
+        )
+    return next((known for known in allowed if known == engine), allowed[0])
 
 
 def path_source(key: Key, section: MetricSection, problems: Problems) -> model.PathSource:

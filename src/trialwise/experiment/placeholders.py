@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from trialwise.experiment.model import Level
+if TYPE_CHECKING:
+    from trialwise.experiment.model import Level
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.\-]*"
 _PLACEHOLDER = re.compile(rf"\{{\{{({_NAME})\}}\}}|\{{({_NAME})\}}")

@@ -56,9 +56,10 @@ def _sum_of_parts(text: str) -> float:
 
 
 def duration_text(value: float) -> str:
-    """Write a duration for people: the two largest units that matter, as in "1h 30min" or "350ms"."""
-    if 0 < value < 1.0:
-        return f"{value * 1e3:.3g}ms"
+    """Write a duration for people: the two largest units that matter, as in "1h 30min", "350ms" or "12.7us"."""
+    for unit, below in (("ns", "us"), ("us", "ms"), ("ms", "s")):
+        if 0 < value < 0.9995 * SECONDS[below]:
+            return f"{value / SECONDS[unit]:.3g}{unit}"
     if value < 60.0:
         return f"{value:.3g}s"
     for unit, smaller in (("w", "d"), ("d", "h"), ("h", "min"), ("min", "s")):

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Literal
+
+from trialwise.experiment.tilts import Tilts
 
 Pairs = tuple[tuple[str, str], ...]
 """Parameters: keys and their texts."""
 
 Phase = Literal["stable", "all"]
+SOBOL_BLOCK = 256
+"""Rounds whose flow lists are one scrambled Sobol sample: the unit of which several say how an estimate varies."""
+
+SIMULATION_ENGINES = ("trialwise", "ns3")
+"""What simulates: our own simulator, or ns-3 in a process of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +24,9 @@ class Workload:
     """Which flows a trial has: random ones, or those of the file `flows`, which then needs nothing else.
 
     `sizes` names a distribution or a file of one; `load` is a part of the capacity of `load_of` ("host" or "bottleneck"), and
-    `pattern` says who sends to whom. Where these two are empty, a topology with a bottleneck has one-way traffic and the load of
-    the bottleneck, others all-to-all and the load of the hosts. Flows begin within `duration`.
+    `pattern` says who sends to whom. Where it is empty, a topology with a bottleneck has one-way traffic, others all-to-all; the
+    load is then of the bottleneck if all flows share it, as one-way traffic does, else of the hosts. Flows begin within `duration`.
+    `sampling` is random, or sobol for flow lists that the rounds of a block spread evenly. `tilt` names one of the tilts.
     """
 
     sizes: str = ""
@@ -29,13 +36,38 @@ class Workload:
     arrivals: str = "poisson"
     duration: str = ""
     flows: str = ""
+    sampling: Literal["random", "sobol"] = "random"
+    tilt: str = ""
 
     @property
     def texts(self) -> Iterator[tuple[str, str]]:
         """Every key that is given, and its text."""
         for name in self.__slots__:
-            if text := getattr(self, name):
+            if name != "sampling" and (text := getattr(self, name)):
                 yield name, text
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedLoad:
+    """What a workload asks of the network in the mean.
+
+    `load` is a part of the capacity of `load_of`, and `fullest_load` what that comes to on the link that is fullest for its rate,
+    from its first node to its second; equal-cost paths share evenly.
+    """
+
+    load: float
+    load_of: str
+    fullest_link: tuple[int, int]
+    fullest_load: float
+
+    @property
+    def text(self) -> str:
+        """In words."""
+        of = "the hosts' links" if self.load_of == "host" else "the bottleneck"
+        first, second = self.fullest_link
+        return (
+            f"load {self.load:.4g} of {of}, {self.fullest_load:.4g} of the fullest link ({first} to {second})"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +77,8 @@ class SimulationTrial:
     `topology` is a shape or a file in the HPCC simulator's format, `routes` a file with the order of equal next hops.
     `network` and `controller` hold parameters by name. Flows that start in the first `warmup` or the last `cooldown` seconds of
     the workload's duration are set apart from the stable phase. Queues are looked at every `sampling` seconds, where a metric
-    asks for them. `records` says whether a record of every flow is kept.
+    asks for them. `records` says whether a record of every flow is kept. `engine` is one of `SIMULATION_ENGINES`; a trial of ns-3
+    is given up after `timeout` seconds, None: never. `tilts` are those that `workload.tilt` may name.
     """
 
     scheme: str
@@ -54,17 +87,20 @@ class SimulationTrial:
     network: Pairs = ()
     controller: Pairs = ()
     mode: str = "clean"
+    engine: str = SIMULATION_ENGINES[0]
     routes: str = ""
     warmup: float = 0.0
     cooldown: float = 0.0
     sampling: float = 1e-5
     records: Literal["keep", "drop"] = "keep"
+    tilts: Tilts = ()
+    timeout: float | None = None
     kind: str = "simulation"
 
     @property
     def texts(self) -> Iterator[tuple[tuple[str, ...], str]]:
         """Every text in which placeholders are filled, with its key inside the trial."""
-        for name in ("scheme", "topology", "mode", "routes"):
+        for name in ("scheme", "topology", "mode", "engine", "routes"):
             if text := getattr(self, name):
                 yield (name,), text
         yield from ((("workload", name), text) for name, text in self.workload.texts)
@@ -114,18 +150,3 @@ def files_named(trial: SimulationTrial) -> Iterator[str]:
         yield trial.workload.sizes
     if trial.workload.flows:
         yield trial.workload.flows
-
-
-def in_folder(trial: SimulationTrial, folder: Path) -> SimulationTrial:
-    """The same trial for an experiment that stands elsewhere than in `folder`; texts with placeholders stay."""
-    there = {name: str(folder / name) for name in files_named(trial) if "{" not in name}
-    moved = {
-        name: there.get(getattr(trial.workload, name), getattr(trial.workload, name))
-        for name in ("sizes", "flows")
-    }
-    return replace(
-        trial,
-        topology=there.get(trial.topology, trial.topology),
-        routes=there.get(trial.routes, trial.routes),
-        workload=replace(trial.workload, **moved),
-    )

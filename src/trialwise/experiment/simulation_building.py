@@ -8,12 +8,24 @@ from typing import get_args
 from trialwise.experiment import document as doc
 from trialwise.experiment.document_metrics import MetricSection
 from trialwise.experiment.document_simulation import WorkloadSection
+from trialwise.experiment.engines import engine_of
+from trialwise.experiment.model import Experiment
 from trialwise.experiment.path_building import COMMAND_KEYS, PATH_KEYS
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
-from trialwise.experiment.simulation import Pairs, Phase, SimulationSource, SimulationTrial, Workload
+from trialwise.experiment.simulation import (
+    SIMULATION_ENGINES,
+    SOBOL_BLOCK,
+    Pairs,
+    Phase,
+    SimulationSource,
+    SimulationTrial,
+    Workload,
+)
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
+from trialwise.experiment.stopping import stops_by_itself, stops_with_controls
+from trialwise.experiment.tilt_building import build_tilts
 
 SIMULATION_KEYS = (
     "topology",
@@ -27,7 +39,7 @@ SIMULATION_KEYS = (
     "records",
 )
 SIMULATION_METRIC_KEYS = ("sizes", "phase")
-_ELSEWHERE = ("environment", "timeout", *COMMAND_KEYS, *(key for key in PATH_KEYS if key != "scheme"))
+_ELSEWHERE = ("environment", *COMMAND_KEYS, *(key for key in PATH_KEYS if key not in ("scheme", "engine")))
 _NEEDED = {
     "scheme": 'name the controller, as in scheme = "hpcc" or scheme = "{scheme}"',
     "topology": 'write a shape, as in topology = "dumbbell:10x10,100Gbit/s,1us", or name a file',
@@ -47,6 +59,9 @@ def simulation_trial(document: doc.Document, problems: Problems) -> SimulationTr
     for name, hint in _NEEDED.items():
         if getattr(trial, name) is None:
             problems.add(("trial", name), "missing", hint)
+    engine = engine_of(trial.engine, SIMULATION_ENGINES, "simulation", problems)
+    if trial.timeout is not None and engine == SIMULATION_ENGINES[0]:
+        problems.add(("trial", "timeout"), 'does not go with kind = "simulation" but for engine = "ns3"')
     workload = trial.workload or WorkloadSection.model_validate({})
     if trial.workload is not None:
         _check_workload(workload, problems)
@@ -57,11 +72,14 @@ def simulation_trial(document: doc.Document, problems: Problems) -> SimulationTr
         network=_pairs(trial.network),
         controller=_pairs(trial.controller),
         mode=trial.mode,
+        engine=engine,
         routes=trial.routes or "",
         warmup=trial.warmup,
         cooldown=trial.cooldown,
         sampling=trial.sampling,
         records=trial.records,
+        tilts=build_tilts(document, problems),
+        timeout=trial.timeout,
     )
 
 
@@ -128,6 +146,12 @@ def _check_workload(section: WorkloadSection, problems: Problems) -> None:
                 (*key, name), "does not go with flows, which is the whole workload", "leave one of them out"
             )
         return
+    if section.sampling == "sobol" and section.arrivals != "poisson":
+        problems.add(
+            (*key, "sampling"),
+            'sobol takes arrivals = "poisson"',
+            'leave arrivals out, or take sampling = "random"',
+        )
     for name, example in (("sizes", "websearch"), ("load", "30%"), ("duration", "20ms")):
         if getattr(section, name) is None:
             problems.add(
@@ -138,9 +162,42 @@ def _check_workload(section: WorkloadSection, problems: Problems) -> None:
 def _workload(section: WorkloadSection) -> Workload:
     if section.flows is not None:
         return Workload(flows=section.flows)
-    given = {name: getattr(section, name) for name in WorkloadSection.model_fields}
-    return Workload(**{name: level_text(value) for name, value in given.items() if value is not None})
+    given = {name: getattr(section, name) for name in WorkloadSection.model_fields if name != "sampling"}
+    texts = {name: level_text(value) for name, value in given.items() if value is not None}
+    return Workload(**texts, sampling=section.sampling)
 
 
 def _pairs(table: Mapping[str, str | int | float | bool]) -> Pairs:
     return tuple((name, level_text(value)) for name, value in table.items())
+
+
+def check_blocks(experiment: Experiment, problems: Problems) -> None:
+    """Note where Sobol samples are no whole ones, or a single one, which does not say how an estimate varies."""
+    trial, design = experiment.trial, experiment.design
+    if not isinstance(trial, SimulationTrial) or trial.workload.sampling != "sobol":
+        return
+    rounds, hint = design.rounds, f"write rounds = {4 * SOBOL_BLOCK}, or another multiple of {SOBOL_BLOCK}"
+    if stops_by_itself(experiment):
+        _check_stop_of_blocks(experiment, problems)
+        if rounds is not None and rounds % SOBOL_BLOCK:
+            problems.add(("design", "rounds"), f"sobol takes whole blocks of {SOBOL_BLOCK} rounds", hint)
+    elif rounds is None or rounds % SOBOL_BLOCK:
+        problems.add(("design", "rounds"), f"sobol takes whole blocks of {SOBOL_BLOCK} rounds", hint)
+    elif rounds // SOBOL_BLOCK * (design.series or 1) < 2:
+        problems.add(("design", "rounds"), "an interval takes two blocks or more, and this is one", hint)
+
+
+def _check_stop_of_blocks(experiment: Experiment, problems: Problems) -> None:
+    """Note what does not go with looks at whole blocks: coverage was measured for the geometric rule, of trials as they are."""
+    key, instead = ("trial", "workload", "sampling"), 'or take sampling = "random"'
+    if experiment.design.stop == "verdict" or experiment.design.looks != "geometric":
+        hint = f'stop by the precision of metrics with looks = "geometric", {instead}'
+        problems.add(key, "blocks of 256 rounds are looked at by the geometric rule alone", hint)
+    if stops_with_controls(experiment):
+        problems.add(
+            key,
+            "control variates take trials that are drawn each by itself",
+            f"leave controls out, {instead}",
+        )
+    if isinstance(experiment.trial, SimulationTrial) and experiment.trial.workload.tilt:
+        problems.add(key, "blocks of tilted trials say nothing of when to stop", f"leave tilt out, {instead}")

@@ -17,6 +17,7 @@ from trialwise.experiment.model import (
     Stop,
     Trial,
 )
+from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
 
 GoalKind = Literal["metric", "kpi", "variability"]
@@ -63,6 +64,11 @@ def default_looks(trial: Trial, stop: Literal["plan", "verdict"], metrics: Seque
 def default_most(trial: Trial) -> int:
     """Trials of each treatment at most, where the file does not say: simulated ones cost little."""
     return 10_000 if isinstance(trial, SimulationTrial) else 1000
+
+
+def stops_with_controls(experiment: Experiment) -> bool:
+    """Whether an interval with control variates says when to stop."""
+    return any(goal.stop.controls != "none" for goal in goals(experiment))
 
 
 def stops_by_itself(experiment: Experiment) -> bool:
@@ -151,7 +157,9 @@ def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> N
 def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
     key = ("metrics", goal.metric.name, *(() if goal.kind == "metric" else (goal.kind,)), "stop")
     looks, each = experiment.design.looks, 'or estimand = "per_trial"'
-    if goal.metric.estimand == "pooled":
+    if _is_tilted(experiment):
+        _check_tilted(key, goal, looks, problems)
+    elif goal.metric.estimand == "pooled":
         if looks in ("two-stage", "cceval"):
             hint = f'take looks = "geometric", {each}'
             problems.add(key, f"{looks} judges one number for each trial, and the metric is pooled", hint)
@@ -162,8 +170,41 @@ def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
     elif looks in ("cceval", "geometric") and (goal.kind != "metric" or goal.stop.of != "mean"):
         hint = 'write stop = { precision = "3%", of = "mean" } into the metric, or take looks = "two-stage"'
         problems.add(key, f"{_NAMES[looks]} rule knows a mean only", hint)
+    if goal.stop.controls != "none" and not _is_tilted(experiment):
+        _check_controls(key, experiment, problems)
     if looks == "cceval" and not goal.stop.precision.relative:
         problems.add(key, "cceval's rule knows a precision in percent only", 'as in precision = "3%"')
+
+
+def _is_tilted(experiment: Experiment) -> bool:
+    return isinstance(experiment.trial, SimulationTrial) and bool(experiment.trial.workload.tilt)
+
+
+def _check_tilted(key: Key, goal: Goal, looks: Looks, problems: Problems) -> None:
+    """Weighted quantiles are looked at over all trials together, or in CCEval's batches."""
+    if goal.stop.controls != "none":
+        hint = "leave controls out, or take the tilt out of trial.workload"
+        problems.add((*key, "controls"), "controls are of workloads as they are, and these are tilted", hint)
+    if goal.metric.estimand == "model_based":
+        if looks not in ("geometric", "cceval"):
+            hint = 'take looks = "cceval", the loop as printed, or "geometric"'
+            problems.add(key, f"{looks} judges no batches of tilted trials", hint)
+        elif goal.stop.of != "mean":
+            problems.add((*key, "of"), "of batches the mean is known", 'leave "of" out')
+    elif looks != "geometric":
+        hint = 'take looks = "geometric", or estimand = "model_based" for CCEval\'s batches'
+        problems.add(key, f"{looks} judges no weighted quantile of all trials", hint)
+
+
+def _check_controls(key: Key, experiment: Experiment, problems: Problems) -> None:
+    """Control variates take flow lists that are drawn, and have been tried with the geometric rule alone."""
+    at, none = (*key, "controls"), 'leave it out, or write controls = "none"'
+    if not isinstance(experiment.trial, SimulationTrial):
+        problems.add(at, "is for simulated trials, whose workloads are known", none)
+    elif experiment.trial.workload.flows:
+        problems.add(at, "takes flows that are drawn at random, and these are of a file", none)
+    elif experiment.design.looks != "geometric":
+        problems.add(at, f"does not go with looks = {experiment.design.looks!r}", 'take looks = "geometric"')
 
 
 _NAMES = {"cceval": "cceval's", "geometric": "the geometric"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 
 import tomlkit
@@ -13,6 +14,7 @@ from trialwise.experiment.estimands import default_convention, default_estimand
 from trialwise.experiment.metric_building import default_bound, default_of, own_direction
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.stopping import default_looks, default_most
+from trialwise.experiment.tilts import Tilt
 
 Value = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"]
 Table = dict[str, Value]
@@ -54,16 +56,21 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables["instrumentation"] = _instrumentation(experiment.instrumentation)
     if isinstance(experiment.trial, model.PathTrial):
         tables |= _path_tables(experiment.trial)
+    if isinstance(experiment.trial, model.SimulationTrial):
+        tables |= {f"tilts.{toml_key(name)}": tilt_table(tilt) for name, tilt in experiment.trial.tilts}
     # A metric with nothing but defaults is there all the same: what a function returns under its name.
     return "\n".join(
         _table(name, table) for name, table in tables.items() if table or name.startswith("metrics.")
     )
 
 
+def table_lines(name: str, table: Mapping[str, Value]) -> list[str]:
+    """A table as lines of TOML."""
+    return [f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items())]
+
+
 def _table(name: str, table: Table) -> str:
-    return "\n".join(
-        [f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items()), ""]
-    )
+    return "\n".join([*table_lines(name, table), ""])
 
 
 def with_looks(text: str, looks: model.Looks) -> str:
@@ -160,19 +167,34 @@ def _simulation_trial(trial: model.SimulationTrial, experiment: model.Experiment
         "topology": trial.topology,
         "routes": trial.routes or None,
         "workload": dict(trial.workload.texts)
+        | ({} if trial.workload.sampling == "random" else {"sampling": trial.workload.sampling})
         if not trial.workload.flows
         else {"flows": trial.workload.flows},
         "network": dict(trial.network) or None,
         "controller": dict(trial.controller) or None,
         "mode": trial.mode,
+        "engine": trial.engine,
         "warmup": trial.warmup,
         "cooldown": trial.cooldown,
         "sampling": trial.sampling,
         "records": trial.records,
+        "timeout": trial.timeout,
         "runtime": experiment.runtime,
     }
-    defaults = {"mode": "clean", "warmup": 0.0, "cooldown": 0.0, "sampling": 1e-5, "records": "keep"}
+    defaults = {
+        "mode": "clean",
+        "engine": "trialwise",
+        "warmup": 0.0,
+        "cooldown": 0.0,
+        "sampling": 1e-5,
+        "records": "keep",
+    }
     return _changed(table, defaults)
+
+
+def tilt_table(tilt: Tilt | None) -> Table:
+    """A tilt as its table has it."""
+    return {"method": "none"} if tilt is None else {"method": tilt.method} | asdict(tilt)
 
 
 def _path_tables(trial: model.PathTrial) -> dict[str, Table]:
@@ -271,7 +293,8 @@ def _precision(stop: model.Stop | None) -> Table:
 def _stop(metric: model.Metric, stop: model.Stop) -> Table:
     implied = metric.estimand == "pooled" or stop.of == default_of(metric.source)
     of: Table = {} if implied else {"of": stop.of}
-    return {"precision": _extent(stop.precision), "confidence": stop.confidence} | of
+    controls: Table = {} if stop.controls == "none" else {"controls": stop.controls}
+    return {"precision": _extent(stop.precision), "confidence": stop.confidence} | of | controls
 
 
 def _extent(extent: model.Extent) -> str | float:

@@ -3,6 +3,7 @@
 `Point` and `Client` are for Python programs that want to be measured.
 """
 
-from trialwise.measurement.points import Client, CloseReport, Counters, Point
+from trialwise.measurement.client_counts import CloseReport, Counters
+from trialwise.measurement.points import Client, Point
 
 __all__ = ["Client", "CloseReport", "Counters", "Point"]

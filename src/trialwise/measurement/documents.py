@@ -30,9 +30,35 @@ class PathCeilingDocument:
 
 
 @dataclass(frozen=True, slots=True)
+class OptionalPart:
+    """A part that only some users need.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    why
+        What it is needed for.
+    version
+        Its version; None where it is not there.
+    found
+        Where it is, or why it cannot be used.
+    change
+        What to do to get it; None where it is there.
+    """
+
+    name: str
+    why: str
+    version: str | None
+    found: str
+    change: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class DoctorDocument:
-    """The machine, and what on it disturbs measurements."""
+    """The machine, what on it disturbs measurements, and which optional parts there are."""
 
     environment: Environment
     disturbances: tuple[Disturbance, ...]
+    optional: tuple[OptionalPart, ...]
     format: Literal["trialwise.doctor/1"] = "trialwise.doctor/1"

@@ -19,10 +19,12 @@ _SERIES = {
 }
 """Quantities that are series: the key of a line, and what brings it into the quantity's unit."""
 
+Report = Path | bytes
+"""The file of a report, or what stands in it."""
 Line = Mapping[str, object]
 
 
-def flow_series(path: Path, quantity: str, origin_ns: int) -> Samples:
+def flow_series(report: Report, quantity: str, origin_ns: int) -> Samples:
     """The series of a quantity, with seconds since `origin_ns`.
 
     Raises
@@ -33,7 +35,7 @@ def flow_series(path: Path, quantity: str, origin_ns: int) -> Samples:
     key, factor = _SERIES[quantity]
     found = [
         (_number(line, "time_ns"), _number(line, key) * factor)
-        for line in _lines(path)
+        for line in _lines(report)
         if "time_ns" in line and line.get(key) is not None
     ]
     if not found:
@@ -44,12 +46,12 @@ def flow_series(path: Path, quantity: str, origin_ns: int) -> Samples:
     return Samples(values, (times - origin_ns) / 1e9)
 
 
-def retransmits(path: Path) -> float:
+def retransmits(report: Report) -> float:
     """How many packets the sender sent again, as far as it reports that; TrialError where it does not.
 
     The summary at the end counts for all connections; each line before it for its own.
     """
-    found = (line.get("summary", line) for line in _lines(path))
+    found = (line.get("summary", line) for line in _lines(report))
     lines = [cast("Line", line) for line in found if isinstance(line, dict)]
     counts = [_number(line, "retransmits") for line in lines if line.get("retransmits") is not None]
     if not counts:
@@ -57,11 +59,11 @@ def retransmits(path: Path) -> float:
     return counts[-1]
 
 
-def completions(path: Path) -> Samples:
+def completions(report: Report) -> Samples:
     """The completion time of each flow inside the load, seconds, by the time of its end; TrialError where none has ended."""
     found = [
         (_number(line, "end_ns"), (_number(line, "end_ns") - _number(line, "start_ns")) / 1e9)
-        for line in _lines(path)
+        for line in _lines(report)
         if "end_ns" in line
     ]
     if not found:
@@ -72,13 +74,13 @@ def completions(path: Path) -> Samples:
     return Samples(seconds, (ends - ends.min()) / 1e9)
 
 
-def _lines(path: Path) -> Iterator[Line]:
+def _lines(report: Report) -> Iterator[Line]:
     """The objects of a report; a last line that was cut off is left out."""
     try:
-        text = path.read_text(encoding="utf-8", errors="replace")
+        text = report if isinstance(report, bytes) else report.read_bytes()
     except OSError as error:
         raise TrialError(f"the sender wrote no report: {error.strerror}") from error
-    for line in text.splitlines():
+    for line in text.decode(errors="replace").splitlines():
         try:
             found = json.loads(line)
         except json.JSONDecodeError:

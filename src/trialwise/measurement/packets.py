@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -209,11 +210,22 @@ def write_packets(path: Path, packets: Packets) -> None:
 
     temporary = path.with_name(path.name + ".tmp")
     try:
-        _frame(packets).write_parquet(temporary, compression="zstd", compression_level=1)
+        _write_frame(packets, temporary)
         temporary.replace(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         temporary.unlink(missing_ok=True)
         raise StoreError(f"{path}: cannot be written: {error}", hint="free some space") from error
+
+
+def packed_packets(packets: Packets) -> bytes:
+    """What stands in the file that `write_packets` writes."""
+    packed = io.BytesIO()
+    _write_frame(packets, packed)
+    return packed.getvalue()
+
+
+def _write_frame(packets: Packets, to: Path | io.BytesIO) -> None:
+    _frame(packets).write_parquet(to, compression="zstd", compression_level=1)
 
 
 def _frame(packets: Packets) -> pl.DataFrame:

@@ -14,66 +14,24 @@ from __future__ import annotations
 import atexit
 import logging
 import os
-import re
 import sys
 import time as clock
 from collections.abc import Generator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
-from trialwise._core import PacketCapture, PointCount, StreamClient, StreamCount, StreamPoint
+from trialwise._core import PacketCapture, StreamClient, StreamPoint
+from trialwise.measurement.client_counts import CloseReport, Counters, counters_of
+from trialwise.measurement.field_types import FieldTypes, field_array, type_name
+from trialwise.measurement.stream_options import said_by_the_user, says_where, script_name, stream_variables
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
 CLOSE_SECONDS = 2.0
 """How long the end of a program waits for its last samples to go out, unless `Client.close` says otherwise."""
-
-_TYPES: dict[type, str] = {int: "int64", float: "double", str: "string", bytes: "blob", bool: "bool"}
-_ARRAYS = {
-    "int32": "int32",
-    "int": "int32",
-    "integer": "int32",
-    "long": "int32",
-    "uint32": "uint32",
-    "int64": "int64",
-    "uint64": "uint64",
-    "guid": "uint64",
-    "double": "float64",
-    "float": "float64",
-    "real": "float64",
-    "bool": "bool",
-    "boolean": "bool",
-}
-_WHERE = ("TRIALWISE_COLLECT", "OML_COLLECT", "OML_SERVER", "OML_CONFIG")
 _LOG = logging.getLogger("trialwise.measurement")
-
-FieldTypes: TypeAlias = Mapping[str, str | type]
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """What a client has done: samples by measurement point, rows by stream, and why a destination takes nothing."""
-
-    points: tuple[PointCount, ...]
-    streams: tuple[StreamCount, ...]
-    errors: tuple[str, ...]
-
-    @property
-    def dropped(self) -> int:
-        """Samples and rows lost so far, anywhere."""
-        return sum(count.dropped for count in (*self.points, *self.streams))
-
-
-@dataclass(frozen=True, slots=True)
-class CloseReport:
-    """How a client ended: whether everything went out in time, and the last counts."""
-
-    finished: bool
-    counters: Counters
 
 
 class Client:
@@ -130,8 +88,8 @@ class Client:
             words.append("--oml-noop")
         options = [*words, *(["--oml-config"] if os.environ.get("OML_CONFIG") else [])]
         self._configured = config is None and any(word.startswith("--oml-config") for word in options)
-        with _said_by_the_user() if arguments else nullcontext():
-            self._client = StreamClient(app or _script_name(), words, _variables())
+        with said_by_the_user() if arguments else nullcontext():
+            self._client = StreamClient(app or script_name(), words, stream_variables())
         if arguments:
             arguments[1:] = self._client.arguments
         if self._client.answer is not None:
@@ -169,7 +127,7 @@ class Client:
 
     def counters(self) -> Counters:
         """Count what was injected, sent and dropped so far."""
-        return _counters(*self._client.counters())
+        return counters_of(*self._client.counters())
 
     def close(self, seconds: float = CLOSE_SECONDS) -> CloseReport:
         """Send what waits, for `seconds` at most. Samples injected later are dropped, and counted."""
@@ -178,7 +136,7 @@ class Client:
         for warning in self._client.warnings():
             _LOG.warning(warning)
         finished, counts = self._client.close(seconds)
-        report = CloseReport(finished, _counters(*counts))
+        report = CloseReport(finished, counters_of(*counts))
         dropped, errors = report.counters.dropped, report.counters.errors
         if dropped or errors:
             lost = f"{dropped} samples or rows were lost" if dropped else "what was on its way may be lost"
@@ -197,7 +155,7 @@ class Client:
     def declare(self, point: Point) -> StreamPoint:
         """Make a point known, once."""
         if point.name not in self._points:
-            with _said_by_the_user() if self._configured else nullcontext():
+            with said_by_the_user() if self._configured else nullcontext():
                 self._points[point.name] = self._client.point(point.name, list(point.fields.items()))
         return self._points[point.name]
 
@@ -240,7 +198,7 @@ class Point:
     ) -> None:
         wanted = dict(types or {}) | fields
         self.name = name
-        self.fields = {field: _type_name(kind) for field, kind in wanted.items()}
+        self.fields = {field: type_name(kind) for field, kind in wanted.items()}
         self._client = client
         self._declared: tuple[Client, StreamPoint] | None = None
         if not self.fields:
@@ -281,7 +239,7 @@ class Point:
         import numpy as np
 
         given = self._in_order(columns, named)
-        arrays = [_array(column, kind) for column, kind in zip(given, self.fields.values(), strict=True)]
+        arrays = [field_array(column, kind) for column, kind in zip(given, self.fields.values(), strict=True)]
         moments = None if times is None else np.ascontiguousarray(times, dtype=np.float64)
         return self._point().inject_columns(arrays, moments, wait)
 
@@ -331,7 +289,7 @@ def default_client() -> Client:
     """
     global _default  # noqa: PLW0603 one for each process
     if _default is None:
-        with _said_by_the_user():
+        with said_by_the_user():
             _default = Client()
         atexit.register(_default.__exit__, None, None, None)
     return _default
@@ -346,67 +304,3 @@ def _forget() -> None:
 
 
 os.register_at_fork(after_in_child=_forget)
-
-
-@contextmanager
-def _said_by_the_user() -> Generator[None]:
-    """End the program, as a wrong option does, where what its user says (an option, a file of streams) cannot be."""
-    try:
-        yield
-    except ValueError as error:
-        sys.stderr.write(f"{Path(sys.argv[0] or 'python').name}: {error}\n")
-        raise SystemExit(2) from None
-
-
-def says_where(words: Sequence[str]) -> bool:
-    """Whether OML's options among these words, or the environment, say where samples go."""
-    options = ("--oml-collect", "--oml-server", "--oml-file", "--oml-config", "--oml-help", "--oml-list")
-    return any(word.startswith(options) for word in words) or any(os.environ.get(name) for name in _WHERE)
-
-
-def _variables() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name.startswith(("OML_", "TRIALWISE_"))}
-
-
-def _script_name() -> str:
-    """The name of the script, as a name of the protocol."""
-    name = re.sub(r"\W", "_", Path(sys.argv[0] or "python").stem, flags=re.ASCII).lstrip("_0123456789")
-    return name or "python"
-
-
-def _type_name(kind: str | type) -> str:
-    if isinstance(kind, str):
-        return kind
-    if kind not in _TYPES:
-        known = ", ".join(known.__name__ for known in _TYPES)
-        raise ValueError(f"{kind!r} is no type of a field; write one of {known}, or a name such as 'uint32'")
-    return _TYPES[kind]
-
-
-def _array(column: ArrayLike, kind: str) -> NDArray[Any] | ArrayLike:
-    """A column in the field's own type; strings, blobs and vectors stay as they are."""
-    import numpy as np
-
-    if kind not in _ARRAYS:
-        return column
-    array = np.asarray(column)
-    wanted = np.dtype(_ARRAYS[kind])
-    narrower = wanted.kind in "iu" and not np.can_cast(array.dtype, wanted, casting="safe")
-    if array.size and (narrower or not np.can_cast(array.dtype, wanted, casting="same_kind")):
-        _check_range(array, wanted)
-    return np.ascontiguousarray(array, dtype=wanted)
-
-
-def _check_range(array: NDArray[Any], wanted: Any) -> None:  # noqa: ANN401 a dtype
-    """Raise where integers would not be the same in the field's type."""
-    import numpy as np
-
-    if array.dtype.kind not in "iub" or wanted.kind not in "iu":
-        raise TypeError(f"values of type {array.dtype} do not fit a field of type {wanted}")
-    limits = np.iinfo(wanted)
-    if int(array.min()) < limits.min or int(array.max()) > limits.max:
-        raise OverflowError(f"a value is outside {limits.min} to {limits.max}")
-
-
-def _counters(points: list[PointCount], streams: list[StreamCount], errors: list[str]) -> Counters:
-    return Counters(tuple(points), tuple(streams), tuple(errors))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trialwise import statistics as st
 from trialwise.analysis.calibration.results import Calibration, CalibrationRow, LevelSpread, Spread
+from trialwise.analysis.nesting import plural
 from trialwise.report.numbers import ABSENT, percent, write
 from trialwise.report.terminal_table import about, aligned
 
@@ -141,8 +142,3 @@ def rate_text(rate: st.Proportion) -> str:
 def share_or_value(share: float | None, value: float, unit: str) -> str:
     """In percent, or in the unit of the metric where there is no percentage."""
     return f"{about(value)} {unit}".strip() if share is None else f"{about(share)} %"
-
-
-def plural(level: str) -> str:
-    """Several units of a level."""
-    return {"process": "processes"}.get(level, f"{level}s")

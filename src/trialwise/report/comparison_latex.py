@@ -8,26 +8,25 @@ from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
 from trialwise.report.comparison_text import PAPER_HEAD, paper_rows
 from trialwise.report.latex import escaped
-from trialwise.report.numbers import write
+from trialwise.report.units import Scale
 
 
 def comparison_latex(found: Comparison) -> str:
     """Means, the difference and the ratio with their intervals, p and the verdict of each row."""
     title, names = words.labels([row.treatment for row in found.rows])
     head = (title, "metric", "n", "A", "B", "B − A", "B / A", "p", "verdict")
-    return _tabular(
-        "llcrrrrrl", head, [_cells(row, names[row.treatment]) for row in found.rows], words.method_of(found)
-    )
+    scales = words.scales_of(found.rows)
+    rows = [_cells(row, names[row.treatment], scales[row.metric.name]) for row in found.rows]
+    return _tabular("llcrrrrrl", head, rows, words.method_of(found))
 
 
-def _cells(row: ComparisonRow, name: str) -> Sequence[str]:
-    unit = f" [{row.metric.unit}]" if row.metric.unit else ""
+def _cells(row: ComparisonRow, name: str, shown: Scale) -> Sequence[str]:
     return (
         name,
-        row.metric.name + unit,
+        words.metric_of(row, shown),
         words.n_of(row),
-        *map(write, row.summary.means),
-        words.difference_of(row),
+        *map(shown.write, row.summary.means),
+        words.difference_of(row, shown),
         words.ratio_of(row),
         words.p_of(row.p_adjusted),
         words.verdict_of(row),

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trialwise.analysis.comparison.gate import gate_of
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
-from trialwise.report.numbers import write
+from trialwise.report.units import Scale
 
 _MARKS = {"passed": "✅", "failed": "❌", "undecided": "❔"}
 _MOST_ROWS = 100
@@ -35,20 +35,21 @@ def _table(found: Comparison) -> Iterator[str]:
     """What needs a look comes first; equal verdicts stay in the order of the experiment."""
     title, names = words.labels([row.treatment for row in found.rows])
     rows = sorted(found.rows, key=_urgency)
-    shown = rows[:_MOST_ROWS]
+    kept = rows[:_MOST_ROWS]
     yield f"| {_text(title)} | metric | A | B | change | δ | verdict |"
     yield "|---|---|---:|---:|---:|---:|---|"
-    for row in shown:
-        a, b = map(write, row.summary.means)
-        unit = f" [{row.metric.unit}]" if row.metric.unit else ""
+    scales = words.scales_of(found.rows)
+    for row in kept:
+        shown = scales[row.metric.name]
+        a, b = map(shown.write, row.summary.means)
         verdict = f"**{words.verdict_of(row)}**" if row.verdict == "different" else words.verdict_of(row)
         yield (
-            f"| {_text(names[row.treatment])} | {_text(row.metric.name + unit)} | {a} | {b} | {words.change_of(row)} "
-            f"| {_text(_margin(row))} | {verdict} |"
+            f"| {_text(names[row.treatment])} | {_text(words.metric_of(row, shown))} | {a} | {b} | {words.change_of(row)} "
+            f"| {_text(_margin(row, shown))} | {verdict} |"
         )
-    if len(rows) > len(shown):
+    if len(rows) > len(kept):
         yield ""
-        yield f"… and {len(rows) - len(shown)} more rows"
+        yield f"… and {len(rows) - len(kept)} more rows"
 
 
 def _urgency(row: ComparisonRow) -> int:
@@ -57,18 +58,21 @@ def _urgency(row: ComparisonRow) -> int:
     return {"undecided": 2, "no inference": 3, "equivalent": 4}[row.verdict]
 
 
-def _margin(row: ComparisonRow) -> str:
-    return words.margin_of(row).removeprefix("δ = ") if row.difference else "–"
+def _margin(row: ComparisonRow, shown: Scale) -> str:
+    return words.margin_of(row, shown).removeprefix("δ = ") if row.difference else "–"
 
 
 def _details(found: Comparison) -> Iterator[str]:
     _, names = words.labels([row.treatment for row in found.rows])
     yield "| | n | B − A | Hodges–Lehmann | B / A | p | more |"
     yield "|---|---|---:|---:|---:|---:|---|"
+    scales = words.scales_of(found.rows)
     for row in found.rows[:_MOST_ROWS]:
+        shown = scales[row.metric.name]
         yield (
-            f"| {_text(row.metric.name)} of {_text(names[row.treatment])} | {words.n_of(row)} | {words.difference_of(row)} "
-            f"| {words.shift_of(row)} | {words.ratio_of(row)} | {_text(words.p_of(row.p_adjusted))} | {words.short_bill(row)} |"
+            f"| {_text(words.metric_of(row, shown))} of {_text(names[row.treatment])} | {words.n_of(row)} "
+            f"| {words.difference_of(row, shown)} | {words.shift_of(row, shown)} "
+            f"| {words.ratio_of(row)} | {_text(words.p_of(row.p_adjusted))} | {words.short_bill(row)} |"
         )
     said = [f"{name}: {why}" for name, why in words.open_rows(found)]
     said += [*words.lacking(found), *words.remarks(found)]

@@ -9,7 +9,8 @@ from trialwise.analysis.comparison.ranking import MetricRanking
 from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.report import comparison_words as words
 from trialwise.report.numbers import percent
-from trialwise.report.points import Row
+from trialwise.report.points import Row, in_unit
+from trialwise.report.units import Scale, scale
 
 BEST, NOT_BEST = "may be the best", "is not"
 
@@ -48,11 +49,14 @@ def differences(rows: Sequence[ComparisonRow], names: Mapping[str, str]) -> Diff
         return None
     relative = all(map(_is_relative, known))
     facts = known[0].metric
-    unit = "% of A" if relative else facts.unit
+    made = [_difference(row, names[row.treatment], relative=relative) for row in known]
+    bounds = (row.difference.welch for row in known if row.difference)
+    ends = (end for found in bounds for end in (found.low, found.high))
+    shown = Scale("% of A") if relative else scale(ends, facts.unit)
     return Differences(
         facts.name,
-        f"{facts.name}: B − A" + (f" [{unit}]" if unit else ""),
-        tuple(_difference(row, names[row.treatment], relative=relative) for row in known),
+        f"{facts.name}: B − A{shown.heading}",
+        tuple(in_unit(made, shown, ("estimate", "low", "high", "margin"))),
         tuple(names[row.treatment] for row in known),
     )
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from trialwise.analysis.comparison.ranking import MetricRanking, ParetoFront, Ranking
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
-from trialwise.report.numbers import counted, percent, write
+from trialwise.report.numbers import counted, percent
+from trialwise.report.units import Scale, scale
 
 _MOST_NAME = 40
 
@@ -23,10 +24,11 @@ def comparison_lines(found: Comparison, width: int | None = None) -> Iterator[st
     title, names = words.labels([row.treatment for row in found.rows])
     for rows in by_metric(found):
         yield ""
-        yield words.title_of(rows[0])
-        table = list(_table(title, names, rows))
+        shown = words.scales_of(rows)[rows[0].metric.name]
+        yield words.title_of(rows[0], shown)
+        table = list(_table(title, names, rows, shown))
         fits = width is None or max(map(len, table)) <= width
-        yield from table if fits else _stacked(names, rows)
+        yield from table if fits else _stacked(names, rows, shown)
     yield from _part("Open", [f"{name}: {why}" for name, why in words.open_rows(found)])
     yield from _part("Not compared", list(words.lacking(found)))
     yield from _part("Remarks", list(words.remarks(found)))
@@ -49,7 +51,9 @@ def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
         yield from (f"  {line}" for line in lines)
 
 
-def _table(title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
+def _table(
+    title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Scale
+) -> Iterator[str]:
     floors = any(row.floor for row in rows)
     head = (title, "n", "A", "B", "B − A", "Hodges–Lehmann", "B / A", "p", "verdict", "more")
     head += ("noise floor",) if floors else ()
@@ -57,32 +61,32 @@ def _table(title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow]) 
         (
             short(names[row.treatment]),
             words.n_of(row),
-            *map(write, row.summary.means),
-            words.difference_of(row),
-            words.shift_of(row),
+            *map(shown.write, row.summary.means),
+            words.difference_of(row, shown),
+            words.shift_of(row, shown),
             words.ratio_of(row),
             words.p_of(row.p_adjusted),
             words.verdict_of(row),
             words.short_bill(row),
-            *((words.floor_of(row),) if floors else ()),
+            *((words.floor_of(row, shown),) if floors else ()),
         )
         for row in rows
     ]
     yield from aligned([head, *cells], numeric={2, 3, 7})
 
 
-def _stacked(names: Mapping[str, str], rows: Sequence[ComparisonRow]) -> Iterator[str]:
+def _stacked(names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Scale) -> Iterator[str]:
     for row in rows:
-        unit = f" {row.metric.unit}" if row.metric.unit else ""
-        a, b = map(write, row.summary.means)
+        unit = f" {shown.unit}" if shown.unit else ""
+        a, b = map(shown.write, row.summary.means)
         yield f"  {names[row.treatment]}: {words.verdict_of(row)}"
         yield f"    {words.n_of(row)}; means {a} → {b}{unit}"
         if row.difference is not None:
-            yield f"    B − A {words.difference_of(row)}"
-            yield f"    Hodges–Lehmann {words.shift_of(row)}"
+            yield f"    B − A {words.difference_of(row, shown)}"
+            yield f"    Hodges–Lehmann {words.shift_of(row, shown)}"
             yield f"    B / A {words.ratio_of(row)}; p {words.p_of(row.p_adjusted)}"
         if row.floor is not None:
-            yield f"    noise floor {words.floor_of(row)}"
+            yield f"    noise floor {words.floor_of(row, shown)}"
         if bill := words.bill_of(row):
             yield f"    {bill}"
 
@@ -170,20 +174,23 @@ def ranking_lines(found: Ranking) -> Iterator[str]:
 
 
 def _metric_ranks(side: str, one: MetricRanking) -> Iterator[str]:
-    unit = f" [{one.unit}]" if one.unit else ""
-    yield f"Ranks in {side}: {one.metric}{unit}, {one.better} is better"
+    shown = scale((place.mean for place in one.treatments), one.unit)
+    metric = words.named_metric(one.metric, one.what, shown)
+    yield f"Ranks in {side}: {metric}, {one.better} is better"
     title, names = words.labels([place.treatment for place in one.treatments])
     cells = [
         (
             f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}",
             short(names[place.treatment]),
-            write(place.mean),
+            shown.write(place.mean),
             str(place.n),
             "may be the best" if place.may_be_best else "",
         )
         for place in one.treatments
     ]
-    yield from aligned([("rank", title, "mean", f"n ({one.level})", ""), *cells], {2, 3})
+    yield from aligned(
+        [("rank", title, "estimate" if one.what else "mean", f"n ({one.level})", ""), *cells], {2, 3}
+    )
     yield f"  all ranks together {percent(one.confidence)}: {one.method}"
     yield from (f"  {note}" for note in one.notes)
 
@@ -191,7 +198,10 @@ def _metric_ranks(side: str, one: MetricRanking) -> Iterator[str]:
 def _front(side: str, front: ParetoFront) -> Iterator[str]:
     _, names = words.labels(list(front.n))
     metrics = " and ".join(front.metrics)
-    yield f"Pareto set in {side}, by {metrics}: {counted(len(front.members), 'treatment')} of {len(front.n)}"
+    sizes = sorted(set(front.n.values()))
+    n = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
+    members = counted(len(front.members), "treatment")
+    yield f"Pareto set in {side}, by {metrics}: {members} of {len(front.n)} ({n} each)"
     yield f"  {', '.join(names[name] for name in front.members)}"
     for name, by in front.excluded.items():
         yield f"  not {names[name]}: {', '.join(names[each] for each in by[:3])} better in all of them"

@@ -11,6 +11,7 @@ from trialwise.analysis.nesting import plural
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import ABSENT, counted, percent, write
 from trialwise.report.terminal_table import about
+from trialwise.report.units import Scale, scale
 
 CHANCE = "for a 90 % chance to decide"
 _FEWEST = 1e-4
@@ -57,21 +58,39 @@ def method_of(found: Comparison) -> str:
     )
 
 
-def title_of(row: ComparisonRow) -> str:
-    """The metric of a row with its unit and direction, and by which margin it is judged."""
-    unit = f" [{row.metric.unit}]" if row.metric.unit else ""
+def scales_of(rows: Sequence[ComparisonRow]) -> dict[str, Scale]:
+    """The unit in which the rows of each metric stand under one another, by its name."""
+    means: dict[str, list[float | None]] = {}
+    for row in rows:
+        means.setdefault(row.metric.name, []).extend(row.summary.means)
+    units = {row.metric.name: row.metric.unit for row in rows}
+    return {name: scale(values, units[name]) for name, values in means.items()}
+
+
+def title_of(row: ComparisonRow, shown: Scale) -> str:
+    """The metric of a row with its unit, estimand and direction, and by which margin it is judged."""
     better = f", {row.metric.better} is better" if row.metric.better else ""
-    return f"{row.metric.name}{unit}{better}; {margin_of(row)}"
+    return f"{metric_of(row, shown)}{better}; {margin_of(row, shown)}"
 
 
-def margin_of(row: ComparisonRow) -> str:
-    """δ as it was given."""
+def metric_of(row: ComparisonRow, shown: Scale) -> str:
+    """The metric of a row with the unit that is shown, and its estimand by name."""
+    return named_metric(row.metric.name, row.metric.what, shown)
+
+
+def named_metric(metric: str, what: str, shown: Scale) -> str:
+    """A metric with its unit, and its estimand (`what`) where there are several to be told apart."""
+    return f"{metric}{shown.heading}: {what}" if what else f"{metric}{shown.heading}"
+
+
+def margin_of(row: ComparisonRow, shown: Scale | None = None) -> str:
+    """δ as it was given, in the unit of the metric unless another is to be shown."""
     one = row.difference
     if one is None or one.margin is None:
         return "no margin" if one else "no inference"
     if one.margin_percent is not None:
         return f"δ = {percent(one.margin_percent)}"
-    return f"δ = {write(one.margin)} {row.metric.unit}".rstrip()
+    return f"δ = {(shown or Scale(row.metric.unit)).with_unit(one.margin)}"
 
 
 def margin_in_units(row: ComparisonRow) -> str:
@@ -87,12 +106,12 @@ def n_of(row: ComparisonRow) -> str:
     return f"{a}, {b} {plural(row.units.level)}"
 
 
-def floor_of(row: ComparisonRow) -> str:
+def floor_of(row: ComparisonRow, shown: Scale) -> str:
     """The noise floor of the bench, with the number of units on each side that it was found with."""
     if row.floor is None:
         return ABSENT
     share = "" if row.floor.percent is None else f" = {about(row.floor.percent)} %"
-    return f"{write(row.floor.value)}{share} (n = {row.floor.n})"
+    return f"{shown.write(row.floor.value)}{share} (n = {row.floor.n})"
 
 
 def p_of(value: float | None) -> str:
@@ -102,27 +121,30 @@ def p_of(value: float | None) -> str:
     return "< 0.0001" if value < _FEWEST else f"{value:.2g}"
 
 
-def interval_of(estimate: float | None, low: float | None, high: float | None) -> str:
+def interval_of(
+    estimate: float | None, low: float | None, high: float | None, shown: Scale | None = None
+) -> str:
     """An estimate with its bounds, which are rounded outward."""
+    in_unit = shown or Scale("")
     if low is None or high is None:
-        return f"{write(estimate)} (too few)"
-    return f"{write(estimate)} ({write(low, 'down')} to {write(high, 'up')})"
+        return f"{in_unit.write(estimate)} (too few)"
+    return f"{in_unit.write(estimate)} ({in_unit.write(low, 'down')} to {in_unit.write(high, 'up')})"
 
 
-def difference_of(row: ComparisonRow) -> str:
-    """The difference of the means with its interval."""
+def difference_of(row: ComparisonRow, shown: Scale | None = None) -> str:
+    """The difference of the means with its interval, in the unit of the metric unless another is to be shown."""
     if row.difference is None:
         return ABSENT
     found = row.difference.welch
-    return interval_of(found.estimate, found.low, found.high)
+    return interval_of(found.estimate, found.low, found.high, shown)
 
 
-def shift_of(row: ComparisonRow) -> str:
+def shift_of(row: ComparisonRow, shown: Scale | None = None) -> str:
     """Hodges and Lehmann's shift; none of pooled metrics, whose values of single trials mean nothing by themselves."""
     if row.difference is None or row.metric.estimand == "pooled":
         return ABSENT
     found = row.difference.hodges_lehmann
-    return interval_of(found.estimate, found.low, found.high)
+    return interval_of(found.estimate, found.low, found.high, shown)
 
 
 def ratio_of(row: ComparisonRow) -> str:

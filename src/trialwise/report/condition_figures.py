@@ -14,8 +14,11 @@ from markupsafe import Markup
 from trialwise import __version__
 from trialwise.report import condition_points as points
 from trialwise.report import marks
+from trialwise.report.board import Figure
 from trialwise.report.condition_text import profile_lines, runtime_lines
-from trialwise.report.figures import Figure
+from trialwise.report.duration_figures import duration_figures
+from trialwise.report.duration_text import simulation_runtime_lines
+from trialwise.report.looks import look_of
 from trialwise.report.marks import Chart
 from trialwise.report.page_parts import asset, bundle, script_json
 from trialwise.report.palette import COLOURS, VERDICT_COLOURS, VERDICT_SHAPES
@@ -60,6 +63,22 @@ def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
         _growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots)) for place in _order(advice)
     ]
     return _page("Runtime of a trial", "\n".join(runtime_lines(advice)), figures, sheets)
+
+
+def simulation_runtime_page(advice: RuntimeAdvice) -> str:
+    """The page of the duration of simulated trials: what the terminal says, estimates by duration (six at most), the phases."""
+    sheets = Sheets()
+    deciding = () if advice.decided_by is None else (advice.durations[advice.decided_by],)
+    others = [one for one in advice.durations if one not in deciding]
+    named = [one.treatment for one in advice.durations]
+    looks = {name: look_of(place) for place, name in enumerate(dict.fromkeys(named))}
+    figures = list(duration_figures([*deciding, *others][:_MOST_PILOTS], looks, {}, sheets.packed))
+    return _page(
+        "Duration of a simulated trial",
+        "\n".join(simulation_runtime_lines(advice, tables=False)),
+        figures,
+        sheets,
+    )
 
 
 def _order(advice: RuntimeAdvice) -> list[int]:

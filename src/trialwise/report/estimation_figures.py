@@ -6,21 +6,20 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
-from trialwise.analysis.estimation.results import DurationAdvice, Estimation, MetricEstimate
+from trialwise.analysis.estimation.results import Estimation, MetricEstimate
 from trialwise.report import marks
-from trialwise.report.estimation_points import active_rows, duration_rows, estimate_rows, size_rows
-from trialwise.report.estimation_tables import titled
-from trialwise.report.figures import Figure, charted
+from trialwise.report.board import Figure, charted
+from trialwise.report.duration_figures import duration_figures
+from trialwise.report.estimation_points import BOUNDS, estimate_rows, numbers, size_rows
+from trialwise.report.estimation_tables import estimate_scales
 from trialwise.report.looks import Look
-from trialwise.report.marks import Chart
+from trialwise.report.numbers import percent
 from trialwise.report.palette import COLOURS
-from trialwise.report.points import Row
+from trialwise.report.points import Row, in_unit
 from trialwise.report.sheets import Sheet
+from trialwise.report.units import Scale
 
 _ROW, _AROUND = 34, 100
-_LOG_FROM = 20.0
-"""From a largest of so many times the smallest on, a scale is logarithmic."""
-_DURATION_HEIGHT = 260
 
 
 def estimation_figures(
@@ -30,29 +29,18 @@ def estimation_figures(
     by_metric: dict[str, list[MetricEstimate]] = {}
     for one in found.estimates:
         by_metric.setdefault(one.metric, []).append(one)
-    for members in by_metric.values():
+    scales = estimate_scales(found)
+    for metric, members in by_metric.items():
         if rows := estimate_rows(members, names):
-            yield _estimates(members[0], rows, sheets)
+            yield _estimates(members[0], rows, scales[metric], sheets)
     if found.sizes:
         shown = {names.get(name, name): look for name, look in looks.items()}
         yield _slowdowns(size_rows(found.sizes, names), shown, sheets)
-    for place, advice in enumerate(found.durations):
-        if any(step.pooled for step in advice.steps):
-            yield _durations(place, advice, names.get(advice.treatment, advice.treatment), sheets)
-    phases = {advice.treatment: advice for advice in found.durations}
-    if phases:
-        shown = {names.get(name, name): look for name, look in looks.items() if name in phases}
-        yield _phases(active_rows(list(phases.values()), names), shown, sheets)
+    yield from duration_figures(found.durations, looks, names, sheets)
 
 
-def _scale(rows: Sequence[Row], *fields: str) -> alt.Scale:
-    cells = [row.get(name) for name in fields for row in rows]
-    values = [cell for cell in cells if isinstance(cell, int | float)]
-    ranging = bool(values) and min(values) > 0 and max(values) > _LOG_FROM * min(values)
-    return alt.Scale(type="log", padding=10, nice=False) if ranging else alt.Scale(zero=False, padding=10)
-
-
-def _estimates(one: MetricEstimate, rows: Sequence[Row], sheets: dict[str, Sheet]) -> Figure:
+def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: dict[str, Sheet]) -> Figure:
+    rows = in_unit(found, shown)
     treatments = list(dict.fromkeys(str(row["treatment"]) for row in rows))
     kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
     height = _AROUND + _ROW * len(treatments) * len(kinds)
@@ -60,7 +48,7 @@ def _estimates(one: MetricEstimate, rows: Sequence[Row], sheets: dict[str, Sheet
         *marks.name_tips("treatment", "what", "trials", "level"),
         *map(marks.tip, ("estimate", "low", "high")),
     ]
-    legend = alt.Legend(orient="top", title=None, labelLimit=400)
+    legend = alt.Legend(orient="top", title=None, columns=1, labelLimit=400)
     colour = alt.Color(
         "estimand:N", scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]), legend=legend
     )
@@ -75,7 +63,9 @@ def _estimates(one: MetricEstimate, rows: Sequence[Row], sheets: dict[str, Sheet
         color=colour,
         tooltip=tips,
     )
-    x = alt.X("low:Q", title=titled(one), scale=_scale(rows, "low", "high", "estimate"))
+    axis = alt.Axis(tickCount=8)
+    shape_of = marks.wide_scale(numbers(rows, *BOUNDS))
+    x = alt.X("low:Q", title=one.metric + shown.heading, scale=shape_of, axis=axis)
     bars = base.transform_filter("isValid(datum.low) && isValid(datum.high)").mark_rule(
         strokeWidth=3, opacity=0.6
     )
@@ -83,7 +73,7 @@ def _estimates(one: MetricEstimate, rows: Sequence[Row], sheets: dict[str, Sheet
     return Figure(
         f"estimates-{one.metric}",
         f"Estimates: {one.metric}",
-        f"{one.own.what}, and what stands beside it; bars are intervals of each by itself.",
+        f"The {one.own.what}, and what stands beside it; bars are {percent(one.own.confidence)} intervals of each by itself.",
         f"Estimates of {one.metric} with intervals for each treatment.",
         marks.finished(alt.layer(bars.encode(x=x, x2="high:Q").add_params(marks.zoom("x")), dots), height),
         whole=True,
@@ -122,67 +112,4 @@ def _slowdowns(rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str,
         "Lines of median and 99th percentile slowdown against flow size for each treatment.",
         marks.finished(alt.layer(bars, lines, points)),
         whole=True,
-    )
-
-
-def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, Sheet]) -> Figure:
-    rows = duration_rows(advice)
-    kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
-    legend = alt.Legend(orient="top", title=None, labelLimit=400)
-    colour = alt.Color(
-        "estimand:N", scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]), legend=legend
-    )
-    shape = alt.Shape(
-        "estimand:N", scale=alt.Scale(domain=kinds, range=["circle", "square"][: len(kinds)]), legend=legend
-    )
-    tips = [
-        *marks.name_tips("estimand", "trials", "made"),
-        *map(marks.tip, ("duration", "estimate", "low", "high", "flows")),
-    ]
-    base = charted(rows, sheets).encode(
-        x=alt.X(
-            "duration:Q", title="duration of a trial [s]", scale=alt.Scale(type="log", padding=10, nice=False)
-        ),
-        color=colour,
-        tooltip=tips,
-    )
-    unit = f" [{advice.unit}]" if advice.unit else ""
-    y = alt.Y("estimate:Q", title=f"{advice.metric}{unit}", scale=_scale(rows, "low", "high", "estimate"))
-    bounded = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
-    layers: list[Chart] = [
-        bounded.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q"),
-        base.mark_line(opacity=0.6).encode(y=y),
-        base.mark_point(filled=True, size=55, opacity=1).encode(y=y, shape=shape),
-        base.mark_rule(strokeDash=[2, 3], color="currentColor").encode(
-            x=alt.datum(advice.duration),
-            y=alt.value(0),
-            y2=alt.value("height"),
-            color=alt.ColorValue("currentColor"),
-        ),
-    ]
-    return Figure(
-        f"duration-{place}",
-        f"Duration of a trial: {advice.metric}, {name}",
-        "Left of the dotted line, flows that begin in the first part of each trial; right of it, trials put together, where only the "
-        "number of flows differs. Where both estimands part, few flows are to blame; where the pooled one moves, the transient.",
-        f"The per-trial and the pooled {advice.metric} against the duration of a trial, for {name}.",
-        marks.finished(alt.layer(*layers), _DURATION_HEIGHT),
-    )
-
-
-def _phases(rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str, Sheet]) -> Figure:
-    base = charted(list(rows), sheets).encode(
-        x=alt.X("time:Q", title="time in a trial [s]"),
-        color=marks.colour(looks),
-        tooltip=[*marks.name_tips("treatment"), *map(marks.tip, ("time", "active"))],
-    )
-    lines = base.mark_line().encode(
-        y=alt.Y("active:Q", title="active flows, mean of trials"), strokeDash=marks.dash(looks)
-    )
-    return Figure(
-        "phases",
-        "Phases of a trial",
-        "How many flows are under way: rising in the warm-up, falling in the cool-down, after the last flow has begun.",
-        "The mean number of active flows over the time of a trial, for each treatment.",
-        marks.finished(alt.layer(lines), _DURATION_HEIGHT),
     )

@@ -5,11 +5,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite, sqrt
 
-from trialwise.analysis.estimation.results import DurationAdvice, Estimate, MetricEstimate, SizeBin
+from trialwise.analysis.estimation.results import (
+    DurationAdvice,
+    DurationStep,
+    Estimate,
+    MetricEstimate,
+    SizeBin,
+)
 from trialwise.report.numbers import percent
 from trialwise.report.points import Row
 
-_KINDS = {"pooled": "pooled: of all samples", "per_trial": "per trial: mean over trials"}
+_KINDS = {
+    "pooled": "pooled: of all samples",
+    "per_trial": "per trial: mean over trials",
+    "model_based": "model-based: batches",
+}
+
+
+BOUNDS = ("estimate", "low", "high")
+"""The fields of an estimate in the unit of its metric."""
+
+
+def numbers(rows: Sequence[Row], *fields: str) -> list[float]:
+    """The numbers in some fields of rows."""
+    cells = [row.get(name) for name in fields for row in rows]
+    return [cell for cell in cells if isinstance(cell, int | float)]
 
 
 def estimate_rows(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> list[Row]:
@@ -83,11 +103,36 @@ def duration_rows(advice: DurationAdvice) -> list[Row]:
             "high": _finite(found.high),
             "trials": step.trials,
             "flows": step.flows_per_trial,
-            "made": "trials put together" if step.joined else "the first part of each trial",
+            "made": made_of(step, advice.duration),
         }
         for step in advice.steps
         for found in (step.per_trial, step.pooled if step in whole else None)
         if found is not None
+    ]
+
+
+def made_of(step: DurationStep, whole: float) -> str:
+    """What trials of a duration are made of; `whole` is that of the trials as they are."""
+    if step.joined:
+        return "trials put together"
+    return "whole trials" if step.duration == whole else "the first part of each trial"
+
+
+def stable_value(advice: DurationAdvice) -> float | None:
+    """The pooled estimate of the stable phase: that of whole trials without its transient bias."""
+    whole = next((step.pooled for step in reversed(advice.steps) if not step.joined), None)
+    if whole is None or whole.estimate is None or advice.transient is None:
+        return None
+    return whole.estimate / (1 + advice.transient.estimate / 100)
+
+
+def phase_rows(advices: Sequence[DurationAdvice], names: Mapping[str, str]) -> list[Row]:
+    """When the warm-up of each treatment ends, and until when flows begin."""
+    return [
+        {"treatment": names.get(one.treatment, one.treatment), "time": time, "phase": phase}
+        for one in advices
+        for time, phase in ((one.warmup_end, "stable from here"), (one.duration, "cool-down from here"))
+        if time is not None
     ]
 
 

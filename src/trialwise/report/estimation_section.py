@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from trialwise.analysis.estimation.results import DurationAdvice, Estimation
+from trialwise.analysis.estimation.results import DurationAdvice, Estimation, MetricEstimate
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.estimation_figures import estimation_figures
-from trialwise.report.estimation_tables import estimation_tables
+from trialwise.report.estimation_tables import estimate_scales, estimation_tables, interval_words
+from trialwise.report.estimation_text import controlled_words
 from trialwise.report.looks import Look
-from trialwise.report.numbers import counted
+from trialwise.report.numbers import counted, percent
 from trialwise.report.section import FigureGroup, Line, Part, Section, part
 from trialwise.report.sheets import Sheet
 
 _ESTIMANDS = (
-    "pooled is of all flows of all trials, with trials as the unit of the interval; per trial is the mean over trials of each one's "
+    "Pooled is of all flows of all trials, with trials as the unit of the interval; per trial is the mean over trials of each one's "
     "own number; with few flows a trial they differ by tens of percent, and neither is a check of the other"
 )
 
@@ -39,7 +40,7 @@ def estimation_section(
     return Section(
         verdict=f"{counted(len(found.estimates) - refused, 'estimate')}"
         + (f", {refused} refused" if refused else ""),
-        notes=(_ESTIMANDS,),
+        notes=(_ESTIMANDS, *found.remarks),
         warnings=found.notes,
         parts=tuple(_parts(found, names)),
         groups=tuple(groups),
@@ -54,7 +55,22 @@ def _parts(found: Estimation, names: Mapping[str, str]) -> Iterator[Part]:
         if one.own.estimate is None
     ]
     yield from part("Refused", refused)
+    known = [_line(one, found, names) for one in found.estimates if one.own.estimate is not None]
+    yield from part("Estimates", known, more="; the table has all")
     yield from part("Duration of a trial", [Line(text) for text in duration_lines(found.durations, names)])
+
+
+def _line(one: MetricEstimate, found: Estimation, names: Mapping[str, str]) -> Line:
+    """The estimate of a metric and treatment by its estimand, with what control variates make of it."""
+    own, shown = one.own, estimate_scales(found)[one.metric]
+    pieces = [f"{interval_words(own, shown)} {shown.unit}".rstrip(), f"n = {counted(own.trials, 'trial')}"]
+    pieces += [percent(own.confidence), *([own.convention.replace("_", " ")] if own.convention else [])]
+    text = f"{one.metric}, {names.get(one.treatment, one.treatment)}: {own.what} {', '.join(pieces)}"
+    if one.controlled is not None:
+        text += f"; with control variates {controlled_words(one, shown)}"
+        text += "".join(f"; {warning}" for warning in one.controlled.result.warnings)
+    text += f"; {own.note}" if own.note else ""
+    return Line(text, "descriptive" if own.note else "claim", own.estimand.replace("_", " "))
 
 
 def duration_lines(advices: tuple[DurationAdvice, ...], names: Mapping[str, str]) -> Iterator[str]:
@@ -68,5 +84,5 @@ def duration_lines(advices: tuple[DurationAdvice, ...], names: Mapping[str, str]
         )
         yield (
             f"{one.metric}, {name}, trials of {duration_text(one.duration)} ({phases}, cool-down of "
-            f"{duration_text(one.drain)}): {'; '.join(one.sentences)}"
+            f"{duration_text(one.drain)}): {'; '.join((*one.sentences, one.reason))}"
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trialwise.analysis.estimation.results import Estimate, Estimation, MetricEstimate
+from trialwise.analysis.estimation.results import Estimate, Estimation
 from trialwise.report.claims import Term
-from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent, write
+from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent
 from trialwise.report.tables import Cell, Table
+from trialwise.report.units import Scale, scale
+from trialwise.statistics import MeanInterval
 
-_SHORT = {"pooled": "pooled", "per_trial": "per trial"}
+_SHORT = {"pooled": "pooled", "per_trial": "per trial", "model_based": "model-based"}
 
 
 def estimation_tables(found: Estimation, names: Mapping[str, str]) -> list[Table]:
@@ -20,6 +22,7 @@ def estimation_tables(found: Estimation, names: Mapping[str, str]) -> list[Table
 
 def estimate_table(found: Estimation, names: Mapping[str, str]) -> Table:
     """A row for each metric and treatment; `names` are what treatments are called."""
+    scales = estimate_scales(found)
     return Table(
         key="estimates",
         caption="Estimates with two-sided intervals, each by itself; the other estimand is another number, not a check",
@@ -39,57 +42,70 @@ def estimate_table(found: Estimation, names: Mapping[str, str]) -> Table:
             "method",
             "note",
         ),
-        rows=tuple(_row(found, place, names) for place in range(len(found.estimates))),
+        rows=tuple(_row(found, place, names, scales) for place in range(len(found.estimates))),
         numeric=frozenset({3, 4, 5, 7, 8, 9}),
         remarks=frozenset({12, 13}),
     )
 
 
-def _row(found: Estimation, place: int, names: Mapping[str, str]) -> tuple[Cell, ...]:
+def estimate_scales(found: Estimation) -> dict[str, Scale]:
+    """The unit in which the estimates of each metric stand side by side, by its name."""
+    values: dict[str, list[float | None]] = {}
+    units: dict[str, str] = {}
+    for one in found.estimates:
+        units[one.metric] = one.unit
+        sides = [side for side in (one.own, one.other) if side is not None]
+        values.setdefault(one.metric, []).extend(
+            value for side in sides for value in (side.estimate, side.low, side.high)
+        )
+    return {name: scale(members, units[name]) for name, members in values.items()}
+
+
+def _row(
+    found: Estimation, place: int, names: Mapping[str, str], scales: Mapping[str, Scale]
+) -> tuple[Cell, ...]:
     one, at = found.estimates[place], f"/estimation/estimates/{place}/own"
-    own = one.own
+    own, shown = one.own, scales[one.metric]
     basis = Basis(own.trials, own.confidence, own.method)
     notes = [own.note, one.controls_note]
     return (
-        titled(one),
+        one.metric + shown.heading,
         Term(names.get(one.treatment, one.treatment)),
         own.what,
-        Number(own.estimate, f"{at}/estimate", one.unit, basis=basis),
-        Number(own.low, f"{at}/low", one.unit, "down", basis),
-        Number(own.high, f"{at}/high", one.unit, "up", basis),
+        shown.number(own.estimate, f"{at}/estimate", basis=basis),
+        shown.number(own.low, f"{at}/low", "down", basis),
+        shown.number(own.high, f"{at}/high", "up", basis),
         percent(own.confidence),
         Number(own.trials, f"{at}/trials"),
         Number(own.samples, f"{at}/samples"),
         Number(own.design_effect, f"{at}/design_effect"),
-        other_words(one.other),
+        other_words(one.other, shown),
         own.convention.replace("_", " ") or ABSENT,
         own.method,
         "; ".join(note for note in notes if note),
     )
 
 
-def titled(one: MetricEstimate) -> str:
-    """The metric with its unit."""
-    return f"{one.metric} [{one.unit}]" if one.unit else one.metric
-
-
-def interval_words(found: Estimate) -> str:
+def interval_words(found: Estimate | MeanInterval, shown: Scale) -> str:
     """An estimate with its bounds, rounded outward; a bound that cannot be had is a dash."""
-    return f"{write(found.estimate)} ({write(found.low, 'down')} to {write(found.high, 'up')})"
+    return (
+        f"{shown.write(found.estimate)} ({shown.write(found.low, 'down')} to {shown.write(found.high, 'up')})"
+    )
 
 
-def other_words(found: Estimate | None) -> str:
+def other_words(found: Estimate | None, shown: Scale) -> str:
     """The other estimand with its name, or that it is refused."""
     if found is None:
         return ABSENT
     if found.estimate is None:
         return f"{_SHORT[found.estimand]}: refused"
-    return f"{_SHORT[found.estimand]}: {interval_words(found)}"
+    return f"{_SHORT[found.estimand]}: {interval_words(found, shown)}"
 
 
 def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
     """Both intervals of each estimate that has control variates, and what these were worth."""
     rows: list[tuple[Cell, ...]] = []
+    scales = estimate_scales(found)
     for place, one in enumerate(found.estimates):
         if one.controlled is None:
             continue
@@ -97,10 +113,9 @@ def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
         sides = (("plain", result.plain), ("controlled", result.controlled))
         ends: tuple[tuple[str, Rounding], ...] = (("estimate", "nearest"), ("low", "down"), ("high", "up"))
         cells = [
-            Number(
+            scales[one.metric].number(
                 getattr(side, name),
                 f"{at}/{key}/{name}",
-                one.unit,
                 rounding,
                 Basis(side.n, side.confidence, side.method),
             )
@@ -109,12 +124,12 @@ def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
         ]
         rows.append(
             (
-                titled(one),
+                one.metric + scales[one.metric].heading,
                 Term(names.get(one.treatment, one.treatment)),
                 *cells,
                 Number(result.gain, f"{at}/gain"),
-                "controlled" if result.usable else f"plain, until {result.needed} trials",
-                f"{', '.join(one.controlled.features)} (means of {one.controlled.generated} drawn workloads)",
+                one.controlled.used,
+                f"{', '.join(one.controlled.features)} (means of {one.controlled.generated:,} drawn workloads)",
                 "; ".join(result.warnings),
             )
         )

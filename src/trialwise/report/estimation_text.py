@@ -2,65 +2,80 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
-from trialwise.report.comparison_text import aligned
-from trialwise.report.estimation_tables import interval_words, other_words, titled
+from trialwise.report.claims import Term
+from trialwise.report.estimation_tables import estimate_scales, interval_words, other_words
 from trialwise.report.numbers import ABSENT, percent, write
+from trialwise.report.tables import Table
+from trialwise.report.units import Scale
+
+_COLUMNS = (
+    "",
+    "estimate",
+    "trials",
+    "samples",
+    "design effect",
+    "the other estimand",
+    "with control variates",
+)
+_NUMERIC = {"trials", "samples", "design effect"}
 
 
-def estimate_lines(found: Estimation, names: Mapping[str, str]) -> Iterator[str]:
-    """A block for each metric: the estimand by name, then a line for each treatment, and why something is refused."""
+def estimate_blocks(found: Estimation, names: Mapping[str, str]) -> Iterator[tuple[Table, tuple[str, ...]]]:
+    """For each metric a table, whose caption has the estimand by name, and why something is refused."""
     by_metric: dict[str, list[MetricEstimate]] = {}
     for one in found.estimates:
         by_metric.setdefault(one.metric, []).append(one)
-    for members in by_metric.values():
-        first = members[0].own
-        convention = f", {first.convention.replace('_', ' ')}" if first.convention else ""
-        yield f"  {titled(members[0])}: {first.what} ({percent(first.confidence)}{convention}; {first.method or 'refused'})"
-        head = (
-            "",
-            "estimate",
-            "trials",
-            "samples",
-            "design effect",
-            "the other estimand",
-            "with control variates",
-        )
-        rows = [_cells(one, names) for one in members]
-        yield from aligned([head, *rows], {2, 3, 4}, indent=4)
-        for note in dict.fromkeys(note for one in members for note in _notes(one)):
-            yield f"    {note}"
+    scales = estimate_scales(found)
+    for name, members in by_metric.items():
+        notes = dict.fromkeys(note for one in members for note in _notes(one, names))
+        yield _table(members, names, scales[name]), tuple(notes)
 
 
-def _cells(one: MetricEstimate, names: Mapping[str, str]) -> tuple[str, ...]:
-    own = one.own
-    return (
-        names.get(one.treatment, one.treatment),
-        ABSENT if own.estimate is None else interval_words(own),
-        str(own.trials),
-        str(own.samples),
-        write(own.design_effect),
-        other_words(one.other),
-        _controlled(one),
+def _table(members: Sequence[MetricEstimate], names: Mapping[str, str], shown: Scale) -> Table:
+    """A row for each treatment; columns in which nobody has anything are left out."""
+    first, rows = members[0].own, [_cells(one, names, shown) for one in members]
+    kept = [place for place in range(len(_COLUMNS)) if any(row[place] != ABSENT for row in rows)]
+    convention = f", {first.convention.replace('_', ' ')}" if first.convention else ""
+    return Table(
+        key=f"estimates-{members[0].metric}",
+        caption=f"{members[0].metric}{shown.heading}: {first.what} "
+        f"({percent(first.confidence)}{convention}; {first.method or 'refused'})",
+        columns=tuple(_COLUMNS[place] for place in kept),
+        rows=tuple(tuple(Term(row[0]) if place == 0 else row[place] for place in kept) for row in rows),
+        numeric=frozenset(at for at, place in enumerate(kept) if _COLUMNS[place] in _NUMERIC),
     )
 
 
-def _controlled(one: MetricEstimate) -> str:
+def _cells(one: MetricEstimate, names: Mapping[str, str], shown: Scale) -> tuple[str, ...]:
+    own = one.own
+    return (
+        names.get(one.treatment, one.treatment),
+        ABSENT if own.estimate is None else interval_words(own, shown),
+        str(own.trials),
+        str(own.samples),
+        write(own.design_effect),
+        other_words(one.other, shown),
+        controlled_words(one, shown),
+    )
+
+
+def controlled_words(one: MetricEstimate, shown: Scale) -> str:
+    """The interval with control variates, its gain, and which of both is to be used where it is not this one."""
     if one.controlled is None:
         return ABSENT
     result = one.controlled.result
-    if not result.usable:
-        return f"from {result.needed} trials on"
-    side = result.controlled
-    bounds = f"{write(side.estimate)} ({write(side.low, 'down')} to {write(side.high, 'up')})"
-    return f"{bounds}, gain {write(result.gain)}"
+    unused = "" if result.usable else f" (use {one.controlled.used})"
+    return f"{interval_words(result.controlled, shown)}, gain {write(result.gain)}{unused}"
 
 
-def _notes(one: MetricEstimate) -> Iterator[str]:
+def _notes(one: MetricEstimate, names: Mapping[str, str]) -> Iterator[str]:
+    # Weights are those of one treatment, whatever else is said holds of all alike.
+    whose = f"{names.get(one.treatment, one.treatment)}: " if one.own.weights else ""
     for name, note in (("", one.own.note), ("the other estimand: ", one.other.note if one.other else "")):
         if note:
-            yield f"{name}{note}"
+            yield f"{whose}{name}{note}"
     if one.controls_note:
         yield one.controls_note

@@ -2,70 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import marks, points
+from trialwise.report.board import Board, Figure
 from trialwise.report.claims import objective_text
-from trialwise.report.looks import looks
+from trialwise.report.drawn_trials import drawn_words, some, trial_rows
 from trialwise.report.marks import HEIGHT, Chart
 from trialwise.report.numbers import counted
 from trialwise.report.palette import COLOURS, FAILED, MOST
 from trialwise.report.points import Row
-from trialwise.report.sheets import Sheet, packed
+from trialwise.report.pooled_figures import pooled_figures
+from trialwise.report.sheets import Sheet
 
 _ROW = 26
 _TALLEST = 2400
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure: `spec` is Vega-Lite, `caption` says what is seen, `alternative` is read to those who cannot see it.
-
-    `whole`: it takes the whole width of the page; `least` is the width in pixels below which it is scrolled, 0 for none.
-    """
-
-    key: str
-    title: str
-    caption: str
-    alternative: str
-    spec: dict[str, Any]
-    whole: bool = False
-    least: int = 0
-
-
-class Board:
-    """What the figures of one metric are drawn from; `sheets` collects their data, each once for the whole report."""
-
-    def __init__(self, analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> None:
-        self.analysis = analysis
-        self.found = found
-        self.labels = points.labels(analysis)
-        there, known = points.treatments(analysis, found), looks(analysis)
-        self.names = [self.labels[name] for name in there]
-        self.looks = {self.labels[name]: known[name] for name in there}
-        self.series = list(analysis.series)
-        self.title = marks.titled(found)
-        self._sheets = sheets
-
-    def chart(self, rows: Sequence[Row]) -> Chart:
-        """A chart of rows, which are put among the data of the report."""
-        return charted(points.labelled(rows, self.labels), self._sheets)
-
-
-def charted(rows: Sequence[Row], sheets: dict[str, Sheet]) -> Chart:
-    """A chart of rows, which are put among `sheets`."""
-    sheet = packed(rows)
-    name = hashlib.sha256(json.dumps(sheet).encode()).hexdigest()[:12]
-    sheets[name] = sheet
-    return alt.Chart(alt.NamedData(name=name))
 
 
 def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> list[Figure]:
@@ -73,6 +28,8 @@ def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet])
     if not any(trial.value is not None for trial in found.trials):
         return []
     board = Board(analysis, found, sheets)
+    if found.metric.estimand == "pooled":
+        return pooled_figures(board)
     made = [_order(board), _distribution(board)]
     for place, objective in enumerate(found.metric.kpis):
         made += [_kpi(board, objective, place), _series(board, objective, place)]
@@ -88,7 +45,7 @@ def _order(board: Board) -> Figure:
     scale = alt.Scale(zero=False, nice=False, padding=8)
     x = alt.X("trial:Q", title="trial, in the order of the plan", scale=scale)
     y = alt.Y("value:Q", title=board.title, scale=alt.Scale(zero=False))
-    base = board.chart(points.trial_rows(found)).encode(x=x, y=y, tooltip=_trial_tips(found))
+    base = board.chart(trial_rows(found)).encode(x=x, y=y, tooltip=_trial_tips(found))
     trials = base.mark_point(filled=True, size=55, opacity=0.85)
     layers: list[Chart] = []
     if len(names) <= MOST:
@@ -105,7 +62,8 @@ def _order(board: Board) -> Figure:
             f" A cross at the foot is one of {counted(failed, 'attempt')} that gave no result."
             if failed
             else ""
-        ),
+        )
+        + drawn_words(found),
         f"Scatter plot of {found.metric.name} of each trial over the order of the trials, by treatment.",
         marks.finished(alt.layer(*layers, *_series_marks(board), *_failure_marks(board))),
     )
@@ -137,7 +95,9 @@ def _series_marks(board: Board) -> list[Chart]:
 
 
 def _failure_marks(board: Board) -> list[Chart]:
-    failures = [row for row in points.failure_rows(board.analysis) if row["treatment"] in board.labels]
+    failures = [
+        row for row in points.failure_rows(some(board.analysis.failures)) if row["treatment"] in board.labels
+    ]
     if not failures:
         return []
     tips = marks.name_tips("trial", "treatment", "series", "status", "reason")
@@ -154,9 +114,7 @@ def _kpi(board: Board, objective: Kpi, place: int) -> Figure | None:
         return None
     found, lower = board.found, objective.bound == "lower"
     y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
-    ticks = board.chart(points.trial_rows(found)).mark_tick(
-        thickness=1, size=8, opacity=0.35, color="currentColor"
-    )
+    ticks = board.chart(trial_rows(found)).mark_tick(thickness=1, size=8, opacity=0.35, color="currentColor")
     height = _rows_height(board, max(_ROW, 12 * len(board.series)))
     x = marks.metric_x("value", board.title, height)
     layers = [ticks.encode(x=x, y=y, yOffset=offset, tooltip=_trial_tips(found)).add_params(marks.zoom("x"))]
@@ -171,7 +129,8 @@ def _kpi(board: Board, objective: Kpi, place: int) -> Figure | None:
         f"KPI: {objective_text(objective)}",
         f"The triangle is the KPI, read “{'or more' if lower else 'or less'}”; the bar is the two-sided interval of "
         "the same percentile; ticks are trials."
-        + (f" Rows of a treatment are its {len(board.series)} series, the first on top." if several else ""),
+        + (f" Rows of a treatment are its {len(board.series)} series, the first on top." if several else "")
+        + drawn_words(found),
         f"Dot plot of the {objective_text(objective)} bound on {found.metric.name} for each treatment and series.",
         marks.finished(alt.layer(*layers), height),
     )
@@ -274,14 +233,7 @@ def _steps(board: Board) -> Chart:
     steps = board.chart(points.step_rows(board.found)).transform_filter(marks.chosen(series=series))
     steps = steps.mark_line(interpolate="step-after", strokeWidth=2).encode(x=x, y=y, tooltip=tips)
     steps = steps.add_params(marks.zoom("x"), *marks.choices(treatment=names, series=series))
-    if len(names) <= MOST:
-        return steps.encode(color=marks.colour(board.looks), strokeDash=marks.dash(board.looks))
-    here = marks.chosen(treatment=names)
-    return steps.encode(
-        detail="treatment:N",
-        color=alt.condition(here, alt.value(COLOURS[1]), alt.value("#888")),
-        opacity=alt.condition(here, alt.value(1), alt.value(0.3)),
-    )
+    return board.told_apart(steps)
 
 
 def _band_marks(board: Board, side: str) -> list[Chart]:
@@ -352,9 +304,10 @@ def _samples(board: Board) -> Figure | None:
     ]
     return Figure(
         f"samples-{board.found.metric.name}",
-        "Samples within a trial, and convergence",
+        "Samples within a trial" + (", and convergence" if board.found.metric.convergence else ""),
         _samples_caption(board.found),
-        f"Raw samples of {board.found.metric.name} within trials with the slope of the convergence test.",
+        f"Raw samples of {board.found.metric.name} within trials"
+        + (" with the slope of the convergence test." if board.found.metric.convergence else "."),
         marks.finished(alt.layer(*layers)),
     )
 

@@ -11,9 +11,11 @@ from markupsafe import Markup, escape
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
-from trialwise.report.claims import Claim, Piece, Term, claims
+from trialwise.report.board import Figure
+from trialwise.report.claim_writing import claims
+from trialwise.report.claims import Claim, Piece, Term
 from trialwise.report.estimation_section import estimation_section
-from trialwise.report.figures import Figure, figures
+from trialwise.report.figures import figures
 from trialwise.report.looks import looks
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import Number
@@ -29,15 +31,21 @@ from trialwise.report.plan_tables import (
     objective_table,
     population_table,
     session_table,
+    trials_text,
 )
 from trialwise.report.points import factor_names, labels
+from trialwise.report.section import MOST_LINES
 from trialwise.report.sheets import Sheet
 from trialwise.report.stopping_section import stopping_section
-from trialwise.report.tables import Cell, Table, convergence_tables, result_tables, trial_table
+from trialwise.report.tables import Cell, Table, result_tables
+from trialwise.report.trial_tables import MOST_ROWS, convergence_tables, trial_table
+from trialwise.report.units import standing_alone
 from trialwise.report.verdict_section import verdict_section
 
 _OPEN = 12
 """More sentences on one objective than this are folded."""
+_MOST_TAILS = 30
+"""Of more attempts without a result, the ends of so many logs are shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +91,7 @@ def html_report(
     """
     sentences = claims(analysis)
     sheets: dict[str, Sheet] = {}
+    remarks = [claim for claim in sentences if claim.standing == "remark"]
     sections = [_section(analysis, found, sentences, sheets) for found in analysis.metrics]
     path = _path_section(analysis, sheets)
     shown = [*(path.planes if path else ()), *(path.course if path else ())]
@@ -99,6 +108,7 @@ def html_report(
         .get_template("report.html.j2")
         .render(
             analysis=analysis,
+            trials=trials_text(analysis),
             version=version,
             sections=sections,
             path=path,
@@ -107,13 +117,15 @@ def html_report(
             verdicts=judged,
             stopping=verdicts and verdicts.stopping and stopping_section(verdicts.stopping, verdicts.lifts),
             named_by=factor_names(analysis),
-            remarks=[claim for claim in sentences if claim.standing == "remark"],
+            remarks=remarks[:MOST_LINES],
+            more_remarks=max(0, len(remarks) - MOST_LINES),
             tables=[*path_tables(analysis), *result_tables(analysis)],
             long_tables=[*convergence_tables(analysis), trial_table(analysis)],
             plan=_present(objective_table(analysis), design_table(analysis), population_table(analysis)),
             sessions=_present(session_table(analysis)),
             environments=environment_tables(analysis),
-            failures=failure_table(analysis),
+            failures=failure_table(analysis, MOST_ROWS),
+            tails=[failure for failure in analysis.failures if failure.tail][:_MOST_TAILS],
             notes=method_notes(analysis, order, verdicts),
             specs=script_json(specs),
             sheets=script_json(sheets),
@@ -170,15 +182,25 @@ def _present(*tables: Table | None) -> list[Table]:
 
 
 def piece_html(piece: Piece | Cell, *, unit: bool = True, place: str = "data-path") -> Markup:
-    """A word, a name or a number as HTML; numbers carry their place in the JSON document and how they were rounded."""
+    """A word, a name or a number as HTML; numbers carry their place in the JSON document and how they were rounded and scaled."""
     if isinstance(piece, Term):
         return Markup("<code>{}</code>").format(piece.text)
     if not isinstance(piece, Number):
-        return escape(unbroken(piece))
-    tag = Markup('<span class="number" {}="{}" data-rounding="{}"{}>{}</span>')
+        return _quoted(piece)
+    shown = standing_alone(piece) if unit else piece
+    tag = Markup('<span class="number" {}="{}" data-rounding="{}"{}{}>{}</span>')
     known = Markup(' title="{}"').format(piece.basis.text) if piece.basis else ""
-    number = tag.format(place, piece.pointer, piece.rounding, known, piece.text)
-    return number + Markup("&nbsp;{}").format(piece.unit) if unit and piece.unit else number
+    power = Markup(' data-power="{}"').format(shown.power) if shown.power else ""
+    number = tag.format(place, piece.pointer, piece.rounding, power, known, shown.text)
+    return number + Markup("&nbsp;{}").format(shown.unit) if unit and shown.unit else number
+
+
+def _quoted(text: str) -> Markup:
+    """A text in which what stands between backticks is code."""
+    words, *parts = (escape(unbroken(part)) for part in text.split("`"))
+    return words + Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 == 0 else part for place, part in enumerate(parts)
+    )
 
 
 def unbroken(text: str) -> str:

@@ -1,4 +1,4 @@
-r"""Numbers and tables for LaTeX: one `\newcommand` for each number of a claim, and tables with booktabs.
+r"""Numbers and tables for LaTeX: one `\newcommand` for each number of a claim or an estimate, and tables with booktabs.
 
 `numbers.tex` needs nothing but `\input`; `tables.tex` needs the package booktabs. The names of macros are in `macros`;
 each macro stands beside the sentence that it comes from.
@@ -12,7 +12,11 @@ from collections.abc import Iterable, Iterator
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis
-from trialwise.report.claims import Claim, Piece, Term, claims
+from trialwise.report.claim_writing import claims
+from trialwise.report.claims import Claim, Piece, Term
+from trialwise.report.estimation_claims import estimate_claims
+from trialwise.report.estimation_tables import estimation_tables
+from trialwise.report.macros import MacroNames
 from trialwise.report.numbers import ABSENT, Number
 from trialwise.report.order_tables import order_tables
 from trialwise.report.path_tables import path_paper_tables
@@ -59,7 +63,7 @@ def latex_files(
     analysis: Analysis, order: OrderView | None = None, verdicts: VerdictView | None = None
 ) -> dict[str, str]:
     """The texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name."""
-    sentences = claims(analysis)
+    sentences = _sentences(analysis)
     return {
         "numbers.tex": "\n".join([_HEAD, *_macros(sentences)]) + "\n",
         "claims.tex": "\n\n".join([_CLAIMS, *map(_sentence, sentences)]) + "\n",
@@ -70,11 +74,21 @@ def latex_files(
     }
 
 
+def _sentences(analysis: Analysis) -> tuple[Claim, ...]:
+    """Those of the report, then one for each estimate."""
+    found = claims(analysis)
+    if analysis.estimation is None:
+        return found
+    taken = MacroNames(number.macro for claim in found for number in claim.numbers)
+    return (*found, *estimate_claims(analysis.estimation, taken))
+
+
 def _tables(analysis: Analysis, order: OrderView | None, verdicts: VerdictView | None) -> list[Table]:
     judged = order.found if order and not order.refusal else None
     return [
         *path_paper_tables(analysis),
         *kpi_tables(analysis),
+        *(estimation_tables(analysis.estimation, labels(analysis)) if analysis.estimation else ()),
         *(section_tables(verdicts, labels(analysis)) if verdicts else ()),
         *(order_tables(judged) if judged else ()),
     ]
@@ -94,14 +108,20 @@ def _macros(sentences: Iterable[Claim]) -> Iterator[str]:
     for claim in sentences:
         named = [number for number in claim.numbers if number.macro]
         if named:
-            yield f"% {_comment(claim.text)}"
+            yield f"% {_comment(claim)}"
             yield from (
                 f"\\newcommand{{\\{number.macro}}}{{{latex_number(number.text)}}}" for number in named
             )
 
 
-def _comment(text: str) -> str:
-    return " ".join(text.split())
+def _comment(claim: Claim) -> str:
+    """The sentence with its numbers in the unit of the metric, as the macros have them."""
+    plain = (piece.with_unit if isinstance(piece, Number) else _marked(piece) for piece in claim.pieces)
+    return " ".join("".join(plain).split())
+
+
+def _marked(piece: str | Term) -> str:
+    return f"`{piece.text}`" if isinstance(piece, Term) else piece
 
 
 def latex_number(text: str) -> str:

@@ -31,6 +31,11 @@ def looks(analysis: Analysis) -> dict[str, Look]:
     return {name: _look(place, colours[name]) for place, name in enumerate(names)}
 
 
+def look_of(place: int) -> Look:
+    """The look of the treatment at a place, from 0, where no path gives one."""
+    return _look(place, COLOURS[place % MOST])
+
+
 def _look(place: int, colour: str) -> Look:
     second = (place + place // MOST) % MOST
     return Look(colour, SHAPES[second], MARKERS[second], DASHES[second])

@@ -7,6 +7,7 @@ ASCII letter parts words. Where two texts give one name, the later ones end in `
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 PREFIX = "tw"
 _DIGITS = ("Zero", "One", "Two", "Three", "Four", "Five", "Six", "Seven", "Eight", "Nine")
@@ -17,8 +18,8 @@ _WORDS = re.compile(r"[A-Za-z]+|\d")
 class MacroNames:
     """Hands out names of macros, each once, so that the order of asking decides who is a variant."""
 
-    def __init__(self) -> None:
-        self._taken: set[str] = set()
+    def __init__(self, taken: Iterable[str] = ()) -> None:
+        self._taken = set(taken)
 
     def name(self, *words: str) -> str:
         """A name from the words that nobody has yet."""

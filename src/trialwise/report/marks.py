@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import altair as alt
 
-from trialwise.analysis.results import MetricAnalysis
 from trialwise.report.looks import Look
 from trialwise.report.palette import COLOURS
 
@@ -19,6 +18,7 @@ TALL = 640
 """Figures higher than this many pixels are scrolled in their place."""
 _ZOOM = "wheel![event.ctrlKey || event.metaKey]"
 _SHORT_NAME = 24
+_LOG_FROM = 20.0
 _INK = {"labelColor": "currentColor", "titleColor": "currentColor", "labelFontSize": 12, "titleFontSize": 12}
 _CONFIG: dict[str, Any] = {
     "font": "system-ui, 'DejaVu Sans', sans-serif",
@@ -30,6 +30,7 @@ _CONFIG: dict[str, Any] = {
         "domainColor": "currentColor",
         "tickColor": "currentColor",
         "titleFontWeight": "normal",
+        "labelSeparation": 6,
     },
     "legend": {**_INK, "symbolStrokeWidth": 2, "symbolOpacity": 1},
     "text": {"color": "currentColor"},
@@ -37,17 +38,19 @@ _CONFIG: dict[str, Any] = {
 }
 
 
+def wide_scale(values: Sequence[float]) -> alt.Scale:
+    """A scale around values, logarithmic where the largest is more than twenty times the smallest, and that above 0."""
+    ranging = bool(values) and min(values) > 0 and max(values) > _LOG_FROM * min(values)
+    return alt.Scale(type="log", padding=10, nice=False) if ranging else alt.Scale(zero=False, padding=10)
+
+
 def finished(chart: Chart, height: int = HEIGHT) -> dict[str, Any]:
     """A chart as a Vega-Lite document as wide as its place, in the ink of the page."""
     made = chart.properties(width="container", height=height, background="transparent")
     made = made.properties(autosize=alt.AutoSizeParams(type="fit-x", contains="padding"))
-    spec: dict[str, Any] = made.configure(**_CONFIG).to_dict()
+    # Every kind of figure is checked against the schema by a test: checking each one takes a third of the time of a page.
+    spec: dict[str, Any] = made.configure(**_CONFIG).to_dict(validate=False)
     return spec
-
-
-def titled(found: MetricAnalysis) -> str:
-    """The metric with its unit."""
-    return f"{found.metric.name} [{found.metric.unit}]" if found.metric.unit else found.metric.name
 
 
 def _legend(names: list[str]) -> alt.Legend | None:

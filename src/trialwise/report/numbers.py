@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
 from typing import Literal
 
@@ -33,7 +33,8 @@ class Number:
     """A number of a report.
 
     `pointer` is its place in the JSON document (RFC 6901). A lower bound is rounded down and an upper bound up, so
-    that what is printed holds as well. `macro` is its name in LaTeX, empty where it has none.
+    that what is printed holds as well. `macro` is its name in LaTeX, empty where it has none. `power`: what is printed is
+    the value times 10 to the power of minus that, in `unit`.
     """
 
     value: float | None
@@ -42,28 +43,34 @@ class Number:
     rounding: Rounding = "nearest"
     basis: Basis | None = None
     macro: str = ""
+    power: int = 0
 
     @property
     def text(self) -> str:
         """The number as it is printed, without its unit."""
-        return write(self.value, self.rounding)
+        return write(self.value, self.rounding, self.power)
 
     @property
     def with_unit(self) -> str:
         """The number and its unit."""
         return f"{self.text} {self.unit}".strip()
 
+    def scaled(self, unit: str, power: int) -> Number:
+        """The same number as it is printed in another unit, which is 10 to the power of `power` of its own."""
+        return replace(self, unit=unit, power=power)
 
-def write(value: float | None, rounding: Rounding = "nearest") -> str:
+
+def write(value: float | None, rounding: Rounding = "nearest", power: int = 0) -> str:
     """Write a number with four significant digits, all digits of its whole part, and none that it does not have.
 
-    Counts are exact. From 1e9 on and below 1e-4 it is written with an exponent, as 1.234e-07.
+    Counts are exact. From 1e9 on and below 1e-4 it is written with an exponent, as 1.234e-07. It is divided by 10 to the
+    power of `power` before.
     """
     if value is None or not math.isfinite(value):
         return ABSENT
-    if isinstance(value, int):
+    if isinstance(value, int) and power == 0:
         return str(value)
-    exact = Decimal(f"{value:.12g}")
+    exact = Decimal(f"{value:.12g}").scaleb(-power)
     if exact == 0:
         return "0"
     size = exact.adjusted()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from trialwise.analysis.nesting import plural
 from trialwise.analysis.observing.results import Observation, ObservedRow
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
@@ -92,13 +93,9 @@ def effect_text(row: ObservedRow) -> str:
 def _bill(row: ObservedRow) -> str:
     if row.more is None:
         return "and no number of trials up to 10,000 is likely to decide"
-    many = counted(row.more, f"more {row.unit_of_inference}", f"more {_plural(row.unit_of_inference)}")
+    many = counted(row.more, f"more {row.unit_of_inference}", f"more {plural(row.unit_of_inference)}")
     long = "" if row.more_seconds is None else f", {duration_text(row.more_seconds)}"
     return f"{many} each{long}"
-
-
-def _plural(level: str) -> str:
-    return {"process": "processes"}.get(level, f"{level}s")
 
 
 def _margin(row: ObservedRow) -> str:

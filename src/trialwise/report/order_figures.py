@@ -8,9 +8,9 @@ from typing import Any
 import altair as alt
 
 from trialwise.report import marks
-from trialwise.report.figures import Figure, charted
+from trialwise.report.board import Figure, charted
 from trialwise.report.marks import HEIGHT, Chart
-from trialwise.report.order_pictures import NAMED, WRITTEN, Picture, powers
+from trialwise.report.order_picture import NAMED, WRITTEN, Picture, powers
 from trialwise.report.palette import COLOURS, DIVERGING
 from trialwise.report.points import Row
 from trialwise.report.sheets import Sheet

@@ -9,7 +9,8 @@ from trialwise.analysis.order_sentences import UNVARIED
 from trialwise.analysis.order_view import OrderView
 from trialwise.report.numbers import counted
 from trialwise.report.order_figures import order_figures
-from trialwise.report.order_pictures import Kind, Picture, left_out, pictures
+from trialwise.report.order_picture import Kind, Picture
+from trialwise.report.order_pictures import left_out, pictures
 from trialwise.report.order_tables import order_tables
 from trialwise.report.order_text import (
     carry_over_title,

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
 from trialwise.experiment.model import Kpi
 from trialwise.report.claims import Term, objective_text
-from trialwise.report.numbers import ABSENT, percent, write
+from trialwise.report.numbers import ABSENT, percent
 from trialwise.report.points import factor_names, labels
-from trialwise.report.tables import Cell, Table
+from trialwise.report.tables import Cell, Table, metric_scale
+from trialwise.report.units import Scale
 
 MOST_SERIES = 6
 """With more series than this, an overview would be wider than a terminal; the full tables serve then."""
@@ -61,35 +62,38 @@ def _overview(analysis: Analysis, found: MetricAnalysis, kpi: Kpi) -> Table:
     treatments = [name for name in analysis.treatments if name in names]
     better = f", {metric.better} is better" if metric.better else ""
     score = f"; score: {percent(metric.variability.confidence)}" if metric.variability else ""
+    shown = metric_scale(found)
     return Table(
         key=f"overview-{metric.kpis.index(kpi)}-{metric.name}",
-        caption=f"{metric.name}{f' [{metric.unit}]' if metric.unit else ''}{better}: {objective_text(kpi)}{score}",
+        caption=f"{metric.name}{shown.heading}{better}: {objective_text(kpi)}{score}",
         columns=(header, "n", *series, *(["score"] if scored else [])),
-        rows=tuple(_row(analysis, found, kpi, name, names[name]) for name in treatments),
+        rows=tuple(_row(analysis, found, kpi, name, names[name], shown) for name in treatments),
         numeric=frozenset(range(1, 2 + len(series) + scored)),
     )
 
 
-def _row(analysis: Analysis, found: MetricAnalysis, kpi: Kpi, treatment: str, label: str) -> tuple[Cell, ...]:
+def _row(
+    analysis: Analysis, found: MetricAnalysis, kpi: Kpi, treatment: str, label: str, shown: Scale
+) -> tuple[Cell, ...]:
     members = {
         item.series: item for item in found.kpis if item.objective == kpi and item.treatment == treatment
     }
     scores = [item for item in found.variability if item.kpi == kpi and item.treatment == treatment]
     counts = sorted({item.n for item in members.values()})
     n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}" if counts else ABSENT
-    cells = [_bound(members.get(name)) for name in analysis.series]
-    return (Term(label), n, *cells, *(_score(item) for item in scores))
+    cells = [_bound(members.get(name), shown) for name in analysis.series]
+    return (Term(label), n, *cells, *(_score(item, shown) for item in scores))
 
 
-def _bound(item: SeriesKpi | None) -> str:
+def _bound(item: SeriesKpi | None, shown: Scale) -> str:
     if item is None or item.result is None or item.result.value is None:
         return ABSENT
-    text = write(item.result.value, "down" if item.objective.bound == "lower" else "up")
+    text = shown.write(item.result.value, "down" if item.objective.bound == "lower" else "up")
     return f"~{text}" if item.descriptive else text
 
 
-def _score(item: SeriesVariability) -> str:
+def _score(item: SeriesVariability, shown: Scale) -> str:
     if item.result is None or item.result.score is None:
         return ABSENT
-    text = write(item.result.score, "up")
+    text = shown.write(item.result.score, "up")
     return f"~{text}" if item.descriptive else text

@@ -9,7 +9,7 @@ import altair as alt
 from trialwise.analysis.path_results import PathAnalysis, Plane
 from trialwise.analysis.results import Analysis
 from trialwise.report import marks, path_points, points
-from trialwise.report.figures import Figure, charted
+from trialwise.report.board import Figure, charted
 from trialwise.report.looks import Look, looks
 from trialwise.report.marks import Chart
 from trialwise.report.numbers import counted, write

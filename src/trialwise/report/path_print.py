@@ -1,4 +1,4 @@
-"""Figures of an experiment over paths for print, and all of it as one document, like the report of Pantheon.
+"""Figures of an experiment over paths for print, and their pages of the document, like the report of Pantheon.
 
 The planes of Pantheon's report have both variants: every run, and the mean of the runs of each scheme (Yan and others, USENIX ATC
 2018); ours, with regions of stated confidence, comes first.
@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
@@ -28,11 +25,10 @@ from trialwise.report.numbers import counted
 from trialwise.report.palette import COLOURS, DASHES, MOST
 from trialwise.report.path_figures import treatment_labels
 from trialwise.report.path_points import Axis
-from trialwise.report.print_style import GREY, WIDTH
+from trialwise.report.print_style import GREY, PAGE, WIDTH, sheet
 
 MOST_TRIALS = 400
 """So many trials are drawn over time in the document."""
-_PAGE = (8.27, 11.69)  # A4, inches
 _ON_A_PAGE = 3
 _PLANE_PIXELS = (190, 150)
 _PIXEL = 0.8
@@ -222,7 +218,7 @@ def _delays(axes: Axes, page: PathPage) -> None:
 
 def _courses(page: PathPage, shown: Sequence[PathSeries]) -> Figure:
     """Throughput and delay of some trials, a row for each."""
-    figure = _sheet()
+    figure = sheet()
     grid = figure.add_gridspec(_ON_A_PAGE, 1)
     for place, series in enumerate(shown):
         part = figure.add_subfigure(grid[place, 0])
@@ -261,45 +257,31 @@ def _course(left: Axes, right: Axes, series: PathSeries, flow: FlowSeries) -> No
     right.plot(middles, flow.delay_median, color=colour, linestyle=dashes)
 
 
-# The document
+# Pages of the document
 
 
-def path_document(analysis: Analysis, path: PathAnalysis, file: Path, version: str) -> None:
-    """Write everything as one PDF: what ran, planes, tables, delays, and each trial over time.
+def plane_pages(analysis: Analysis, path: PathAnalysis) -> Iterator[Figure]:
+    """A page for each plane."""
+    page = PathPage(analysis, path)
+    for plane in (plane for plane in path.planes if plane.trials):
+        yield _plane_page(page, plane)
 
-    Raises
-    ------
-    OSError
-        The file cannot be written.
-    """
-    from trialwise.report.path_print_text import table_pages, title_page
 
+def course_pages(analysis: Analysis, path: PathAnalysis) -> Iterator[Figure]:
+    """Delays of packets, then throughput and delay of each trial over time."""
     page = PathPage(analysis, path)
     shown = sorted(path.series[:MOST_TRIALS], key=lambda series: (series.number, series.attempt))
-    with PdfPages(file, metadata={"CreationDate": None, "Title": f"{analysis.name} – report"}) as pages:
-        pages.savefig(title_page(analysis, path, version, _PAGE))
-        for plane in (plane for plane in path.planes if plane.trials):
-            pages.savefig(_plane_page(page, plane))
-        for figure in table_pages(analysis, (_PAGE[1], _PAGE[0])):
-            pages.savefig(figure)
-        if any(known.packets for known in path.distributions):
-            figure = _sheet(_PAGE[1] / 2)
-            _delays(figure.add_subplot(), page)
-            pages.savefig(figure)
-        for start in range(0, len(shown), _ON_A_PAGE):
-            pages.savefig(_courses(page, shown[start : start + _ON_A_PAGE]))
-
-
-def _sheet(height: float = _PAGE[1]) -> Figure:
-    """An empty page with margins."""
-    figure = Figure(figsize=(_PAGE[0], height))
-    figure.set_layout_engine(ConstrainedLayoutEngine(rect=(0.06, 0.04, 0.88, 0.92), h_pad=0.06))
-    return figure
+    if any(known.packets for known in path.distributions):
+        figure = sheet(PAGE[1] / 2)
+        _delays(figure.add_subplot(), page)
+        yield figure
+    for start in range(0, len(shown), _ON_A_PAGE):
+        yield _courses(page, shown[start : start + _ON_A_PAGE])
 
 
 def _plane_page(page: PathPage, plane: Plane) -> Figure:
     """The planes of one path: regions large, Pantheon's two variants below, and what is seen."""
-    figure = _sheet()
+    figure = sheet()
     grid = figure.add_gridspec(3, 1, height_ratios=[5, 3.6, 1.6])
     top, below, foot = (figure.add_subfigure(grid[row, 0]) for row in range(3))
     name = path_points.plane_name(plane)

@@ -8,7 +8,7 @@ from trialwise.analysis.context import PlanSummary
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.claims import Term
-from trialwise.report.numbers import ABSENT, Number
+from trialwise.report.numbers import ABSENT, Number, counted
 from trialwise.report.tables import Cell, Table, moment
 from trialwise.store.records import Session
 
@@ -172,8 +172,16 @@ def _flat(facts: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, 
             yield f"{prefix}{name}", ABSENT if value is None else str(value)
 
 
-def failure_table(analysis: Analysis) -> Table | None:
-    """The attempts that gave no result; None where all did."""
+def trials_text(analysis: Analysis) -> str:
+    """How many trials there are: of those that were planned, where some have not run."""
+    waiting = analysis.counts.get("planned", 0)
+    if not waiting:
+        return counted(analysis.planned, "trial")
+    return f"{analysis.planned - waiting} of {counted(analysis.planned, 'planned trial')}"
+
+
+def failure_table(analysis: Analysis, most: int | None = None) -> Table | None:
+    """The attempts that gave no result, only the first `most`; None where all gave one."""
     rows = tuple(
         (
             str(found.number) if found.attempt == 1 else f"{found.number} (attempt {found.attempt})",
@@ -185,12 +193,15 @@ def failure_table(analysis: Analysis) -> Table | None:
             ABSENT if found.exit_code is None else str(found.exit_code),
             found.log or ABSENT,
         )
-        for found in analysis.failures
+        for found in analysis.failures[:most]
     )
     columns = ("trial", "treatment", "series", "round", "status", "reason", "exit code", "log")
     if not rows:
         return None
-    return Table("failures", "Attempts that gave no result", columns, rows, remarks=frozenset({6, 7}))
+    title = "Attempts that gave no result"
+    if (number := len(analysis.failures)) > len(rows):
+        title += f": the first {len(rows)} of {number:,}; trialwise analyze --json has all"
+    return Table("failures", title, columns, rows, remarks=frozenset({6, 7}))
 
 
 def _duration(seconds: float | None) -> str:

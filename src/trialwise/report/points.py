@@ -8,10 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
+from trialwise.analysis.estimation.results import PooledCourse
+from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure, TrialMetric
 from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi
 from trialwise.experiment.placeholders import level_text
+from trialwise.report.units import Scale
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
@@ -29,11 +31,16 @@ def treatments(analysis: Analysis, found: MetricAnalysis) -> list[str]:
 def labels(analysis: Analysis) -> dict[str, str]:
     """What figures call each treatment: its levels alone, or its whole name where levels do not tell them apart."""
     factors = factor_names(analysis)
-    short: dict[str, str] = {}
+    firsts: dict[str, TrialMetric] = {}
     for found in analysis.metrics:
         for trial in found.trials:
-            levels = " · ".join(level_text(trial.factors[name]) for name in factors if name in trial.factors)
-            short[trial.treatment] = ALL if trial.treatment == "-" else levels
+            firsts.setdefault(trial.treatment, trial)
+    short = {
+        name: ALL
+        if name == "-"
+        else " · ".join(level_text(trial.factors[factor]) for factor in factors if factor in trial.factors)
+        for name, trial in firsts.items()
+    }
     ordered = {name: short[name] for name in analysis.treatments if name in short}
     return ordered if len(set(short.values())) == len(short) else {name: name for name in ordered}
 
@@ -50,23 +57,24 @@ def labelled(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
     return [{**row, "treatment": names[str(row["treatment"])]} if "treatment" in row else row for row in rows]
 
 
-def trial_rows(found: MetricAnalysis) -> list[Row]:
-    """One row for each trial with a value."""
-    return [_trial_row(trial) for trial in found.trials if trial.value is not None]
+_IN_UNIT = ("value", "estimate", "bound", "low", "high", "lower", "upper", "score")
+"""The fields that are in the unit of the metric."""
 
 
-def _trial_row(trial: TrialMetric) -> Row:
-    return {
-        "trial": trial.number,
-        "value": trial.value,
-        "treatment": trial.treatment,
-        "series": trial.series,
-        "round": trial.round,
-        "converged": "not tested" if trial.converged is None else "yes" if trial.converged else "no",
-    }
+def in_unit(rows: Sequence[Row], shown: Scale, fields: Sequence[str] = _IN_UNIT) -> list[Row]:
+    """The rows with some of their fields in the unit in which they are shown."""
+    if not shown.power:
+        return list(rows)
+    return [
+        {
+            name: cell * shown.factor if name in fields and isinstance(cell, int | float) else cell
+            for name, cell in row.items()
+        }
+        for row in rows
+    ]
 
 
-def failure_rows(analysis: Analysis) -> list[Row]:
+def failure_rows(failures: Sequence[TrialFailure]) -> list[Row]:
     """One row for each attempt that failed, was abandoned or is invalid."""
     return [
         {
@@ -76,7 +84,7 @@ def failure_rows(analysis: Analysis) -> list[Row]:
             "status": failure.status,
             "reason": failure.reason or "",
         }
-        for failure in analysis.failures
+        for failure in failures
     ]
 
 
@@ -163,6 +171,43 @@ def _band_rows(found: MetricAnalysis) -> Iterator[Row]:
                     "series": known.series,
                     **dict(zip(names, (share and share / 100, *bounds), strict=True)),
                 }
+
+
+def pooled_rows(analysis: Analysis, found: MetricAnalysis) -> list[Row]:
+    """One row for each treatment and number of trials: the pooled estimate so far, with its interval."""
+    return [
+        {
+            "treatment": course.treatment,
+            "level": course.confidence,
+            "trials": step.trials,
+            "samples": step.samples,
+            "estimate": step.estimate,
+            "low": _bound(step.low),
+            "high": _bound(step.high),
+        }
+        for course in _courses(analysis, found)
+        for step in course.steps
+    ]
+
+
+def pooled_step_rows(analysis: Analysis, found: MetricAnalysis) -> list[Row]:
+    """The steps of the empirical distributions of all samples; each begins at a share of 0."""
+    return [
+        {"treatment": course.treatment, "value": value, "share": share}
+        for course in _courses(analysis, found)
+        for value, share in zip(
+            [float(course.values[0]), *course.values.tolist()], [0.0, *course.shares.tolist()], strict=True
+        )
+    ]
+
+
+def _courses(analysis: Analysis, found: MetricAnalysis) -> list[PooledCourse]:
+    courses = analysis.estimation.courses if analysis.estimation else ()
+    return [course for course in courses if course.metric == found.metric.name]
+
+
+def _bound(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def picked(rows: Sequence[Row], *fields: str) -> list[Row]:

@@ -5,9 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -21,17 +21,22 @@ from trialwise.report import points
 from trialwise.report.claims import objective_text
 from trialwise.report.comparison_pictures import Differences
 from trialwise.report.comparison_print import differences_figure, file_name, ranks_figure
+from trialwise.report.drawn_trials import some, trial_rows
+from trialwise.report.estimation_print import estimation_figures_for_print
 from trialwise.report.looks import looks
 from trialwise.report.order_print import order_drawings
 from trialwise.report.palette import COLOURS, FAILED, MOST
-from trialwise.report.path_print import path_document, path_figures
+from trialwise.report.path_print import path_figures
 from trialwise.report.points import Row
-from trialwise.report.print_style import GREY, STYLE, WIDTH
+from trialwise.report.pooled_print import pooled_drawings
+from trialwise.report.print_document import has_document, write_document
+from trialwise.report.print_page import Page, column, legend, rows_of
+from trialwise.report.print_style import GREY, STYLE
 from trialwise.report.verdict_section import verdict_pictures
 
 Kind = Literal["pdf", "svg"]
 DOCUMENT = "report.pdf"
-"""The printed report of an experiment over paths."""
+"""The printed report, of experiments that `has_document` names."""
 
 
 def print_figures(
@@ -44,7 +49,8 @@ def print_figures(
 ) -> list[Path]:
     """Write the figures of all metrics, of the verdicts and of the order, into a folder, which is made; return what was written.
 
-    An experiment over paths has those of its planes and delays too, and as PDF the whole report in one document.
+    An experiment over paths has those of its planes and delays too, a simulation those of its estimates, and both as PDF the whole
+    report in one document.
 
     Raises
     ------
@@ -59,8 +65,8 @@ def print_figures(
             metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
             figure.savefig(path, format=kind, metadata=metadata)
             written.append(path)
-        if analysis.path is not None and kind == "pdf":
-            path_document(analysis, analysis.path, folder / DOCUMENT, version)
+        if has_document(analysis) and kind == "pdf":
+            write_document(analysis, folder / DOCUMENT, version)
             written.append(folder / DOCUMENT)
     return written
 
@@ -72,6 +78,10 @@ def _all_figures(
     for found in analysis.metrics:
         for name, figure in _figures(analysis, found):
             yield f"{_file_name(found.metric.name)}-{name}", figure
+    if analysis.estimation is not None:
+        names = points.labels(analysis)
+        for name, figure in estimation_figures_for_print(analysis.estimation, looks(analysis), names):
+            yield _file_name(name), figure
     for name, picture in verdict_pictures(verdicts, points.labels(analysis)) if verdicts else ():
         draw = differences_figure(picture) if isinstance(picture, Differences) else ranks_figure(picture)
         yield file_name(name), draw
@@ -86,6 +96,9 @@ def _file_name(metric: str) -> str:
 def _figures(analysis: Analysis, found: MetricAnalysis) -> Iterator[tuple[str, Figure]]:
     page = Page(analysis, found)
     if not page.names:
+        return
+    if found.metric.estimand == "pooled":
+        yield from pooled_drawings(page)
         return
     yield "order", page.drawn(_order, 2.2)
     yield "distribution", page.drawn(_distribution, 2.2)
@@ -104,83 +117,39 @@ def _figures(analysis: Analysis, found: MetricAnalysis) -> Iterator[tuple[str, F
         yield "samples", page.drawn(_samples, 2.2)
 
 
-class Page:
-    """What the printed figures of one metric share: names, colours, axes."""
-
-    def __init__(self, analysis: Analysis, found: MetricAnalysis) -> None:
-        self.analysis = analysis
-        self.found = found
-        self.labels = points.labels(analysis)
-        there, known = points.treatments(analysis, found), looks(analysis)
-        self.names = [self.labels[name] for name in there]
-        self.looks = {self.labels[name]: known[name] for name in there}
-        self.title = f"{found.metric.name} [{found.metric.unit}]" if found.metric.unit else found.metric.name
-        self.rows_height = 0.55 + 0.16 * max(len(self.names), 3)
-
-    def rows(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows of treatments that have trials, called as in figures."""
-        known = [row for row in rows if row["treatment"] in self.labels]
-        return points.labelled(known, self.labels)
-
-    def drawn(self, draw: Callable[[Axes, Page], None], height: float) -> Figure:
-        """A figure one column wide with one pair of axes."""
-        figure = Figure(figsize=(WIDTH, height), layout="constrained")
-        draw(figure.add_subplot(), self)
-        return figure
-
-    def style(self, name: str) -> dict[str, Any]:
-        """Colour, dashes and marker of a treatment; beyond six, treatments are grey."""
-        if len(self.names) > MOST:
-            return {"color": GREY, "marker": "."}
-        return {"color": self.looks[name].colour, "marker": self.looks[name].marker}
-
-
-def _of(rows: Sequence[Row], **wanted: str) -> list[Row]:
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
-
-
-def _column(rows: Sequence[Row], name: str) -> list[float]:
-    return [float("nan") if row[name] is None else float(row[name] or 0) for row in rows]
-
-
-def _legend(axes: Axes, page: Page) -> None:
-    if 1 < len(page.names) <= MOST:
-        axes.figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
-
-
 def _order(axes: Axes, page: Page) -> None:
-    rows = page.rows(points.trial_rows(page.found))
+    rows = page.rows(trial_rows(page.found))
     for name in page.names:
-        own = _of(rows, treatment=name)
+        own = rows_of(rows, treatment=name)
         axes.plot(
-            _column(own, "trial"), _column(own, "value"), linestyle="none", label=name, **page.style(name)
+            column(own, "trial"), column(own, "value"), linestyle="none", label=name, **page.style(name)
         )
     for start in points.series_starts(page.found):
         axes.axvline(float(start["start"] or 0), color=GREY, linestyle=(0, (4, 3)), linewidth=0.6)
-    failed = _column(page.rows(points.failure_rows(page.analysis)), "trial")
+    failed = column(page.rows(points.failure_rows(some(page.analysis.failures))), "trial")
     if failed:
         low, _ = axes.get_ylim()
         axes.plot(failed, [low] * len(failed), "x", color=FAILED, label="failed", clip_on=False)
     axes.set_xlabel("trial, in the order of the plan")
     axes.set_ylabel(page.title)
-    _legend(axes, page)
+    legend(axes, page)
 
 
 def _distribution(axes: Axes, page: Page) -> None:
     series = page.analysis.series[0]
     steps, bands = (
-        _of(page.rows(rows), series=series)
+        rows_of(page.rows(rows), series=series)
         for rows in (points.step_rows(page.found), points.band_rows(page.found))
     )
     side = "lower" if page.found.metric.better == "higher" else "upper"
     for name in page.names:
-        own, band = _of(steps, treatment=name), _of(bands, treatment=name)
+        own, band = rows_of(steps, treatment=name), rows_of(bands, treatment=name)
         style = page.style(name)
         dash = page.looks[name].dash
         dashes = (0, dash) if len(page.names) <= MOST and dash[1] else "-"
         axes.step(
-            _column(own, "value"),
-            _column(own, "share"),
+            column(own, "value"),
+            column(own, "share"),
             where="post",
             label=name,
             color=style["color"],
@@ -188,16 +157,16 @@ def _distribution(axes: Axes, page: Page) -> None:
         )
         if len(page.names) <= MOST:
             axes.plot(
-                _column(band, side),
-                _column(band, "share"),
+                column(band, side),
+                column(band, "share"),
                 color=style["color"],
                 linestyle=(0, (1, 1)),
                 linewidth=0.8,
             )
             axes.fill_betweenx(
-                _column(band, "share"),
-                _column(band, "low"),
-                _column(band, "high"),
+                column(band, "share"),
+                column(band, "low"),
+                column(band, "high"),
                 color=style["color"],
                 alpha=0.12,
                 linewidth=0,
@@ -205,7 +174,7 @@ def _distribution(axes: Axes, page: Page) -> None:
     axes.set_ylim(0, 1)
     axes.set_xlabel(page.title + (f", series {series}" if len(page.analysis.series) > 1 else ""))
     axes.set_ylabel("share of trials")
-    _legend(axes, page)
+    legend(axes, page)
 
 
 def _rows_axis(axes: Axes, page: Page) -> dict[str, int]:
@@ -222,9 +191,9 @@ def _kpi(axes: Axes, page: Page, objective: Kpi) -> None:
         shift = (series.index(str(row["series"])) + 0.5) / len(series) - 0.5
         return places[str(row["treatment"])] + 0.8 * shift
 
-    trials = page.rows(points.trial_rows(page.found))
+    trials = page.rows(trial_rows(page.found))
     axes.plot(
-        _column(trials, "value"),
+        column(trials, "value"),
         list(map(height, trials)),
         "|",
         color=GREY,
@@ -235,7 +204,7 @@ def _kpi(axes: Axes, page: Page, objective: Kpi) -> None:
     for row in page.rows(points.kpi_rows(page.found, objective)):
         if row["low"] is not None and row["high"] is not None:
             axes.plot(
-                _column([row], "low") + _column([row], "high"),
+                column([row], "low") + column([row], "high"),
                 [height(row)] * 2,
                 color=COLOURS[0],
                 alpha=0.5,
@@ -244,7 +213,7 @@ def _kpi(axes: Axes, page: Page, objective: Kpi) -> None:
         filled = row["standing"] == "holds"
         colour = COLOURS[0] if filled else COLOURS[1]
         axes.plot(
-            _column([row], "bound"),
+            column([row], "bound"),
             [height(row)],
             marker,
             color=colour,
@@ -258,7 +227,7 @@ def _kpi(axes: Axes, page: Page, objective: Kpi) -> None:
 def _series(axes: Axes, page: Page, objective: Kpi) -> None:
     places = _rows_axis(axes, page)
     for row in page.rows(points.score_rows(page.found, objective)):
-        low, high = _column([row], "low")[0], _column([row], "high")[0]
+        low, high = column([row], "low")[0], column([row], "high")[0]
         axes.barh(
             places[str(row["treatment"])],
             high - low,
@@ -272,7 +241,7 @@ def _series(axes: Axes, page: Page, objective: Kpi) -> None:
         filled = row["standing"] == "holds"
         colour = COLOURS[0] if filled else COLOURS[1]
         axes.plot(
-            _column([row], "bound"),
+            column([row], "bound"),
             [places[str(row["treatment"])]],
             "o",
             color=colour,
@@ -283,32 +252,32 @@ def _series(axes: Axes, page: Page, objective: Kpi) -> None:
 
 
 def _autocorrelation(axes: Axes, page: Page) -> None:
-    rows = _of(page.rows(points.lag_rows(page.found)), series=page.analysis.series[0])
+    rows = rows_of(page.rows(points.lag_rows(page.found)), series=page.analysis.series[0])
     for name in page.names:
-        own, style = _of(rows, treatment=name), page.style(name)
-        axes.plot(_column(own, "lag"), _column(own, "coefficient"), label=name, linewidth=0.5, **style)
+        own, style = rows_of(rows, treatment=name), page.style(name)
+        axes.plot(column(own, "lag"), column(own, "coefficient"), label=name, linewidth=0.5, **style)
     if rows:
-        limit = max(_column(rows, "threshold"))
+        limit = max(column(rows, "threshold"))
         for side in (-limit, limit):
             axes.axhline(side, color="black", linestyle=(0, (4, 3)), linewidth=0.6)
     axes.set_ylim(-1, 1)
     axes.set_xlabel("lag, in trials of the treatment")
     axes.set_ylabel("autocorrelation")
-    _legend(axes, page)
+    legend(axes, page)
 
 
 def _samples(axes: Axes, page: Page) -> None:
     trace = page.found.traces[0]
-    axes.vlines(trace.times, trace.lows, trace.highs, color=GREY, linewidth=0.4, alpha=0.7)
-    axes.plot(trace.times, trace.lows, ".", color=GREY, markersize=1, alpha=0.7)
-    axes.plot(trace.batch_starts, trace.batches, "o", color=COLOURS[1], label="batches")
+    factor = page.scale.factor
+    lows, highs = trace.lows * factor, trace.highs * factor
+    axes.vlines(trace.times, lows, highs, color=GREY, linewidth=0.4, alpha=0.7)
+    axes.plot(trace.times, lows, ".", color=GREY, markersize=1, alpha=0.7)
+    axes.plot(trace.batch_starts, trace.batches * factor, "o", color=COLOURS[1], label="batches")
     for kind in ("fitted slope", "tolerance", "tolerance, falling"):
-        own = _of(points.line_rows([trace], page.labels), line=kind)
+        own = points.in_unit(rows_of(points.line_rows([trace], page.labels), line=kind), page.scale)
         dashes = "-" if kind == "fitted slope" else (0, (4, 3))
         label = None if kind == "tolerance, falling" else kind
-        axes.plot(
-            _column(own, "time"), _column(own, "value"), color=COLOURS[0], linestyle=dashes, label=label
-        )
+        axes.plot(column(own, "time"), column(own, "value"), color=COLOURS[0], linestyle=dashes, label=label)
     axes.set_xlabel(f"time within trial {trace.number} [{'s' if trace.timed else 'samples'}]")
     axes.set_ylabel(page.title)
     axes.legend(loc="best")

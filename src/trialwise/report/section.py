@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trialwise.report.figures import Figure
+from trialwise.report.board import Figure
 from trialwise.report.tables import Table
 
 MOST_LINES = 30

@@ -20,19 +20,22 @@ Array = npt.NDArray[np.float64]
 
 
 def write_simulation(
-    path: Path, times: Array, queues: Mapping[str, Array], rates: Mapping[str, Array], title: str
+    path: Path,
+    queues: tuple[Array, Mapping[str, Array]],
+    rates: tuple[Array, Mapping[str, Array]],
+    title: str,
 ) -> None:
-    """Draw queues (bytes) and rates (bit/s) by name over `times` (seconds)."""
+    """Draw queues (bytes) and the rates (bit/s) of what is acknowledged, each by name over its times (seconds)."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, 3.0), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
-        for axes, lines, scale in ((above, queues, 1e3), (below, rates, 1e9)):
+        for axes, (times, lines), scale in ((above, queues, 1e3), (below, rates, 1e9)):
             for place, (name, values) in enumerate(lines.items()):
                 colour = COLOURS[place % len(COLOURS)]
                 axes.plot(times * 1e3, values / scale, label=name, color=colour, linewidth=0.7)
             axes.set_ylim(bottom=0)
-            axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=4, fontsize=5, handlelength=1.2)
+            axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=5, handlelength=1.2)
         above.set(ylabel="queue [kB]")
-        below.set(ylabel="rate [Gbit/s]", xlabel="time [ms]")
+        below.set(ylabel="acknowledged [Gbit/s]", xlabel="time [ms]")
         figure.suptitle(title, fontsize=7)
         save(figure, path)

@@ -7,17 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.numbers import ABSENT, counted, percent, write
+from trialwise.report.numbers import ABSENT, counted, percent
 from trialwise.report.section import Line, Part, Section, marks_counted, part
 from trialwise.report.tables import Table
+from trialwise.report.units import Scale, scale
 
 _LOOKS: Mapping[Looks, str] = {
     "two-stage": "looks twice: a pilot forecasts how many fresh trials are run, and these are judged once",
     "anytime": "looks after each round, by bounds that hold at all looks together",
+    "geometric": "looks from 30 trials on, each time at a tenth more, by intervals that miss with four fifths of what is reported",
     "cceval": "looks after each round, by CCEval's rule for a mean",
 }
 _COLUMNS = (
-    "claim", "asked", "state", "estimate", "low", "high", "±", "±, asked", "n", "forecast", "level", "confidence", "method",
+    "claim", "asked", "state", "estimate", "low", "high", "±", "±, asked", "n", "forecast", "looks", "level",
+    "confidence", "estimand", "convention", "method",
 )  # fmt: skip
 
 
@@ -60,15 +63,38 @@ def _known(claim: ClaimState) -> str:
 def _line(claim: ClaimState) -> Line:
     pieces = [f"{claim.metric} {claim.subject}: {claim.what} {claim.asked}"]
     if claim.low is not None and claim.high is not None:
-        bounds = f"{write(claim.estimate)} ({write(claim.low, 'down')} to {write(claim.high, 'up')})"
-        pieces.append(f"{bounds} {claim.unit}".rstrip())
-    wanted = f" (forecast {claim.wanted})" if claim.wanted is not None else ""
-    pieces.append(
-        f"n = {_number(claim)} {claim.level if claim.level == 'series' else f'{claim.level}s'}{wanted}"
-    )
-    pieces.append(percent(claim.confidence))
+        shown = _scale(claim)
+        bounds = f"{shown.write(claim.estimate)} ({shown.write(claim.low, 'down')} to {shown.write(claim.high, 'up')})"
+        pieces.append(f"{bounds} {shown.unit}".rstrip())
+    of = claim.level if claim.level == "series" else f"{claim.level}s"
+    known = [f"forecast {text}"] if (text := _forecast(claim)) else []
+    known += [counted(claim.looks, "look")] if claim.looks else []
+    pieces.append(f"n = {_number(claim)} {of}" + (f" ({', '.join(known)})" if known else ""))
+    pieces += [percent(claim.confidence), *_how(claim)]
     note = f"; {claim.note}" if claim.note else ""
     return Line(", ".join(pieces) + note, "claim" if claim.state == "decided" else "refusal", _known(claim))
+
+
+def _scale(claim: ClaimState) -> Scale:
+    return scale((claim.estimate, claim.low, claim.high, claim.width), claim.unit)
+
+
+def _forecast(claim: ClaimState) -> str:
+    """How many units are forecast, with the interval where there is one; empty where nothing is."""
+    if claim.wanted is None:
+        return ""
+    bounded = claim.wanted_low is not None and claim.wanted_high is not None
+    return f"{claim.wanted}" + (f" ({claim.wanted_low} to {claim.wanted_high})" if bounded else "")
+
+
+def _how(claim: ClaimState) -> Iterator[str]:
+    """By which rule, and of what: the estimand, and the convention of a percentile of samples."""
+    if claim.method:
+        yield claim.method
+    if claim.estimand:
+        yield claim.estimand.replace("_", " ")
+    if claim.convention:
+        yield claim.convention.replace("_", " ")
 
 
 def _number(claim: ClaimState) -> str:
@@ -82,24 +108,27 @@ def claim_table(claims: Sequence[ClaimState]) -> Table:
         caption="What the experiment waits for; bounds of each claim at its confidence",
         columns=_COLUMNS,
         rows=tuple(_cells(claim) for claim in claims),
-        numeric=frozenset(range(3, 10)),
+        numeric=frozenset(range(3, 11)),
     )
 
 
 def _cells(claim: ClaimState) -> tuple[str, ...]:
-    unit = f" [{claim.unit}]" if claim.unit else ""
+    shown = _scale(claim)
     return (
-        f"{claim.metric}{unit}, {claim.subject}",
+        f"{claim.metric}{shown.heading}, {claim.subject}",
         f"{claim.what} {claim.asked}",
         _known(claim),
-        write(claim.estimate),
-        write(claim.low, "down"),
-        write(claim.high, "up"),
-        write(claim.width),
-        write(claim.target),
+        shown.write(claim.estimate),
+        shown.write(claim.low, "down"),
+        shown.write(claim.high, "up"),
+        shown.write(claim.width),
+        shown.write(claim.target),
         _number(claim),
-        ABSENT if claim.wanted is None else str(claim.wanted),
+        _forecast(claim) or ABSENT,
+        str(claim.looks) if claim.looks else ABSENT,
         claim.level,
         percent(claim.confidence),
+        claim.estimand.replace("_", " ") or ABSENT,
+        claim.convention.replace("_", " ") or ABSENT,
         claim.method,
     )

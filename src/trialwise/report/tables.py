@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -12,11 +12,11 @@ from trialwise.analysis.results import (
     SeriesIndependence,
     SeriesKpi,
     SeriesVariability,
-    TrialMetric,
 )
 from trialwise.experiment.model import Kpi
 from trialwise.report.claims import Term, in_order, objective_text
 from trialwise.report.numbers import ABSENT, Basis, Number, percent
+from trialwise.report.units import Scale, scale
 
 Cell = str | Number | Term
 
@@ -68,30 +68,37 @@ def _kpis(analysis: Analysis, found: MetricAnalysis, objective: Kpi, at: str) ->
     places = [
         place for place in in_order(analysis, found, found.kpis) if found.kpis[place].objective == objective
     ]
+    shown = scale(_bounds(found.kpis[place] for place in places), found.metric.unit)
     return Table(
         key=f"kpi-{found.metric.kpis.index(objective)}-{found.metric.name}",
-        caption=f"KPI of {found.metric.name}{_unit(found)}: {objective_text(objective)}, for each series; low and high: two-sided",
+        caption=f"KPI of {found.metric.name}{shown.heading}: {objective_text(objective)}, for each series; low and high: two-sided",
         columns=("treatment", "series", "n", "KPI", "attained %", "low", "high", "standing", "because"),
-        rows=tuple(_kpi_row(found, found.kpis[place], f"{at}/kpis/{place}") for place in places),
+        rows=tuple(_kpi_row(found.kpis[place], f"{at}/kpis/{place}", shown) for place in places),
         numeric=frozenset({2, 3, 4, 5, 6}),
         remarks=frozenset({8}),
     )
 
 
-def _kpi_row(found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Cell, ...]:
+def _bounds(kpis: Iterable[SeriesKpi]) -> Iterator[float | None]:
+    for kpi in kpis:
+        if kpi.result is not None:
+            yield from (kpi.result.value, kpi.result.interval.low, kpi.result.interval.high)
+
+
+def _kpi_row(kpi: SeriesKpi, at: str, shown: Scale) -> tuple[Cell, ...]:
     objective, result = kpi.objective, kpi.result
-    begin: tuple[Cell, ...] = (_treatment(kpi.treatment), kpi.series, Number(kpi.n, f"{at}/n"))
+    begin: tuple[Cell, ...] = (treatment_cell(kpi.treatment), kpi.series, Number(kpi.n, f"{at}/n"))
     if result is None:
         return (*begin, *[ABSENT] * 4, *_standing(kpi))
-    interval, unit = result.interval, found.metric.unit
+    interval = result.interval
     basis = Basis(kpi.n, objective.confidence, result.method)
     rounding = "down" if objective.bound == "lower" else "up"
     return (
         *begin,
-        Number(result.value, f"{at}/result/value", unit, rounding, basis),
+        shown.number(result.value, f"{at}/result/value", rounding, basis),
         Number(result.attained, f"{at}/result/attained", rounding="down"),
-        Number(interval.low, f"{at}/result/interval/low", unit, "down", basis),
-        Number(interval.high, f"{at}/result/interval/high", unit, "up", basis),
+        shown.number(interval.low, f"{at}/result/interval/low", "down", basis),
+        shown.number(interval.high, f"{at}/result/interval/high", "up", basis),
         *_standing(kpi),
     )
 
@@ -109,9 +116,10 @@ def _standing(found: SeriesKpi | SeriesVariability) -> tuple[str, str]:
 def _variability(analysis: Analysis, found: MetricAnalysis, kpi: Kpi, at: str) -> Table:
     scores = found.variability
     places = [place for place in in_order(analysis, found, scores) if scores[place].kpi == kpi]
+    shown = scale(_ends(scores[place] for place in places), found.metric.unit)
     return Table(
         key=f"variability-{found.metric.kpis.index(kpi)}-{found.metric.name}",
-        caption=f"Variability score of {found.metric.name}{_unit(found)}: {_range(found)} of the KPI "
+        caption=f"Variability score of {found.metric.name}{shown.heading}: {_range(found)} of the KPI "
         f"({objective_text(kpi)}) over all series",
         columns=(
             "treatment",
@@ -125,7 +133,7 @@ def _variability(analysis: Analysis, found: MetricAnalysis, kpi: Kpi, at: str) -
             "standing",
             "because",
         ),
-        rows=tuple(_score_row(found, scores[place], f"{at}/variability/{place}") for place in places),
+        rows=tuple(_score_row(scores[place], f"{at}/variability/{place}", shown) for place in places),
         numeric=frozenset({1, 2, 3, 4, 5, 6, 7}),
         remarks=frozenset({9}),
     )
@@ -140,17 +148,23 @@ def _range(found: MetricAnalysis) -> str:
     return f"{asked}, {percent(objective.confidence)},"
 
 
-def _score_row(found: MetricAnalysis, score: SeriesVariability, at: str) -> tuple[Cell, ...]:
+def _ends(scores: Iterable[SeriesVariability]) -> Iterator[float | None]:
+    for score in scores:
+        if score.result is not None:
+            yield from (score.result.low, score.result.high)
+
+
+def _score_row(score: SeriesVariability, at: str, shown: Scale) -> tuple[Cell, ...]:
     result = score.result
-    begin: tuple[Cell, ...] = (_treatment(score.treatment), Number(score.n, f"{at}/n"))
+    begin: tuple[Cell, ...] = (treatment_cell(score.treatment), Number(score.n, f"{at}/n"))
     if result is None:
         return (*begin, *[ABSENT] * 6, *_standing(score))
-    unit, basis = found.metric.unit, Basis(score.n, score.objective.confidence, result.method)
+    basis = Basis(score.n, score.objective.confidence, result.method)
     return (
         *begin,
-        Number(result.low, f"{at}/result/low", unit, "down", basis),
-        Number(result.high, f"{at}/result/high", unit, "up", basis),
-        Number(result.score, f"{at}/result/score", unit, "up", basis),
+        shown.number(result.low, f"{at}/result/low", "down", basis),
+        shown.number(result.high, f"{at}/result/high", "up", basis),
+        shown.number(result.score, f"{at}/result/score", "up", basis),
         Number(result.relative, f"{at}/result/relative", "", "up", basis),
         Number(result.joint_confidence, f"{at}/result/joint_confidence", rounding="down"),
         Number(result.prediction, f"{at}/result/prediction", rounding="down"),
@@ -188,7 +202,7 @@ def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
 
 def _test_row(test: SeriesIndependence, at: str) -> tuple[Cell, ...]:
     result = test.result
-    begin: tuple[Cell, ...] = (_treatment(test.treatment), test.series, Number(test.n, f"{at}/n"))
+    begin: tuple[Cell, ...] = (treatment_cell(test.treatment), test.series, Number(test.n, f"{at}/n"))
     if result is None:
         return (*begin, *[ABSENT] * 5, test.note or "")
     lag1 = float(result.autocorrelation[0]) if len(result.autocorrelation) else None
@@ -208,107 +222,6 @@ def yes_no(verdict: bool | None) -> str:
     return "undecided" if verdict is None else "yes" if verdict else "no"
 
 
-# Trials
-
-
-def trial_table(analysis: Analysis) -> Table:
-    """One row for each trial with the metrics beside each other, in the order of the plan."""
-    places = [_by_trial(found) for found in analysis.metrics]
-    trials: dict[tuple[int, int], TrialMetric] = {}
-    for found in analysis.metrics:
-        for trial in found.trials:
-            trials.setdefault((trial.number, trial.attempt), trial)
-    return Table(
-        key="trials",
-        caption="Metrics of all trials, in the order of the plan",
-        columns=(
-            "trial",
-            "treatment",
-            "series",
-            "round",
-            "started (UTC)",
-            *(_heading(found) for found in analysis.metrics),
-        ),
-        rows=tuple(_trial_row(analysis, places, key, trials[key]) for key in sorted(trials)),
-        numeric=frozenset({0, 3, *range(5, 5 + len(analysis.metrics))}),
-    )
-
-
-def _by_trial(found: MetricAnalysis) -> dict[tuple[int, int], int]:
-    return {(trial.number, trial.attempt): place for place, trial in enumerate(found.trials)}
-
-
-def _trial_row(
-    analysis: Analysis, places: list[dict[tuple[int, int], int]], key: tuple[int, int], trial: TrialMetric
-) -> tuple[Cell, ...]:
-    again = f" (attempt {trial.attempt})" if trial.attempt > 1 else ""
-    values = (_trial_value(analysis, metric, known.get(key)) for metric, known in enumerate(places))
-    return (
-        f"{trial.number}{again}",
-        _treatment(trial.treatment),
-        trial.series,
-        str(trial.round),
-        moment(trial.started),
-        *values,
-    )
-
-
-def _trial_value(analysis: Analysis, metric: int, place: int | None) -> Cell:
-    if place is None:
-        return ABSENT
-    trial = analysis.metrics[metric].trials[place]
-    if trial.value is None:
-        return f"none: {trial.reason}"
-    return Number(
-        trial.value, f"/metrics/{metric}/trials/{place}/value", analysis.metrics[metric].metric.unit
-    )
-
-
-def convergence_tables(analysis: Analysis) -> list[Table]:
-    """The convergence tests of the trials of each metric that asks for one."""
-    tables = (_convergence(found, f"/metrics/{index}") for index, found in enumerate(analysis.metrics))
-    return [table for table in tables if table.rows]
-
-
-def _convergence(found: MetricAnalysis, at: str) -> Table:
-    return Table(
-        key=f"convergence-{found.metric.name}",
-        caption=f"Convergence tests of {found.metric.name}",
-        columns=(
-            "trial",
-            "treatment",
-            "samples",
-            "converged",
-            "slope",
-            "low",
-            "high",
-            "tolerance %",
-            "what it says",
-        ),
-        rows=tuple(_convergence_rows(found, at)),
-        numeric=frozenset({0, 2, 4, 5, 6, 7}),
-        remarks=frozenset({8}),
-    )
-
-
-def _convergence_rows(found: MetricAnalysis, at: str) -> Iterable[tuple[Cell, ...]]:
-    for place, trial in enumerate(found.trials):
-        test = trial.convergence
-        if test is not None:
-            here = f"{at}/trials/{place}"
-            yield (
-                str(trial.number),
-                _treatment(trial.treatment),
-                Number(trial.samples, f"{here}/samples"),
-                yes_no(test.converged),
-                Number(test.slope, f"{here}/convergence/slope"),
-                Number(test.low, f"{here}/convergence/low", rounding="down"),
-                Number(test.high, f"{here}/convergence/high", rounding="up"),
-                Number(test.tolerance, f"{here}/convergence/tolerance"),
-                test.reason,
-            )
-
-
 # What they share
 
 
@@ -321,13 +234,11 @@ def moment(seconds: float | None) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def _treatment(name: str) -> Cell:
+def treatment_cell(name: str) -> Cell:
+    """The name of a treatment, a dash where there is but one."""
     return ABSENT if name == "-" else Term(name)
 
 
-def _unit(found: MetricAnalysis) -> str:
-    return f" [{found.metric.unit}]" if found.metric.unit else ""
-
-
-def _heading(found: MetricAnalysis) -> str:
-    return f"{found.metric.name}{_unit(found)}"
+def metric_scale(found: MetricAnalysis) -> Scale:
+    """The unit in which the values of a metric stand side by side."""
+    return scale((trial.value for trial in found.trials), found.metric.unit)

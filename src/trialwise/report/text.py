@@ -11,16 +11,18 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from trialwise.analysis.results import Analysis
-from trialwise.report.claims import Claim, Term, claims
+from trialwise.report.claim_writing import claims
+from trialwise.report.claims import Claim, Term
 from trialwise.report.estimation_section import duration_lines
-from trialwise.report.estimation_text import estimate_lines
-from trialwise.report.numbers import Number, counted
+from trialwise.report.estimation_text import estimate_blocks
+from trialwise.report.numbers import Number
 from trialwise.report.overview import MOST_SERIES, overview_tables, reasons
 from trialwise.report.path_sentences import invalid_sentences, path_lead
 from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
-from trialwise.report.plan_tables import failure_table
+from trialwise.report.plan_tables import failure_table, trials_text
 from trialwise.report.points import labels
 from trialwise.report.tables import Cell, Table, result_tables
+from trialwise.report.units import standing_alone
 
 _MARKS = {
     "claim": ("✓", "green"),
@@ -30,12 +32,14 @@ _MARKS = {
 }
 _MOST = 12
 """More sentences than this give way to an overview."""
+_MOST_FAILURES = 12
+"""Attempts without a result that the overview lists."""
 
 
 def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[RenderableType]:
     """What `trialwise analyze` prints, part by part: an overview, or with `full` every sentence and table."""
     methods = "the paper's methods" if analysis.method == "paper" else "default methods"
-    yield Text(f"{analysis.name}: {counted(analysis.planned, 'trial')}, {methods}", style="bold")
+    yield Text(f"{analysis.name}: {trials_text(analysis)}, {methods}", style="bold")
     yield from _path(analysis, full=full)
     yield from _estimation(analysis, full=full)
     sentences = claims(analysis)
@@ -47,7 +51,7 @@ def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[Renderabl
         yield from _overview(analysis, explained=len(sentences) <= _MOST)
     if not full and len(sentences) > _MOST:
         yield from _sentences(tuple(claim for claim in sentences if claim.standing == "remark"))
-    failures = failure_table(analysis)
+    failures = failure_table(analysis, None if full else _MOST_FAILURES)
     if failures is not None:
         yield from _with_caption(failures.without_remarks)
     if not full:
@@ -75,10 +79,13 @@ def _estimation(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
         return
     names = labels(analysis)
     yield Text("\nEstimates", style="bold")
-    for line in estimate_lines(found, names):
-        yield Text(line)
+    for table, remarks in estimate_blocks(found, names):
+        yield from _with_caption(table)
+        yield from (Padding(Text(remark, style="dim"), (0, 0, 0, 2)) for remark in remarks)
     for note in found.notes:
         yield Text(note, style="yellow")
+    for remark in found.remarks:
+        yield Text(remark, style="dim")
     if full:
         for line in duration_lines(found.durations, names):
             yield Text(line, style="dim")
@@ -138,7 +145,7 @@ def _sentence(claim: Claim) -> RichTable:
 def _piece(claim: Claim) -> Iterator[str | tuple[str, str]]:
     for piece in claim.pieces:
         if isinstance(piece, Number):
-            yield piece.with_unit, "bold"
+            yield standing_alone(piece).with_unit, "bold"
         elif isinstance(piece, Term):
             yield piece.text, "cyan"
         else:

@@ -7,8 +7,8 @@ from typing import Literal
 import altair as alt
 
 from trialwise.report import marks
+from trialwise.report.board import Figure, charted
 from trialwise.report.comparison_pictures import BEST, NOT_BEST, Differences, Ranks
-from trialwise.report.figures import Figure, charted
 from trialwise.report.marks import Chart
 from trialwise.report.palette import COLOURS, COMPARED, MARKERS, SHAPES
 from trialwise.report.sheets import Sheet

@@ -25,6 +25,7 @@ from trialwise.report.section import (
 )
 from trialwise.report.sheets import Sheet
 from trialwise.report.tables import Table
+from trialwise.report.units import Scale
 from trialwise.report.verdict_figures import differences_figure, ranks_figure
 from trialwise.report.verdict_tables import rank_table, verdict_table
 
@@ -153,14 +154,17 @@ def _notes(view: VerdictView, shown: Sequence[Shown]) -> Iterator[str]:
 
 def _pairs(shown: Sequence[Shown], names: Mapping[str, str]) -> Iterator[Part]:
     for one in shown:
-        lines = [_line(row, names[row.treatment]) for row in one.rows]
-        yield from part(words.title_of(one.rows[0]), lines, marks_counted(lines), more="; the table has them")
+        unit = words.scales_of(one.rows)[one.rows[0].metric.name]
+        lines = [_line(row, names[row.treatment], unit) for row in one.rows]
+        yield from part(
+            words.title_of(one.rows[0], unit), lines, marks_counted(lines), more="; the table has them"
+        )
 
 
-def _line(row: ComparisonRow, name: str) -> Line:
+def _line(row: ComparisonRow, name: str, shown: Scale) -> Line:
     pieces = [f"n = {words.n_of(row)}"]
     if row.difference is not None:
-        effect = f"{words.difference_of(row)} {row.metric.unit}".rstrip()
+        effect = f"{words.difference_of(row, shown)} {shown.unit}".rstrip()
         pieces = [effect, words.change_of(row), *pieces]
     if row.direction:
         pieces.insert(0, row.direction)

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from trialwise.analysis.comparison.ranking import Ranking
 from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.report import comparison_words as words
-from trialwise.report.numbers import ABSENT, write
+from trialwise.report.numbers import ABSENT
 from trialwise.report.tables import Table
+from trialwise.report.units import Scale, scale
 
 _VERDICT_COLUMNS = (
     "metric", "B against A", "verdict", "n", "A", "B", "B − A", "B − A, %", "δ", "p", "more",
@@ -17,25 +18,25 @@ _VERDICT_COLUMNS = (
 
 def verdict_table(rows: Sequence[ComparisonRow], names: Mapping[str, str]) -> Table:
     """A row for each pair and metric; `names` are what pairs are called."""
+    scales = words.scales_of(rows)
     return Table(
         key="verdicts",
         caption="Differences between treatments, B − A, with intervals; p and verdicts hold for all together",
         columns=_VERDICT_COLUMNS,
-        rows=tuple(_cells(row, names[row.treatment]) for row in rows),
+        rows=tuple(_cells(row, names[row.treatment], scales[row.metric.name]) for row in rows),
         numeric=frozenset(range(4, 11)),
     )
 
 
-def _cells(row: ComparisonRow, name: str) -> tuple[str, ...]:
-    unit = f" [{row.metric.unit}]" if row.metric.unit else ""
-    margin = words.margin_of(row).removeprefix("δ = ") if row.difference else ABSENT
+def _cells(row: ComparisonRow, name: str, shown: Scale) -> tuple[str, ...]:
+    margin = words.margin_of(row, shown).removeprefix("δ = ") if row.difference else ABSENT
     return (
-        row.metric.name + unit,
+        words.metric_of(row, shown),
         name,
         words.verdict_of(row),
         words.n_of(row),
-        *map(write, row.summary.means),
-        words.difference_of(row),
+        *map(shown.write, row.summary.means),
+        words.difference_of(row, shown),
         words.change_of(row),
         margin,
         words.p_of(row.p_adjusted),
@@ -45,22 +46,23 @@ def _cells(row: ComparisonRow, name: str) -> tuple[str, ...]:
 
 def rank_table(ranking: Ranking, labels: Mapping[str, str]) -> Table:
     """The ranks of treatments by each metric; `labels` are what treatments are called."""
+    scales = [scale((place.mean for place in one.treatments), one.unit) for one in ranking.metrics]
     return Table(
         key="ranks",
-        caption="Ranks that hold together, from the best mean to the worst",
-        columns=("metric", "treatment", "best rank", "worst rank", "mean", "n", "level", ""),
+        caption="Ranks that hold together, from the best to the worst",
+        columns=("metric", "treatment", "best rank", "worst rank", "estimate", "n", "level", ""),
         rows=tuple(
             (
-                f"{one.metric} [{one.unit}]" if one.unit else one.metric,
+                words.named_metric(one.metric, one.what, shown),
                 labels.get(place.treatment, place.treatment),
                 str(place.best),
                 str(place.worst),
-                write(place.mean),
+                shown.write(place.mean),
                 str(place.n),
                 one.level,
                 "may be the best" if place.may_be_best else "",
             )
-            for one in ranking.metrics
+            for one, shown in zip(ranking.metrics, scales, strict=True)
             for place in one.treatments
         ),
         numeric=frozenset({2, 3, 4, 5}),

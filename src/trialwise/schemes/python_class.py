@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -25,6 +25,27 @@ _LOADS: Mapping[str, str] = {
 def python_scheme(name: str, folder: Path) -> Scheme:
     """The scheme of a class such as ``python:vegas:Vegas``: class `Vegas` of `vegas.py` in `folder`. Only simulations run it.
 
+    Raises
+    ------
+    PlanError
+        The name is of another form, the file is not there, fails, or has no such class.
+    """
+    found = class_named(name, folder)
+    _, class_name = _parts(name)
+    return Scheme(
+        name=name,
+        title=class_name,
+        sender=Side(()),
+        receiver=Side(()),
+        source=module_file(name, folder),
+        loads=_LOADS,
+        simulated=Simulated(found),
+    )
+
+
+def class_named(name: str, folder: Path) -> Callable[..., object]:
+    """The class of such a name.
+
     The file is executed anew each time, so that no trial sees what another has left in the module.
 
     Raises
@@ -32,29 +53,34 @@ def python_scheme(name: str, folder: Path) -> Scheme:
     PlanError
         The name is of another form, the file is not there, fails, or has no such class.
     """
-    module_name, _, class_name = name.removeprefix(PREFIX).partition(":")
-    if not module_name or not class_name:
-        raise PlanError(f"scheme {name!r} names no class", hint="write it as in python:module:Class")
-    path = folder.joinpath(*module_name.split(".")).with_suffix(".py")
+    module_name, class_name = _parts(name)
+    path = module_file(name, folder)
     found = getattr(_module(name, module_name, path), class_name, None)
     if not callable(found):
         raise PlanError(f"scheme {name!r}: {path} has no class {class_name}")
-    return Scheme(
-        name=name,
-        title=class_name,
-        sender=Side(()),
-        receiver=Side(()),
-        source=path,
-        loads=_LOADS,
-        simulated=Simulated(found),
-    )
+    return found
+
+
+def module_file(name: str, folder: Path) -> Path:
+    """Where the module of such a name stands; PlanError where the name is of another form."""
+    module_name, _ = _parts(name)
+    return folder.joinpath(*module_name.split(".")).with_suffix(".py")
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Module and class."""
+    module_name, _, class_name = name.removeprefix(PREFIX).partition(":")
+    if not module_name or not class_name:
+        raise PlanError(f"scheme {name!r} names no class", hint="write it as in python:module:Class")
+    return module_name, class_name
 
 
 def _module(scheme: str, name: str, path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
         raise PlanError(
-            f"scheme {scheme!r}: there is no file {path}", hint="the module stands beside the experiment file"
+            f"scheme {scheme!r}: there is no file {path}",
+            hint="the module stands beside the experiment file, or in the folder of the call",
         )
     module = importlib.util.module_from_spec(spec)
     try:

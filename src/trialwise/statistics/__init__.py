@@ -15,10 +15,15 @@ from trialwise.statistics.confidence_sequences import (
     median_confidence_sequence,
 )
 from trialwise.statistics.control_quantile import control_variates_quantile
-from trialwise.statistics.control_variates import ControlVariates, control_variates
+from trialwise.statistics.control_variates import ControlVariates, control_variates, independent_controls
 from trialwise.statistics.convergence import convergence
 from trialwise.statistics.correlogram import Correlogram
-from trialwise.statistics.cross_entropy import CrossEntropy, adaptive_cross_entropy, cross_entropy_update
+from trialwise.statistics.cross_entropy import (
+    CrossEntropy,
+    adaptive_cross_entropy,
+    cross_entropy_search,
+    cross_entropy_update,
+)
 from trialwise.statistics.defensive import DefensiveChoice, DefensiveMixture, defensive_choice
 from trialwise.statistics.detectable import DetectableDifference, detectable_difference
 from trialwise.statistics.difference import Difference, difference
@@ -41,9 +46,9 @@ from trialwise.statistics.kpi import Kpi, kpi
 from trialwise.statistics.looking import TrialForecast
 from trialwise.statistics.mean_interval import MeanInterval, mean_interval
 from trialwise.statistics.measures import measure_of
-from trialwise.statistics.metric import TrialMetric, trial_metric
+from trialwise.statistics.metric import TrialMetric, trial_metric, trial_metric_values
 from trialwise.statistics.order import MedianInterval, OrderEffect, median_interval, order_effect
-from trialwise.statistics.paired import paired_difference
+from trialwise.statistics.paired import paired_difference, paired_ratio
 from trialwise.statistics.pairing import PairingGain, pairing_gain
 from trialwise.statistics.pareto import ParetoSet, pareto_set
 from trialwise.statistics.percentiles import CdfBand, PercentileInterval, cdf_band, percentile_interval
@@ -55,6 +60,7 @@ from trialwise.statistics.proportions import Proportion, proportion
 from trialwise.statistics.quantiles import quantile_refusal, trial_quantile
 from trialwise.statistics.ranking import RankSets, rank_sets
 from trialwise.statistics.relative_margin import RelativeMarginStop, relative_margin_stop
+from trialwise.statistics.replicates import block_gain
 from trialwise.statistics.resampling import RESAMPLING_FALSE_ALARMS, RESAMPLING_WARNING, resampled
 from trialwise.statistics.runtime import (
     PrefixCurve,
@@ -65,12 +71,16 @@ from trialwise.statistics.runtime import (
 )
 from trialwise.statistics.seasonality import Period, Seasonality, recommended_span, seasonality
 from trialwise.statistics.sequential import SequentialState
+from trialwise.statistics.sequential_batches import SequentialBatches
+from trialwise.statistics.sequential_blocks import SequentialBlocks
+from trialwise.statistics.sequential_controlled import SequentialControlled
+from trialwise.statistics.sequential_importance import SequentialImportance, WeightedTrial
 from trialwise.statistics.sequential_mean import SequentialMean, sequential_mean
 from trialwise.statistics.sequential_pooled_mean import SequentialPooledMean, sequential_pooled_mean
 from trialwise.statistics.sequential_quantile import SequentialQuantile, sequential_quantile
 from trialwise.statistics.shift import Shift
 from trialwise.statistics.simple_effects import SimpleEffect, SimpleEffects, simple_effects
-from trialwise.statistics.size_fits import SizeFit, fit_sizes
+from trialwise.statistics.size_fits import FAMILIES, SizeFit, fit_sizes
 from trialwise.statistics.sizing import samples_needed, series_needed
 from trialwise.statistics.slopes import TheilSen, theil_sen
 from trialwise.statistics.steadiness import Convergence
@@ -84,6 +94,8 @@ from trialwise.statistics.switching import (
     run_cycle,
 )
 from trialwise.statistics.trends import Trend
+from trialwise.statistics.trial_measures import trial_measures
+from trialwise.statistics.trial_samples import TrialSamples
 from trialwise.statistics.turning_points import TurningPoints, turning_points
 from trialwise.statistics.two_stage import TwoStageInterval, TwoStageSize, two_stage_interval, two_stage_size
 from trialwise.statistics.variability import Variability, variability
@@ -91,6 +103,7 @@ from trialwise.statistics.verdicts import Verdict
 from trialwise.statistics.welch import WelchDifference
 
 __all__ = [
+    "FAMILIES",
     "RESAMPLING_FALSE_ALARMS",
     "RESAMPLING_WARNING",
     "Allocation",
@@ -144,6 +157,10 @@ __all__ = [
     "RuntimeCombined",
     "RuntimeNeeded",
     "Seasonality",
+    "SequentialBatches",
+    "SequentialBlocks",
+    "SequentialControlled",
+    "SequentialImportance",
     "SequentialMean",
     "SequentialPooledMean",
     "SequentialQuantile",
@@ -159,6 +176,7 @@ __all__ = [
     "Trend",
     "TrialForecast",
     "TrialMetric",
+    "TrialSamples",
     "TurningPoints",
     "TwoStageInterval",
     "TwoStageSize",
@@ -166,17 +184,20 @@ __all__ = [
     "VarianceComponents",
     "Verdict",
     "WeightDiagnostics",
+    "WeightedTrial",
     "WelchDifference",
     "adaptive_cross_entropy",
     "anova",
     "assumptions",
     "batched_quantile",
+    "block_gain",
     "carry_over",
     "cdf_band",
     "combine_pilots",
     "control_variates",
     "control_variates_quantile",
     "convergence",
+    "cross_entropy_search",
     "cross_entropy_update",
     "defensive_choice",
     "detectable_difference",
@@ -187,6 +208,7 @@ __all__ = [
     "fit_sizes",
     "importance_quantile",
     "independence",
+    "independent_controls",
     "kpi",
     "mean_confidence_sequence",
     "mean_interval",
@@ -195,6 +217,7 @@ __all__ = [
     "median_interval",
     "order_effect",
     "paired_difference",
+    "paired_ratio",
     "pairing_gain",
     "pareto_set",
     "per_trial_mean",
@@ -220,7 +243,9 @@ __all__ = [
     "simple_effects",
     "summary_difference",
     "theil_sen",
+    "trial_measures",
     "trial_metric",
+    "trial_metric_values",
     "trial_quantile",
     "turning_points",
     "two_stage_interval",

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
@@ -42,6 +42,21 @@ def as_values(values: ArrayLike, name: str = "values", *, minimum: int = 1) -> A
         kind = "NaN" if np.isnan(array[place]) else "infinite"
         raise ValueError(f"{name}[{place}] is {kind}; remove or replace such entries first")
     return array
+
+
+def as_many_values(trials: Sequence[ArrayLike], name: str = "trials", *, minimum: int = 1) -> list[Array]:
+    """`as_values` of each of many short arrays, by one look at all where they are arrays of doubles already."""
+    ready = [cast("Array", trial) for trial in trials if _is_plain(trial, minimum)]
+    if ready and len(ready) == len(trials) and bool(np.isfinite(np.concatenate(ready)).all()):
+        return ready
+    return [as_values(trial, f"{name}[{at}]", minimum=minimum) for at, trial in enumerate(trials)]
+
+
+def _is_plain(values: ArrayLike, minimum: int) -> bool:
+    """Whether these are doubles in one dimension, masked nowhere."""
+    if type(values) is not np.ndarray:
+        return False
+    return values.dtype == np.float64 and values.ndim == 1 and values.size >= minimum
 
 
 def as_values_with_gaps(values: ArrayLike, name: str = "values") -> Array:

@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.statistics.checks import Array, Indices, as_values
+from trialwise.statistics.checks import Array, Indices, as_many_values, as_values
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 FEWEST_TRIALS = 2
+
+
+class NoSamplesError(ValueError):
+    """Trials that have no sample, not one of them."""
+
+    def __init__(self) -> None:
+        super().__init__("no trial has a sample; check what selects them (a size class, a phase)")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,25 +44,25 @@ class Clusters:
         ValueError
             Fewer than two trials, no samples, samples that are not finite, or weights that do not fit or are negative.
         """
-        return cls.of_checked(
-            [as_values(trial, f"trials[{at}]", minimum=0) for at, trial in enumerate(trials)], weights
-        )
+        return cls.of_checked(as_many_values(trials, minimum=0), weights)
 
     @classmethod
     def of_checked(cls, checked: Sequence[Array], weights: Sequence[ArrayLike] | None = None) -> Clusters:
         """`of` for samples that have been checked, as those of a sequence were when they came."""
-        if len(checked) < FEWEST_TRIALS:
-            raise ValueError(
-                f"there are {len(checked)} trials; at least {FEWEST_TRIALS} are needed for an interval"
-            )
         sizes = np.array([trial.size for trial in checked], dtype=np.float64)
-        samples = np.concatenate(checked)
-        if not samples.size:
-            raise ValueError("no trial has a sample; check what selects them (a size class, a phase)")
+        samples = np.concatenate(checked) if len(checked) else np.empty(0)
+        require_enough(sizes.size, samples.size)
         order = np.argsort(samples, kind="stable")
         owners = np.repeat(np.arange(sizes.size), sizes.astype(np.int64))
-        weighed = np.ones(samples.size) if weights is None else _joined(weights, sizes)
-        return cls(samples[order], owners[order], weighed[order], sizes)
+        weighed = ones(samples.size) if weights is None else _joined(weights, sizes)[order]
+        return cls(samples[order], owners[order], weighed, sizes)
+
+    def followed_by(self, others: Clusters) -> Clusters:
+        """With further trials, none of them weighted, as if all had been put in order together: nothing is sorted anew."""
+        places = np.searchsorted(self.ordered, others.ordered, side="right")
+        ordered = np.insert(self.ordered, places, others.ordered)
+        owners = np.insert(self.owners, places, others.owners + self.trials)
+        return Clusters(ordered, owners, ones(ordered.size), np.concatenate([self.sizes, others.sizes]))
 
     @property
     def trials(self) -> int:
@@ -69,6 +76,19 @@ class Clusters:
     def sums(self) -> Array:
         """Sum of the samples of each trial."""
         return _by_trial(self.owners, self.ordered, self.trials)
+
+
+def require_enough(trials: int, samples: int) -> None:
+    """Raise ValueError where there are fewer than two trials, or no samples."""
+    if trials < FEWEST_TRIALS:
+        raise ValueError(f"there are {trials} trials; at least {FEWEST_TRIALS} are needed for an interval")
+    if not samples:
+        raise NoSamplesError
+
+
+def ones(count: int) -> Array:
+    """Weights that take no memory."""
+    return np.broadcast_to(np.float64(1.0), count)
 
 
 def _by_trial(owners: Indices, amounts: Array, trials: int) -> Array:
@@ -87,9 +107,13 @@ def _joined(weights: Sequence[ArrayLike], sizes: Array) -> Array:
 
 def ratio_standard_error(numerators: Array, denominators: Array) -> float:
     """Standard error of a ratio of sums over trials, linearised (Cochran 1977, section 6.3): trials are the unit."""
-    n, total = numerators.size, float(denominators.sum())
-    residuals = numerators - numerators.sum() / total * denominators
-    return float(np.sqrt(n / (n - 1) * np.sum(residuals**2))) / total
+    n, residuals = numerators.size, ratio_residuals(numerators, denominators)
+    return float(np.sqrt(n / (n - 1) * np.sum(residuals**2))) / float(denominators.sum())
+
+
+def ratio_residuals(numerators: Array, denominators: Array) -> Array:
+    """What each trial has more of the numerator than the ratio of the sums says; shape (trials,)."""
+    return numerators - numerators.sum() / denominators.sum() * denominators
 
 
 def resampled_counts(trials: int, resamples: int, seed: int) -> Array:

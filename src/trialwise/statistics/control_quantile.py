@@ -22,6 +22,7 @@ from trialwise.statistics.control_variates import (
 from trialwise.statistics.mean_interval import MeanInterval
 from trialwise.statistics.pooled_quantile import clustered_quantile
 from trialwise.statistics.quantiles import nearest_rank
+from trialwise.statistics.trial_samples import TrialSamples
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -64,7 +65,7 @@ def control_variates_quantile(
     """
     p, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
     wanted = None if precision is None else as_tolerance(precision)
-    clusters = Clusters.of(trials)
+    clusters = TrialSamples.of(trials).clusters
     n = clusters.trials
     controls, means = as_controls(x, known_means, n)
     found = clustered_quantile(
@@ -114,7 +115,9 @@ def _sample_at(ordered: Array, share: float) -> float:
 
 
 def _bounds(ordered: Array, share: float, half: float) -> tuple[float, float]:
-    low, high = ceil((share - half) * ordered.size), floor((share + half) * ordered.size) + 1
+    # Of few samples the controls may move the share beyond 0 or 1.
+    low = min(ceil((share - half) * ordered.size), ordered.size)
+    high = max(floor((share + half) * ordered.size) + 1, 1)
     return (
         float(ordered[low - 1]) if low >= 1 else -inf,
         float(ordered[high - 1]) if high <= ordered.size else inf,

@@ -21,7 +21,8 @@ FEWEST = 200
 _SHARE_OF_PLAIN = 0.1
 _FEWEST_AT_ALL = 10
 """Residual degrees of freedom below which no regression is made."""
-_SPIKE = 0.2
+SPIKE = 0.2
+"""Share of the variance left from which on one trial is too much: others like it have not come yet."""
 _SINGULAR = 1e-6
 
 
@@ -34,11 +35,13 @@ class ControlVariates:
     high: float
     """Of the controlled mean where `usable`, else of the plain one."""
     usable: bool
-    """Whether there are enough trials for the controlled interval."""
+    """Whether there are enough trials for the controlled interval, and it gains something."""
     controlled: MeanInterval
     plain: MeanInterval
     gain: float
     """Variance of the plain mean over that of the controlled one, in this experiment."""
+    largest: float
+    """Share of the variance left by the controls that the largest residual makes."""
     coefficients: Array
     n: int
     needed: int
@@ -133,7 +136,7 @@ def guarded(
     """Both intervals, and which of them is to be used; the precision is a share."""
     n, confidence = controlled.n, controlled.confidence
     needed = _trials_needed(plain, precision)
-    usable = n >= needed
+    usable = n >= needed and plain_variance > fit.variance
     used = controlled if usable else plain
     return ControlVariates(
         estimate=used.estimate,
@@ -143,11 +146,12 @@ def guarded(
         controlled=controlled,
         plain=plain,
         gain=plain_variance / fit.variance if fit.variance else inf,
+        largest=(largest := _largest(fit.residuals)),
         coefficients=fit.coefficients,
         n=n,
         needed=needed,
         confidence=confidence,
-        warnings=tuple(_warnings(fit.residuals, n, needed, floored=precision is not None)),
+        warnings=tuple(_warnings(largest, n, needed, floored=precision is not None)),
         method=f"{controlled.method}, at {100 - INNER * (100 - confidence):g} % for a reported {confidence:g} %",
     )
 
@@ -182,6 +186,30 @@ def as_controls(x: ArrayLike, known_means: ArrayLike, n: int) -> tuple[Array, Ar
         if not np.ptp(column):
             raise ValueError(f"x[:, {at}] does not vary and controls nothing; leave it out")
     return np.column_stack(checked), means
+
+
+def independent_controls(x: ArrayLike) -> list[int]:
+    """The columns of controls that vary and are not determined by the ones before, as bytes by the number of flows of one size.
+
+    Parameters
+    ----------
+    x
+        Shape (n, k).
+    """
+    columns = np.asarray(x, dtype=np.float64)
+    centred = columns - columns.mean(axis=0)
+    kept: list[int] = []
+    basis: list[Array] = []
+    for at, column in enumerate(centred.T):
+        rest: Array = column
+        for _ in range(2):  # what rounding leaves of the first time goes the second time
+            for direction in basis:
+                rest = rest - float(direction @ rest) * direction
+        length = float(np.linalg.norm(rest))
+        if length > _SINGULAR * np.linalg.norm(columns[:, at]):
+            kept.append(at)
+            basis.append(rest / length)
+    return kept
 
 
 def regression(y: Array, controls: Array, means: Array, surrogate_trials: int | None) -> Regression:
@@ -220,10 +248,16 @@ def _trials_needed(plain: MeanInterval, precision: float | None) -> int:
         return FEWEST
     half = (plain.high - plain.low) / 2
     forecast = plain.n * (half / (precision * abs(plain.estimate))) ** 2
-    return min(FEWEST, ceil(_SHARE_OF_PLAIN * forecast))
+    return ceil(min(FEWEST, _SHARE_OF_PLAIN * forecast))
 
 
-def _warnings(residuals: Array, n: int, needed: int, *, floored: bool) -> list[str]:
+def _largest(residuals: Array) -> float:
+    squares = residuals**2
+    total = float(squares.sum())
+    return float(squares.max()) / total if total else 0.0
+
+
+def _warnings(largest: float, n: int, needed: int, *, floored: bool) -> list[str]:
     """What speaks against the controlled interval here."""
     found: list[str] = []
     if n < needed:
@@ -231,11 +265,9 @@ def _warnings(residuals: Array, n: int, needed: int, *, floored: bool) -> list[s
             f"the controlled interval takes {needed} trials and there are {n}: the plain one is used; the residuals of few trials "
             "look smaller than they are"
         )
-    squares = residuals**2
-    total = float(squares.sum())
-    if total and float(squares.max()) > _SPIKE * total:
+    if largest > SPIKE:
         found.append(
-            f"one trial makes {100 * float(squares.max()) / total:.0f} % of what the controls leave: the interval may be too short"
+            f"one trial makes {100 * largest:.0f} % of what the controls leave: the interval may be too short"
         )
     if not floored:
         found.append("no precision was given: the half-width has no floor")

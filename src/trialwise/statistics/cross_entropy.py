@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from typing import TypeAlias
 
 import numpy as np
 
@@ -110,6 +111,36 @@ def adaptive_cross_entropy(
     ValueError
         An option is out of range, or an epoch's weights leave no quantile.
     """
+    return cross_entropy_search(
+        lambda tilt, threshold: run_cycle(
+            simulate, SwitchingSampler(tilt, rate, random, threshold=threshold)
+        ),
+        sizes,
+        percentile,
+        mean_flows,
+        epochs=epochs,
+        cycles=cycles,
+        weighted=weighted,
+        smoothing=smoothing,
+    )
+
+
+Draw: TypeAlias = Callable[[LognormalTilt, float], Cycle]
+"""One trial with tilted sizes until a response above the threshold, with chance of its own."""
+
+
+def cross_entropy_search(
+    draw: Draw,
+    sizes: tuple[float, float],
+    percentile: float,
+    mean_flows: float,
+    *,
+    epochs: int = EPOCHS,
+    cycles: int = CYCLES,
+    weighted: bool = False,
+    smoothing: float = 1.0,
+) -> CrossEntropy:
+    """CCEval's Algorithm 1 for a simulator that draws its sizes itself; parameters and errors as `adaptive_cross_entropy`."""
     as_percent(percentile, "percentile")
     if epochs < 1 or cycles < 1 or not 0 < smoothing <= 1:
         raise ValueError(
@@ -121,10 +152,7 @@ def adaptive_cross_entropy(
     drawn: list[Cycle] = []
     for _ in range(epochs):
         tilt = LognormalTilt(mu, sigma, *tilted)
-        drawn = [
-            run_cycle(simulate, SwitchingSampler(tilt, rate, random, threshold=threshold))
-            for _ in range(cycles)
-        ]
+        drawn = [draw(tilt, threshold) for _ in range(cycles)]
         step = cross_entropy_update(drawn, threshold, weighted=weighted) or tilted
         tilted = (
             tilted[0] + smoothing * (step[0] - tilted[0]),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from math import atan2, copysign, cos, inf, nan, pi, sin, tan
 from typing import TYPE_CHECKING
 
-from scipy.optimize import brentq
 from scipy.special import stdtrit
 
 from trialwise.statistics.welch import least_p_value, rejects
@@ -87,6 +86,8 @@ def _direction(numerator: float, denominator: float) -> float:
 
 
 def _edge(a: Moments, b: Moments, start: float, end: float, alpha: float) -> float:
+    from scipy.optimize import brentq
+
     return float(brentq(lambda angle: _beyond(a, b, angle, alpha), start, end, xtol=1e-15, rtol=1e-14))
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import chdtri, ndtr, stdtrit
-from scipy.stats import qmc
 
 from trialwise.statistics.checks import Array
 from trialwise.statistics.moments import Moments
@@ -98,6 +97,8 @@ def _truths(a: Moments, b: Moments, margin: Margin | None) -> tuple[Moments, Mom
 
 @lru_cache(maxsize=1)
 def _shares() -> Array:
+    from scipy.stats import qmc
+
     return np.ascontiguousarray(qmc.Sobol(2, rng=np.random.default_rng(7)).random(_DRAWS).T)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf, sqrt
+from math import ceil, exp, inf, sqrt
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -115,6 +115,10 @@ class Looks:
         )
 
 
+Factors: TypeAlias = tuple[float, float]
+"""Of a variance: the true one lies between that which was found times the first and times the second, at 95 %."""
+
+
 @dataclass(frozen=True, slots=True)
 class TrialForecast:
     """Trials in all that a rule expects to need."""
@@ -123,16 +127,31 @@ class TrialForecast:
     """None where it would be more than a billion, or the estimate is 0 and the precision relative."""
     low: int | None
     high: int | None
+    factors: Factors = (1.0, 1.0)
+    """Of the variance that the forecast is of: `low` and `high` come from it times these."""
+
+    def at_least(self, fewest: int) -> TrialForecast:
+        """The same for a rule that does not stop before so many trials."""
+        trials, low, high = (one and max(one, fewest) for one in (self.trials, self.low, self.high))
+        return TrialForecast(trials, low, high, self.factors)
+
+
+def chi_square_factors(degrees_of_freedom: float) -> Factors:
+    """Those of a variance; the degrees of freedom are fewer than n - 1 where tails are heavy."""
+    tail = (1 - _FORECAST_LEVEL) / 2
+    low, high = (degrees_of_freedom / float(chdtri(degrees_of_freedom, q)) for q in (tail, 1 - tail))
+    return low, high
+
+
+def lognormal_factors(spread: float) -> Factors:
+    """Those of a variance whose logarithm has this standard deviation."""
+    factor = exp(float(ndtri((1 + _FORECAST_LEVEL) / 2)) * spread)
+    return 1 / factor, factor
 
 
 def forecast_of(
-    looks: Looks, deviation: float, target: float, degrees_of_freedom: float, tuned_for: int
+    looks: Looks, deviation: float, target: float, factors: Factors, tuned_for: int
 ) -> TrialForecast:
-    """CCEval's Eq. 3 for any rule, with the 95 % interval that the chi-square distribution of the variance gives.
-
-    The degrees of freedom are those of the variance, fewer than n - 1 where tails are heavy. The estimate counts as known.
-    """
-    tail = (1 - _FORECAST_LEVEL) / 2
-    shares = [degrees_of_freedom / float(chdtri(degrees_of_freedom, q)) for q in (tail, 1 - tail)]
-    low, high = (looks.wanted(deviation * sqrt(share), target, tuned_for) for share in shares)
-    return TrialForecast(looks.wanted(deviation, target, tuned_for), low, high)
+    """CCEval's Eq. 3 for any rule, with a 95 % interval from that of the variance."""
+    low, high = (looks.wanted(deviation * sqrt(factor), target, tuned_for) for factor in factors)
+    return TrialForecast(looks.wanted(deviation, target, tuned_for), low, high, factors)

@@ -12,9 +12,11 @@ from trialwise.statistics.convergence import paper_windows, requirement_from, sc
 from trialwise.statistics.measures import Measure, as_measure, measured, overflow_scale, window_measures
 from trialwise.statistics.quantiles import Convention, as_convention, trial_quantile
 from trialwise.statistics.steadiness import Convergence, Requirement, steadiness, unjudged
+from trialwise.statistics.trial_measures import trial_measures
+from trialwise.statistics.trial_samples import TrialSamples
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike
 
@@ -100,6 +102,17 @@ def trial_metric(
     test = steadiness(array, moments, reduction, requirement)
     used = "samples after the warm-up" if test.warmup else "all samples"
     return _metric(measured(array[test.warmup :], reduction), reduction, array.size, test, used)
+
+
+def trial_metric_values(
+    trials: Sequence[ArrayLike], measure: Measure, convention: Convention = "linear"
+) -> Array:
+    """The values of `trial_metric` of many trials at once, where no convergence is tested: shape (trials,); errors as there."""
+    samples, reduction = TrialSamples.of(trials).checked(minimum=1), as_measure(measure)
+    if as_convention(convention) == "linear" and reduction not in ("mean", "min", "max"):
+        ends = np.cumsum(samples.sizes)
+        return window_measures(samples.values, ends - samples.sizes, ends, reduction)
+    return trial_measures(samples, reduction, convention)
 
 
 def _of_samples(samples: Array, measure: Measure, convention: Convention) -> float:

@@ -49,9 +49,7 @@ def paired_difference(
     level = as_confidence(confidence)
     allowed = None if margin is None else as_margin(margin, relative=relative)
     one_of(judged, "judged", ("fresh", "pooled"))
-    first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
-    if first.size != second.size:
-        raise ValueError(f"a has {first.size} values and b {second.size}; a pair takes one of each")
+    first, second = _pairs(a, b)
     pair = as_one_side(second - first)
     claims = _claims(first, second, allowed)
     p_different = float(claims.different)
@@ -84,6 +82,26 @@ def paired_difference(
     )
 
 
+def paired_ratio(a: ArrayLike, b: ArrayLike, *, confidence: float = 95) -> Ratio:
+    """Mean of b over mean of a, unit by unit: every r at which Student's t of b - r a does not reject (Fieller 1954).
+
+    The ratio of `paired_difference` alone, without what takes the square of the number of units.
+
+    Raises
+    ------
+    ValueError
+        As for `paired_difference`.
+    """
+    return _ratio(*_pairs(a, b), as_confidence(confidence))
+
+
+def _pairs(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
+    if first.size != second.size:
+        raise ValueError(f"a has {first.size} values and b {second.size}; a pair takes one of each")
+    return first, second
+
+
 def as_one_side(differences: Array) -> Pair:
     """Differences of pairs as a second sample against a first that is 0 and does not vary: Welch's test is then Student's."""
     return Pair.of(np.zeros_like(differences), differences)
@@ -114,7 +132,7 @@ def _against(values: Array) -> Contrast:
 
 
 def _ratio(a: Array, b: Array, level: float) -> Ratio:
-    """Every r at which Student's t of b - r a does not reject: g r² - 2 h r + k <= 0 (Fieller 1954)."""
+    """The set of `paired_ratio`: g r² - 2 h r + k <= 0."""
     n = a.size
     reach = float(stdtrit(n - 1, (1 + level) / 2)) ** 2 / n
     covariance = np.atleast_2d(np.cov(a, b))

@@ -16,6 +16,7 @@ from trialwise.statistics.pairwise import (
     as_groups,
     better_at,
     better_p_values,
+    paired_p_values,
     without_variance,
 )
 
@@ -71,6 +72,7 @@ def pareto_set(
     *,
     confidence: float = 95,
     holds: Literal["each", "front"] = "each",
+    paired: bool = False,
 ) -> ParetoSet:
     """Leave out the treatments that some other is better than in the mean of every metric.
 
@@ -89,12 +91,16 @@ def pareto_set(
         In percent.
     holds
         "each": every treatment of the front by itself; "front": all of them together.
+    paired
+        Whether the values at the same place of all treatments are of the same unit (a workload that all of them ran): Student's
+        t of their differences then takes the place of Welch's.
 
     Raises
     ------
     ValueError
         No treatments or metrics, a metric that a treatment lacks, metrics of one treatment with different numbers of
-        values, fewer than two, values that are not finite, or an option out of range.
+        values, paired treatments with different numbers of values, fewer than two, values that are not finite, or an option out of
+        range.
     """
     level = as_percent(confidence, "confidence")
     one_of(holds, "holds", ("each", "front"))
@@ -102,9 +108,8 @@ def pareto_set(
     names, count = list(groups), len(groups)
     first = next(iter(metrics.values()))
     signs = {metric: as_direction(direction) for metric, direction in better.items()}
-    p_values = np.max(
-        [better_p_values(list(metrics[metric].values()), sign) for metric, sign in signs.items()], axis=0
-    )
+    test = paired_p_values if paired else better_p_values
+    p_values = np.max([test(list(metrics[metric].values()), sign) for metric, sign in signs.items()], axis=0)
     tests = max(count - 1, 1) * (count if holds == "front" else 1)
     corrected = np.minimum(1.0, tests * p_values)
     excluded_by = _excluded_by(names, p_values, float(1 - level) / tests)
@@ -120,7 +125,8 @@ def pareto_set(
         n={name: values.size for name, values in first.items()},
         confidence=float(confidence),
         holds=holds,
-        method="Welch's one-sided t test in every metric (intersection-union), Bonferroni",
+        method=("Student's one-sided t test of paired differences" if paired else "Welch's one-sided t test")
+        + " in every metric (intersection-union), Bonferroni",
         note="; ".join(
             f"{metric}: {note}" for metric, values in metrics.items() if (note := without_variance(values))
         ),

@@ -9,8 +9,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from trialwise.statistics.checks import Array, as_percent
-from trialwise.statistics.clusters import Clusters, ratio_standard_error
+from trialwise.statistics.clusters import ratio_standard_error
 from trialwise.statistics.quantiles import nearest_rank
+from trialwise.statistics.trial_samples import TrialSamples
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -44,7 +45,7 @@ def pooled_influence(trials: Sequence[ArrayLike], percentile: float | None = Non
     ValueError
         As for `pooled_quantile`.
     """
-    clusters = Clusters.of(trials)
+    clusters = TrialSamples.of(trials).clusters
     size = float(clusters.sizes.mean())
     if percentile is None:
         sums = clusters.sums()

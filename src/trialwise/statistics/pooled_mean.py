@@ -10,11 +10,13 @@ import numpy as np
 from scipy.special import stdtrit
 
 from trialwise.statistics.checks import Array, as_percent, one_of
-from trialwise.statistics.clusters import Clusters, ratio_standard_error, resampled_counts
+from trialwise.statistics.clusters import ratio_standard_error, resampled_counts
 from trialwise.statistics.mean_interval import mean_interval
-from trialwise.statistics.measures import Measure, as_measure, measure_of
+from trialwise.statistics.measures import Measure, as_measure
 from trialwise.statistics.pooled_quantile import RESAMPLES, PooledEstimate, PooledMethod
-from trialwise.statistics.quantiles import Convention, quantile_refusal, trial_quantile
+from trialwise.statistics.quantiles import Convention, quantile_refusal
+from trialwise.statistics.trial_measures import trial_measures
+from trialwise.statistics.trial_samples import TrialSamples
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -48,7 +50,7 @@ def pooled_mean(
     """
     one_of(method, "method", ("delta", "bootstrap"))
     level = float(as_percent(confidence, "confidence"))
-    clusters = Clusters.of(trials)
+    clusters = TrialSamples.of(trials).clusters
     sums = clusters.sums()
     count = clusters.ordered.size
     estimate = float(sums.sum()) / count
@@ -134,13 +136,13 @@ def per_trial_mean(
         Such a quantile where it is not forced (says what would lift that), an empty trial, or an option out of range.
     """
     percentile = 50.0 if measure == "median" else as_measure(measure)
-    sizes = [np.size(trial) for trial in trials]
+    samples = TrialSamples.of(trials)
     refusal = ""
     if not isinstance(percentile, str):
-        refusal = quantile_refusal(float(np.mean(sizes)) if sizes else 0.0, percentile)
+        refusal = quantile_refusal(float(samples.sizes.mean()) if len(samples) else 0.0, percentile)
         if refusal and not forced:
             raise ValueError(refusal)
-    values = [_statistic(trial, percentile, convention) for trial in trials]
+    values = trial_measures(samples, percentile, convention)
     found = mean_interval(values, confidence=confidence)
     what = percentile if isinstance(percentile, str) else f"p{percentile:g}"
     return PerTrialMean(
@@ -149,15 +151,9 @@ def per_trial_mean(
         high=found.high,
         estimand=f"mean over trials of each one's {what}",
         trials=found.n,
-        samples=sum(sizes),
+        samples=int(samples.sizes.sum()),
         confidence=float(confidence),
         convention="" if isinstance(percentile, str) else convention,
         forced=bool(refusal),
         method=found.method,
     )
-
-
-def _statistic(trial: ArrayLike, measure: Measure, convention: Convention) -> float:
-    if isinstance(measure, str):
-        return measure_of(trial, measure)
-    return trial_quantile(trial, measure, convention)

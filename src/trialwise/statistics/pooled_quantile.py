@@ -9,19 +9,19 @@ from math import ceil, floor, inf
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import betainc, ndtri, stdtrit
 
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.clusters import Clusters, ratio_standard_error, resampled_counts
 from trialwise.statistics.quantiles import Convention, as_convention, nearest_rank, quantile_of_ordered
+from trialwise.statistics.trial_samples import TrialSamples
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 PooledMethod: TypeAlias = Literal["delta", "bootstrap"]
 RESAMPLES = 2000
-_BEYOND = 10
+BEYOND = 10
 """Samples on the far side of where the design effect is taken, so that it is not that of one or two samples."""
 
 
@@ -90,7 +90,7 @@ def pooled_quantile(
     one_of(method, "method", ("delta", "bootstrap"))
     p, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
     as_convention(convention)
-    clusters = Clusters.of(trials)
+    clusters = TrialSamples.of(trials).clusters
     if method == "bootstrap":
         return _by_bootstrap(clusters, p, level, convention, resamples, seed)
     reach = float(stdtrit(clusters.trials - 1, float((1 + level) / 2)))
@@ -122,11 +122,16 @@ def clustered_quantile(
     )
 
 
+def inner_rank(count: int, p: Fraction) -> int:
+    """The rank of the quantile, or the nearest with ten samples on either side: the variance of fewer says nothing."""
+    inner = min(BEYOND, count // 2)
+    return min(max(nearest_rank(count, p), inner), count - inner)
+
+
 def design_effect(clusters: Clusters, p: Fraction) -> float:
     """Variance of the share of samples beyond the quantile, over that of as many independent samples."""
     count = clusters.ordered.size
-    inner = min(_BEYOND, count // 2)
-    rank = min(max(nearest_rank(count, p), inner), count - inner)
+    rank = inner_rank(count, p)
     # Samples that are tied with the quantile are on one side of it, all of them.
     rank = int(np.count_nonzero(clusters.ordered <= clusters.ordered[rank - 1]))
     share = rank / count
@@ -138,6 +143,7 @@ def design_effect(clusters: Clusters, p: Fraction) -> float:
 
 def compatible_shares(p: float, known: float, tail: float) -> tuple[float, float]:
     """The shares of `known` samples, found at or below a point, whose Clopper-Pearson bounds hold p; 0 and 1 where all do."""
+    from scipy.optimize import brentq
 
     def too_few(share: float) -> float:
         return float(betainc(known * share + 1, max(known * (1 - share), 1e-12), p)) - (1 - tail)
@@ -179,7 +185,7 @@ def _by_bootstrap(
         design_effect=float("nan"),
         convention=convention,
         method=f"bootstrap of trials, {resamples} draws",
-        note="" if clusters.ordered.size * min(p, 1 - p) >= _BEYOND else _FEW,
+        note="" if clusters.ordered.size * min(p, 1 - p) >= BEYOND else _FEW,
     )
 
 
@@ -190,4 +196,4 @@ def _weighted(clusters: Clusters, counts: Array, p: float) -> float:
     return float(clusters.ordered[min(place, reached.size - 1)])
 
 
-_FEW = f"fewer than {_BEYOND} samples lie beyond the quantile: a bootstrap cannot go beyond the largest of them; take more trials"
+_FEW = f"fewer than {BEYOND} samples lie beyond the quantile: a bootstrap cannot go beyond the largest of them; take more trials"

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from trialwise import _core
 from trialwise.statistics.checks import Array, as_percent, as_values, one_of
 from trialwise.statistics.measures import percentile_of
+from trialwise.statistics.trial_samples import TrialSamples
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
 Convention: TypeAlias = Literal["nearest_rank", "linear"]
@@ -46,6 +50,22 @@ def trial_quantile(values: ArrayLike, percentile: float, convention: Convention 
         return percentile_of(array, float(p))
     place = nearest_rank(array.size, p) - 1
     return float(np.partition(array, place)[place])
+
+
+def trial_quantiles(
+    trials: Sequence[ArrayLike], percentile: float, convention: Convention = "nearest_rank"
+) -> Array:
+    """`trial_quantile` of each trial, many at once; errors as there."""
+    samples, p = TrialSamples.of(trials).checked(minimum=1), as_percent(percentile, "percentile")
+    as_convention(convention)
+    if convention == "linear":
+        ends = np.cumsum(samples.sizes)
+        return _core.window_percentiles(samples.values, ends - samples.sizes, ends, float(p))
+    found = np.empty(len(samples))
+    for places, rows in samples.by_size():
+        rank = nearest_rank(rows.shape[1], p) - 1
+        found[places] = np.partition(rows, rank, axis=1)[:, rank]
+    return found
 
 
 def nearest_rank(count: int, p: Fraction) -> int:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from math import inf, isfinite, nan
+from math import ceil, inf, isfinite, nan
+from typing import Generic, TypeVar
 
-from trialwise.statistics.clusters import FEWEST_TRIALS
-from trialwise.statistics.looking import MOST, Looks, Rule, TrialForecast, forecast_of
+from trialwise.statistics.clusters import FEWEST_TRIALS, NoSamplesError
+from trialwise.statistics.looking import MOST, Factors, Looks, Rule, TrialForecast, forecast_of
 from trialwise.statistics.relative_margin import WARNING
 
 
@@ -49,6 +51,17 @@ class SequentialState:
         return (self.high - self.low) / 2
 
     @property
+    def fewest(self) -> float:
+        """Trials that even the best case takes: the lower bound of the forecast, at the widest target that the interval allows.
+
+        0 where nothing can be said: without both bounds, or at an estimate of 0, of which a precision in percent makes nothing.
+        """
+        if not isfinite(self.half_width) or not self.target > 0:
+            return 0.0
+        widest = max(abs(self.low), abs(self.high)) / abs(self.estimate) if self.relative else 1.0
+        return (MOST if self.forecast.low is None else self.forecast.low) / widest**2
+
+    @property
     def remaining(self) -> int | None:
         """Trials still needed by the forecast: 0 once stopped, None where there is no forecast."""
         if self.stopped:
@@ -66,12 +79,15 @@ class Seen:
     high: float
     deviation: float
     """The standard error times the root of n."""
-    degrees_of_freedom: float
-    """Of the variance."""
+    factors: Factors
+    """How far the square of that deviation may be from the true one, for the forecast."""
     estimand: str
     warnings: list[str]
+    least: float = 0.0
+    """Trials before which the interval is not to be trusted, by what these tell: the rule does not stop before."""
 
 
+_Trial = TypeVar("_Trial")
 Measured = Callable[[float], Seen]
 """The interval that reaches so many standard errors."""
 
@@ -103,16 +119,19 @@ class Course:
         self._result = None
 
     def looked(self, n: int, measured: Measured) -> bool:
-        """After the n-th trial: whether the rule stops."""
+        """After the n-th trial: whether the rule stops. It waits with its first look for a sample."""
         if n < self._next:
             return False
-        if self._count == 0 and self.looks.rule == "anytime":
-            self._tuned_for = self._fixed_number(measured)
+        try:
+            if self._count == 0 and self.looks.rule == "anytime":
+                self._tuned_for = self._fixed_number(measured)
+            seen = measured(self.looks.reach(n, self._tuned_for))
+        except NoSamplesError:
+            return False
         self._count += 1
         self._next = self.looks.after(n)
-        seen = measured(self.looks.reach(n, self._tuned_for))
         target = self.looks.target(seen.estimate)
-        narrow = target > 0 and (seen.high - seen.low) / 2 <= target
+        narrow = n >= seen.least and target > 0 and (seen.high - seen.low) / 2 <= target
         self._result = replace(self.state(n, measured), stopped=True) if narrow else None
         return narrow
 
@@ -128,7 +147,9 @@ class Course:
         target = looks.target(seen.estimate) if isfinite(seen.estimate) else nan
         known = isfinite(seen.deviation)
         forecast = (
-            forecast_of(looks, seen.deviation, target, seen.degrees_of_freedom, self._tuned_for)
+            forecast_of(looks, seen.deviation, target, seen.factors, self._tuned_for).at_least(
+                ceil(seen.least)
+            )
             if known
             else TrialForecast(None, None, None)
         )
@@ -168,4 +189,56 @@ class Course:
 
 
 def _nothing(n: int) -> Seen:
-    return Seen(n, nan, -inf, inf, nan, 1.0, "", [])
+    return Seen(n, nan, -inf, inf, nan, (1.0, 1.0), "", [])
+
+
+class Sequential(ABC, Generic[_Trial]):
+    """An estimate that takes trials one by one until its interval is narrow enough: what all of them have in common.
+
+    What it keeps of a trial, and what interval that makes, is that of each estimand.
+    """
+
+    def __init__(self, looks: Looks) -> None:
+        self._looks = looks
+        self._course = Course(looks)
+        self._n = 0
+        self._last: tuple[int, float, Seen] | None = None
+
+    def add(self, trial: _Trial) -> bool:
+        """Take one trial in; whether the rule stops now.
+
+        Raises
+        ------
+        ValueError
+            The rule had stopped before, or something of the trial is not finite.
+        """
+        self._course.open()
+        self._take(trial, f"trial {self._n + 1}")
+        self._n += 1
+        return self._course.looked(self._n, self._once)
+
+    @property
+    def state(self) -> SequentialState:
+        """What is known now: estimate, interval, forecast."""
+        return self._course.state(self._n, self._once)
+
+    def until_known(self, trials: Iterable[_Trial]) -> SequentialState:
+        """Take trials in until the rule stops or they end; what is known then."""
+        for trial in trials:
+            if self.add(trial):
+                break
+        return self.state
+
+    def _once(self, reach: float) -> Seen:
+        """The interval of the trials so far; it is asked for when the rule looks, and again by who asks what is known."""
+        if self._last is None or self._last[:2] != (self._n, reach):
+            self._last = self._n, reach, self._measured(reach)
+        return self._last[2]
+
+    @abstractmethod
+    def _take(self, trial: _Trial, name: str) -> None:
+        """Keep what is needed of a trial; ValueError, with its name, where it is not finite."""
+
+    @abstractmethod
+    def _measured(self, reach: float) -> Seen:
+        """The interval of the trials so far that reaches so many standard errors."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isfinite, sqrt
 
-from trialwise.statistics.looking import Looks, Rule
+from trialwise.statistics.looking import Looks, Rule, chi_square_factors
 from trialwise.statistics.running import RunningMoments, tail_warnings
-from trialwise.statistics.sequential import Course, Seen, SequentialState
+from trialwise.statistics.sequential import Seen, Sequential, SequentialState
 
 
-class SequentialMean:
+class SequentialMean(Sequential[float]):
     """The mean of one number for each trial, until its interval is narrow enough.
 
     Rules: "geometric" (default) looks from 30 trials on, each time at a tenth more, at Student's interval with four fifths of
@@ -49,29 +49,13 @@ class SequentialMean:
         ValueError
             An option is out of range.
         """
-        self._course = Course(
-            Looks.of(rule, precision, relative=relative, confidence=confidence, start=start)
-        )
+        super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
         self._moments = RunningMoments()
 
-    def add(self, value: float) -> bool:
-        """Take one trial in; whether the rule stops now.
-
-        Raises
-        ------
-        ValueError
-            The rule had stopped before, or the value is not finite.
-        """
-        self._course.open()
-        if not isfinite(value):
-            raise ValueError(f"trial {self._moments.n + 1} gave {value!r}; a finite number is wanted")
-        self._moments.add(float(value))
-        return self._course.looked(self._moments.n, self._measured)
-
-    @property
-    def state(self) -> SequentialState:
-        """What is known now: estimate, interval, forecast."""
-        return self._course.state(self._moments.n, self._measured)
+    def _take(self, trial: float, name: str) -> None:
+        if not isfinite(trial):
+            raise ValueError(f"{name} gave {trial!r}; a finite number is wanted")
+        self._moments.add(float(trial))
 
     def _measured(self, reach: float) -> Seen:
         moments = self._moments
@@ -82,7 +66,7 @@ class SequentialMean:
             low=moments.mean - half,
             high=moments.mean + half,
             deviation=moments.deviation,
-            degrees_of_freedom=moments.degrees_of_freedom,
+            factors=chi_square_factors(moments.degrees_of_freedom),
             estimand="mean over trials",
             warnings=tail_warnings(moments),
         )
@@ -105,7 +89,4 @@ def sequential_mean(
         No trials, one that is not finite, or an option out of range.
     """
     course = SequentialMean(precision, relative=relative, confidence=confidence, rule=rule, start=start)
-    for value in values:
-        if course.add(value):
-            break
-    return course.state
+    return course.until_known(values)

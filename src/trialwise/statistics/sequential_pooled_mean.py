@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.statistics.checks import as_values
-from trialwise.statistics.clusters import ratio_standard_error
-from trialwise.statistics.looking import Looks, Rule
+from trialwise.statistics.clusters import NoSamplesError, ratio_standard_error
+from trialwise.statistics.looking import Looks, Rule, chi_square_factors
 from trialwise.statistics.running import RunningMoments, tail_warnings
-from trialwise.statistics.sequential import Course, Seen, SequentialState
+from trialwise.statistics.sequential import Seen, Sequential, SequentialState
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class SequentialPooledMean:
+class SequentialPooledMean(Sequential["ArrayLike"]):
     """The mean of all samples (`pooled_mean`), trial by trial, by the same rules and looks as `SequentialMean`.
 
     Sum of sums over sum of numbers, with the linearised standard error over trials; two numbers are kept of each trial.
@@ -40,36 +40,20 @@ class SequentialPooledMean:
         ValueError
             An option is out of range.
         """
-        self._course = Course(
-            Looks.of(rule, precision, relative=relative, confidence=confidence, start=start)
-        )
+        super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
         self._sums: list[float] = []
         self._sizes: list[int] = []
 
-    def add(self, samples: ArrayLike) -> bool:
-        """Take the samples of one trial in; whether the rule stops now.
-
-        Raises
-        ------
-        ValueError
-            The rule had stopped before, or a sample is not finite.
-        """
-        self._course.open()
-        array = as_values(samples, f"trial {len(self._sums) + 1}", minimum=0)
+    def _take(self, trial: ArrayLike, name: str) -> None:
+        array = as_values(trial, name, minimum=0)
         self._sums.append(float(array.sum()))
         self._sizes.append(array.size)
-        return self._course.looked(len(self._sums), self._measured)
-
-    @property
-    def state(self) -> SequentialState:
-        """What is known now: estimate, interval, forecast."""
-        return self._course.state(len(self._sums), self._measured)
 
     def _measured(self, reach: float) -> Seen:
         sums, sizes = np.array(self._sums), np.array(self._sizes, dtype=np.float64)
         n, total = sums.size, float(sizes.sum())
         if not total:
-            raise ValueError("no trial has a sample; check what selects them (a size class, a phase)")
+            raise NoSamplesError
         estimate = float(sums.sum()) / total
         error = ratio_standard_error(sums, sizes)
         residuals = RunningMoments.of((sums - estimate * sizes).tolist())
@@ -79,7 +63,7 @@ class SequentialPooledMean:
             low=estimate - reach * error,
             high=estimate + reach * error,
             deviation=error * sqrt(n),
-            degrees_of_freedom=residuals.degrees_of_freedom,
+            factors=chi_square_factors(residuals.degrees_of_freedom),
             estimand="mean of all samples",
             warnings=tail_warnings(residuals),
         )
@@ -102,7 +86,4 @@ def sequential_pooled_mean(
         A sample that is not finite, or an option out of range.
     """
     course = SequentialPooledMean(precision, relative=relative, confidence=confidence, rule=rule, start=start)
-    for samples in trials:
-        if course.add(samples):
-            break
-    return course.state
+    return course.until_known(trials)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from math import sqrt
+from math import isfinite, sqrt
 from typing import TYPE_CHECKING
 
 from trialwise.statistics.checks import Array, as_percent, as_values
-from trialwise.statistics.clusters import Clusters
-from trialwise.statistics.looking import Looks, Rule
+from trialwise.statistics.clusters import Clusters, NoSamplesError, require_enough
+from trialwise.statistics.looking import Looks, Rule, lognormal_factors
+from trialwise.statistics.pooled_forecast import forecast_spread
 from trialwise.statistics.pooled_quantile import clustered_quantile
 from trialwise.statistics.quantiles import Convention, as_convention
-from trialwise.statistics.sequential import Course, Seen, SequentialState
+from trialwise.statistics.sequential import Seen, Sequential, SequentialState
+from trialwise.statistics.trial_samples import TrialSamples
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-class SequentialQuantile:
+class SequentialQuantile(Sequential["ArrayLike"]):
     """The quantile of all samples (`pooled_quantile`), trial by trial, by the same rules and looks as `SequentialMean`.
 
     The interval is that of the clustered share, with as many standard errors as the rule asks for.
@@ -41,42 +43,45 @@ class SequentialQuantile:
         ValueError
             An option is out of range.
         """
-        self._course = Course(
-            Looks.of(rule, precision, relative=relative, confidence=confidence, start=start)
-        )
+        super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
         self._p = as_percent(percentile, "percentile")
         as_convention(convention)
         self._convention: Convention = convention
-        self._trials: list[Array] = []
+        self._known: Clusters | None = None
+        self._new: list[Array] = []
 
-    def add(self, samples: ArrayLike) -> bool:
-        """Take the samples of one trial in; whether the rule stops now.
+    def _take(self, trial: ArrayLike, name: str) -> None:
+        self._new.append(as_values(trial, name, minimum=0))
 
-        Raises
-        ------
-        ValueError
-            The rule had stopped before, or a sample is not finite.
-        """
-        self._course.open()
-        self._trials.append(as_values(samples, f"trial {len(self._trials) + 1}", minimum=0))
-        return self._course.looked(len(self._trials), self._measured)
-
-    @property
-    def state(self) -> SequentialState:
-        """What is known now: estimate, interval, forecast."""
-        return self._course.state(len(self._trials), self._measured)
+    def _clusters(self) -> Clusters:
+        """All trials so far; those that came since the last look are put between the others."""
+        if self._new:
+            new = TrialSamples.of(self._new).in_order()
+            self._known = new if self._known is None else self._known.followed_by(new)
+            self._new = []
+        if self._known is None:
+            raise NoSamplesError
+        require_enough(self._known.trials, self._known.ordered.size)
+        return self._known
 
     def _measured(self, reach: float) -> Seen:
-        level = as_percent(self._course.looks.inner, "confidence")
-        found = clustered_quantile(Clusters.of_checked(self._trials), self._p, level, reach, self._convention)
+        level = as_percent(self._looks.inner, "confidence")
+        clusters = self._clusters()
+        found = clustered_quantile(clusters, self._p, level, reach, self._convention)
         half, n = (found.high - found.low) / 2, found.trials
+        target = self._looks.target(found.estimate)
+        spread = (
+            forecast_spread(clusters, self._p, found, reach, target, relative=self._looks.relative)
+            if isfinite(half) and target > 0
+            else 0.0
+        )
         return Seen(
             n=n,
             estimate=found.estimate,
             low=found.low,
             high=found.high,
             deviation=half * sqrt(n) / reach,
-            degrees_of_freedom=n - 1,
+            factors=lognormal_factors(spread),
             estimand=found.estimand,
             warnings=[found.note] if found.note else [],
         )
@@ -109,7 +114,4 @@ def sequential_quantile(
         start=start,
         convention=convention,
     )
-    for samples in trials:
-        if course.add(samples):
-            break
-    return course.state
+    return course.until_known(trials)

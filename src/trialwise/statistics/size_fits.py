@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import exp, sqrt
+from math import exp, log, sqrt
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.optimize import least_squares
 from scipy.special import gammaincc, ndtr
 
 from trialwise.statistics.checks import Array, as_values, one_of
@@ -40,6 +39,17 @@ class SizeFit:
     note: str
     """What the fit does to the load."""
 
+    def shares(self, sizes: ArrayLike) -> Array:
+        """The fitted distribution function at sizes above 0, from 0 to 1."""
+        points, first = np.asarray(sizes, dtype=np.float64), self.parameters[0]
+        if self.family == "lognormal":
+            at = [first, log(self.parameters[1])]
+        elif self.family == "normal":
+            at = [first / self.parameters[1], log(self.parameters[1])]
+        else:
+            at = [log(first)]
+        return _MODELS[self.family](points, np.array(at))
+
     def true_load(self, load: float) -> float:
         """The load that sizes of this fit offer at arrivals which were set for `load` by the true mean size."""
         return load * self.mean_ratio
@@ -65,6 +75,8 @@ def fit_sizes(sizes: ArrayLike, shares: ArrayLike, family: Family = "lognormal")
     ValueError
         Sizes or shares that are not such a distribution function, or no such family.
     """
+    from scipy.optimize import least_squares
+
     one_of(family, "family", FAMILIES)
     knots, levels = as_distribution(sizes, shares)
     true_mean = mean_size(knots, levels)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtr, stdtrit
 
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.predecessors import FIRST, Trials
@@ -106,6 +106,6 @@ def _widening(residuals: Array, rounds: Indices) -> float:
 
 
 def _trend(estimate: float, error: float, count: int, level: float) -> Trend:
-    reach = float(stats.t.isf((1 - level) / 2, count - 2)) * error
-    p_value = 2 * float(stats.t.sf(abs(estimate) / error, count - 2)) if error > 0 else float(estimate == 0)
+    reach = -float(stdtrit(count - 2, (1 - level) / 2)) * error
+    p_value = 2 * float(stdtr(count - 2, -abs(estimate) / error)) if error > 0 else float(estimate == 0)
     return Trend(float(estimate), float(estimate - reach), float(estimate + reach), p_value, count)

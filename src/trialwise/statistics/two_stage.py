@@ -25,6 +25,10 @@ _FEWEST = 10
 _MOST = 10**9
 
 
+class TooManyTrialsError(ValueError):
+    """More trials would be needed than anybody runs."""
+
+
 @dataclass(frozen=True, slots=True)
 class TwoStageInterval:
     """An interval from a number of values that was set before they were seen."""
@@ -96,12 +100,14 @@ def two_stage_size(
     ------
     ValueError
         The pilot is too short for an interval (says how many are needed), or an option is out of range.
+    TooManyTrialsError
+        A ValueError: more than a billion trials.
     """
     first = two_stage_interval(pilot, precision, relative=relative, confidence=confidence, estimand=estimand)
     fewest = _fewest(estimand, confidence)
     wanted = _RESERVE * first.n * (first.half_width / first.target) ** 2
     if wanted > _MOST:
-        raise ValueError(f"{wanted:.3g} trials would be needed; ask for a wider interval")
+        raise TooManyTrialsError(f"{wanted:.3g} trials would be needed; ask for a wider interval")
     size = max(ceil(wanted), fewest)
     constant = first.half_width == 0
     return TwoStageSize(

@@ -65,10 +65,18 @@ def write_segment(path: Path, entries: Sequence[Entry]) -> None:
         "number": pl.Series(numbers, dtype=pl.Int64),
         "attempt": pl.Series(attempts, dtype=pl.Int64),
         "source": pl.Series(sources, dtype=pl.String),
-        "time": pl.Series(times, dtype=pl.List(pl.Float64)),
-        "value": pl.Series(values, dtype=pl.List(pl.Float64)),
+        "time": _lists(times),
+        "value": _lists(values),
     }
     _write(path, pl.DataFrame(columns))
+
+
+def _lists(arrays: Sequence[Array | None]) -> pl.Series:
+    """Arrays as a column of lists; polars by itself gives arrays of one length another type, which is not read together with lists."""
+    import polars as pl
+
+    parts = [None if array is None else pl.Series(array, dtype=pl.Float64) for array in arrays]
+    return pl.Series(parts, dtype=pl.List(pl.Float64))
 
 
 def _write(path: Path, frame: pl.DataFrame) -> None:
@@ -95,16 +103,44 @@ def read_samples(path: Path, number: int, attempt: int, source: str) -> tuple[Ar
     return frame["value"].to_numpy(), times
 
 
+Found = dict[tuple[int, int, str], tuple[Array, Array | None]]
+"""Values and times by number, attempt and source."""
+
+
 @lru_cache(maxsize=4)
-def _segment(path: Path) -> dict[tuple[int, int, str], tuple[Array, Array | None]]:
+def _segment(path: Path) -> Found:
     """The samples of a segment; trials are read in plan order, each segment many times in a row."""
-    frame = _read(path)
-    keys = zip(frame["number"], frame["attempt"], frame["source"], strict=True)
-    pairs = zip(frame["value"], frame["time"], strict=True)
+    return _entries(_read(path))
+
+
+def _entries(frame: pl.DataFrame) -> Found:
+    """The samples in the rows of segments."""
+    keys = zip(*(frame[name].to_list() for name in ("number", "attempt", "source")), strict=True)
+    pairs = zip(_arrays(frame["value"]), _arrays(frame["time"]), strict=True)
     return {
-        key: (values.to_numpy(), None if times is None else times.to_numpy())
+        key: (np.empty(0) if values is None else values, times)
         for key, (values, times) in zip(keys, pairs, strict=True)
     }
+
+
+def _arrays(lists: pl.Series) -> list[Array | None]:
+    """A column of lists as arrays, all of which are parts of one; None for a list that is not there."""
+    import polars as pl
+
+    if isinstance(lists.dtype, pl.Array):  # lists of one length, as they once were written
+        lists = lists.arr.to_list()
+    counts = lists.list.len()
+    if counts.null_count() == len(lists):
+        return [None] * len(lists)
+    sizes = counts.fill_null(0).to_numpy()
+    values = lists.filter(sizes > 0).explode().to_numpy()
+    ends = np.cumsum(sizes, dtype=np.int64)
+    missing = counts.is_null().to_list()
+    starts = (ends - sizes).tolist()
+    return [
+        None if gone else values[start:end]
+        for gone, start, end in zip(missing, starts, ends.tolist(), strict=True)
+    ]
 
 
 def _read(path: Path) -> pl.DataFrame:
@@ -126,12 +162,29 @@ def read_many(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, A
     """
     for first in range(0, len(wanted), TOGETHER):
         part = wanted[first : first + TOGETHER]
-        together = None if any(_is_segment(file) for file, *_ in part) else _read_together(folder, part)
+        segments = sum(_is_segment(file) for file, *_ in part)
+        together = _read_segments(folder, part) if segments == len(part) else None
+        if segments == 0:
+            together = _read_together(folder, part)
         if together is None:
             together = (
                 read_samples(folder / file, number, attempt, source) for file, number, attempt, source in part
             )
         yield from together
+
+
+def _read_segments(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]] | None:
+    """Those of trials that share files with others; None where a file is broken or lacks one of them, which is then named."""
+    import polars as pl
+
+    paths = list(dict.fromkeys(str(folder / file) for file, *_ in wanted))
+    sources = list(dict.fromkeys(source for *_, source in wanted))
+    try:
+        found = _entries(pl.scan_parquet(paths).filter(pl.col("source").is_in(sources)).collect())
+    except (OSError, pl.exceptions.PolarsError):
+        return None
+    keys = [(number, attempt, source) for _, number, attempt, source in wanted]
+    return iter([found[key] for key in keys]) if found.keys() >= set(keys) else None
 
 
 def _read_together(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]] | None:

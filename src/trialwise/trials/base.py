@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
-from trialwise.experiment.model import Experiment, Level
-from trialwise.measurement.samples import Samples
+if TYPE_CHECKING:
+    from trialwise.experiment.model import Experiment, Level
+    from trialwise.measurement.samples import Samples
 
 MARKER = "TRIALWISE_TRIAL"
 """Environment variable that every process of a trial carries, so that leftovers of a killed runner can be found."""
@@ -71,7 +72,7 @@ class TrialOutcome:
     finished: float
     exit_code: int | None = None
     reason: str | None = None
-    samples: Mapping[str, Samples] = field(default_factory=dict[str, Samples])
+    samples: Mapping[str, Samples] = field(default_factory=dict[str, "Samples"])
     record: tuple[Literal["packets", "flows"], Path | bytes] | None = None
     remarks: tuple[str, ...] = ()
     output: bytes = b""

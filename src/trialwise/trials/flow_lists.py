@@ -6,20 +6,18 @@ Starts are nanoseconds after the start of the load, sizes bytes of payload.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise.experiment.quantity import seconds
-from trialwise.trials.amounts import number, share, whole_bytes
+from trialwise.trials.amounts import number, share
+from trialwise.trials.flow_sizes import Cdf, Sizes, size_distribution
 
 COLUMNS = ("start_ns", "size_bytes")
 MOST_FLOWS = 1_000_000
-Array = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
 
@@ -38,19 +36,6 @@ class FlowList:
     def files(self) -> tuple[Path, ...]:
         """What it is read from."""
         return (self.file,)
-
-
-class Sizes(Protocol):
-    """A distribution of flow sizes, bytes."""
-
-    @property
-    def mean(self) -> float:
-        """The mean of the distribution."""
-        ...
-
-    def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent sizes."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,14 +173,16 @@ def _arrivals(text: str, folder: Path) -> Arrivals:
     if ("load" in own) == ("rate" in own):
         raise ValueError("write either load=50%, of the path's rate, or rate=20/s")
     if "sizes" not in own:
-        raise ValueError("sizes= is missing; write sizes=FILE.cdf or sizes=lognormal:mean=100kB,cv=2")
-    distribution = _sizes(own["sizes"], sizes, folder)
+        raise ValueError(
+            "sizes= is missing; write sizes=websearch, sizes=FILE.cdf or sizes=lognormal:mean=100kB,cv=2"
+        )
+    distribution = size_distribution(own["sizes"], sizes, folder)
     return Arrivals(
         sizes=distribution,
         share=share(own["load"]) if "load" in own else None,
         rate=number(own["rate"].removesuffix("/s")) if "rate" in own else None,
         span=seconds(own["for"]) if "for" in own else None,
-        files=(distribution.file,) if isinstance(distribution, Cdf) else (),
+        files=(distribution.file,) if isinstance(distribution, Cdf) and distribution.file else (),
     )
 
 
@@ -218,128 +205,3 @@ def _pairs(text: str) -> tuple[dict[str, str], dict[str, str]]:
         else:
             raise ValueError(f"no key is called {key!r}; there are load, rate, sizes, for")
     return own, sizes
-
-
-def _sizes(text: str, values: Mapping[str, str], folder: Path) -> Fixed | Lognormal | Pareto | Cdf:
-    kind, _, rest = text.partition(":")
-    if kind == "fixed":
-        _only(kind, values)
-        return Fixed(whole_bytes(rest))
-    if kind == "lognormal":
-        _only(kind, values, "mean", "cv")
-        return Lognormal(whole_bytes(values["mean"]), number(values["cv"]))
-    if kind == "pareto":
-        _only(kind, values, "mean", "shape")
-        return Pareto(whole_bytes(values["mean"]), _shape(values["shape"]))
-    _only(f"the file {text}", values)
-    return read_cdf(folder / text)
-
-
-def _only(kind: str, values: Mapping[str, str], *names: str) -> None:
-    if set(values) != set(names):
-        takes = ", ".join(names) or "no keys"
-        raise ValueError(f"sizes: {kind} takes {takes}; given: {', '.join(values) or 'none'}")
-
-
-def _shape(text: str) -> float:
-    shape = number(text)
-    if shape <= 1:
-        raise ValueError(f"shape={text}: at 1 and below there is no mean")
-    return shape
-
-
-# Distributions of sizes
-
-
-@dataclass(frozen=True, slots=True)
-class Fixed:
-    """Every flow has this size."""
-
-    mean: float
-
-    def draw(self, count: int, rng: np.random.Generator) -> Array:  # noqa: ARG002
-        """Independent sizes."""
-        return np.full(count, self.mean)
-
-
-@dataclass(frozen=True, slots=True)
-class Lognormal:
-    """Lognormal sizes by mean and coefficient of variation: σ² = ln(1 + cv²), μ = ln(mean) − σ²/2."""
-
-    mean: float
-    cv: float
-
-    def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent sizes."""
-        variance = np.log1p(self.cv**2)
-        return rng.lognormal(np.log(self.mean) - variance / 2, np.sqrt(variance), count)
-
-
-@dataclass(frozen=True, slots=True)
-class Pareto:
-    """Pareto sizes (type I) by mean and shape α > 1: the least is mean · (α − 1) / α."""
-
-    mean: float
-    shape: float
-
-    def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent sizes."""
-        return self.mean * (self.shape - 1) / self.shape * (1 + rng.pareto(self.shape, count))
-
-
-@dataclass(frozen=True, slots=True)
-class Cdf:
-    """Sizes by the knots of their distribution function, linear between them; `shares` go up to 1.
-
-    What the first knot holds already is of its size.
-    """
-
-    file: Path
-    sizes: tuple[float, ...]
-    shares: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """The mean of the distribution."""
-        sizes, shares = np.array(self.sizes), np.array(self.shares)
-        return float(shares[0] * sizes[0] + np.sum((sizes[1:] + sizes[:-1]) / 2 * np.diff(shares)))
-
-    def draw(self, count: int, rng: np.random.Generator) -> Array:
-        """Independent sizes."""
-        return np.interp(rng.uniform(size=count), self.shares, self.sizes)
-
-
-def read_cdf(path: Path) -> Cdf:
-    """Read a distribution of flow sizes: lines ``size_bytes cumulative_percent``, as HPCC's traffic generator has them.
-
-    Raises
-    ------
-    ValueError
-        The file cannot be read, or is no such distribution; the message names file and line.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: cannot be read as a distribution of sizes: {error}") from error
-    knots: list[tuple[float, float]] = []
-    for line, row in enumerate(text.splitlines(), 1):
-        if row.strip():
-            knots.append(_knot(path, line, row, knots[-1] if knots else (0.0, 0.0)))
-    if not knots or knots[-1][1] != 100:
-        raise ValueError(f"{path}: the last line must have 100 percent")
-    sizes, percents = zip(*knots, strict=True)
-    if not sizes[-1] > 0:
-        raise ValueError(f"{path}: all sizes are 0")
-    return Cdf(path, sizes, tuple(percent / 100 for percent in percents))
-
-
-def _knot(path: Path, line: int, row: str, before: tuple[float, float]) -> tuple[float, float]:
-    try:
-        size, percent = map(float, row.split())
-    except ValueError as error:
-        raise ValueError(
-            f"{path}:{line}: {row!r} is not of the form size_bytes cumulative_percent"
-        ) from error
-    if not (before[0] <= size < np.inf and before[1] <= percent <= 100):
-        raise ValueError(f"{path}:{line}: sizes and percents must not decrease, and percents end at 100")
-    return size, percent

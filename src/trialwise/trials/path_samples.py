@@ -13,7 +13,7 @@ import numpy as np
 from trialwise.errors import TrialError
 from trialwise.experiment.model import Experiment, PathSettings, PathSource
 from trialwise.measurement import path_metrics as pm
-from trialwise.measurement.flow_report import completions, flow_series, retransmits
+from trialwise.measurement.flow_report import Report, completions, flow_series, retransmits
 from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log, write_packets
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialRequest
@@ -27,13 +27,13 @@ class PathRecord:
     """What one trial left: its packets, with times in seconds since the first flow started, and what senders reported.
 
     `stop` is when the last flow was stopped, `warmup` what is cut from the start, both in seconds; `reports` has the
-    file of each flow by number, `started_ns` is the first flow's start on CLOCK_MONOTONIC.
+    report of each flow by number, `started_ns` is the first flow's start on CLOCK_MONOTONIC.
     """
 
     packets: Packets
     settings: PathSettings
     plans: Sequence[FlowPlan]
-    reports: Mapping[int, Path]
+    reports: Mapping[int, Report]
     started_ns: int
     stop: float
     warmup: float

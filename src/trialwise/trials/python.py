@@ -23,8 +23,8 @@ from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
 from trialwise.trials.instrumenting import check_instruments
-from trialwise.trials.shared_process import CALLING
 
+CALLING = Path(__file__).with_name("calling.py")
 _LOOKING_SECONDS = 120.0
 """How long importing the function may take, when it is looked at before anything runs."""
 

@@ -1,4 +1,4 @@
-"""A process that outlives a trial: it calls one function again and again, and says what each call returned."""
+"""A process that outlives a trial: it is asked again and again, and answers each time, with lines through named pipes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import contextlib
 import os
 import select
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,6 @@ from trialwise._core import CommandResult
 from trialwise.errors import TrialError
 from trialwise.trials.starting import ERROR_LIMIT, GRACE_SECONDS, ending, start
 
-CALLING = Path(__file__).with_name("calling.py")
 OUTPUT_LIMIT = 64 * 1024 * 1024
 """Bytes of what a call prints that are kept."""
 _PART = 1 << 20
@@ -45,8 +43,9 @@ class SharedProcess:
     ----------
     name
         What the ledger calls it.
-    call
-        The function, as module:function.
+    words
+        The program that serves the pipes `requests` and `answers` of the folder, and its arguments; its first line says that it can
+        be asked.
     folder
         An empty folder for its pipes and for what it prints; `end` removes it.
     environment, directory
@@ -63,7 +62,7 @@ class SharedProcess:
     def __init__(
         self,
         name: str,
-        call: str,
+        words: Sequence[str],
         *,
         folder: Path,
         environment: Mapping[str, str],
@@ -80,7 +79,6 @@ class SharedProcess:
         self._requests, self._answers = _named_pipes(folder)
         self._ended, self._asked = os.eventfd(0), os.eventfd(0)
         self._is_ready = False
-        words = [sys.executable, str(CALLING), call, "serve", str(folder)]
 
         def supervise() -> None:
             try:
@@ -108,7 +106,7 @@ class SharedProcess:
         return self._thread.is_alive()
 
     def ask(self, request: bytes, *, timeout: float | None, cancel: int) -> bytes | Silence:
-        """Send one line and wait for the line that answers it; the first call waits for the start before.
+        """Send one line and wait for the line that answers it; the first time, wait for the start before.
 
         Parameters
         ----------
@@ -123,14 +121,19 @@ class SharedProcess:
         -------
         The answer, or why there is none: then the process has been ended.
         """
+        if silence := self.wait_until_ready(timeout, cancel) or self._send(request + b"\n", timeout, cancel):
+            return silence
+        answer = self._next_line(timeout, cancel)
+        return answer if isinstance(answer, bytes) else self._without_answer(answer)
+
+    def wait_until_ready(self, timeout: float | None, cancel: int) -> Silence | None:
+        """Wait until it can be asked, at most so many seconds; why it cannot be: then the process has been ended."""
         if not self._is_ready:
             begun = self._next_line(timeout, cancel)
             if not isinstance(begun, bytes):
                 return self._without_answer(begun)
             self._is_ready = True
-        os.write(self._requests, request + b"\n")
-        answer = self._next_line(timeout, cancel)
-        return answer if isinstance(answer, bytes) else self._without_answer(answer)
+        return None
 
     def printed(self) -> tuple[bytes, bytes]:
         """What it has printed to standard output and error since it was asked last, at most `OUTPUT_LIMIT` bytes of each."""
@@ -173,15 +176,37 @@ class SharedProcess:
         os.eventfd_write(self._asked, 1)
         self._thread.join()
 
+    def _send(self, line: bytes, timeout: float | None, cancel: int) -> Silence | None:
+        """Write a line, which may be longer than the pipe; nobody reads on where the process has ended."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while line:
+            ready, left = self._wait(self._requests, select.POLLOUT, cancel, deadline)
+            if cancel in ready:
+                return self._without_answer("cancelled")
+            if self._ended in ready:
+                return self._without_answer("ended")
+            if self._requests in ready:
+                line = line[os.write(self._requests, line) :]
+            elif left == 0.0:
+                return self._without_answer("timed out")
+        return None
+
+    def _wait(
+        self, descriptor: int, event: int, cancel: int, deadline: float | None
+    ) -> tuple[set[int], float | None]:
+        """Wait for an event of a pipe, the end of the process, or a call to abandon; what there is, and the seconds that were left."""
+        poll = select.poll()  # unlike select, for descriptors of any number
+        poll.register(descriptor, event)
+        for other in (self._ended, cancel):
+            poll.register(other, select.POLLIN)
+        left = None if deadline is None else max(0.0, deadline - time.monotonic())
+        return {ready for ready, _ in poll.poll(None if left is None else left * 1000)}, left
+
     def _next_line(self, timeout: float | None, cancel: int) -> bytes | Silence:
         deadline = None if timeout is None else time.monotonic() + timeout
-        poll = select.poll()  # unlike select, for descriptors of any number
-        for descriptor in (self._answers, self._ended, cancel):
-            poll.register(descriptor, select.POLLIN)
         parts = [self._unread]
         while b"\n" not in parts[-1]:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            ready = {descriptor for descriptor, _ in poll.poll(None if left is None else left * 1000)}
+            ready, left = self._wait(self._answers, select.POLLIN, cancel, deadline)
             if self._answers in ready:
                 part = os.read(self._answers, _PART)
                 if not part:  # it has closed its end: nothing more can come
@@ -225,5 +250,5 @@ def _named_pipes(folder: Path) -> tuple[int, int]:
         ) from error
     answers = os.open(folder / "answers", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     # Open for both, so that opening waits for nobody and writing after its end is no error (fifo(7)).
-    requests = os.open(folder / "requests", os.O_RDWR | os.O_CLOEXEC)
+    requests = os.open(folder / "requests", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     return requests, answers

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
 from trialwise.trials.instrumenting import as_samples
-from trialwise.trials.python import PythonKind, keywords_of, returned_samples, trial_of
+from trialwise.trials.python import CALLING, PythonKind, keywords_of, returned_samples, trial_of
 from trialwise.trials.shared_process import SharedProcess, Silence, said_end
 
 MOST_PROCESSES = 64
@@ -99,10 +100,11 @@ class SharedPythonKind(PythonKind):
         number = self._begun[request.session] = self._begun.get(request.session, 0) + 1
         request.scratch.mkdir(parents=True, exist_ok=True)
         own = {name: fill(text, request.places) for name, text in trial.environment}
+        folder = Path(tempfile.mkdtemp(prefix="process-", dir=request.scratch))
         return SharedProcess(
             f"{request.session}.{number}",
-            trial.call,
-            folder=Path(tempfile.mkdtemp(prefix="process-", dir=request.scratch)),
+            (sys.executable, str(CALLING), trial.call, "serve", str(folder)),
+            folder=folder,
             environment={**self._environment, **own, MARKER: request.marker},
             directory=experiment.folder / fill(trial.directory, request.places),
             cpus=experiment.instrumentation.cpus,

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from trialwise.experiment.simulation import OfferedLoad
 from trialwise.trials.simulating import Simulated
 
 PERCENTILES = (50.0, 95.0, 99.0)
@@ -41,16 +42,22 @@ class ClassDocument:
 
 @dataclass(frozen=True, slots=True)
 class SimulateDocument:
-    """One simulated trial. `simulated` is when it ended in simulated seconds, `seconds` how long that took.
+    """One simulated trial by `engine`.
+
+    `simulated` is when it ended in simulated seconds, `seconds` how long that took (of ns-3 the processor time of Simulator::Run).
+
+    `offered` is what the workload asks of the network, null where the flows were given.
 
     `totals` counts packets (created, consumed, held at the end, dropped, sent, sent again), the links they crossed (hops),
-    events, marks, pauses, time-outs, and the most bytes that a switch held.
+    events, marks, pauses, time-outs, and the most bytes that a switch held; of ns-3, some of them.
     """
 
     topology: str
     controller: str
+    engine: str
     mode: str
     seed: int
+    offered: OfferedLoad | None
     simulated: float
     seconds: float
     hops_per_second: float

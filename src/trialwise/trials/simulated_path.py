@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
+import contextlib
+import os
 import time
-import traceback
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from trialwise import _core
 from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level, PathSettings
 from trialwise.experiment.placeholders import fill
-from trialwise.measurement.packets import simulated_packets
+from trialwise.measurement.packets import packed_packets, simulated_packets
+from trialwise.measurement.samples import Samples
 from trialwise.schemes.library import read_file, scheme_files
 from trialwise.schemes.scheme import Scheme
-from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.base import Task, TrialOutcome, TrialRequest
 from trialwise.trials.loads import load_words
 from trialwise.trials.path import abandoned
 from trialwise.trials.path_plan import (
@@ -28,9 +27,11 @@ from trialwise.trials.path_plan import (
     flow_plans,
     listed,
     settings_of,
+    trial_of,
 )
-from trialwise.trials.path_samples import PathRecord, kept_packets, metric_samples
+from trialwise.trials.path_samples import PathRecord, metric_samples
 from trialwise.trials.programs import readable
+from trialwise.trials.raised import raised
 
 Flow = tuple[str | object, str, str, float, float]
 """Congestion control, load, direction, start and stop in seconds: what the core simulates."""
@@ -63,82 +64,60 @@ class SimulatedPathKind:
         yield from attachments_of(experiment, factors)
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
-        """Simulate the flows of one trial for its runtime."""
-        request.scratch.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f"{request.number}-{request.attempt}-", dir=request.scratch))
-        started = time.time()
+        """Simulate the flows of one trial for its runtime, and give it up when that is asked for."""
+        return _computed(request, request.cancel)
+
+    def compute(self, task: Task) -> TrialOutcome:
+        """Simulate the flows of one trial for its runtime, wherever that is."""
+        return _computed(task, None)
+
+
+def _computed(task: Task, cancel: int | None) -> TrialOutcome:
+    """Simulate one trial; nothing of it is on disk, so that nothing is left of one that is killed."""
+    started = time.time()
+    try:
+        settings = settings_of(task.experiment, dict(NOWHERE) | task.places)
+        plans = flow_plans(task.experiment, dict(NOWHERE) | task.places)
+        with contextlib.ExitStack() as lists:
+            flows = [_flow(plan, settings, task.seed, lists) for plan in plans]
+            done = _simulate(settings, flows, task.seed, cancel)
+    except InterruptedError:
+        return abandoned()
+    except (TrialError, PlanError) as error:
+        return TrialOutcome("failed", started, time.time(), reason=error.message)
+    except Exception as error:  # whatever a congestion control in Python raises
+        return raised(error, started)
+    return _outcome(task, done, settings, plans, started)
+
+
+def _outcome(
+    task: Task, done: _core.PathSimulation, settings: PathSettings, plans: Sequence[FlowPlan], started: float
+) -> TrialOutcome:
+    record = PathRecord(
+        packets=simulated_packets(done.packets),
+        settings=settings,
+        plans=plans,
+        reports={plan.number: report for plan, report in zip(plans, done.reports, strict=True)},
+        started_ns=0,
+        stop=done.end,
+        warmup=task.experiment.warmup,
+    )
+    samples: dict[str, Samples] = {}
+    problem = _unfinished(done, plans)
+    if problem is None:
         try:
-            return _Execution(request, scratch, started).run()
-        except InterruptedError:
-            return abandoned()
-        except (TrialError, PlanError) as error:
-            return TrialOutcome("failed", started, time.time(), reason=error.message)
-        finally:
-            shutil.rmtree(scratch, ignore_errors=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Execution:
-    """One trial; `started` is when it did, in seconds since the epoch."""
-
-    request: TrialRequest
-    scratch: Path
-    started: float
-
-    def run(self) -> TrialOutcome:
-        request = self.request
-        values = request.places | {"directory": str(self.scratch)}
-        settings = settings_of(request.experiment, values)
-        plans = flow_plans(request.experiment, values)
-        flows = [_flow(plan, settings, request.seed, self.scratch) for plan in plans]
-        try:
-            done = _simulate(settings, flows, request.seed, request.cancel)
-        except InterruptedError:
-            raise
-        except PlanError:
-            raise
-        except Exception as error:  # whatever a congestion control in Python raises
-            return self._raised(error)
-        return self._outcome(done, settings, plans)
-
-    def _raised(self, error: Exception) -> TrialOutcome:
-        """A congestion control in Python failed: the reason says where, the output has the whole traceback."""
-        frames = traceback.extract_tb(error.__traceback__)
-        place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
-        reason = f"the congestion control raised {type(error).__name__}: {error}{place}"
-        text = "".join(traceback.format_exception(error)).encode()
-        return TrialOutcome("failed", self.started, time.time(), reason=reason, errors=text)
-
-    def _outcome(
-        self, done: _core.PathSimulation, settings: PathSettings, plans: Sequence[FlowPlan]
-    ) -> TrialOutcome:
-        record = PathRecord(
-            packets=simulated_packets(done.packets),
-            settings=settings,
-            plans=plans,
-            reports=self._reports(done, plans),
-            started_ns=0,
-            stop=done.end,
-            warmup=self.request.experiment.warmup,
-        )
-        problem = _unfinished(done, plans)
-        samples = {}
-        if problem is None:
-            samples = metric_samples(self.request.experiment, record)
-        return TrialOutcome(
-            "finished" if problem is None else "failed",
-            self.started,
-            time.time(),
-            reason=problem,
-            samples=samples,
-            record=kept_packets(self.request, record.packets),
-        )
-
-    def _reports(self, done: _core.PathSimulation, plans: Sequence[FlowPlan]) -> dict[int, Path]:
-        paths = {plan.number: self.scratch / f"report-{plan.number}.jsonl" for plan in plans}
-        for path, report in zip(paths.values(), done.reports, strict=True):
-            path.write_bytes(report)
-        return paths
+            samples = metric_samples(task.experiment, record)
+        except TrialError as error:
+            problem = error.message
+    keeps = trial_of(task.experiment).packets != "drop"
+    return TrialOutcome(
+        "finished" if problem is None else "failed",
+        started,
+        time.time(),
+        reason=problem,
+        samples=samples,
+        record=("packets", packed_packets(record.packets)) if keeps else None,
+    )
 
 
 def _unfinished(done: _core.PathSimulation, plans: Sequence[FlowPlan]) -> str | None:
@@ -166,11 +145,12 @@ def _is_simulated(path: Path) -> bool:
         return False
 
 
-def _flow(plan: FlowPlan, settings: PathSettings, seed: int, scratch: Path) -> Flow:
+def _flow(plan: FlowPlan, settings: PathSettings, seed: int, lists: contextlib.ExitStack) -> Flow:
+    """A flow as the core takes it; where its list is drawn, the list is there until `lists` are closed."""
     simulated = plan.scheme.simulated
     if simulated is None:
         raise TrialError(f"scheme {plan.scheme.name} exists only as real programs")
-    load = listed(plan, settings, seed, scratch / f"flows-{plan.number}.csv")
+    load = listed(plan, settings, seed, lists.enter_context(_file_in_memory()))
     words = {"load": " ".join(load_words(plan.scheme, load, {"seed": seed, "mtu": settings.mtu}))}
     congestion = simulated.congestion
     return (
@@ -180,6 +160,16 @@ def _flow(plan: FlowPlan, settings: PathSettings, seed: int, scratch: Path) -> F
         plan.flow.start,
         plan.stop,
     )
+
+
+@contextlib.contextmanager
+def _file_in_memory() -> Generator[Path]:
+    """A file that this process can name, and that ends with it."""
+    descriptor = os.memfd_create("flows")
+    try:
+        yield Path(f"/proc/self/fd/{descriptor}")
+    finally:
+        os.close(descriptor)
 
 
 def _simulate(

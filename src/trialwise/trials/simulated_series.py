@@ -7,21 +7,28 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.trials.simulating import Simulated, switch_ports
+from trialwise.trials.fabrics import switch_ports
+from trialwise.trials.simulating import Simulated
 
 Array = npt.NDArray[np.float64]
+
+
+_RATES = 100
+"""Rates are means over so many parts of a trial: between two looks some packets more or less are most of the rate."""
 
 
 def fullest_queues(found: Simulated, most: int) -> tuple[Array, Mapping[str, Array]]:
     """The times of the looks (seconds), and the queues (bytes) of the ports of switches that were fullest, by their ends.
 
-    Every port of a switch was looked at.
+    Every port of a switch was looked at. Ports before which nothing ever waited are left out, unless that is all.
     """
     series = found.result.series
     if series is None:
         raise TypeError("no series was kept")
     ports, links = switch_ports(found.fabric), found.fabric.links
-    fullest = series.queue.max(axis=0, initial=0).argsort(kind="stable")[::-1][:most]
+    peaks = series.queue.max(axis=0, initial=0)
+    fullest = peaks.argsort(kind="stable")[::-1][:most]
+    fullest = fullest[: max(1, np.count_nonzero(peaks[fullest]))]
     queues = {
         _ends(links[ports[place] // 2], ports[place]): series.queue[:, place].astype(np.float64)
         for place in map(int, fullest)
@@ -29,8 +36,8 @@ def fullest_queues(found: Simulated, most: int) -> tuple[Array, Mapping[str, Arr
     return series.time_ps / 1e12, queues
 
 
-def largest_rates(found: Simulated, most: int) -> Mapping[str, Array]:
-    """The rates (bit/s) at which payload of the flows that were looked at was acknowledged between two looks, by their sizes.
+def largest_rates(found: Simulated, most: int) -> tuple[Array, Mapping[str, Array]]:
+    """The rates (bit/s) at which payload of the flows that were looked at was acknowledged up to each time (seconds), by their sizes.
 
     The flows are those of `Sampling.flows`, largest first.
     """
@@ -38,13 +45,15 @@ def largest_rates(found: Simulated, most: int) -> Mapping[str, Array]:
     if series is None:
         raise TypeError("no series was kept")
     largest = found.flows["size_bytes"].argsort(kind="stable")[::-1][:most]
-    seconds = np.diff(series.time_ps / 1e12)
+    every = max(1, round(len(series.time_ps) / _RATES))
+    times = series.time_ps[::every] / 1e12
+    seconds = np.diff(times)
     rates: dict[str, Array] = {}
     for column, place in enumerate(largest.tolist()):
-        gained = np.diff(series.acknowledged[:, column].astype(np.float64)) * 8 / seconds
+        gained = np.diff(series.acknowledged[::every, column].astype(np.float64)) * 8 / seconds
         size = found.flows["size_bytes"][place] / 1e6
         rates[f"flow {found.flows['flow_id'][place]}, {size:.3g} MB"] = np.append(0.0, gained)
-    return rates
+    return times, rates
 
 
 def _ends(link: tuple[int, int, int, int], port: int) -> str:

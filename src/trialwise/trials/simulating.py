@@ -3,63 +3,61 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
-from trialwise.experiment.simulation import SimulationTrial, Workload, names_file
+from trialwise.experiment.simulation import (
+    SIMULATION_ENGINES,
+    SimulationTrial,
+)
+from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt
+from trialwise.schemes.python_class import PREFIX, class_named
+from trialwise.trials.drawn_flows import Flows, drawing, duration_of, expected_flows, flow_list
+from trialwise.trials.fabrics import open_fabric
+from trialwise.trials.raised import reason_of
+from trialwise.trials.tilting import Weights, at_finish, defensive_flows, load_ratio, switching_trial, tilt_of
 
-Flows: TypeAlias = dict[str, npt.NDArray[np.int64]]
-"""A flow list by columns: flow_id, src, dst, size_bytes, start_ps, each of shape (flows,)."""
+if TYPE_CHECKING:
+    from trialwise.experiment.model import Level
+    from trialwise.trials.ns3.simulating import Ns3Result
+
 Progress = Callable[[int, int, int], object]
-"""Told the simulated picoseconds, events, and flows that have not ended; what it raises ends the simulation."""
+"""Told the simulated picoseconds, packets of data not yet sent once, and flows that have not ended; what it raises ends the trial."""
 
 _PICOSECONDS = 1e12
 
 
-class _Drawing(TypedDict):
-    """The arguments of a drawn flow list beside its topology and seed."""
-
-    sizes: str
-    size_table: str | None
-    arrivals: str
-    pattern: str
-    load: float
-    load_of: str
-    duration_ps: int
-
-
-class NoFlowsError(PlanError):
-    """A flow list that is empty: by chance where it was drawn."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """Which ports, and flows by their places in the list, are looked at every `interval` seconds."""
+    """Which ports, and flows by their places in the list, are looked at every `interval` seconds.
+
+    With `most` (even), the interval is doubled until the trial has no more looks than that.
+    """
 
     interval: float
     ports: Sequence[int] = ()
     flows: Sequence[int] = ()
+    most: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """One simulated trial: its flow list, what came of it, and the span in which flows began (seconds)."""
+    """One simulated trial: its flow list, what came of it, the span in which flows began (seconds), and weights where it is tilted."""
 
     fabric: _core.Fabric
     flows: Flows
-    result: _core.SimulationResult
+    result: _core.SimulationResult | Ns3Result
     duration: float
+    weights: Weights | None = None
 
     @cached_property
     def fct(self) -> npt.NDArray[np.float64]:
@@ -92,82 +90,53 @@ def filled(trial: SimulationTrial, values: Mapping[str, Level]) -> SimulationTri
         topology=fill(trial.topology, values),
         routes=fill(trial.routes, values),
         mode=fill(trial.mode, values),
+        engine=fill(trial.engine, values),
         workload=dataclasses.replace(trial.workload, **workload),
         network=tuple((name, fill(text, values)) for name, text in trial.network),
         controller=tuple((name, fill(text, values)) for name, text in trial.controller),
     )
 
 
-def open_fabric(trial: SimulationTrial, folder: Path) -> _core.Fabric:
-    """The topology of a trial made ready; files are looked up in `folder`.
+def congestion_of(trial: SimulationTrial, folder: Path) -> str | Callable[..., object]:
+    """The congestion control of a trial as the core takes it: a name, or the class of `python:module:Class` in `folder`.
 
     Raises
     ------
     PlanError
-        What is wrong with the topology, and what to write.
+        There is no such class.
     """
-    try:
-        if ":" in trial.topology:
-            if trial.routes:
-                raise PlanError("routes: go with a topology from a file, whose nodes they name")
-            return _shape(trial.topology)
-        routes = folder / trial.routes if trial.routes else None
-        return _core.Fabric.from_file(folder / trial.topology, routes=routes)
-    except OSError as error:
-        hint = "write a shape, as in dumbbell:10x10,100Gbit/s,1us, or name a file that is there"
-        raise PlanError(
-            f"topology {trial.topology}: {error.filename} cannot be read: {os.strerror(error.errno or 0)}",
-            hint=hint,
-        ) from error
-    except ValueError as error:
-        raise PlanError(f"topology {trial.topology}: {error}") from error
+    return class_named(trial.scheme, folder) if trial.scheme.startswith(PREFIX) else trial.scheme
 
 
-@lru_cache(maxsize=4)
-def _shape(topology: str) -> _core.Fabric:
-    """Routes of a large network take longer than many trials over it."""
-    return _core.Fabric(topology)
+def check_settings(trial: SimulationTrial, fabric: _core.Fabric, folder: Path, flows: Flows) -> None:
+    """Raise PlanError for an engine, a controller, a parameter or flows that cannot be; nothing runs."""
+    if is_ns3(trial):
+        from trialwise.trials.ns3.request import ns3_request, ns3_settings
 
-
-def flow_list(workload: Workload, fabric: _core.Fabric, folder: Path, seed: int) -> Flows:
-    """The flows of a workload: drawn with `seed`, or read from its file.
-
-    Raises
-    ------
-    PlanError
-        What is wrong with the workload, and what to write.
-    """
-    try:
-        if workload.flows:
-            return _core.parse_flows(_read(folder / workload.flows))
-        return _core.generate_flows(fabric, **_drawing(workload, fabric, folder), seed=seed)
-    except ValueError as error:
-        raise PlanError(f"workload: {error}") from error
-
-
-def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> float:
-    """How many flows a trial has in the mean; PlanError where the workload cannot be."""
-    try:
-        if workload.flows:
-            return float(len(_core.parse_flows(_read(folder / workload.flows))["start_ps"]))
-        return _core.expected_flows(fabric, **_drawing(workload, fabric, folder))
-    except ValueError as error:
-        raise PlanError(f"workload: {error}") from error
-
-
-def check_settings(trial: SimulationTrial, fabric: _core.Fabric, flows: Flows | None = None) -> None:
-    """Raise PlanError for a controller or a parameter that cannot be, and, where they are known, for wrong flows."""
+        ns3_request(ns3_settings(trial, fabric), fabric, flows, seed=0)
+        return
     try:
         _core.check_simulation(
             fabric,
             flows,
-            controller=trial.scheme,
+            controller=congestion_of(trial, folder),
             parameters=trial.controller,
             network=trial.network,
             mode=trial.mode,
         )
-    except ValueError as error:
+    except PlanError:
+        raise
+    except _core.SimulationError as error:
         raise PlanError(str(error)) from error
+    except Exception as error:  # whatever a congestion control in Python raises
+        raise PlanError(f"scheme {trial.scheme}: {reason_of(error)}") from error
+
+
+def is_ns3(trial: SimulationTrial) -> bool:
+    """Whether a trial, whose placeholders are filled, is one of ns-3; PlanError where its engine is none that there is."""
+    if trial.engine not in SIMULATION_ENGINES:
+        raise PlanError(f'engine: "{trial.engine}" is none: it is one of {", ".join(SIMULATION_ENGINES)}')
+    return trial.engine == "ns3"
 
 
 def simulate(
@@ -176,10 +145,12 @@ def simulate(
     *,
     flow_seed: int,
     seed: int,
+    coordinates: npt.NDArray[np.float64] | None = None,
     sampling: Callable[[_core.Fabric, Flows], Sampling] | None = None,
     progress: Progress | None = None,
+    cancel: int | None = None,
 ) -> Simulated:
-    """Simulate a trial whose placeholders are filled, until its last flow ends.
+    """Simulate a trial whose placeholders are filled, until its last flow ends or none can get on.
 
     Parameters
     ----------
@@ -187,81 +158,90 @@ def simulate(
         The trial, and where the files stand that it names.
     flow_seed, seed
         Of the flow list, and of marks and losses.
+    coordinates
+        As of `flow_list`.
     sampling
         Says what is looked at while it runs; None for nothing.
     progress
-        Called some times a second.
+        Called some times a second, except by ns-3.
+    cancel
+        A file descriptor that becomes readable when the trial is to be abandoned, which ns-3 looks at.
 
     Raises
     ------
-    NoFlowsError
-        The flow list is empty.
+    InterruptedError
+        ns-3 was told to abandon it.
     PlanError
         The trial cannot be as it is written.
+    TrialError
+        ns-3 did not survive it, or took too long.
+    Exception
+        What `progress`, or a congestion control in Python, raised.
     """
     fabric = open_fabric(trial, folder)
-    flows = flow_list(trial.workload, fabric, folder, flow_seed)
-    if not len(flows["start_ps"]):
-        raise NoFlowsError("the flow list is empty", hint="a longer duration or a higher load gives flows")
+    tilt = tilt_of(trial)
+    if isinstance(tilt, SwitchingTilt):
+        return _switching(tilt, trial, folder, fabric, flow_seed=flow_seed, seed=seed, progress=progress)
+    if isinstance(tilt, DefensiveTilt):
+        flows, log_ratios = defensive_flows(tilt, fabric, drawing(trial.workload, fabric, folder), flow_seed)
+    else:
+        flows = flow_list(trial.workload, fabric, folder, flow_seed, coordinates)
+        log_ratios = np.zeros(len(flows["start_ps"]))
     looked = sampling(fabric, flows) if sampling else None
+    duration = duration_of(trial.workload, flows)
+    if is_ns3(trial):
+        from trialwise.trials.ns3.simulating import simulate_ns3
+
+        return Simulated(fabric, flows, simulate_ns3(trial, fabric, flows, seed, cancel), duration)
     try:
         result = _core.simulate(
             fabric,
             flows,
-            controller=trial.scheme,
+            controller=congestion_of(trial, folder),
             parameters=trial.controller,
             network=trial.network,
             mode=trial.mode,
             seed=seed,
             sample_interval_ps=round(looked.interval * _PICOSECONDS) if looked else None,
+            most_looks=looked.most if looked else None,
             ports=looked.ports if looked else (),
             watched_flows=looked.flows if looked else (),
             progress=progress,
         )
-    except ValueError as error:
+    except _core.SimulationError as error:
         raise PlanError(str(error)) from error
-    return Simulated(fabric, flows, result, duration_of(trial.workload, flows))
+    weights = None
+    if trial.workload.tilt:
+        logs = at_finish(flows, log_ratios, result.fct_ps)
+        weights = Weights(logs, expected_flows(trial.workload, fabric, folder), 1.0)
+    return Simulated(fabric, flows, result, duration, weights)
 
 
-def duration_of(workload: Workload, flows: Flows) -> float:
-    """The span in seconds in which flows begin: that of the workload, or up to the last flow of a file."""
-    if workload.flows:
-        return float(flows["start_ps"].max(initial=0) / _PICOSECONDS)
-    return picoseconds(workload.duration) / _PICOSECONDS
-
-
-def picoseconds(text: str) -> int:
-    """A span of time in picoseconds; PlanError where the text is none."""
+def _switching(
+    tilt: SwitchingTilt,
+    trial: SimulationTrial,
+    folder: Path,
+    fabric: _core.Fabric,
+    *,
+    flow_seed: int,
+    seed: int,
+    progress: Progress | None,
+) -> Simulated:
+    """A trial whose sizes depend on what has ended until then, so that its flow list comes with its results."""
+    drawn = drawing(trial.workload, fabric, folder)
     try:
-        return _core.parse_picoseconds(text)
-    except ValueError as error:
+        flows, result, logs, _ = switching_trial(
+            tilt,
+            trial,
+            fabric,
+            drawn,
+            congestion_of(trial, folder),
+            flow_seed=flow_seed,
+            seed=seed,
+            progress=progress,
+        )
+    except _core.SimulationError as error:
         raise PlanError(str(error)) from error
-
-
-def switch_ports(fabric: _core.Fabric) -> list[int]:
-    """The ports through which switches send."""
-    hosts = set(fabric.hosts.tolist())
-    ends = [end for first, second, *_ in fabric.links for end in (first, second)]
-    return [port for port, node in enumerate(ends) if node not in hosts]
-
-
-def _drawing(workload: Workload, fabric: _core.Fabric, folder: Path) -> _Drawing:
-    """The arguments of a drawn flow list; what is not said goes by the topology."""
-    shared = fabric.bottleneck is not None
-    return {
-        "sizes": workload.sizes,
-        "size_table": _read(folder / workload.sizes) if names_file(workload.sizes) else None,
-        "arrivals": workload.arrivals,
-        "pattern": workload.pattern or ("one-way" if shared else "all-to-all"),
-        "load": _core.parse_fraction(workload.load),
-        "load_of": workload.load_of or ("bottleneck" if shared else "host"),
-        "duration_ps": _core.parse_picoseconds(workload.duration),
-    }
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        said = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise PlanError(f"{path}: cannot be read: {said}") from error
+    expected = expected_flows(trial.workload, fabric, folder)
+    weights = Weights(logs, expected, load_ratio(tilt, fabric, drawn))
+    return Simulated(fabric, flows, result, duration_of(trial.workload, flows), weights)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
+import dataclasses
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -16,28 +17,33 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN
 from trialwise.experiment.seeds import seed_of
-from trialwise.experiment.simulation import SimulationSource, SimulationTrial, files_named
-from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
+from trialwise.experiment.simulation import OfferedLoad, SimulationSource, SimulationTrial, files_named
+from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.measurement.samples import Samples
+from trialwise.schemes.python_class import PREFIX, module_file
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
+from trialwise.trials.drawn_flows import Flows, duration_of, expected_flows, flow_list, offered_load
+from trialwise.trials.fabrics import open_fabric, switch_ports
+from trialwise.trials.ns3.installation import NS3_FILES, ns3_installation
+from trialwise.trials.ns3.process import ns3_process
 from trialwise.trials.programs import readable
-from trialwise.trials.simulating import (
-    Flows,
-    NoFlowsError,
-    Sampling,
-    Simulated,
-    check_settings,
-    duration_of,
-    expected_flows,
-    filled,
-    flow_list,
-    open_fabric,
-    simulate,
-    switch_ports,
+from trialwise.trials.raised import raised
+from trialwise.trials.simulating import Sampling, Simulated, check_settings, filled, is_ns3, simulate
+from trialwise.trials.simulation_samples import (
+    chosen_flows,
+    counted,
+    flow_records,
+    metric_samples,
+    nobody,
+    weights_kept,
 )
+from trialwise.trials.sobol import sobol_point
+from trialwise.trials.tilting import tilt_of
 
 _NOWHERE: Mapping[str, Level] = dict.fromkeys(BUILT_IN, 0)
 """Stand-ins for the built-in placeholders, while no trial runs."""
+NOT_OF_NS3 = ("queue", "peak_queue", "peak_buffer", "pauses")
+"""Quantities that only our own engine has."""
 _TRIED_LISTS, _TRIED_FLOWS = 20, 1000
 """A metric that no flow of so many lists, or of so many flows, has is a mistake in the file."""
 
@@ -47,7 +53,7 @@ class _AbandonedError(Exception):
 
 
 class SimulationKind:
-    """Draws the flows of a round, simulates them, and reads from them what the metrics ask for."""
+    """Draws the flows of a round, has them simulated, and reads from them what the metrics ask for."""
 
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where a treatment cannot be simulated as it is written, or has no flow for a metric."""
@@ -57,26 +63,36 @@ class SimulationKind:
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
         """Name the files whose change makes trials incomparable: the simulator itself, and all attachments."""
         yield Path(str(_core.__file__))
+        if any(is_ns3(trial) for trial in _different(experiment, factors)):
+            yield from ns3_installation().libraries
+            yield from NS3_FILES
         yield from (path for _, path in self.attachments(experiment, factors))
 
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[tuple[str, Path]]:
-        """Name the files of topologies, routes, sizes and flows."""
-        names = (name for trial in _different(experiment, factors) for name in files_named(trial))
-        for name in dict.fromkeys(names):
+        """Name the files of topologies, routes, sizes and flows, and the modules of congestion control in Python."""
+        trials = _different(experiment, factors)
+        for name in dict.fromkeys(name for trial in trials for name in files_named(trial)):
             yield name, experiment.folder / name
+        for scheme in dict.fromkeys(trial.scheme for trial in trials if trial.scheme.startswith(PREFIX)):
+            path = module_file(scheme, experiment.folder)
+            yield f"schemes/{path.name}", path
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Simulate one trial, and give it up when that is asked for."""
-        return _computed(request, _Watch(request.cancel))
+        return _computed(request, _Watch(request.cancel), request.cancel)
 
     def compute(self, task: Task) -> TrialOutcome:
         """Simulate one trial, wherever that is."""
-        return _computed(task, None)
+        return _computed(task, None, None)
+
+    def leave(self) -> None:
+        """End ns-3, where this thread has begun it."""
+        ns3_process().end()
 
 
-def _computed(task: Task, watch: _Watch | None) -> TrialOutcome:
+def _computed(task: Task, watch: _Watch | None, cancel: int | None) -> TrialOutcome:
     """Simulate one trial.
 
     The flow list comes from the seed of the round, so that all treatments of a round meet the same flows (common random
@@ -90,17 +106,29 @@ def _computed(task: Task, watch: _Watch | None) -> TrialOutcome:
             trial,
             experiment.folder,
             flow_seed=seed_of(experiment.seed, "flows", task.series, task.round),
+            coordinates=round_coordinates(experiment, trial, task.series, task.round),
             seed=task.seed,
             sampling=_sampling(experiment, trial),
             progress=watch,
+            cancel=cancel,
         )
-    except _AbandonedError:
+    except (_AbandonedError, InterruptedError):
         return TrialOutcome("abandoned", None, time.time(), reason="abandoned on request")
-    except NoFlowsError as error:
-        return TrialOutcome("invalid", started, time.time(), reason=error.message)
-    except PlanError as error:
+    except (PlanError, TrialError) as error:
         return TrialOutcome("failed", started, time.time(), reason=error.message)
+    except Exception as error:  # whatever a congestion control in Python raises
+        return raised(error, started)
     return _outcome(task, trial, found, started)
+
+
+def round_coordinates(
+    experiment: Experiment, trial: SimulationTrial, series: int, round_: int
+) -> npt.NDArray[np.float64] | None:
+    """The Sobol point of a round, where flow lists are drawn so."""
+    if trial.workload.sampling != "sobol":
+        return None
+    expected = expected_flows(trial.workload, open_fabric(trial, experiment.folder), experiment.folder)
+    return sobol_point(experiment.seed, series, round_, expected)
 
 
 def trial_of(experiment: Experiment) -> SimulationTrial:
@@ -121,12 +149,24 @@ def flows_by_treatment(experiment: Experiment, factors: Sequence[Mapping[str, Le
     return [found[filled(trial_of(experiment), {**_NOWHERE, **values})] for values in factors]
 
 
+def loads_by_treatment(
+    experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+) -> list[OfferedLoad | None]:
+    """What the flows of each treatment ask of the network, None for listed ones; PlanError where a workload cannot be."""
+    trials = [filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors]
+    found = {
+        trial: offered_load(trial.workload, open_fabric(trial, experiment.folder), experiment.folder)
+        for trial in dict.fromkeys(trials)
+    }
+    return [found[trial] for trial in trials]
+
+
 def samples_by_metric(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> dict[str, float]:
     """How many flows each metric of flows has of a trial in the mean, of the treatment with the fewest."""
     found: dict[str, float] = {}
     for trial in _different(experiment, factors):
         fabric = open_fabric(trial, experiment.folder)
-        tried = _tried_lists(trial, fabric, experiment.folder)
+        tried = _tried_lists(trial, experiment.folder)
         number = expected_flows(trial.workload, fabric, experiment.folder)
         drawn = sum(len(flows["start_ps"]) for flows in tried)
         for metric, source in _of_flows(experiment):
@@ -143,13 +183,27 @@ def _of_flows(experiment: Experiment) -> Iterator[tuple[Metric, SimulationSource
             yield metric, source
 
 
-def _tried_lists(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> list[Flows]:
-    """Some lists of flows, as trials will have them."""
+def _tried_lists(trial: SimulationTrial, folder: Path) -> list[Flows]:
+    """Some lists of flows, as trials will have them; files are read anew, since they may have changed."""
+    return (_lists if any(files_named(trial)) else _last_lists)(_flows_alone(trial), folder)
+
+
+def _lists(trial: SimulationTrial, folder: Path) -> list[Flows]:
+    fabric = open_fabric(trial, folder)
     lists = 1 if trial.workload.flows else _TRIED_LISTS
     tried: list[Flows] = []
     while len(tried) < lists and sum(len(flows["start_ps"]) for flows in tried) < _TRIED_FLOWS:
         tried.append(flow_list(trial.workload, fabric, folder, len(tried)))
     return tried
+
+
+_last_lists = lru_cache(maxsize=1)(_lists)
+"""A list of a million flows takes half a second, and treatments differ in other things too."""
+
+
+def _flows_alone(trial: SimulationTrial) -> SimulationTrial:
+    """The trial without what its flows do not depend on."""
+    return dataclasses.replace(trial, scheme="", network=(), controller=(), mode="clean", engine="trialwise")
 
 
 def _chosen_of(
@@ -160,8 +214,10 @@ def _chosen_of(
 
 
 def _different(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> dict[SimulationTrial, None]:
-    """The trials of these treatments, each once."""
-    return dict.fromkeys(filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors)
+    """The trials of these treatments, each once, and those of the same flows one after the other."""
+    found = dict.fromkeys(filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors)
+    place = {flows: number for number, flows in enumerate(dict.fromkeys(map(_flows_alone, found)))}
+    return dict.fromkeys(sorted(found, key=lambda trial: place[_flows_alone(trial)]))
 
 
 class _Watch:
@@ -170,7 +226,7 @@ class _Watch:
     def __init__(self, cancel: int) -> None:
         self._cancel = cancel
 
-    def __call__(self, _now: int, _events: int, _unfinished: int) -> None:
+    def __call__(self, _now: int, _unsent: int, _unfinished: int) -> None:
         if readable(self._cancel, 0):
             raise _AbandonedError
 
@@ -178,37 +234,29 @@ class _Watch:
 def _check(trial: SimulationTrial, experiment: Experiment) -> None:
     fabric = open_fabric(trial, experiment.folder)
     expected_flows(trial.workload, fabric, experiment.folder)
-    tried = _tried_lists(trial, fabric, experiment.folder)
-    check_settings(trial, fabric, tried[0] if trial.workload.flows else None)
+    tried = _tried_lists(trial, experiment.folder)
+    check_settings(trial, fabric, experiment.folder, tried[0])
+    tilt_of(trial)
+    if is_ns3(trial):
+        ns3_installation()
+        _check_quantities(experiment)
     for metric, source in _of_flows(experiment):
         if not any(chosen.any() for chosen in _chosen_of(source, trial, tried)):
             raise PlanError(
-                f"metric {metric.name}: {_nobody(source)}",
+                f"metric {metric.name}: {nobody(source)}",
                 hint="choose another class of sizes, a longer duration, or a shorter warmup and cooldown",
             )
 
 
-def _nobody(source: SimulationSource) -> str:
-    whose = f"no flow of {source.sizes}" if source.sizes else "no flow"
-    return f"{whose} starts in the stable phase" if source.phase == "stable" else f"there is {whose}"
-
-
-def chosen_flows(
-    source: SimulationSource, trial: SimulationTrial, flows: Flows, duration: float
-) -> npt.NDArray[np.bool_]:
-    """Which flows a source is about, shape (flows,).
-
-    Warm-up and cool-down are the flows that start before `warmup` and in the last `cooldown` of the duration (CCEval, figure 13).
-    """
-    sizes, start = flows["size_bytes"], flows["start_ps"] / 1e12
-    chosen = np.ones(len(sizes), dtype=np.bool_)
-    if source.sizes:
-        ends = size_class(source.sizes)
-        chosen &= (sizes >= ends.low) & (sizes < (math.inf if ends.high is None else ends.high))
-    if source.phase == "stable":
-        chosen &= start >= trial.warmup
-        chosen &= (start < duration - trial.cooldown) | (trial.cooldown == 0)
-    return chosen
+def _check_quantities(experiment: Experiment) -> None:
+    """Raise PlanError for a metric of what ns-3 does not count."""
+    for metric in experiment.metrics:
+        source = metric.source
+        if isinstance(source, SimulationSource) and source.quantity in NOT_OF_NS3:
+            raise PlanError(
+                f"metric {metric.name}: ns-3 is not asked for {source.quantity}",
+                hint=f'have it in an experiment with engine = "trialwise" alone; ns-3 has no {", ".join(NOT_OF_NS3)}',
+            )
 
 
 def _sampling(
@@ -223,15 +271,12 @@ def _sampling(
     return lambda fabric, _: Sampling(trial.sampling, switch_ports(fabric))
 
 
-# What came of it
-
-
 def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: float) -> TrialOutcome:
     samples: dict[str, Samples] = {}
     problem = None
     try:
         for metric in task.experiment.metrics:
-            samples[metric.source.key] = _samples(metric, trial, found)
+            samples[metric.source.key] = metric_samples(metric, trial, found)
     except TrialError as error:
         problem = error.message
     return TrialOutcome(
@@ -239,56 +284,9 @@ def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: floa
         started,
         time.time(),
         reason=problem,
-        samples=samples | _totals(found),
+        samples=samples | counted(found) | weights_kept(found.weights),
         record=("flows", flow_records(found)) if trial.records == "keep" else None,
+        remarks=(f"ns-3 {ns3_installation().version} of {ns3_installation().python}",)
+        if is_ns3(trial)
+        else (),
     )
-
-
-def _samples(metric: Metric, trial: SimulationTrial, found: Simulated) -> Samples:
-    """The samples of one metric; TrialError where the trial has none."""
-    source = metric.source
-    if not isinstance(source, SimulationSource):
-        raise TypeError(source)
-    if not SIMULATION_QUANTITIES[source.quantity].per_flow:
-        return Samples(_of_network(source.quantity, found))
-    chosen = chosen_flows(source, trial, found.flows, found.duration)
-    sizes = found.flows["size_bytes"][chosen]
-    if source.quantity == "flows":
-        return Samples(np.array([chosen.sum()]))
-    if not chosen.any():
-        raise TrialError(f"metric {metric.name}: {_nobody(source)}")
-    if source.quantity in ("bytes", "largest_flow"):
-        return Samples(np.array([sizes.sum() if source.quantity == "bytes" else sizes.max()]))
-    values = getattr(found, source.quantity)[chosen]
-    if unfinished := int(np.isnan(values).sum()):
-        raise TrialError(f"metric {metric.name}: {unfinished} of {len(values)} flows did not finish")
-    return Samples(values)
-
-
-def _of_network(quantity: str, found: Simulated) -> npt.NDArray[np.float64]:
-    totals, ports = found.result.totals, switch_ports(found.fabric)
-    if quantity == "queue" and found.result.series is not None:
-        return found.result.series.queue.max(axis=1).astype(np.float64)
-    if quantity == "peak_queue":
-        return np.array([found.result.port_peak_queue[ports].max(initial=0)], dtype=np.float64)
-    dropped = sum(totals[name] for name in ("dropped_buffer", "dropped_link", "dropped_fault"))
-    counts = {"drops": dropped, "resent": totals["data_resent"]} | totals
-    return np.array([counts[quantity]], dtype=np.float64)
-
-
-def _totals(found: Simulated) -> dict[str, Samples]:
-    """What the simulator counted, beside what the metrics ask for."""
-    return {
-        f"simulator:{name}": Samples(np.array([float(count)])) for name, count in found.result.totals.items()
-    }
-
-
-def flow_records(found: Simulated) -> bytes:
-    """A Parquet file with a row for each flow: its specification, `fct_ps` (null where it did not finish), `ideal_ps`."""
-    import polars as pl  # a tenth of a second that trials without records need not wait for
-
-    fct = pl.Series("fct_ps", found.result.fct_ps)
-    frame = pl.DataFrame({**found.flows, "ideal_ps": found.result.ideal_ps})
-    packed = io.BytesIO()
-    frame.with_columns(fct_ps=fct.set(fct < 0, None)).write_parquet(packed, compression="zstd")
-    return packed.getvalue()

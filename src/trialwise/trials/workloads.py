@@ -3,39 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from trialwise import _core
-from trialwise.experiment.model import Experiment, Level
-from trialwise.experiment.placeholders import BUILT_IN
+from trialwise import __version__
+from trialwise.experiment.model import Controls, Experiment, Level, Metric
+from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.seeds import seed_of
-from trialwise.experiment.simulation import SimulationSource, SimulationTrial, Workload
-from trialwise.trials.simulating import Flows, duration_of, expected_flows, filled, flow_list, open_fabric
-from trialwise.trials.simulation import chosen_flows, trial_of
+from trialwise.experiment.simulation import SimulationSource, SimulationTrial, Workload, files_named
+from trialwise.measurement.list_controls import KnownMeans
+from trialwise.trials.drawn_means import MOST_LISTS, MOST_STEPS, ListMeans, Watch, drawn_means
+from trialwise.trials.fluid_lists import FluidLists, ListTable
+from trialwise.trials.list_statistics import ListControls, is_modelled
+from trialwise.trials.simulating import filled
+from trialwise.trials.simulation import trial_of
 
 Array = npt.NDArray[np.float64]
 Round = tuple[int, int]
-LISTS = 10_000
-MOST_FLOWS = 5_000_000
-"""Together, so that large workloads take seconds: 28,000 flows a trial leave 180 lists."""
+Entry = tuple[float, list[float], int]
+
+
+class Kept(Protocol):
+    """Where means outlast the process: of each metric the level of its control, the means, and over how many lists."""
+
+    def read(self, key: str) -> list[Entry] | None:
+        """What was written under a key."""
+        ...
+
+    def write(self, key: str, entries: Sequence[Entry]) -> None:
+        """Keep entries under a key."""
+        ...
+
+
+class _Draw(NamedTuple):
+    """What lists and their numbers depend on, for all metrics of the experiment."""
+
+    workload: Workload
+    topology: str
+    routes: str
+    phase: tuple[float, float]
+    framing: tuple[int, int] | None
+    """None without the fluid model."""
 
 
 class KnownWorkloads:
     """Draws the flow lists of each workload of an experiment once, however many treatments and metrics ask for them.
 
-    The lists have seeds of their own, so that no trial is among them, and are the same in every analysis.
+    The lists have seeds of their own, so that no trial is among them, and are the same in every analysis and every run.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(
+        self,
+        experiment: Experiment,
+        kept: Kept | None = None,
+        watch: Watch | None = None,
+        threads: int | None = None,
+    ) -> None:
+        """`kept` None keeps means for this object alone, `watch` is told how far drawing is, `threads` are as for `FluidLists`."""
         self._experiment = experiment
-        self._drawn: dict[tuple[Workload, str], list[Flows]] = {}
+        self._kept = kept
+        self._watch = watch
+        self._threads = threads
+        self._lists: dict[SimulationTrial, FluidLists] = {}
+        self._means: dict[_Draw, dict[str, ListMeans]] = {}
+        self._seeds: dict[Round, int] = {}
+        self._asked: tuple[_Draw, tuple[Round, ...], ListTable] | None = None
 
-    def features(self, factors: Mapping[str, Level]) -> Array | None:
-        """Number of flows, their bytes and the largest of them in many drawn flow lists: shape (lists, 3).
+    def known_means(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> KnownMeans | None:
+        """The controls of a metric and treatment, with their means over many drawn flow lists.
 
-        None where flows come from a file.
+        Of a per-trial metric these are the lists that have a flow which it is about, as are its trials. None where flows come
+        from a file, or depend on anything but the treatment, and where too few of the lists have such a flow.
 
         Raises
         ------
@@ -43,53 +84,98 @@ class KnownWorkloads:
             The workload cannot be as it is written.
         """
         trial = self._trial(factors)
-        if trial.workload.flows:
+        if trial.workload.flows or not self._is_of_treatments():
             return None
-        sizes = [flows["size_bytes"] for flows in self._lists(trial)]
-        return np.array([(len(each), each.sum(), each.max(initial=0)) for each in sizes], dtype=np.float64)
+        found = self._of(metric, kind, trial)
+        if found.lists < 2:  # fewer have no variance
+            return None
+        return KnownMeans(found.controls.names, found.means, found.lists, found.controls.fluid)
 
-    def surrogate(
-        self, factors: Mapping[str, Level], source: SimulationSource, rounds: Sequence[Round]
-    ) -> tuple[list[Array], list[Array]]:
-        """What a source says by the fluid model: for the flow lists of rounds, (series, round), and for the drawn lists.
+    def of_rounds(
+        self, metric: Metric, kind: Controls, factors: Mapping[str, Level], rounds: Sequence[Round]
+    ) -> Array:
+        """The same controls of the flow lists of rounds, (series, round): shape (rounds, controls)."""
+        trial = self._trial(factors)
+        controls = self._of(metric, kind, trial).controls
+        draw = self._draw(metric, kind, trial)
+        own = list(self._means[draw].values())
+        place = [each.controls.metric.name for each in own].index(metric.name)
+        ends = np.cumsum([0, *(len(each.controls.statistics) for each in own)])
+        table = self._table(draw, trial, tuple(rounds))
+        return controls.values(table.features, table.found[:, ends[place] : ends[place + 1]])
 
-        Raises
-        ------
-        PlanError
-            The workload cannot be as it is written.
-        """
-        trial, folder = self._trial(factors), self._experiment.folder
-        fabric = open_fabric(trial, folder)
-        seeds = [seed_of(self._experiment.seed, "flows", *each) for each in rounds]
-        own = (flow_list(trial.workload, fabric, folder, seed) for seed in seeds)
-        return (
-            [_fluid_samples(trial, source, fabric, flows) for flows in own],
-            [_fluid_samples(trial, source, fabric, flows) for flows in self._lists(trial)],
-        )
+    def _table(self, draw: _Draw, trial: SimulationTrial, rounds: tuple[Round, ...]) -> ListTable:
+        """What all metrics ask of the lists of some rounds; the last ones stay, since metrics and treatments ask for the same ones."""
+        if self._asked is None or self._asked[:2] != (draw, rounds):
+            seeds = np.array([self._seed_of_flows(each) for each in rounds], dtype=np.uint64)
+            statistics = [one for each in self._means[draw].values() for one in each.controls.statistics]
+            self._asked = draw, rounds, self._lists_of(trial).table(seeds, statistics)
+        return self._asked[2]
+
+    def _seed_of_flows(self, each: Round) -> int:
+        if each not in self._seeds:
+            self._seeds[each] = seed_of(self._experiment.seed, "flows", *each)
+        return self._seeds[each]
+
+    def _of(self, metric: Metric, kind: Controls, trial: SimulationTrial) -> ListMeans:
+        draw = self._draw(metric, kind, trial)
+        if draw not in self._means:
+            found = self._recalled(draw, trial) or self._drawn(draw, self._lists_of(trial), trial)
+            self._means[draw] = {each.controls.metric.name: each for each in found}
+        return self._means[draw][metric.name]
+
+    def _draw(self, metric: Metric, kind: Controls, trial: SimulationTrial) -> _Draw:
+        fluid = kind == "fluid" and is_modelled(metric)
+        framing = self._lists_of(trial).framing if fluid else None
+        phase = trial.warmup, trial.cooldown
+        return _Draw(trial.workload, trial.topology, trial.routes, phase, framing)
+
+    @property
+    def _metrics(self) -> list[Metric]:
+        return [one for one in self._experiment.metrics if isinstance(one.source, SimulationSource)]
+
+    def _drawn(self, draw: _Draw, lists: FluidLists, trial: SimulationTrial) -> list[ListMeans]:
+        fluid, seed = draw.framing is not None, self._seed
+        found = drawn_means(lists, trial, self._metrics, seed, fluid=fluid, watch=self._watch)
+        if self._kept is not None:
+            entries = [(each.controls.level, list(each.means), each.lists) for each in found]
+            self._kept.write(self._key(draw, trial), entries)
+        return found
+
+    def _recalled(self, draw: _Draw, trial: SimulationTrial) -> list[ListMeans] | None:
+        """The means of an earlier process."""
+        entries = None if self._kept is None else self._kept.read(self._key(draw, trial))
+        if entries is None or len(entries) != len(self._metrics):
+            return None
+        fluid = draw.framing is not None
+        return [
+            ListMeans(ListControls.of(metric, trial, level, fluid=fluid), tuple(means), lists)
+            for metric, (level, means, lists) in zip(self._metrics, entries, strict=True)
+        ]
+
+    def _key(self, draw: _Draw, trial: SimulationTrial) -> str:
+        """The name of all that the means depend on: the draw, the metrics, files, and this version."""
+        asked = [(one.source, one.measure, one.estimand, one.convention) for one in self._metrics]
+        known = __version__, MOST_LISTS, MOST_STEPS, self._seed, draw, asked
+        digest = sha256(repr(known).encode())
+        for name in files_named(trial):
+            digest.update((self._experiment.folder / name).read_bytes())
+        return digest.hexdigest()
+
+    @property
+    def _seed(self) -> int:
+        return seed_of(self._experiment.seed, "known workloads")
+
+    def _lists_of(self, trial: SimulationTrial) -> FluidLists:
+        if trial not in self._lists:
+            self._lists[trial] = FluidLists(trial, self._experiment.folder, self._threads)
+        return self._lists[trial]
 
     def _trial(self, factors: Mapping[str, Level]) -> SimulationTrial:
         return filled(trial_of(self._experiment), {**dict.fromkeys(BUILT_IN, 0), **factors})
 
-    def _lists(self, trial: SimulationTrial) -> list[Flows]:
-        key = trial.workload, trial.topology
-        if key not in self._drawn:
-            folder = self._experiment.folder
-            fabric = open_fabric(trial, folder)
-            expected = expected_flows(trial.workload, fabric, folder)
-            count = min(LISTS, max(2, int(MOST_FLOWS / max(expected, 1.0))))
-            seeds = (seed_of(self._experiment.seed, "known workloads", place) for place in range(count))
-            drawn = (flow_list(trial.workload, fabric, folder, seed) for seed in seeds)
-            # A trial without a flow fails, and is no trial that counts.
-            self._drawn[key] = [flows for flows in drawn if len(flows["size_bytes"])]
-        return self._drawn[key]
-
-
-def _fluid_samples(
-    trial: SimulationTrial, source: SimulationSource, fabric: _core.Fabric, flows: Flows
-) -> Array:
-    """The samples of a source, fct (s) or throughput (bit/s), as the fluid model has them."""
-    seconds = _core.fluid(fabric, flows, controller=trial.scheme, network=trial.network) / 1e12
-    chosen = chosen_flows(source, trial, flows, duration_of(trial.workload, flows))
-    if source.quantity == "throughput":
-        return 8 * flows["size_bytes"][chosen] / seconds[chosen]
-    return seconds[chosen]
+    def _is_of_treatments(self) -> bool:
+        trial = trial_of(self._experiment)
+        fixed = {factor.name for factor in self._experiment.fixed_factors}
+        texts = (trial.topology, trial.routes, *(text for _, text in trial.workload.texts))
+        return all(names_in(text) <= fixed for text in texts)

@@ -1,11 +1,13 @@
 """Ranks, the Pareto set and the plane of one side: the library's, at the level of inference."""
 
 import numpy as np
+import polars as pl
 import pytest
 
 from comparison_data import SCHEMES, pantheon
 from trialwise import statistics as st
 from trialwise.analysis.comparison.ranking import rank, trials_of
+from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.exchange.result_files import read_trials
 from trialwise.exchange.trials_table import TrialColumns
 
@@ -84,3 +86,55 @@ def test_what_cannot_be_ranked_is_said(tmp_path):
     assert found.notes == ("size does not say which way is better: not ranked",)
     assert found.metrics[0].notes == ("one trial only, not ranked: scheme=b",)
     assert found.pareto is None
+
+
+def on_shared_flows(rounds, treatments=("a", "b", "c"), lost=()):
+    """Simulated trials by two metrics; those of one round have one name. `lost` are (treatment, round) without a value."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for turn in range(rounds):
+        workload = rng.normal(0, 3, 2)
+        for at, name in enumerate(treatments):
+            if (name, turn) not in lost:
+                unit = f"x/flows 1/{turn}"
+                values = 10 + at + workload + rng.normal(0, 0.5, 2)
+                rows += [
+                    (metric, name, value, "", "", "", unit, unit, "1", str(turn), None, 1.0)
+                    for metric, value in zip(("fct", "queue"), values, strict=True)
+                ]
+    return TrialSet(
+        "x",
+        {name: MetricFacts(name, better="lower") for name in ("fct", "queue")},
+        {name: {"scheme": name} for name in treatments},
+        pl.DataFrame(rows, schema=SCHEMA, orient="row"),
+    )
+
+
+def test_trials_that_met_the_same_flows_are_ranked_and_put_on_the_front_in_pairs():
+    trials = on_shared_flows(20)
+    groups = {
+        name: {metric: trials.of(metric, name)["value"].to_list() for metric in trials.metrics}
+        for name in trials.treatments
+    }
+    found = rank(trials)
+    wanted = st.pareto_set(groups, {"fct": "lower", "queue": "lower"}, paired=True)
+    assert set(found.pareto.members) == set(wanted) == {"a"}
+    assert found.pareto.excluded == wanted.excluded_by
+    assert "paired differences" in found.pareto.method
+    gains = [
+        st.pairing_gain(groups[a]["fct"], groups[b]["fct"]).gain
+        for a, b in (("a", "b"), ("a", "c"), ("b", "c"))
+    ]
+    assert found.metrics[0].notes == (
+        f"pairs: the variance of differences is smaller than unpaired by the factor {min(gains):.3g} to {max(gains):.3g}",
+    )
+
+
+def test_a_round_that_lost_a_trial_is_left_out_and_the_others_stay_pairs():
+    found = rank(on_shared_flows(20, lost={("b", 3), ("c", 5)}))
+    said = "18 of 20 rounds have all treatments; the others are left out"
+    assert [place.n for place in found.metrics[0].treatments] == [18, 18, 18]
+    assert found.metrics[0].notes[0] == said
+    assert "paired" in found.metrics[0].method
+    assert found.pareto.notes == (said,)
+    assert set(found.pareto.n.values()) == {18}

@@ -1,6 +1,7 @@
 """Claims that are looked at while trials come: geometric, at any time, CCEval's; pooled and per trial."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +10,12 @@ from tests.stopping_data import Filled, experiment_of, rows_of
 from trialwise import statistics as st
 from trialwise.analysis.stopping.judging import Judge
 from trialwise.analysis.stopping.sentences import open_texts, too_many, what_lifts
+from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.seeds import seed_of
 from trialwise.measurement.samples import Samples
+from trialwise.trials import drawn_means, workloads
+from trialwise.trials.fluid_lists import FluidLists
+from trialwise.trials.list_statistics import statistic_of
 
 MEAN = 'stop = { precision = "5%", of = "mean" }'
 POOLED = 'stop = { precision = "5%" }\nestimand = "pooled"'
@@ -145,15 +151,41 @@ def test_the_forecast_has_an_interval_and_is_told_while_it_runs():
 
 def test_more_than_there_is_room_for_is_said_at_the_first_look():
     filled = Filled(
-        experiment_of(MEAN.replace("5%", "0.1%"), f"{GEOMETRIC}\nmax_trials = 200", sides='"a"'), a=draws(200)
+        experiment_of(MEAN.replace("5%", "1%"), f"{GEOMETRIC}\nmax_trials = 200", sides='"a"'), a=draws(200)
     )
     assert filled.run(29).warnings == ()
     (warning,) = filled.run(1).warnings
-    assert warning.startswith("m side=a: mean ±0.1 % would take about 1")
+    assert warning.startswith("m side=a: mean ±1 % would take about 1,")
     assert "and there are 200: ask for a wider interval, or raise max_trials" in warning
     state = filled.run_until_it_stops()
     assert state.reason == "max_trials is reached (200 rounds): 0 of 1 claim known"
     assert "--extend" in what_lifts(state)
+
+
+def test_what_is_far_out_of_reach_ends_at_the_first_look_and_goes_on_once_it_is_lifted():
+    a, fine = draws(900), MEAN.replace("5%", "0.1%")
+    filled = Filled(experiment_of(fine, f"{GEOMETRIC}\nmax_trials = 200", sides='"a"'), a=a)
+    state = filled.run_until_it_stops()
+    assert (state.rounds, state.out_of_reach, state.decided) == (30, True, False)
+    assert state.reason == "what is asked for takes over 10 times max_trials, at best: 0 of 1 claim known"
+    assert "would take about" in state.warnings[0]
+    assert "goes on from here, and nothing is lost" in what_lifts(state)
+    wider = Filled(experiment_of(MEAN, f"{GEOMETRIC}\nmax_trials = 200", sides='"a"'), a=a)
+    assert wider.run_until_it_stops().decided
+    more = Filled(experiment_of(fine, f"{GEOMETRIC}\nmax_trials = 200000", sides='"a"'), a=a[:30])
+    assert more.run(30).reason is None
+
+
+def test_an_estimate_that_may_as_well_be_large_is_not_out_of_reach():
+    """About 0 the forecast in percent of the estimate is a billion, and says nothing: the interval allows wide targets."""
+    a = draws(30, centre=0.0)
+    filled = Filled(
+        experiment_of(MEAN.replace("5%", "50%"), f"{GEOMETRIC}\nmax_trials = 200", sides='"a"'),
+        a=a - a.mean() + 1e-9,
+    )
+    state = filled.run(30)
+    assert state.claims[0].wanted is None
+    assert state.reason is None
 
 
 def test_a_billion_trials_are_said():
@@ -161,6 +193,15 @@ def test_a_billion_trials_are_said():
     claim = filled.run(30).claims[0]
     assert claim.wanted is None
     assert "would take more than 1,000,000,000 trials" in too_many(claim, 1000)
+
+
+def test_without_both_bounds_nothing_is_forecast():
+    """The p99.9 of 30 trials with ten samples each lies beyond them: that is no forecast of a billion trials."""
+    filled = Filled(experiment_of(f'{POOLED}\nmeasure = "p99.9"', GEOMETRIC, sides='"a"'), a=flows(30))
+    claim = filled.run(30).claims[0]
+    assert (claim.high, claim.width, claim.wanted) == (None, None, None)
+    assert "both bounds on p99.9 take about" in claim.note
+    assert too_many(claim, 1000) is None
 
 
 def test_boots_are_the_units_where_a_reset_boots_the_machine():
@@ -171,3 +212,113 @@ def test_boots_are_the_units_where_a_reset_boots_the_machine():
     expected = st.sequential_mean(a.reshape(200, 2).mean(axis=1), 5)
     assert (state.claims[0].n, state.claims[0].low) == ((expected.n,), expected.low)
     assert state.claims[0].level == "boot"
+
+
+# Control variates
+
+
+SIMULATED = """
+[experiment]
+name = "controlled"
+seed = 4
+[trial]
+kind = "simulation"
+scheme = "dctcp"
+topology = "dumbbell:4x4,10Gbit/s,1us"
+workload = { sizes = "websearch", load = "40%", duration = "50ms" }
+[metrics.m]
+quantity = "fct"
+measure = "MEASURE"
+ESTIMAND
+stop = { precision = "5%", controls = "fluid" }
+[design]
+max_trials = 3000
+"""
+
+
+@pytest.fixture
+def few_lists(monkeypatch):
+    """A known mean is as known from a few thousand lists, here."""
+    monkeypatch.setattr(drawn_means, "MOST_LISTS", 20_000)
+
+
+class FluidTrials:
+    """Trials of an experiment that is not simulated: the fluid model of each round's flows, and something on top."""
+
+    def __init__(self, measure, estimand="", stop=""):
+        text = SIMULATED.replace("MEASURE", measure).replace("ESTIMAND", estimand)
+        self.experiment = parse_experiment(
+            text.replace(', controls = "fluid"', stop or ', controls = "fluid"'), Path("x.toml")
+        )
+        self.known = workloads.KnownWorkloads(self.experiment)
+        self.random = np.random.default_rng(8)
+
+    def run(self, lost=(), without=()):
+        """As the runner: the judge is asked before each round; those `without` have no flow."""
+        judge = Judge(self.experiment, self.known)
+        source, trial = self.experiment.metrics[0].source, self.experiment.trial
+        lists, statistic = FluidLists(trial, Path()), statistic_of(source, trial, None)
+        for row in rows_of(self.experiment):
+            if row.round not in lost:
+                seed = seed_of(self.experiment.seed, "flows", row.series, row.round)
+                fluid = lists.samples(np.array([seed], dtype=np.uint64), statistic)
+                fluid = fluid[: 0 if row.round in without else None]
+                values = fluid * (1.1 + 0.1 * np.random.default_rng(row.round).random(fluid.size))
+                judge.add(
+                    dataclasses.replace(row, session=1, worker="local", boot="0"),
+                    {source.key: Samples(values)},
+                )
+            following = next((one for one in rows_of(self.experiment) if one.round == row.round + 1), None)
+            state = judge.state(following)
+            if state.reason:
+                return state
+        return state
+
+
+@pytest.mark.parametrize(
+    ("measure", "estimand"), [("mean", ""), ("p90", ""), ("mean", 'estimand = "per_trial"')]
+)
+@pytest.mark.usefixtures("few_lists")
+def test_a_fluid_control_ends_it_earlier(measure, estimand):
+    claim = FluidTrials(measure, estimand).run().claims[0]
+    plain = FluidTrials(measure, estimand, " ").run().claims[0]
+    assert (claim.controls, plain.controls) == ("fluid", "")
+    assert 100 <= claim.n[0] < plain.n[0] / 2
+    assert claim.gain > 5
+    assert (claim.low, claim.high) == (claim.controlled_low, claim.controlled_high)
+    assert claim.plain_low < claim.low < claim.high < claim.plain_high
+    assert claim.low < plain.high
+    assert plain.low < claim.high
+    # Half of the precision is the least that is told.
+    assert claim.width >= 0.025 * claim.estimate * (1 - 1e-9)
+    plain_percent = 50 * (claim.plain_high - claim.plain_low) / claim.estimate
+    assert claim.note.startswith(f"±{plain_percent:.2g} % plain and ±")
+
+
+@pytest.mark.usefixtures("few_lists")
+def test_controls_end_where_a_trial_gave_no_values():
+    claim = FluidTrials("mean").run(lost={5}).claims[0]
+    plain = FluidTrials("mean", "", " ").run(lost={5}).claims[0]
+    assert (claim.n, claim.low, claim.controls) == (plain.n, plain.low, "")
+    assert "gave no values" in claim.note
+
+
+@pytest.mark.usefixtures("few_lists")
+def test_the_progress_tells_both_intervals():
+    trials = FluidTrials("mean")
+    trials.experiment = dataclasses.replace(
+        trials.experiment, design=dataclasses.replace(trials.experiment.design, max_trials=80)
+    )
+    state = trials.run()
+    assert "% plain and ±" in open_texts(state)[0]
+    assert "fluid, gain " in open_texts(state)[0]
+
+
+@pytest.mark.parametrize("controls", ["", " "])
+@pytest.mark.parametrize("measure", ["mean", "p90"])
+@pytest.mark.usefixtures("few_lists")
+def test_trials_without_a_flow_count_and_the_first_look_waits_for_one(measure, controls):
+    trials = FluidTrials(measure, "", controls)
+    empty = trials.run(without=range(1, 36))
+    assert empty.claims[0].n[0] >= 36  # at 30 trials there was nothing to look at
+    assert not any("gave no values" in warning for warning in (empty.claims[0].note, *empty.warnings))

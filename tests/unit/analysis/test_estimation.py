@@ -6,20 +6,19 @@ import numpy as np
 import polars as pl
 import pytest
 
+from flow_records import records_of
 from simulation_directory import FILE, run_simulation
 from trialwise import statistics as st
 from trialwise import study
 from trialwise.analysis.comparison.comparing import compare
 from trialwise.analysis.comparison.ranking import rank
 from trialwise.analysis.comparison.sides import selected
-from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.phases import phases_of
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
-from trialwise.analysis.estimation.surrogate import surrogate_controls
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Metric
-from trialwise.experiment.simulation import SimulationSource
-from trialwise.store.records import TrialRow
+from trialwise.exchange.comparison_json import comparison_document
+from trialwise.report.comparison_text import comparison_lines, ranking_lines
+from trialwise.trials import drawn_means
 
 SIDES = {"scheme": ["dctcp"]}, {"scheme": ["hpcc"]}
 
@@ -135,7 +134,8 @@ def test_treatments_with_other_flows_are_not_paired(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["workload", "fluid"])
-def test_controls_give_both_intervals(directory: Path, kind: str) -> None:
+def test_controls_give_both_intervals(directory: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawn_means, "MOST_LISTS", 20_000)
     found = one(estimation(directory, controls=kind), "mean_fct")
     assert found.controlled is not None, found.controls_note
     result = found.controlled.result
@@ -167,36 +167,58 @@ def test_longer_trials_change_the_number_of_flows_only(directory: Path) -> None:
     assert joined[1].flows_per_trial == pytest.approx(5 * whole.flows_per_trial)
 
 
-def row_of(number: int) -> TrialRow:
-    return TrialRow(
-        number, 1, "finished", "-", {}, series=1, round=number, position=1, order="random", seed=1, warmup=False, planned_start=None
-    )  # fmt: skip
-
-
 def test_warm_up_ends_when_as_many_flows_end_as_begin() -> None:
     """A flow every 10 ms that takes 200 ms: 20 are active from 200 ms on, and the last ends 190 ms after a second."""
     start = np.arange(0, 1, 0.01)
-    flows = FlowRecords(
-        (row_of(1),), np.zeros(100, dtype=np.int64), np.ones(100), start, np.full(100, 0.2), np.ones(100)
-    )
-    found = phases_of(flows, 1.0)
+    found = phases_of(records_of([start], [np.full(100, 0.2)]), 1.0)
     assert found.warmup_end == pytest.approx(0.19, abs=0.03)
-    assert found.warmup_share == pytest.approx(0.19, abs=0.03)
     assert found.drain == pytest.approx(0.19)
     assert max(found.active) == 20
 
 
 def test_no_stable_phase_while_flows_pile_up() -> None:
     start = np.arange(0, 1, 0.01)
-    flows = FlowRecords(
-        (row_of(1),), np.zeros(100, dtype=np.int64), np.ones(100), start, np.full(100, 5.0), np.ones(100)
+    found = phases_of(records_of([start, start + 0.001], [np.full(100, 5.0)] * 2), 1.0)
+    assert found.warmup_end is None
+    assert found.growth is not None
+    assert found.growth.estimate == pytest.approx(100, abs=5)
+
+
+def test_comparisons_and_ranks_name_what_they_estimate(directory: Path) -> None:
+    trials = study.comparison_set(directory)
+    found = compare(*(selected(trials, side) for side in SIDES))
+    named = {row.metric.name: row.metric.what for row in found.rows}
+    assert named == {
+        "p90": "p90 of all samples",
+        "mean_fct": "mean over trials of each one's mean",
+        "peak_queue": "mean over trials",
+    }
+    rows = {row["metric"]: row["what"] for row in comparison_document(found)["rows"]}
+    assert rows == named
+    text = "\n".join(comparison_lines(found))
+    assert "p90 [µs]: p90 of all samples, lower is better" in text
+    ranks = "\n".join(ranking_lines(rank(trials)))
+    assert "p90 of all samples, lower is better" in ranks
+    assert "mean " not in ranks.split("p90 of all samples")[1].splitlines()[1]
+
+
+def test_comparison_says_that_a_forced_quantile_is_biased(tmp_path: Path) -> None:
+    forced = FILE.replace('measure = "p90"', 'measure = "p99"\nestimand = "per_trial"\nfew_samples = "allow"')
+    notes = study.comparison_set(run_simulation(tmp_path, forced)).notes
+    (note,) = (note for note in notes if note.startswith("p90: "))
+    assert "too few for its p99" in note
+    assert "biased whatever" in note
+
+
+@pytest.mark.parametrize(("looks", "held"), [("geometric", False), ("cceval", True)])
+def test_estimates_that_were_looked_at_say_so(tmp_path: Path, looks: str, *, held: bool) -> None:
+    stop = 'stop = { precision = "80%", of = "mean" }'
+    text = FILE.replace('estimand = "per_trial"', f'estimand = "per_trial"\n{stop}').replace(
+        "series = 1\nrounds = 30", f'looks = "{looks}"\nmax_trials = 40'
     )
-    assert phases_of(flows, 1.0).warmup_end is None
-
-
-def test_surrogate_of_a_pooled_quantile_counts_what_is_beyond_it() -> None:
-    metric = Metric("p75", SimulationSource("fct"), 75.0, estimand="pooled", convention="nearest_rank")
-    drawn = [np.array([1.0, 2.0]), np.array([3.0, 4.0])]
-    own, known = surrogate_controls(metric, [np.array([1.0, 9.0, 9.0])], drawn)
-    assert own.tolist() == [2 - 0.75]  # the quantile of the drawn is 3
-    assert known.tolist() == [-0.5, 0.5]
+    found = estimation(run_simulation(tmp_path, text))
+    (note,) = (note for note in (*found.notes, *found.remarks) if "said when to stop" in note)
+    assert (note in found.notes) is held, "a warning only where the rule does not hold its level"
+    assert f'looks = "{looks}"' in note
+    assert "the report" not in note
+    assert ("intervals held in 93" in note) is held

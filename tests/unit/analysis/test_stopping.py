@@ -1,5 +1,7 @@
 """When an experiment has enough: pilots and fresh trials, looks at any time, CCEval's rule; families, units, time."""
 
+import re
+
 import numpy as np
 import pytest
 from tests.stopping_data import Filled, experiment_of
@@ -87,9 +89,29 @@ def test_whole_blocks_of_the_order_are_run():
     assert filled.at == 4 * state.rounds
 
 
+@pytest.mark.parametrize("precision", ["0.1%", "0.000001%"])
+def test_a_pilot_that_forecasts_far_more_than_there_is_room_for_ends_the_run(precision):
+    filled = Filled(
+        experiment_of(f'stop = {{ precision = "{precision}", of = "mean" }}', "max_trials = 60", sides='"a"'),
+        a=draws(60),
+    )
+    state = filled.run_until_it_stops()
+    assert (state.rounds, state.phase, state.out_of_reach) == (20, "fresh", True)
+    assert "takes over 10 times max_trials, at best" in state.reason
+    assert "wider precision" in what_lifts(state)
+
+
+def test_a_difference_may_turn_out_large_and_is_never_out_of_reach():
+    sides = {"a": draws(60, 1), "b": draws(60, 2)}
+    state = Filled(
+        experiment_of('margin = "0.0001%"', f"{VERDICT}\nmax_trials = 60"), **sides
+    ).run_until_it_stops()
+    assert (state.rounds, state.out_of_reach) == (60, False)
+
+
 def test_a_forecast_beyond_max_trials_runs_to_the_end_and_says_so():
     filled = Filled(
-        experiment_of('stop = { precision = "0.1%", of = "mean" }', "max_trials = 60", sides='"a"'),
+        experiment_of('stop = { precision = "2%", of = "mean" }', "max_trials = 60", sides='"a"'),
         a=draws(60),
     )
     state = filled.run_until_it_stops()
@@ -240,7 +262,7 @@ def test_the_sentences_say_how_far_each_claim_is():
         experiment_of('stop = { precision = "5%" }', 'looks = "anytime"', sides='"a"'), a=draws(300)
     )
     assert open_texts(looking.run(3)) == ["m side=a: median ±5 %: open, no bounds yet"]
-    assert "open, now ±" in open_texts(looking.run(20))[0]
+    assert re.search(r"open, now ±[0-9.]+ %", open_texts(looking.run(20))[0])
 
 
 def test_an_estimate_of_zero_has_no_percentage():

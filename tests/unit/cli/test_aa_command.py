@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+import in_process
+
 SCHEMAS = Path(__file__).parents[3] / "schemas"
 EXPERIMENT = """
 [experiment]
@@ -165,6 +167,7 @@ def test_too_few(folder, tmp_path):
     ],
 )
 def test_what_is_wrong_is_said(folder, words, code, said):
-    done = trialwise("aa", *words, cwd=folder, code=code)
+    done = in_process.trialwise("aa", *words, cwd=folder)
+    assert done.returncode == code
     assert said in done.stderr
     assert "Traceback" not in done.stderr

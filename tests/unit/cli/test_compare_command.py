@@ -1,11 +1,7 @@
 """`trialwise compare`: what it says, its files and its exit codes."""
 
 import csv
-import io
 import json
-import sys
-from contextlib import chdir, redirect_stderr, redirect_stdout
-from dataclasses import dataclass
 from pathlib import Path
 
 import jsonschema
@@ -13,8 +9,8 @@ import pytest
 
 from comparison_data import hyperfine, pantheon
 from example_directory import write_example
+from in_process import trialwise
 from trialwise import statistics as st
-from trialwise.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[3]
 BENCHER = {
@@ -37,24 +33,8 @@ BENCHER = {
 """The schema of https://bencher.dev/bmf.json."""
 
 
-@dataclass
-class Done:
-    returncode: int
-    stdout: str
-    stderr: str
-
-
 def run(*arguments, cwd):
-    """The command in this process: it starts many times."""
-    out, err, code = io.StringIO(), io.StringIO(), 0
-    argv = ["trialwise", "compare", *map(str, arguments)]
-    with chdir(cwd), redirect_stdout(out), redirect_stderr(err), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", argv)
-        try:
-            main()
-        except SystemExit as ended:
-            code = int(ended.code or 0)
-    return Done(code, out.getvalue(), err.getvalue())
+    return trialwise("compare", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

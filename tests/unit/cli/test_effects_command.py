@@ -1,10 +1,7 @@
 """`trialwise effects`: exit codes, documents, figures, tables in the paper's form, what is wrong in the data."""
 
-import contextlib
 import csv
-import io
 import json
-import os
 import re
 import subprocess
 import sys
@@ -13,7 +10,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from trialwise.cli.main import main
+import in_process
 
 ROOT = Path(__file__).resolve().parents[3]
 START = "from trialwise.cli.main import main; main()"
@@ -21,27 +18,14 @@ TABLE = ["trials.csv", "--factor", "flavour", "--factor", "load", "--value", "de
 
 
 def run(*arguments, cwd):
-    """As from a shell, but in this process: a start takes longer than the analysis."""
-    out, err = io.StringIO(), io.StringIO()
-    words, width = sys.argv, os.environ.get("COLUMNS")
-    sys.argv, os.environ["COLUMNS"] = ["trialwise", "effects", *map(str, arguments)], "200"
-    try:
-        with contextlib.chdir(cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            main()
-    except SystemExit as ending:
-        return subprocess.CompletedProcess(sys.argv, ending.code, out.getvalue(), err.getvalue())
-    finally:
-        sys.argv = words
-        os.environ.pop("COLUMNS") if width is None else os.environ.update(COLUMNS=width)
-    raise AssertionError("the command line always exits")
+    return in_process.trialwise("effects", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("effects")
-    script = [sys.executable, str(ROOT / "docs/how-to/factor_trials.py")]
     for name, words in (("trials.csv", []), ("samples.csv", ["samples"])):
-        made = subprocess.run([*script, *words], capture_output=True, text=True, check=True)
+        made = in_process.run(["python", str(ROOT / "docs/how-to/factor_trials.py"), *words], path)
         (path / name).write_text(made.stdout)
     return path
 

@@ -12,6 +12,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import in_process
+
 ROOT = Path(__file__).resolve().parents[3]
 START = [sys.executable, "-c", "from trialwise.cli.main import main; main()"]
 
@@ -145,7 +147,7 @@ def test_bad_input_is_said_plainly(tmp_path, words, code, said):
         '[experiment]\nname = "p"\n[factors]\nx = [1, 2]\n[trial]\ncommand = "sleep {x}"\n'
         '[metrics.t]\nresource = "wall"\n[design]\nrounds = 2\nseries = 1\n'
     )
-    done = run(*words, cwd=tmp_path)
+    done = in_process.trialwise("observe", *words, cwd=tmp_path)
     assert said in done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == code

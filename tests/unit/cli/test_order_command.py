@@ -8,6 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
+import full_disk
+import in_process
 from report_page import ReportPage
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -15,21 +17,13 @@ START = "from trialwise.cli.main import main; main()"
 
 
 def run(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-c", START, "order", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        check=False,
-    )
+    return in_process.trialwise("order", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("order")
-    made = subprocess.run(
-        [sys.executable, ROOT / "docs/how-to/order_trials.py"], capture_output=True, text=True, check=True
-    )
+    made = in_process.run(["python", str(ROOT / "docs/how-to/order_trials.py")], path)
     (path / "trials.csv").write_text(made.stdout)
     return path
 
@@ -94,6 +88,16 @@ order = "fixed+random"
 series = 1
 rounds = 20
 """
+
+
+def test_a_full_disk_leaves_the_page_that_was_there(folder):
+    page = folder / "kept.html"
+    page.write_text("before")
+    done = full_disk.trialwise("order", "trials.csv", "--out", page.name, cwd=folder)
+    assert done.returncode == 5, done.stderr
+    assert "kept.html: cannot be written: File too large" in done.stderr
+    assert page.read_text() == "before"
+    assert not list(folder.glob("kept.tmp*"))
 
 
 def test_an_experiment_directory(tmp_path):

@@ -11,25 +11,29 @@ from trialwise.cli import patience
 
 @pytest.fixture
 def log(monkeypatch):
-    monkeypatch.setattr(patience, "_PATIENCE", 0.3)
+    monkeypatch.setattr(patience, "_PATIENCE", 1.0)
     return io.StringIO()
 
 
 def test_nothing_is_said_of_what_is_quick(log):
-    with patience.Patience(Console(file=log), "searching") as waiting:
+    with patience.Patience("searching", Console(file=log)) as waiting:
         waiting.say("pilot 1 of 2")
-    time.sleep(0.4)
+    time.sleep(1.2)
     assert log.getvalue() == ""
 
 
 def test_what_takes_long_is_said_once_and_then_how_far_it_is(log):
-    with patience.Patience(Console(file=log), "searching") as waiting:
-        time.sleep(1.5)
+    with patience.Patience("searching", Console(file=log)) as waiting:
+        deadline = time.monotonic() + 60
+        while not log.getvalue():
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        time.sleep(1.1)
         waiting.say("pilot 1 of 2")
         waiting.say("pilot 2 of 2")
     assert log.getvalue().splitlines() == ["searching …", "pilot 1 of 2 …"]
 
 
 def test_a_failure_passes_through(log):
-    with pytest.raises(ValueError, match="no"), patience.Patience(Console(file=log), "searching"):
+    with pytest.raises(ValueError, match="no"), patience.Patience("searching", Console(file=log)):
         raise ValueError("no")

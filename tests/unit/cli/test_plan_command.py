@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
+from simulation_directory import simulation_text
 from trialwise.cli.plan import plan
 from trialwise.cli.schema import json_schema
 from trialwise.errors import PlanError, TrialError
 
+HOW_TO = Path(__file__).parents[3] / "docs" / "how-to"
 TEXT = """
 [experiment]
 name = "sleep"
@@ -203,3 +205,51 @@ def test_workers_that_are_to_be_allocated_are_not_known_yet(capsys, file):
 def test_a_pilot_runs_here_whoever_the_workers_are(capsys, file):
     path = file(design="rounds = 3\nseries = 1\n[workers]\nuse = ['ssh://no-such-host.invalid']")
     assert json.loads(printed(capsys, path, pilot=True, json=True))["time"]["origin"] == "pilot"
+
+
+_SIMULATED = simulation_text(
+    """
+[metrics.fct]
+quantity = "fct"
+measure = "mean"
+estimand = "per_trial"
+stop = { precision = "1%" }
+[design]
+max_trials = 40
+""",
+    workload='sizes = "websearch", load = "{load}", duration = "10ms"',
+    topology="dumbbell:4x4,100Gbit/s,1us",
+    factors='load = ["20%", "40%"]',
+    scheme="dctcp",
+)
+
+
+def test_expected_flows_and_forecasts_of_a_simulation_are_in_the_json_and_in_the_text(capsys, tmp_path):
+    path = tmp_path / "simulated.toml"
+    path.write_text(_SIMULATED)
+    document = json.loads(printed(capsys, path, pilot=True, json=True))
+    flows = {each["treatment"]: each["expected"] for each in document["flows"]}
+    assert flows["load=40%"] == pytest.approx(2 * flows["load=20%"])
+    assert [each["subject"] for each in document["forecasts"]] == ["load=20%", "load=40%"]
+    # Some twenty flows a trial scatter by more than their mean: 40 trials know neither to 1 %.
+    assert all(each["beyond"] and not each["known"] for each in document["forecasts"])
+    text = printed(capsys, path, pilot=True)
+    assert f"about {flows['load=40%']:.0f} in a trial" in text
+    assert text.count("max_trials is 40") == 2
+
+
+def test_a_pilot_finds_the_modules_and_files_of_the_experiment(capsys, tmp_path, monkeypatch):
+    (tmp_path / "newreno.py").write_text((HOW_TO / "newreno.py").read_text())
+    (tmp_path / "sizes.cdf").write_text("1000 0\n2000 100\n")
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    path = tmp_path / "experiment.toml"
+    path.write_text(
+        '[experiment]\nname = "own"\n[factors]\nscheme = ["dctcp", "python:newreno:NewReno"]\n'
+        'sizes = ["sizes.cdf", "./sizes.cdf"]\n[trial]\nkind = "simulation"\nscheme = "{scheme}"\n'
+        'topology = "dumbbell:4x4,10Gbit/s,1us"\n'
+        'workload = { sizes = "{sizes}", load = "60%", duration = "1ms" }\n[metrics.slowdown]\n'
+        "[design]\nseries = 1\nrounds = 2\n"
+    )
+    monkeypatch.chdir(elsewhere)
+    document = json.loads(printed(capsys, path, pilot=True, json=True))
+    assert len(document["treatments"]) == 4

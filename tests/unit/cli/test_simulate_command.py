@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from jsonschema import validate
 
+import full_disk
+from in_process import Done, trialwise
 from trialwise.cli.schema import json_schema
 
 TRIALWISE = str(Path(sys.executable).parent / "trialwise")
@@ -19,16 +21,8 @@ SHAPE = ["--topology", "dumbbell:4x4,10Gbit/s,1us", "--cc", "dctcp"]
 DRAWN = ["--load", "30%", "--sizes", "fixed:20kB", "--duration", "1ms"]
 
 
-def simulate(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [TRIALWISE, "simulate", *words],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-        env={"NO_COLOR": "1", "COLUMNS": "200", "PATH": "/usr/bin:/bin"},
-    )
+def simulate(folder: Path, *words: str) -> Done:
+    return trialwise("simulate", *words, cwd=folder, NO_COLOR="1")
 
 
 def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
@@ -65,20 +59,45 @@ def test_a_picture_is_drawn(tmp_path: Path, ending: str) -> None:
     assert (tmp_path / f"queue.{ending}").stat().st_size > 5000
 
 
+def test_the_picture_of_flows_that_begin_together_is_no_larger_than_others(tmp_path: Path) -> None:
+    lines = ["flow_id,src,dst,size_bytes,start_ns", *(f"{n},{n},4,300000,{n}" for n in range(4))]
+    (tmp_path / "incast.csv").write_text("\n".join(lines))
+    fabric = ("--topology", "dumbbell:4x1,10Gbit/s,1us", "--cc", "dctcp")
+    done = simulate(tmp_path, *fabric, "--flows", "incast.csv", "--plot", "queue.svg")
+    assert done.returncode == 0, done.stderr
+    assert 5000 < (tmp_path / "queue.svg").stat().st_size < 1_000_000
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ([*DRAWN[:3], "fixed:0B", *DRAWN[4:]], '"fixed:0B": write a size above zero, as in fixed:1000B'),
+        ([*DRAWN[:3], "lognormal:mean=100kB,sigma=200", *DRAWN[4:]], "half of the flows would be smaller"),
         (["--flows", "x.csv", "--load", "30%"], "--load: --flows has the flows already"),
         (["--load", "30%"], "--sizes is missing"),
         ([*DRAWN, "--set", "kmin"], "no value"),
         ([*DRAWN, "--set", "gian=1"], "gain, increase"),
+        ([*DRAWN, "--set", "kmn=1kB"], "write --set kmin="),
+        ([*DRAWN, "--set", "bogus=1"], "nor has the network: it has segment"),
+        ([*DRAWN, "--set", "faults=8-5 down 1ms"], "no link joins node 8 and node 5; node 8 has 0-8, 1-8"),
+        ([*DRAWN, "--arrivals", "bursty:mean=0"], "arrivals bursty:mean=0: sigma"),
         ([*DRAWN, "--set", "kmin=lots"], "32MiB"),
         ([*DRAWN, "--load-of", "host"], "at most 0.250"),
+        (
+            ["--load", "90%", *DRAWN[2:], "--load-of", "host", "--pattern", "all-to-all"],
+            "a load of 0.9 of the hosts' links is 2.06 of the capacity of the link from node 8 to node 9",
+        ),
         (["--flows", "nowhere.csv"], "cannot be read"),
         ([*DRAWN, "--csv", "taken"], "there is such a file"),
         ([*DRAWN, "--plot", "queue.gif"], ".svg"),
         ([*DRAWN, "--json", "--csv", "-"], "name a file"),
-        ([*DRAWN, "--seed", "-1"], "0 or more"),
+        ([*DRAWN, "--seed", "-1"], "from 0 to 2^64 - 1"),
+        ([*DRAWN, "--seed", str(2**64)], "from 0 to 2^64 - 1"),
+        ([*DRAWN, "--set", "kmin=1kB", "--set", "kmin=2kB"], "--set kmin stands twice, with 1kB and 2kB"),
+        ([*DRAWN, "--set", "faults=8-9 up 1ms"], "one that is down comes up, in order of time"),
+        (["--load", "30", *DRAWN[2:]], "write it like 30% or 0.3"),
+        (["--load", "-5%", *DRAWN[2:]], '"-5%" is no fraction'),
+        ([*DRAWN[:4], "--duration", "-1ms"], '"-1ms" is no span of time'),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path: Path, words: list[str], said: str) -> None:
@@ -106,3 +125,66 @@ def test_ctrl_c_ends_it_with_nothing_written(tmp_path: Path) -> None:
         process.wait()
         process.stderr.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_flows_that_are_cut_off_for_good_are_told_and_do_not_hold_the_trial(tmp_path: Path) -> None:
+    shape = ["--topology", "dumbbell:8x1,10Gbit/s,1us", "--cc", "dctcp"]
+    drawn = ["--load", "80%", "--sizes", "fixed:20kB", "--duration", "5ms"]
+    words = [*shape, *drawn, "--set", "faults=9-10 down 1ms"]
+    document = json.loads(simulate(tmp_path, *words, "--json").stdout)
+    assert 0.005 <= document["simulated"] < 0.1
+    everything = document["classes"][-1]
+    assert 0 < everything["unfinished"] < everything["flows"]
+    text = simulate(tmp_path, *words).stdout
+    assert f"{everything['unfinished']} flows did not finish and are left out" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "of", "load", "link", "fullest"),
+    [
+        ([], "bottleneck", 0.3, [8, 9], 0.3),
+        # Of each side 4 hosts send 4 of 7 flows to the other one.
+        (["--pattern", "all-to-all"], "host", 0.3, [8, 9], 0.3 * 4 * 4 / 7),
+        (["--pattern", "all-to-all", "--load-of", "bottleneck"], "bottleneck", 0.3, [8, 9], 0.3),
+    ],
+)
+def test_it_is_said_of_what_the_load_is(
+    tmp_path: Path, words: list[str], of: str, load: float, link: list[int], fullest: float
+) -> None:
+    offered = json.loads(simulate(tmp_path, *SHAPE, *DRAWN, *words, "--json").stdout)["offered"]
+    assert (offered["load_of"], offered["load"], offered["fullest_link"]) == (of, load, link)
+    assert offered["fullest_load"] == pytest.approx(fullest)
+    said = {"host": "the hosts' links", "bottleneck": "the bottleneck"}[of]
+    assert f"load 0.3 of {said}, {fullest:.4g} of the fullest link (8 to 9)" in simulate(
+        tmp_path, *SHAPE, *DRAWN, *words
+    ).stdout.replace("\n", " ")
+
+
+@pytest.mark.parametrize("option", ["--csv", "--save-flows", "--plot"])
+def test_a_full_disk_leaves_what_was_there(tmp_path: Path, option: str) -> None:
+    name = "out.svg" if option == "--plot" else "out.csv"
+    (tmp_path / name).write_text("before")
+    many = ["--load", "80%", "--sizes", "fixed:2kB", "--duration", "1ms"]
+    done = full_disk.trialwise("simulate", *SHAPE, *many, option, name, "--force", cwd=tmp_path)
+    assert done.returncode == 5, done.stderr
+    assert f"{name}: cannot be written" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "before"
+
+
+def test_statistics_are_not_imported_for_a_plain_trial(tmp_path: Path) -> None:
+    program = (
+        "import atexit, sys; from trialwise.cli.main import main;"
+        f"sys.argv = {['trialwise', 'simulate', *SHAPE, *DRAWN]!r};"
+        "heavy = {'scipy', 'matplotlib', 'polars', 'altair'};"
+        "atexit.register(lambda: print(sorted(heavy & set(sys.modules)))); main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr

@@ -1,4 +1,5 @@
 import pytest
+from tests.stopping_data import experiment_of
 
 from trialwise.design.advice import advice
 from trialwise.design.sizing import size
@@ -82,3 +83,33 @@ def test_one_series_of_shared_processes_infers_nothing(tmp_path):
     assert "one process of each treatment: nothing can be inferred about other processes" in said(one)
     assert "nothing can be inferred" not in said(ten)
     assert "a KPI speaks of that process" in said(ten)
+
+
+FINE = "is known to ±{} at 95 %: that takes {} trials even if trials vary by 1 % only"
+
+
+@pytest.mark.parametrize(
+    ("metric", "design", "told"),
+    [
+        ('stop = { precision = "0.01%", of = "mean" }', 'looks = "geometric"', FINE.format("0.01 %", "about 42,182")),
+        ('stop = { precision = "0.01%", of = "mean" }', "", FINE.format("0.01 %", "about 50,379")),
+        ('stop = { precision = "0.0000001%", of = "mean" }', "", FINE.format("0.0000001 %", "more than 1,000,000,000")),
+        ('margin = "0.001%"', 'stop = "verdict"', "m: a margin of 0.001 % takes more than 1,000 trials"),
+    ],
+)  # fmt: skip
+def test_what_even_steady_trials_do_not_reach(metric, design, told):
+    """(2.054 · 1 % / 0.01 %)² trials by geometric looks, 1.15 (2.093 · 1 % / 0.01 %)² by a pilot of 20."""
+    assert told in said(experiment_of(metric, design))
+
+
+@pytest.mark.parametrize(
+    ("metric", "design"),
+    [
+        ('stop = { precision = "0.01%", of = "mean" }', 'looks = "geometric"\nmax_trials = 50000'),
+        ('stop = { precision = 0.00001, of = "mean" }', ""),
+        ('stop = { precision = "1%" }', ""),
+        ('margin = "1%"', 'stop = "verdict"'),
+    ],
+)
+def test_what_may_be_reached_is_no_matter_for_warnings(metric, design):
+    assert "vary by 1 % only" not in said(experiment_of(metric, design))

@@ -1,13 +1,17 @@
 """The plan of an experiment that stops by itself: how long at least and at most, and what cannot work."""
 
+from pathlib import Path
+
 import pytest
 from tests.stopping_data import experiment_of
 
 from trialwise.design.plan import make_plan
 from trialwise.design.sizing import size
-from trialwise.design.stopping import comparisons, stopping_plan
+from trialwise.design.stopping import comparisons, condition, stopping_plan
 from trialwise.design.timing import TrialTimes
 from trialwise.errors import PlanError
+from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.stopping import goals
 
 STOP = 'stop = { precision = "5%" }'
 SCORE = "kpi = { percentile = 50, confidence = 75 }\nvariability = { percentile = 50, confidence = 75STOP }"
@@ -76,3 +80,36 @@ def test_what_cannot_work_says_what_lifts_it(metric, design, says):
 def test_one_treatment_has_no_verdict():
     with pytest.raises(PlanError, match="compares treatments, and there is one"):
         experiment_of('margin = "3%"', 'stop = "verdict"', sides='"a"')
+
+
+def test_a_condition_names_the_estimand_and_the_controls_and_writes_small_precisions_plainly():
+    metric = """quantity = "fct"
+{estimand}
+stop = {{ precision = "{precision}"{more} }}"""
+    pooled, each = (
+        condition(
+            goals(parse_experiment(_SIMULATED.format(metric=metric.format(**given)), Path("x.toml")))[0]
+        )
+        for given in (
+            {"estimand": "", "precision": "0.00001%", "more": ', controls = "fluid"'},
+            {"estimand": 'estimand = "per_trial"', "precision": "5%", "more": ""},
+        )
+    )
+    assert pooled == (
+        "m: the mean of all samples of every treatment is known to ±0.00001 % at 95 %, with control variates "
+        '(controls = "fluid")'
+    )
+    assert each == "m: the mean over trials of each one's mean of every treatment is known to ±5 % at 95 %"
+
+
+_SIMULATED = """
+[experiment]
+name = "flows"
+[trial]
+kind = "simulation"
+scheme = "dctcp"
+topology = "dumbbell:2x2,10Gbit/s,1us"
+workload = {{ sizes = "websearch", load = "30%", duration = "5ms" }}
+[metrics.m]
+{metric}
+"""

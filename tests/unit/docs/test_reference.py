@@ -9,6 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from trialwise.cli.schema import json_schema
+from trialwise.experiment.model import SimulationSource
 from trialwise.experiment.reading import parse_experiment
 from trialwise.schemes import reading
 from trialwise.schemes.library import scheme_files
@@ -55,3 +56,9 @@ def test_the_page_of_schemes_has_all_keys_placeholders_and_names():
         assert f"| `{{{name}}}` |" in page
     for name in scheme_files():
         assert f"`{name}`" in page
+
+
+def test_the_query_of_segments_names_a_source_as_the_ledger_writes_it():
+    text = (ROOT / "docs/reference/ledger.md").read_text()
+    sources = re.findall(r"WHERE source = '([^']*)'", text)
+    assert sources == [SimulationSource("fct").key]

@@ -16,7 +16,7 @@ def send(number: int) -> None:
 
 
 def wait_until(condition) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -71,12 +71,12 @@ def test_sleep_ends_at_its_time_or_at_a_request():
     with Interruption() as interruption:
         begin = time.monotonic()
         interruption.sleep_until(time.time() + 0.05)
-        assert 0.04 < time.monotonic() - begin < 2
+        assert 0.04 < time.monotonic() - begin < 30
         timer = threading.Timer(0.05, send, [signal.SIGINT])
         timer.start()
         interruption.sleep_until(time.time() + 60)
         timer.join()
-        assert time.monotonic() - begin < 10
+        assert time.monotonic() - begin < 50
 
 
 def test_many_signals_do_no_harm():

@@ -1,13 +1,27 @@
 from __future__ import annotations
 
 import io
+import time
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from trialwise.analysis.widths import Width
+from trialwise.analysis.widths import LiveWidths, Width
 from trialwise.cli import output
-from trialwise.cli.progress import Pace, width_text
+from trialwise.cli.progress import Bar, Pace, width_text
+from trialwise.execution.events import (
+    Computing,
+    SessionEnded,
+    SessionStarted,
+    StoppingOutlook,
+    TrialEnded,
+    TrialStarted,
+    Waiting,
+)
+from trialwise.experiment.reading import parse_experiment
+from trialwise.store.records import TrialRow
+from trialwise.trials.base import TrialOutcome
 
 
 class Clock:
@@ -17,19 +31,46 @@ class Clock:
         return self.now
 
 
-def test_the_pace_leaves_waiting_out_and_knows_the_last_start():
+def _trial(number: int) -> TrialRow:
+    return TrialRow(
+        number, 1, "running", "-", {}, 1, number, 1, "random", 1, warmup=False, planned_start=None
+    )
+
+
+def _ended(number: int) -> TrialEnded:
+    return TrialEnded(_trial(number), TrialOutcome("finished", 0.0, 1.0))
+
+
+def test_the_pace_leaves_waiting_and_the_beginning_out_and_knows_the_last_start():
     clock = Clock()
     pace = Pace(clock)
+    clock.now = 100.0
+    pace.notice(TrialStarted(_trial(1)))
     assert pace.left(10, now=0.0) is None
-    clock.now = 30.0
-    pace.wait(10.0)
-    pace.count()
-    pace.count()
-    assert pace.left(5, now=0.0) == pytest.approx(50.0)
+    pace.notice(_ended(1))
+    pace.notice(Waiting(time.time() + 10.0))
+    pace.notice(TrialStarted(_trial(2)))
+    clock.now = 130.0
+    pace.notice(_ended(2))
+    assert pace.left(5, now=0.0) == pytest.approx(50.0, abs=0.1)
     assert pace.left(0, now=0.0) is None
-    pace.last_start = 1000.0
-    assert pace.left(5, now=400.0) == pytest.approx(610.0)
-    assert pace.left(5, now=2000.0) == pytest.approx(50.0)
+    pace.notice(SessionStarted(None, 2, 7, 0, last_start=1000.0))
+    assert pace.left(5, now=400.0) == pytest.approx(610.0, abs=0.1)
+    assert pace.left(5, now=2000.0) == pytest.approx(50.0, abs=0.1)
+
+
+def test_the_pace_of_computed_trials_begins_when_the_first_that_came_together_have_ended():
+    clock = Clock()
+    pace = Pace(clock)
+    pace.notice(Computing(2, cores=2, nodes=1))
+    clock.now = 60.0  # processes start, and two trials end
+    pace.notice(_ended(1))
+    pace.notice(_ended(2))
+    assert pace.left(100, now=0.0) is None
+    clock.now = 62.0
+    pace.notice(_ended(3))
+    pace.notice(_ended(4))
+    assert pace.left(100, now=0.0) == pytest.approx(100.0)
 
 
 def test_a_width_is_relative_or_says_what_is_missing():
@@ -52,3 +93,18 @@ def test_messages_fall_silent_when_nobody_can_read_them():
     console.file = Gone()
     console.print("first")
     assert console.quiet
+
+
+def test_a_narrow_terminal_shows_the_whole_of_what_is_open():
+    text = "p99 scheme=dctcp: p99 of all samples ±4 %: open, now ±7.7 %, about 2,630 trials (2,041 to 3,517) are expected"
+    written = io.StringIO()
+    console = Console(file=written, width=80, force_terminal=True, color_system=None)
+    experiment = parse_experiment(
+        '[experiment]\nname = "x"\n[trial]\ncommand = "true"\n[metrics.time]\nresource = "wall"\n',
+        Path("x.toml"),
+    )
+    bar = Bar(console, LiveWidths(experiment), runtime=None)
+    bar.notice(SessionStarted(None, done=0, total=9, reclaimed=0))
+    bar.notice(StoppingOutlook(9, (text,), pilot=False))
+    bar.notice(SessionEnded("complete"))
+    assert "(2,041 to 3,517) are expected" in " ".join(written.getvalue().split())

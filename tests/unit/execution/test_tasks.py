@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 import task_trials
-from task_trials import DrawnKind, facts
+from task_trials import DrawnKind, children, facts
 from trialwise import study
 from trialwise.errors import PlanError
 from trialwise.execution.events import RunEvent, TrialEnded
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., study.RunResult]:
-    """Run the experiment in a directory of its own with a kind of trial."""
-
-    def running(name: str, kind: DrawnKind | None = None, **settings) -> study.RunResult:
-        monkeypatch.setattr(study, "kind_of", lambda _: kind or DrawnKind())
-        return study.run(tmp_path / "experiment.toml", tmp_path / name, **settings)
-
-    return running
 
 
 @dataclass
@@ -82,51 +69,15 @@ def test_a_rule_by_results_comes_to_the_same_end_and_so_does_one_that_goes_on(tm
     assert facts(tmp_path / "one") == facts(tmp_path / "three")
 
 
-def test_a_process_that_is_killed_costs_no_trial(tmp_path: Path, run):
-    task_trials.write(tmp_path)
-    run("one", jobs=1)
-    (tmp_path / "kill-5").write_bytes(b"xx")
-    assert run("killed", DrawnKind(mishaps=tmp_path), jobs=2).counts == {"finished": 40}
-    assert (tmp_path / "kill-5").read_bytes() == b""
-    assert facts(tmp_path / "one") == facts(tmp_path / "killed")
-
-
-def test_a_trial_that_kills_its_process_every_time_fails_alone(tmp_path: Path, run):
-    task_trials.write(tmp_path)
-    (tmp_path / "kill-5").write_bytes(b"x" * 99)
-    result = run("killed", DrawnKind(mishaps=tmp_path), jobs=2)
-    assert result.counts == {"finished": 39, "failed": 1}
-    assert len((tmp_path / "kill-5").read_bytes()) == 96
-    (failure,) = study.state(tmp_path / "killed").failures
-    assert failure.number == 5
-    assert "the process that computed it was killed" in (failure.reason or "")
-
-
-def test_a_trial_that_raises_fails_with_its_reason_and_a_log(tmp_path: Path, run):
+@pytest.mark.parametrize(("mishap", "error"), [("raise-3", "ValueError"), ("exit-3", "SystemExit")])
+def test_a_trial_that_raises_fails_with_its_reason_and_a_log(tmp_path: Path, run, mishap: str, error: str):
     task_trials.write(tmp_path, rounds=4)
-    (tmp_path / "raise-3").touch()
+    (tmp_path / mishap).touch()
     result = run("raised", DrawnKind(mishaps=tmp_path), jobs=2)
     assert result.counts == {"finished": 7, "failed": 1}
     (failure,) = study.state(tmp_path / "raised").failures
-    assert (failure.number, failure.reason) == (3, "ValueError: planted")
+    assert (failure.number, failure.reason) == (3, f"{error}: planted")
     assert "Traceback" in (tmp_path / "raised/logs/000003-1.txt").read_text()
-
-
-def test_a_process_that_is_killed_from_outside_while_it_is_idle_or_not_is_replaced(tmp_path: Path, run):
-    task_trials.write(tmp_path, rounds=40)
-    killed: list[int] = []
-
-    class Killer:
-        def notice(self, event: RunEvent) -> None:
-            if isinstance(event, TrialEnded) and event.row.number in (10, 60):
-                for process in children():
-                    os.kill(process, signal.SIGKILL)
-                    killed.append(process)
-
-    assert run("killed", DrawnKind(seconds=0.002), jobs=2, observers=[Killer()]).counts == {"finished": 80}
-    assert killed
-    run("one", jobs=1)
-    assert facts(tmp_path / "one") == facts(tmp_path / "killed")
 
 
 def test_a_request_to_stop_ends_after_what_is_in_hand_and_the_next_run_goes_on(tmp_path: Path, run):
@@ -222,27 +173,3 @@ def test_measured_trials_refuse_processes_and_clusters(tmp_path: Path, settings)
     with pytest.raises(PlanError, match=f"--{next(iter(settings))} is for simulated trials"):
         study.run(file, tmp_path / "refused", **settings)
     assert not (tmp_path / "refused").exists()
-
-
-def children() -> list[int]:
-    """The processes of a crew: their command line is that of multiprocessing's forks of its server."""
-    server = [pid for pid in _pids() if _parent(pid) == os.getpid() and b"forkserver" in _command(pid)]
-    return [pid for pid in _pids() if _parent(pid) in server]
-
-
-def _pids() -> list[int]:
-    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
-
-
-def _parent(pid: int) -> int:
-    try:
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    except OSError:
-        return -1
-
-
-def _command(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""

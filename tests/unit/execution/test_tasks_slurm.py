@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-import signal
+import socket
 import sys
 import time
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,8 +17,11 @@ import task_trials
 from task_trials import DrawnKind, facts
 from trialwise import study
 from trialwise.errors import PlanError, WorkerError
+from trialwise.study import sessions
 
 pytestmark = pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="needs dask-jobqueue")
+DASHBOARD = 8787
+"""The usual port of Dask's pages."""
 TESTS = Path(__file__).parents[2]
 
 SBATCH = """#!/bin/sh
@@ -41,10 +45,8 @@ JOB = {
 
 
 def configuration():
-    """Dask's, with what dask-jobqueue adds when it is imported; that it takes Ctrl-C over is not for the other tests."""
-    before = signal.getsignal(signal.SIGINT)
+    """Dask's, with what dask-jobqueue adds when it is imported."""
     import_module("dask_jobqueue")
-    signal.signal(signal.SIGINT, before)
     return import_module("dask")
 
 
@@ -59,7 +61,7 @@ def slurm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (programs / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", f"{TESTS.parent / 'src'}:{TESTS}")
-    monkeypatch.setattr(study, "kind_of", lambda _: DrawnKind())
+    monkeypatch.setattr(sessions, "kind_of", lambda _: DrawnKind())
     task_trials.write(tmp_path)
     with dask.config.set({f"jobqueue.slurm.{key}": value for key, value in JOB.items()}):
         yield tmp_path
@@ -70,7 +72,11 @@ def run(folder: Path, name: str, **settings) -> study.RunResult:
 
 
 def test_jobs_of_slurm_compute_and_are_cancelled_at_the_end(slurm: Path):
-    assert run(slurm, "cluster", cluster="slurm", jobs=1).counts == {"finished": 40}
+    with ExitStack() as taken:
+        with suppress(OSError):  # or somebody has it already
+            taken.enter_context(socket.create_server(("", DASHBOARD)))
+        result = run(slurm, "cluster", cluster="slurm", jobs=1)
+    assert result.counts == {"finished": 40}
     run(slurm, "alone", jobs=1)
     assert facts(slurm / "cluster") == facts(slurm / "alone")
     deadline = time.monotonic() + 60
@@ -103,7 +109,7 @@ def test_without_the_extra_it_says_what_to_install(
 ):
     find = "trialwise.execution.tasks.clusters.find_spec"
     monkeypatch.setattr(find, lambda name: None if name == module else name)
-    monkeypatch.setattr(study, "kind_of", lambda _: DrawnKind())
+    monkeypatch.setattr(sessions, "kind_of", lambda _: DrawnKind())
     task_trials.write(tmp_path)
     with pytest.raises(PlanError, match=rf"{module}\n.*trialwise\[cluster\]"):
         run(tmp_path, "cluster", cluster="tcp://host:1")

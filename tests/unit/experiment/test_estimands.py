@@ -6,6 +6,7 @@ import pytest
 
 from trialwise.design.plan import plan_digest
 from trialwise.errors import PlanError
+from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.writing import write_experiment
 
@@ -88,3 +89,20 @@ def test_they_do_not_decide_which_trials_run():
 def test_what_does_not_go_together_is_refused(text, metric, said):
     with pytest.raises(PlanError, match=said):
         metric_of(text, metric)
+
+
+@pytest.mark.parametrize(
+    ("metric", "estimand", "text"),
+    [
+        ('quantity = "fct"\nmeasure = "p99"', "pooled", "p99 of all samples"),
+        ('quantity = "fct"\nmeasure = "p99"', "per_trial", "mean over trials of each one's p99"),
+        ('quantity = "fct"\nmeasure = "max"', "per_trial", "mean over trials of each one's max"),
+        ('quantity = "peak_queue"', "per_trial", "mean over trials"),
+    ],
+)
+def test_an_estimand_has_one_name(metric, estimand, text):
+    assert estimand_text(metric_of(TEXT, metric), estimand) == text
+
+
+def test_a_metric_with_a_single_estimand_needs_no_name():
+    assert not estimand_text(metric_of(COMMAND), "per_trial")

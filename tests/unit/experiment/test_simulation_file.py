@@ -64,6 +64,7 @@ def test_the_file_becomes_the_model() -> None:
             'workload = { flows = "flows.csv" }\nmode = "compatible"\nrecords = "drop"\nsampling = "1us"\n'
             'controller = { gain = 0.0625 }\nroutes = "routes.txt"',
         ),
+        FILE.replace("cooldown = ", 'engine = "ns3"\ntimeout = "5s"\ncooldown = '),
     ],
 )
 def test_what_is_written_reads_back_the_same(text: str) -> None:
@@ -83,6 +84,8 @@ def test_what_is_written_reads_back_the_same(text: str) -> None:
         ("load = 0.3, ", "", "trial.workload.load: missing"),
         ("load = 0.3, ", 'load = 0.3, flows = "x.csv", ', "does not go with flows"),
         ("load = 0.3, ", "laod = 0.3, load = 0.3, ", 'did you mean "load"'),
+        ("cooldown = ", 'engine = "emulated"\ncooldown = ', '"emulated" is no engine of kind = "simulation"'),
+        ("cooldown = ", 'timeout = "5s"\ncooldown = ', 'but for engine = "ns3"'),
         ("cooldown = ", 'path = "x"\ncooldown = ', 'does not go with kind = "simulation"'),
         ('{ kmin = "{kmin}"', '{ kmin = "1kB"', "factors.kmin: no text of the trial uses this factor"),
         ('kind = "simulation"', 'kind = "path"\nruntime = "1s"', 'trial.topology: goes with kind = "simulation"'),

@@ -11,7 +11,8 @@ from trialwise.analysis.results import Analysis
 from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.exchange.plain import Json
 from trialwise.experiment.model import Better, Kpi, Metric, ReturnSource, Variability
-from trialwise.report.claims import Claim, claims
+from trialwise.report.claim_writing import claims
+from trialwise.report.claims import Claim
 from trialwise.report.html import html_report
 
 

@@ -27,8 +27,8 @@ def page(text: str) -> ReportPage:
 
 def test_every_number_is_that_of_the_document(page: ReportPage, document: dict[str, Json]) -> None:
     assert len(page.numbers) > 1000
-    for path, rounding, shown in page.numbers:
-        assert shown == write(resolve(document, path), rounding)  # type: ignore[arg-type]
+    for path, rounding, shown, power in page.numbers:
+        assert shown == write(resolve(document, path), rounding, power)  # type: ignore[arg-type]
 
 
 def test_nothing_is_loaded_from_elsewhere(page: ReportPage) -> None:

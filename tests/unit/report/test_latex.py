@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from trialwise.analysis.results import Analysis
-from trialwise.report.claims import claims
+from trialwise.report.claim_writing import claims
 from trialwise.report.latex import escaped, latex_files, latex_number
 
 _COMMAND = re.compile(r"^\\newcommand\{\\([A-Za-z]+)\}\{(.*)\}$", re.MULTILINE)

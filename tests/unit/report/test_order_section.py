@@ -23,7 +23,8 @@ from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
 from trialwise.report.order_page import order_page
-from trialwise.report.order_pictures import Picture, pictures
+from trialwise.report.order_picture import Picture
+from trialwise.report.order_pictures import pictures
 from trialwise.report.order_print import write_order_figures
 from trialwise.report.print_figures import print_figures
 
@@ -78,8 +79,8 @@ def test_every_number_of_the_page_is_that_of_json(view: OrderView) -> None:
     document = json.loads(json.dumps(order_document(view.found), allow_nan=False))
     numbers = ReportPage(order_page(view), "data-order-path").numbers
     assert len(numbers) == 4 * 10 + 5
-    for path, rounding, shown in numbers:
-        assert shown == write(resolve(document, path), rounding), path  # type: ignore[arg-type]
+    for path, rounding, shown, power in numbers:
+        assert shown == write(resolve(document, path), rounding, power), path  # type: ignore[arg-type]
 
 
 def test_the_page_says_the_verdict_each_treatment_and_each_pair(view: OrderView) -> None:

@@ -23,10 +23,11 @@ from trialwise.report.looks import looks
 from trialwise.report.numbers import write
 from trialwise.report.path_figures import PathBoard, course_figures, plane_figures
 from trialwise.report.path_points import Axis
-from trialwise.report.path_print import path_document, path_figures
-from trialwise.report.path_print_text import table_pages
+from trialwise.report.path_print import path_figures
 from trialwise.report.path_tables import path_tables
+from trialwise.report.print_document import write_document
 from trialwise.report.print_style import STYLE
+from trialwise.report.print_tables import table_pages
 from trialwise.report.text import text_report
 
 RATES = ("12Mbit/s", "24Mbit/s")
@@ -66,8 +67,8 @@ def test_planes_stand_on_top_and_every_number_is_that_of_the_document(asked: Ana
     document = analysis_document(asked)
     paths = [number for number in page.numbers if number[0].startswith("/path/")]
     assert len(paths) > 150
-    for pointer, rounding, shown in paths:
-        assert shown == write(resolve(document, pointer), rounding)  # type: ignore[arg-type]
+    for pointer, rounding, shown, power in paths:
+        assert shown == write(resolve(document, pointer), rounding, power)  # type: ignore[arg-type]
     identifiers = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
     assert len(identifiers) == len(set(identifiers))
 
@@ -133,7 +134,7 @@ def test_an_experiment_without_packets_or_valid_trials_has_a_page(tmp_path: Path
     assert "No valid trial of cubic." in page
     assert len(list(text_report(late))) > 3
     with mpl.rc_context(STYLE):
-        path_document(late, late.path, tmp_path / "late.pdf", "1")  # type: ignore[arg-type]
+        write_document(late, tmp_path / "late.pdf", "1")
 
 
 def test_a_report_of_many_trials_stays_small(tmp_path: Path) -> None:
@@ -168,7 +169,7 @@ def test_the_printed_report_is_whole(asked: Analysis, tmp_path: Path) -> None:
     assert asked.path is not None
     short = dataclasses.replace(asked.path, series=asked.path.series[:4])
     with mpl.rc_context(STYLE):
-        path_document(asked, short, tmp_path / "report.pdf", "1.2.3")
+        write_document(dataclasses.replace(asked, path=short), tmp_path / "report.pdf", "1.2.3")
     content = (tmp_path / "report.pdf").read_bytes()
     assert (
         len(re.findall(rb"/Type /Page\b", content)) == 1 + 2 + len(list(table_pages(asked, (12, 8)))) + 1 + 2

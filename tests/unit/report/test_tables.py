@@ -12,7 +12,8 @@ from trialwise.report.plan_tables import (
     population_table,
     session_table,
 )
-from trialwise.report.tables import Table, convergence_tables, result_tables, trial_table
+from trialwise.report.tables import Table, result_tables
+from trialwise.report.trial_tables import convergence_tables, trial_table
 
 
 def _all(analysis: Analysis) -> list[Table]:

@@ -7,6 +7,7 @@ import html
 import re
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 from urllib.parse import unquote
 
 import numpy as np
@@ -20,7 +21,7 @@ from trialwise.analysis.comparison.between import VerdictView, between_treatment
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.exchange.comparison_json import comparison_csv
-from trialwise.experiment.model import Better, Extent
+from trialwise.experiment.model import Better, Extent, Looks
 from trialwise.report import comparison_words as words
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
@@ -172,9 +173,31 @@ def test_the_end_its_reason_and_each_claim_are_said() -> None:
     assert (found.verdict, found.look) == ("Stopped: everything asked for is known (1 claim).", "fine")
     assert "46 rounds of at most 400 · forecast: 46 rounds · 12s used of a budget of 10min" in found.facts
     [line] = found.parts[0].lines
-    assert line.text == "time k=0: mean ±2 %, 10 (9.9 to 10.1) ms, n = 26 trials (forecast 25), 95 %"
+    assert (
+        line.text
+        == "time k=0: mean ±2 %, 10 (9.9 to 10.1) ms, n = 26 trials (forecast 25), 95 %, two stages: Student's t"
+    )
     assert (line.mark, line.standing) == ("narrow", "claim")
     assert found.tables[0].rows[0][3:10] == ("10", "9.9", "10.1", "0.1", "0.2", "26", "25")
+
+
+def test_a_claim_has_its_estimand_its_looks_and_the_interval_of_its_forecast() -> None:
+    pooled = claim(
+        state="open",
+        estimand="pooled",
+        convention="nearest_rank",
+        looks=3,
+        wanted=250,
+        wanted_low=200,
+        wanted_high=320,
+    )
+    found = stopping_section(stopping(pooled, decided=False), None)
+    [line] = found.parts[0].lines
+    assert "n = 26 trials (forecast 250 (200 to 320), 3 looks)" in line.text
+    assert line.text.endswith("two stages: Student's t, pooled, nearest rank")
+    cells = dict(zip(found.tables[0].columns, found.tables[0].rows[0], strict=True))
+    assert (cells["forecast"], cells["looks"]) == ("250 (200 to 320)", "3")
+    assert (cells["estimand"], cells["convention"]) == ("pooled", "nearest rank")
 
 
 def test_what_is_open_says_what_would_lift_it() -> None:
@@ -191,6 +214,12 @@ def test_what_is_open_says_what_would_lift_it() -> None:
     assert line.text.endswith("; about the margin")
 
 
+@pytest.mark.parametrize("looks", get_args(Looks))
+def test_every_way_to_look_is_said(looks: Looks) -> None:
+    found = stopping_section(stopping(claim(), looks=looks), None)
+    assert found.facts.startswith("looks ")
+
+
 def test_while_it_runs_nothing_is_told_and_cceval_warns() -> None:
     blank = claim(state="open", estimate=None, low=None, high=None, width=None, target=None, wanted=None)
     found = stopping_section(
@@ -199,4 +228,4 @@ def test_while_it_runs_nothing_is_told_and_cceval_warns() -> None:
     assert found.verdict == "Goes on: 0 of 1 claim known."
     assert found.warnings == (WARNING,)
     assert "forecast" not in found.facts
-    assert found.parts[0].lines[0].text == "time k=0: mean ±2 %, n = 26 trials, 95 %"
+    assert found.parts[0].lines[0].text == "time k=0: mean ±2 %, n = 26 trials, 95 %, two stages: Student's t"

@@ -121,3 +121,14 @@ def test_paired_ranks_are_those_of_students_test():
     assert st.rank_sets(groups)["b"] == (2, 3)
     with pytest.raises(ValueError, match="every unit takes one"):
         st.rank_sets({"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]}, paired=True)
+
+
+def test_a_quantile_of_very_few_samples_has_open_bounds_and_no_forecast():
+    trials = [np.array([float(at)]) if at % 8 == 0 else np.empty(0) for at in range(40)]
+    sizes = np.array([trial.size for trial in trials], dtype=np.float64)
+    x = np.column_stack([sizes + np.arange(40) / 40, np.arange(40)])
+    for means in ([5.0, 0.0], [-5.0, 80.0]):  # known means far from those of the trials
+        found = st.control_variates_quantile(trials, 90, x, means, precision=5)
+        assert not found.usable
+        assert found.needed == 200
+        assert found.controlled.low <= found.controlled.high

@@ -72,12 +72,11 @@ def test_a_family_has_one_confidence():
         st.difference_family({})
 
 
-@pytest.mark.alone
 def test_15_schemes_with_3_metrics_of_1000_trials_take_less_than_2_seconds():
     random = np.random.default_rng(6)
     values = [random.lognormal(size=(2, 1000)) for _ in range(45)]
     st.difference(*values[0])
-    begin = time.perf_counter()
+    begin = time.process_time()
     differences = {place: st.difference(*pair, margin=5, relative=True) for place, pair in enumerate(values)}
     st.difference_family(differences)
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2

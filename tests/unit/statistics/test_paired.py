@@ -107,3 +107,12 @@ def test_a_negative_first_side_is_judged_as_its_mirror_image():
     b = 1.01 * a + rng.normal(0, 0.5, 20)
     found, mirrored = (st.paired_difference(s * a, s * b, margin=3, relative=True) for s in (1, -1))
     assert found.p_equivalent == mirrored.p_equivalent
+
+
+def test_the_ratio_alone_is_that_of_the_difference():
+    random = np.random.default_rng(3)
+    a = random.lognormal(0, 0.5, 40)
+    b = a * random.lognormal(0.1, 0.2, 40)
+    assert st.paired_ratio(a, b, confidence=90) == st.paired_difference(a, b, confidence=90).ratio
+    with pytest.raises(ValueError, match="a pair takes one of each"):
+        st.paired_ratio(a, b[1:])

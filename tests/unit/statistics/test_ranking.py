@@ -157,6 +157,37 @@ def test_p_values_are_the_largest_over_metrics_and_smallest_over_others():
         assert whole[name] == pytest.approx(min(1, 6 * smallest))
 
 
+def test_paired_p_values_are_those_of_scipy_on_differences():
+    random = np.random.default_rng(6)
+    rounds = random.normal(0, 5, (2, 12))
+    groups = {
+        name: {
+            "throughput": rounds[0] + random.normal(x, 1, 12),
+            "delay": rounds[1] + random.normal(y, 1, 12),
+        }
+        for name, (x, y) in {"a": (1, 1), "b": (3, -1), "c": (0, 2)}.items()
+    }
+
+    def beaten(name, by):
+        return max(
+            stats.ttest_rel(
+                groups[by][metric],
+                groups[name][metric],
+                alternative="greater" if better == "higher" else "less",
+            ).pvalue
+            for metric, better in BETTER.items()
+        )
+
+    found = st.pareto_set(groups, BETTER, paired=True)
+    for name in groups:
+        assert found.p_values[name] == pytest.approx(
+            min(1, 2 * min(beaten(name, by) for by in groups if by != name))
+        )
+    assert found == {"b"}
+    assert st.pareto_set(groups, BETTER) == set(groups)
+    assert "paired differences" in found.method
+
+
 def test_one_equal_metric_keeps_a_treatment_and_any_number_of_metrics_counts():
     groups = plane({"a": (5, 2), "b": (1, 2)})
     assert st.pareto_set(groups, BETTER) == {"a", "b"}
@@ -181,3 +212,8 @@ def test_one_equal_metric_keeps_a_treatment_and_any_number_of_metrics_counts():
 def test_bad_metrics(change, better, message):
     with pytest.raises(ValueError, match=message):
         st.pareto_set(plane({"a": (1, 1), "b": (2, 2)}) | change, better)
+
+
+def test_paired_treatments_have_as_many_values():
+    with pytest.raises(ValueError, match="paired groups have 8 to 10 values"):
+        st.pareto_set(plane({"a": (1, 1)}) | plane({"b": (2, 2)}, n=8), BETTER, paired=True)

@@ -9,18 +9,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.trials.flow_lists import (
     Arrivals,
-    Cdf,
-    Lognormal,
-    Pareto,
     drawn,
     flow_source,
-    read_cdf,
     read_flows,
     write_flows,
 )
+from trialwise.trials.flow_sizes import Cdf, Lognormal, Pareto, read_cdf
 from trialwise.trials.loads import parse_load
 
 SHARED = Path(__file__).resolve().parents[3] / "../shared/data/cdfs"
@@ -65,6 +63,43 @@ def test_sizes_of_a_file_have_its_quantiles_and_mean(name: str):
     assert abs(found.mean() - cdf.mean) < 4 * error
     if name == "WebSearch":
         assert cdf.mean == pytest.approx(1_711_250), "as fits.json has it"
+
+
+@pytest.mark.parametrize(
+    ("name", "mean"),
+    [
+        ("websearch", 1_711_250),
+        ("facebook_hadoop", 120_420.75),
+        ("alistorage", 40_869.8),
+        ("google_rpc", 2_891.62125),
+    ],
+)
+def test_sizes_that_have_a_name_are_those_of_simulated_trials(name: str, mean: float):
+    """By their means, and by the quantiles of the lists that the simulator draws."""
+    process = arrivals(f"poisson,load=50%,sizes={name}")
+    assert process.sizes.mean == pytest.approx(mean)
+    assert process.files == ()
+    simulated = _core.generate_flows(
+        _core.Fabric("dumbbell:1x1,1Gbit/s,1us"),
+        sizes=name,
+        arrivals="poisson",
+        pattern="one-way",
+        load=0.5,
+        load_of="bottleneck",
+        duration_ps=int(4000 * mean * 8 / 0.5e9 * 1e12),
+        seed=1,
+    )
+    drawn_here = process.sizes.draw(20_000, rng(3))
+    assert stats.ks_2samp(drawn_here, simulated["size_bytes"]).pvalue > 0.01
+    assert stats.ks_2samp(drawn_here * 1.2, simulated["size_bytes"]).pvalue < 1e-3, "the test can tell"
+
+
+def test_a_distribution_may_be_written_as_for_simulated_trials(tmp_path: Path):
+    plain, commented = tmp_path / "plain.cdf", tmp_path / "commented.csv"
+    plain.write_text("0 0\n10 50\n20 100\n")
+    commented.write_text("# Two halves.\nsize_bytes,cumulative_percent\n0,0\n10,50  # small\n20,100\n")
+    first, second = read_cdf(plain), read_cdf(commented)
+    assert (first.sizes, first.shares) == (second.sizes, second.shares) == ((0, 10, 20), (0, 0.5, 1))
 
 
 def test_the_offered_load_covers_what_was_asked_for():
@@ -125,6 +160,8 @@ def test_a_list_comes_back_from_its_file(tmp_path: Path):
         ("poisson,rate=1/s,sizes=pareto:mean=1kB,shape=1", "there is no mean"),
         ("poisson,rate=1/s,sizes=fixed:1kB,cv=2", "takes no keys"),
         ("poisson,rate=1/s,sizes=nowhere.cdf", "nowhere.cdf: cannot be read"),
+        ("poisson,rate=1/s,sizes=websaerch", "did you mean websearch?"),
+        ("poisson,rate=1/s,sizes=websearch,cv=2", "websearch takes no keys"),
         ("nowhere.csv", "nowhere.csv: No such file"),
         ("", "is missing"),
     ],
@@ -139,6 +176,7 @@ def test_what_is_wrong_is_said(text: str, said: str):
     [
         ("0 0\n5 x\n", ":2:"),
         ("5 10\n4 100\n", ":2:"),
+        ("size,percent\n0,0\nx,100\n", ":3:"),
         ("5 10\n", "100 percent"),
         ("", "100 percent"),
         ("0 100\n", "sizes are 0"),

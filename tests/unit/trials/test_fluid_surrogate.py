@@ -55,7 +55,24 @@ def test_batch_is_what_numpy_makes_of_its_trials(fabric):
             np.quantile(8 * size[meant] / seconds[meant], 0.5, method="inverted_cdf"),
         ]
         np.testing.assert_allclose(values[seed], expected, rtol=1e-12)
-        np.testing.assert_allclose(features[seed], [len(size), size.sum(), size.max(), (size**2).sum()])
+        np.testing.assert_allclose(features[seed], [len(size), size.sum(), size.max(), (size**2).sum(), 0])
+
+
+def test_samples_are_those_of_each_trial(fabric):
+    seeds = np.arange(5, dtype=np.uint64)
+    values, counts = _core.surrogate_samples(
+        fabric, seeds, statistic=("fct", None, (10**6, 2**63), (0, 2**63)), **WORKLOAD
+    )
+    for seed, found in zip(seeds.tolist(), np.split(values, np.cumsum(counts)[:-1]), strict=True):
+        flows = _core.generate_flows(fabric, seed=seed, **WORKLOAD)
+        np.testing.assert_array_equal(
+            found, (_core.fluid(fabric, flows) / 1e12)[flows["size_bytes"] >= 10**6]
+        )
+
+
+def test_framing_is_that_of_the_controller(fabric):
+    assert _core.surrogate_framing(fabric) == (1000, 48)
+    assert _core.surrogate_framing(fabric, controller="hpcc", network=[("segment", "1500B")]) == (1500, 90)
 
 
 def test_trial_without_such_flows_is_nan(fabric):
@@ -82,19 +99,50 @@ def test_weights_are_one_over_the_density(fabric):
 
 
 def test_switch_freezes_the_weight(fabric):
-    places, times, log_ratios, switched = _core.simulate_switching(
+    threshold = 200_000_000
+    flows, result, log_ratios, switched = _core.simulate_switching(
         fabric,
         edges=[0.0, 0.9, 1.0],
         heights=[0.5, 5.5],
-        threshold_ps=200_000_000,
-        seed=3,
+        threshold_ps=threshold,
+        flow_seed=3,
         controller="dctcp",
         **WORKLOAD,
     )
-    first = int(np.argmax(times > 200_000_000))
-    assert switched is not None
-    assert len(np.unique(places)) == len(places)
-    assert np.unique(log_ratios[first:]).size == 1
+    ends = flows["start_ps"] + result.fct_ps
+    assert switched == ends[result.fct_ps > threshold].min()
+    assert np.unique(log_ratios[ends >= switched]).size == 1
+    # The trial is that of its flow list, which the source gave while it ran.
+    again = _core.simulate(fabric, flows, controller="dctcp")
+    np.testing.assert_array_equal(again.fct_ps, result.fct_ps)
+
+
+def test_other_sizes_may_overload_the_link(fabric):
+    arguments = WORKLOAD | {"load": 0.9, "drawn_sizes": "lognormal:mean=8MB,sigma=1"}
+    flows, _, _, _ = _core.simulate_switching(
+        fabric, edges=[0.0, 1.0], heights=[1.0], threshold_ps=0, flow_seed=3, controller="dctcp", **arguments
+    )
+    plain = _core.generate_flows(fabric, **(WORKLOAD | {"load": 0.9}), seed=3)
+    np.testing.assert_array_equal(flows["start_ps"], plain["start_ps"])
+    assert flows["size_bytes"].sum() > 2 * plain["size_bytes"].sum()
+    with pytest.raises(ValueError, match="lognormal"):
+        _core.simulate_switching(
+            fabric,
+            edges=[0.0, 1.0],
+            heights=[1.0],
+            threshold_ps=0,
+            flow_seed=3,
+            controller="dctcp",
+            **(arguments | {"drawn_sizes": "lognormal:8MB"}),
+        )
+
+
+def test_a_table_of_sizes_is_told():
+    sizes, shares = _core.size_knots("websearch")
+    assert (sizes[0], shares[0], shares[-1]) == (0, 0, 100)
+    np.testing.assert_array_equal(_core.size_knots("", "0 0\n10 50\n30 100\n"), ([0, 10, 30], [0, 50, 100]))
+    with pytest.raises(ValueError, match="no table of sizes"):
+        _core.size_knots("fixed:1kB")
 
 
 @pytest.mark.parametrize(
@@ -102,6 +150,8 @@ def test_switch_freezes_the_weight(fabric):
     [
         ({"statistics": [("speed", None, *EVERYTHING)]}, "fct, slowdown or throughput"),
         ({"statistics": [("fct", 99.0, *EVERYTHING)]}, "0.99"),
+        ({"statistics": [("fct", ("linear", 99.0), *EVERYTHING)]}, "0.99"),
+        ({"statistics": [("fct", "median", *EVERYTHING)]}, "count"),
         ({"load": 1.5}, "at most 1"),
         ({"controller": "cubicc"}, "cubic"),
     ],

@@ -45,11 +45,13 @@ def experiment(folder: Path, trial: str, metrics: str = ""):
     return parse_experiment(FILE.format(trial=trial, metrics=metrics), folder / "experiment.toml")
 
 
-def packets_of(outcome: TrialOutcome) -> Packets:
+def packets_of(folder: Path, outcome: TrialOutcome) -> Packets:
     assert outcome.record is not None
-    what, file = outcome.record
+    what, packed = outcome.record
     assert what == "packets"
-    assert isinstance(file, Path)
+    assert isinstance(packed, bytes)
+    file = folder / "packets.parquet"
+    file.write_bytes(packed)
     return read_packets(file)
 
 
@@ -94,7 +96,7 @@ def test_a_trial_gives_what_its_metrics_ask_for(tmp_path: Path) -> None:
     values = {key: samples.values for key, samples in outcome.samples.items()}
     throughput = next(found for key, found in values.items() if "throughput" in key)
     assert 11.0 < throughput.mean() < 12.1
-    packets = packets_of(outcome)
+    packets = packets_of(tmp_path, outcome)
     assert set(packets.flows()) == {1}
     assert packets.delivered.any()
     assert packets.dropped.any()
@@ -107,7 +109,7 @@ def test_a_trial_gives_what_its_metrics_ask_for(tmp_path: Path) -> None:
 def test_the_same_seed_gives_the_same_packets(tmp_path: Path) -> None:
     trial = 'scheme = "udp-copa"\nload = "flows:poisson,rate=20/s,sizes=lognormal:mean=20kB,cv=1"'
     found = [execute(tmp_path / name, trial, seed=seed) for name, seed in [("a", 7), ("b", 7), ("c", 8)]]
-    first, again, other = map(packets_of, found)
+    first, again, other = (packets_of(tmp_path, outcome) for outcome in found)
     assert np.array_equal(first.time, again.time)
     assert not np.array_equal(first.time, other.time)
 
@@ -211,7 +213,7 @@ def test_a_load_that_is_cut_off_fails_and_a_cancelled_trial_is_abandoned(tmp_pat
 def test_a_fixed_rate_and_both_directions(tmp_path: Path) -> None:
     flows = 'flows = [{ scheme = "udp-fixed", load = "rate:5Mbit/s" }, { scheme = "udp-ledbat", direction = "downlink" }]'
     outcome = execute(tmp_path, flows)
-    packets = packets_of(outcome)
+    packets = packets_of(tmp_path, outcome)
     fixed = packets.of("uplink", 1, 1.0, 4.0)
     assert fixed.size[fixed.delivered].sum() * 8 / 3 == pytest.approx(5e6, rel=0.005)
     assert packets.of("downlink", 2).size.max() == 1500
@@ -221,6 +223,17 @@ def test_the_engine_is_written_as_it_was_read(tmp_path: Path) -> None:
     found = experiment(tmp_path, 'scheme = "udp-cubic"')
     again = parse_experiment(write_experiment(found), tmp_path / "experiment.toml")
     assert again.trial == found.trial
+
+
+@pytest.mark.parametrize("engine", ["ns3", "{engine}"])
+def test_engines_of_other_kinds_are_refused(tmp_path: Path, engine: str) -> None:
+    with pytest.raises(PlanError, match="emulated, simulated"):
+        parse_experiment(
+            FILE.format(trial='scheme = "udp-cubic"', metrics="").replace(
+                'engine = "simulated"', f'engine = "{engine}"'
+            ),
+            tmp_path / "experiment.toml",
+        )
 
 
 def test_keys_of_programs_do_not_go_with_simulated_packets(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,8 +13,10 @@ from trialwise import _core
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.simulation import Workload
 from trialwise.trials.base import TrialOutcome, TrialRequest
-from trialwise.trials.simulation import SimulationKind, flows_by_treatment
+from trialwise.trials.drawn_flows import Flows, flow_list
+from trialwise.trials.simulation import SimulationKind, flows_by_treatment, loads_by_treatment
 
 FILE = """
 [experiment]
@@ -104,11 +107,12 @@ def test_warm_up_and_cool_down_are_set_apart(tmp_path: Path, never: int) -> None
     assert np.array_equal(outcome.samples["simulation:fct"].values, stable["fct_ps"].to_numpy() / 1e12)
 
 
-def test_a_trial_without_a_flow_of_the_class_is_invalid(tmp_path: Path, never: int) -> None:
+def test_a_trial_without_a_flow_of_the_class_has_no_sample_of_it(tmp_path: Path, never: int) -> None:
     text = FILE.replace("[metrics.fct]", '[metrics.fct]\nsizes = "1MB.."')
     outcome = execute(experiment(tmp_path, text), tmp_path, never)
-    assert outcome.status == "invalid"
-    assert outcome.reason == "metric fct: no flow of 1MB.. starts in the stable phase"
+    assert outcome.status == "finished"
+    assert len(outcome.samples["simulation:fct|sizes:1MB.."]) == 0
+    assert outcome.samples["simulation:flows|phase:all"].values[0] > 0
 
 
 def test_flows_that_do_not_finish_make_a_trial_invalid(tmp_path: Path, never: int) -> None:
@@ -156,16 +160,35 @@ def test_what_cannot_be_simulated_is_said_before_anything_runs(tmp_path: Path, n
     assert said in str(raised.value)
 
 
+@pytest.mark.parametrize("engine", ["trialwise", "ns3"])
 @pytest.mark.parametrize(
     ("line", "said"),
     [("1,0,4,0,20", "size 0"), ("1,0,4,100,5", "sort the list"), ("1,0,9,100,20", "must be hosts")],
 )
-def test_wrong_flow_lists_are_refused(tmp_path: Path, line: str, said: str) -> None:
+def test_wrong_flow_lists_are_refused(tmp_path: Path, line: str, said: str, engine: str) -> None:
     (tmp_path / "flows.csv").write_text(f"flow_id,src,dst,size_bytes,start_ns\n0,0,4,100,10\n{line}\n")
-    text = FILE.replace('{ sizes = "fixed:20kB", load = "30%", duration = "1ms" }', '{ flows = "flows.csv" }')
+    text = FILE.replace(
+        '{ sizes = "fixed:20kB", load = "30%", duration = "1ms" }',
+        f'{{ flows = "flows.csv" }}\nengine = "{engine}"',
+    )
     with pytest.raises(PlanError) as raised:
         check(tmp_path, text)
     assert said in str(raised.value)
+
+
+def test_a_line_of_a_flow_list_that_is_wrong_is_named_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "flows.csv").write_text("flow_id,src,dst,size_bytes,start_ns\n0,0,4,1MB,10\n")
+    text = FILE.replace('sizes = "fixed:20kB", load = "30%", duration = "1ms"', 'flows = "flows.csv"')
+    with pytest.raises(PlanError) as raised:
+        check(tmp_path, text)
+    assert str(raised.value).endswith('flows.csv: line 2: size_bytes is "1MB": write a whole number')
+
+
+def test_a_flow_list_of_a_spreadsheet_is_read(tmp_path: Path) -> None:
+    header = "flow_id,src,dst,size_bytes,start_ns\r\n"
+    (tmp_path / "flows.csv").write_text(header + "0,0,4,100,10\r\n", encoding="utf-8-sig", newline="")
+    text = FILE.replace('sizes = "fixed:20kB", load = "30%", duration = "1ms"', 'flows = "flows.csv"')
+    check(tmp_path, text)
 
 
 def test_a_topology_that_is_not_connected_is_refused(tmp_path: Path) -> None:
@@ -187,12 +210,90 @@ def test_files_are_attached_and_expected_flows_are_told(tmp_path: Path) -> None:
         "topology.txt": tmp_path / "topology.txt",
         "sizes.txt": tmp_path / "sizes.txt",
     }
+    assert [str(load and load.load_of) for load in loads_by_treatment(found, factors)] == ["host", "host"]
     # A file has no bottleneck: 30 % of eight hosts of 10 Gbit/s for 1 ms, in flows of 20 kB in the mean.
     expected = pytest.approx(0.3 * 8 * 10e9 * 1e-3 / (8 * 20_000))
     assert flows_by_treatment(found, factors) == [expected, expected]
 
 
-def test_a_round_in_which_no_flow_comes_is_invalid(tmp_path: Path, never: int) -> None:
-    text = FILE.replace('duration = "1ms"', 'duration = "1ns"')
+def test_treatments_with_the_same_flows_are_looked_at_with_the_same_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = list[str]()
+
+    def counted(workload: Workload, *rest: Any) -> Flows:
+        drawn.append(workload.load)
+        return flow_list(workload, *rest)
+
+    monkeypatch.setattr("trialwise.trials.simulation.flow_list", counted)
+    # Some 2000 and 4000 flows: one list of each is enough.
+    text = (
+        FILE.replace("30%", "{load}")
+        .replace('"1ms"', '"100ms"')
+        .replace("[trial]", "load = [0.3, 0.6]\n[trial]")
+    )
+    factors = [{"scheme": scheme, "load": load} for scheme in ("dctcp", "hpcc") for load in (0.3, 0.6)]
+    SimulationKind().check(experiment(tmp_path, text), factors)
+    assert drawn == ["0.3", "0.6"]
+
+
+def test_a_round_in_which_no_flow_comes_is_a_trial_without_flows(tmp_path: Path, never: int) -> None:
+    text = FILE.replace('duration = "1ms"', 'duration = "1ns"') + "[metrics.bytes]\n[metrics.largest_flow]\n"
     outcome = execute(experiment(tmp_path, text), tmp_path, never)
-    assert (outcome.status, outcome.reason) == ("invalid", "the flow list is empty")
+    assert (outcome.status, outcome.reason) == ("finished", None)
+    values = {
+        key: found.values.tolist() for key, found in outcome.samples.items() if key.startswith("simulation:")
+    }
+    assert values == {
+        "simulation:fct": [],
+        "simulation:flows|phase:all": [0],
+        "simulation:queue": [],
+        "simulation:peak_queue": [0],
+        "simulation:drops": [0],
+        "simulation:bytes": [0],
+        "simulation:largest_flow": [],
+    }
+    assert outcome.record is not None
+
+
+def test_a_file_without_flows_is_named(tmp_path: Path) -> None:
+    (tmp_path / "none.csv").write_text("flow_id,src,dst,size_bytes,start_ns\n")
+    text = FILE.replace('sizes = "fixed:20kB", load = "30%", duration = "1ms"', 'flows = "none.csv"')
+    with pytest.raises(PlanError, match=r"none\.csv: it has no flows"):
+        SimulationKind().check(experiment(tmp_path, text), [{"scheme": "dctcp"}])
+
+
+def test_a_wrong_table_of_sizes_is_named(tmp_path: Path) -> None:
+    text = FILE.replace("fixed:20kB", "sizes.txt")
+    for table, said in (
+        ("0 0\n10 50\n5 100\n", "sizes.txt: line 3: sizes and"),
+        ("0 0\n10 50\n", "sizes.txt: a table"),
+    ):
+        (tmp_path / "sizes.txt").write_text(table)
+        with pytest.raises(PlanError) as raised:
+            check(tmp_path, text)
+        assert said in str(raised.value)
+
+
+def test_a_topology_that_ends_too_early_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text("3 1 2\n2\n0 2 10Gbps 1us 0\n")
+    with pytest.raises(PlanError) as raised:
+        check(tmp_path, FILE.replace("dumbbell:4x4,10Gbit/s,1us", "short.txt"))
+    assert "short.txt: the file ends before all links are there" in str(raised.value)
+
+
+def test_uplinks_that_are_asked_for_more_than_they_carry_are_named(tmp_path: Path) -> None:
+    text = FILE.replace("dumbbell:4x4,10Gbit/s,1us", "leaf-spine:4x2x8,100Gbit/s,1us").replace(
+        '"30%"', '"60%"'
+    )
+    with pytest.raises(PlanError) as raised:
+        check(tmp_path, text)
+    assert "1.86 of the capacity of the link from node 32 to node 36" in str(raised.value)
+    assert "at most 0.3229" in str(raised.value)
+
+
+def test_flows_that_are_cut_off_for_good_make_a_trial_invalid(tmp_path: Path, never: int) -> None:
+    text = FILE.replace("[metrics.fct]", 'network = { faults = "8-9 down 500us" }\n[metrics.fct]')
+    outcome = execute(experiment(tmp_path, text), tmp_path, never)
+    assert outcome.status == "invalid"
+    assert "did not finish" in (outcome.reason or "")

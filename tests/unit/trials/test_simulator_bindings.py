@@ -18,6 +18,7 @@ def two_flows() -> dict[str, np.ndarray]:
 def test_links_and_hosts_are_numbered() -> None:
     assert FABRIC.hosts.tolist() == [0, 1, 2, 3]
     assert FABRIC.links[MIDDLE // 2] == (4, 5, 10_000_000_000, 1_000_000)
+    assert FABRIC.losses.tolist() == [0.0] * len(FABRIC.links)
     assert FABRIC.bottleneck == 10_000_000_000
 
 
@@ -40,6 +41,30 @@ def test_series_follow_queue_and_progress() -> None:
     assert series.acknowledged[-1].max() <= 1_000_000
 
 
+def test_a_series_with_a_limit_has_even_looks_over_all_of_the_trial() -> None:
+    def looked(interval: int, most: int | None) -> _core.SimulationResult:
+        return _core.simulate(
+            FABRIC,
+            two_flows(),
+            controller="dctcp",
+            sample_interval_ps=interval,
+            most_looks=most,
+            ports=[MIDDLE, 0],
+            watched_flows=[0],
+        )
+
+    thinned = looked(1000, 64).series
+    assert thinned is not None
+    assert 32 <= len(thinned.time_ps) <= 64
+    (interval,) = np.unique(np.diff(thinned.time_ps)).tolist()
+    result = looked(interval, None)
+    assert result.series is not None
+    assert thinned.time_ps.tolist() == result.series.time_ps.tolist()
+    assert thinned.queue.tolist() == result.series.queue.tolist()
+    assert thinned.acknowledged.tolist() == result.series.acknowledged.tolist()
+    assert result.end_ps - thinned.time_ps[-1] <= interval
+
+
 def test_ten_gigabits_carry_two_megabytes_in_their_time() -> None:
     result = _core.simulate(FABRIC, two_flows(), controller="hpcc")
     # 2 MB of payload take 1.6 ms, headers and the controller's margin a tenth more.
@@ -55,6 +80,25 @@ def test_losses_and_faults_are_counted() -> None:
     faulty = _core.simulate(FABRIC, two_flows(), controller="dctcp", network=faults)
     assert faulty.totals["dropped_fault"] > 0
     assert (faulty.fct_ps > 0).all()
+
+
+def test_routes_are_those_that_packets_take() -> None:
+    fabric = _core.Fabric("fat-tree:4,100Gbit/s,1us")
+    lines = (
+        f"{number},{number % 16},{(5 * number + 3) % 16},{1 + 700 * number},{200 * number}"
+        for number in range(64)
+    )
+    flows = _core.parse_flows("flow_id,src,dst,size_bytes,start_ns\n" + "\n".join(lines))
+    data, replies = fabric.flow_routes(flows)
+    packets = -(-flows["size_bytes"] // 1000)
+    sent = np.zeros(2 * len(fabric.links) + 1)  # the last for -1
+    np.add.at(sent, data, (flows["size_bytes"] + 48 * packets)[:, None])
+    np.add.at(sent, replies, 60 * packets[:, None])
+    result = _core.simulate(fabric, flows, controller="dctcp")
+    assert result.totals["data_resent"] == 0
+    assert np.array_equal(result.port_sent, sent[:-1])
+    with pytest.raises(ValueError, match="flow 0"):
+        fabric.flow_routes(flows | {"size_bytes": 0 * flows["size_bytes"]})
 
 
 def test_a_flow_list_goes_out_and_comes_back() -> None:
@@ -82,6 +126,19 @@ def test_what_progress_raises_ends_the_trial() -> None:
 
     with pytest.raises(ArithmeticError):
         _core.simulate(FABRIC, flows, controller="dctcp", progress=enough)
+
+
+def test_progress_counts_the_packets_that_are_left_of_one_flow_too() -> None:
+    flows = _core.parse_flows("flow_id,src,dst,size_bytes,start_ns\n0,0,2,2000000000,0\n")
+    told = list[tuple[int, int, int]]()
+    _core.simulate(FABRIC, flows, controller="dctcp", progress=lambda *at: told.append(at))
+    unsent = [packets for _, packets, _ in told]
+    assert len(told) > 2
+    assert unsent == sorted(set(unsent), reverse=True)
+    now, packets, unfinished = told[0]
+    # At 10 Gbit/s a packet of 1048 bytes takes 838.4 ns.
+    assert (2_000_000 - packets) * 838_400 == pytest.approx(now, rel=0.05)
+    assert unfinished == 1
 
 
 def test_arguments_that_do_not_fit_are_refused() -> None:

@@ -31,8 +31,9 @@ const FULL_PACKET: Bytes = Bytes::new(1500);
 pub enum QueueSpec {
     /// `infinite`
     Infinite,
-    /// `droptail:packets=,bytes=,bdp=`, at least one.
-    DropTail(LimitSpec),
+    /// `droptail:packets=,bytes=,bdp=,mark=`, at least one of the first three; up to `mark`, packets or a size, nothing is
+    /// marked.
+    DropTail(LimitSpec, Limit),
     /// `drophead:packets=,bytes=,bdp=`, at least one.
     DropHead(LimitSpec),
     /// `codel:packets=,bytes=,bdp=,target=,interval=,ecn=`, or `codel-mahimahi` as mm-link has it.
@@ -125,7 +126,7 @@ impl FromStr for QueueSpec {
         let arguments = |allowed| Arguments::parse(format!("queue {name}"), rest, allowed);
         match name {
             "infinite" => arguments(&[]).map(|_| Self::Infinite),
-            "droptail" => read_limit(&arguments(&["packets", "bytes", "bdp"])?).map(Self::DropTail),
+            "droptail" => read_drop_tail(&arguments(&["packets", "bytes", "bdp", "mark"])?),
             "drophead" => read_limit(&arguments(&["packets", "bytes", "bdp"])?).map(Self::DropHead),
             "codel" => read_codel(&arguments(&["packets", "bytes", "bdp", "target", "interval", "ecn"])?),
             "pie" => {
@@ -158,6 +159,20 @@ impl FromStr for QueueSpec {
 
 fn read_limit(arguments: &Arguments<'_>) -> Result<LimitSpec, SpecError> {
     LimitSpec::read(arguments)?.required(arguments)
+}
+
+fn read_drop_tail(arguments: &Arguments<'_>) -> Result<QueueSpec, SpecError> {
+    let threshold = arguments.with("mark", parse_threshold)?.unwrap_or(Limit::NONE);
+    Ok(QueueSpec::DropTail(read_limit(arguments)?, threshold))
+}
+
+/// A whole number of packets, or a size.
+fn parse_threshold(text: &str) -> Result<Limit, String> {
+    let size = || text.parse().map(Limit::bytes);
+    text.parse()
+        .map(Limit::packets)
+        .or_else(|_| size())
+        .map_err(|_| format!("`{text}` is neither packets nor a size; write 20 or 30kB"))
 }
 
 fn read_codel(arguments: &Arguments<'_>) -> Result<QueueSpec, SpecError> {
@@ -277,7 +292,7 @@ impl QueueSpec {
         let limit = |spec: &LimitSpec| spec.resolve(surroundings);
         Ok(match self {
             Self::Infinite => Box::new(DropTail::new(Limit::NONE)),
-            Self::DropTail(spec) => Box::new(DropTail::new(limit(spec)?)),
+            Self::DropTail(spec, threshold) => Box::new(DropTail::marking(limit(spec)?, *threshold)),
             Self::DropHead(spec) => Box::new(DropHead::new(limit(spec)?)),
             Self::CoDel(spec, parameters) => Box::new(CoDel::new(*parameters, limit(spec)?)),
             Self::Pie(spec, parameters) => Box::new(Pie::new(*parameters, limit(spec)?, seed)),

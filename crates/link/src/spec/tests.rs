@@ -38,7 +38,11 @@ fn message<T: std::str::FromStr<Err = SpecError>>(text: &str) -> String {
 fn queues_read_as_written() {
     let packets = |packets| LimitSpec { packets: Some(packets), ..LimitSpec::default() };
     assert_eq!(queue("infinite"), QueueSpec::Infinite);
-    assert_eq!(queue("droptail:packets=50"), QueueSpec::DropTail(packets(50)));
+    assert_eq!(queue("droptail:packets=50"), QueueSpec::DropTail(packets(50), Limit::NONE));
+    for (mark, threshold) in [("20", Limit::packets(20)), ("30kB", Limit::bytes(Bytes::new(30_000)))] {
+        let found = queue(&format!("droptail:packets=50,mark={mark}"));
+        assert_eq!(found, QueueSpec::DropTail(packets(50), threshold));
+    }
     let both = LimitSpec { packets: Some(50), bytes: Some(Bytes::new(75_000)), bdp: None };
     assert_eq!(queue("drophead: packets=50, bytes=75kB"), QueueSpec::DropHead(both));
     assert_eq!(
@@ -72,7 +76,7 @@ fn refusals_name_what_is_wrong_what_is_known_and_what_is_near() {
     );
     assert_eq!(
         message::<QueueSpec>("droptail:packet=50"),
-        "unknown key of queue droptail `packet`, did you mean `packets`?; known: packets, bytes, bdp"
+        "unknown key of queue droptail `packet`, did you mean `packets`?; known: packets, bytes, bdp, mark"
     );
     assert_eq!(
         message::<QueueSpec>("droptail"),
@@ -84,7 +88,7 @@ fn refusals_name_what_is_wrong_what_is_known_and_what_is_near() {
     );
     assert_eq!(
         message::<QueueSpec>("droptail:50"),
-        "queue droptail: `50` is not key=value; keys: packets, bytes, bdp"
+        "queue droptail: `50` is not key=value; keys: packets, bytes, bdp, mark"
     );
     assert_eq!(
         message::<QueueSpec>("droptail:packets=5,packets=6"),
@@ -128,10 +132,10 @@ fn limits_in_bdps_are_bytes_of_rate_and_round_trip() {
         start: Time::ZERO,
         seed: Seed::new(1),
     };
-    let QueueSpec::DropTail(limit) = queue("droptail:bdp=1") else { panic!("not droptail") };
+    let QueueSpec::DropTail(limit, _) = queue("droptail:bdp=1") else { panic!("not droptail") };
     let sixty = surroundings(Some(Duration::from_milliseconds(60)));
     assert_eq!(limit.resolve(&sixty), Ok(Limit::bytes(Bytes::new(90_000))));
-    let QueueSpec::DropTail(small) = queue("droptail:bdp=0.001") else { panic!("not droptail") };
+    let QueueSpec::DropTail(small, _) = queue("droptail:bdp=0.001") else { panic!("not droptail") };
     assert_eq!(small.resolve(&sixty), Ok(Limit::bytes(Bytes::new(1_500))), "a full packet must fit");
     let refusal = limit.resolve(&surroundings(None)).unwrap_err().to_string();
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Many surrogate trials, for the mean of a control variate.
 
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use trialwise_units::Seed;
@@ -12,8 +14,8 @@ use crate::framing::Framing;
 use crate::run::SimulationError;
 use crate::workload::{Generator, Workload, WorkloadError};
 
-/// Trials that a thread takes at a time.
-const CHUNK: usize = 256;
+/// Trials that a thread takes at a time: few, so that nobody looks only while the last are computed.
+const CHUNK: usize = 16;
 
 /// A surrogate trial in numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -22,6 +24,9 @@ pub struct Surrogate {
     pub features: Features,
     /// One for each statistic; none where the trial has no flow that the statistic means.
     pub values: Vec<Option<f64>>,
+    /// Flows and links that the max-min model looked at: what the trial cost beyond its flows, on any machine. 0
+    /// where one bottleneck is shared, or no statistic asks for times.
+    pub steps: u64,
 }
 
 /// Why there is none.
@@ -48,55 +53,130 @@ pub fn surrogate_batch(
     threads: usize,
     statistics: &[Statistic],
 ) -> Result<Vec<Surrogate>, SurrogateError> {
-    if let Some(place) = statistics.iter().position(|statistic| !statistic.is_sound()) {
-        return Err(SurrogateError::Quantile(place));
+    let mut look = || ControlFlow::Continue(());
+    surrogate_batch_observed(fabric, framing, workload, seeds, threads, statistics, &mut look)
+}
+
+/// The same; `look` is called on this thread after each of its trials, and to break ends it with
+/// [`SimulationError::Interrupted`].
+pub fn surrogate_batch_observed(
+    fabric: &Fabric,
+    framing: Framing,
+    workload: &Workload,
+    seeds: &[Seed],
+    threads: usize,
+    statistics: &[Statistic],
+    look: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Vec<Surrogate>, SurrogateError> {
+    check(statistics)?;
+    let job = Job { fabric, framing, generator: workload.prepare(fabric)?, seeds, threads };
+    Ok(job.run(&|worker, seed| worker.trial(seed, statistics), look)?)
+}
+
+/// What [`surrogate_batch_observed`] would summarise: for each seed the numbers of the flows that the statistic
+/// means, whatever its summary.
+pub fn surrogate_samples_observed(
+    fabric: &Fabric,
+    framing: Framing,
+    workload: &Workload,
+    seeds: &[Seed],
+    threads: usize,
+    statistic: &Statistic,
+    look: &mut dyn FnMut() -> ControlFlow<()>,
+) -> Result<Vec<Vec<f64>>, SurrogateError> {
+    let job = Job { fabric, framing, generator: workload.prepare(fabric)?, seeds, threads };
+    Ok(job.run(&|worker, seed| worker.samples(seed, statistic), look)?)
+}
+
+fn check(statistics: &[Statistic]) -> Result<(), SurrogateError> {
+    match statistics.iter().position(|statistic| !statistic.is_sound()) {
+        Some(place) => Err(SurrogateError::Quantile(place)),
+        None => Ok(()),
     }
-    let generator = workload.prepare(fabric)?;
-    let mut surrogates = vec![Surrogate::default(); seeds.len()];
-    let work = Mutex::new(seeds.chunks(CHUNK).zip(surrogates.chunks_mut(CHUNK)));
-    let compute = || {
-        let mut worker = Worker::new(FluidModel::new(fabric, framing), &generator, statistics);
-        loop {
-            let claimed = work.lock().unwrap_or_else(PoisonError::into_inner).next();
-            let Some((seeds, places)) = claimed else { return Ok(()) };
-            for (seed, place) in seeds.iter().zip(places) {
-                *place = worker.trial(*seed)?;
+}
+
+/// Trials for some threads.
+struct Job<'a> {
+    fabric: &'a Fabric,
+    framing: Framing,
+    generator: Generator<'a>,
+    seeds: &'a [Seed],
+    threads: usize,
+}
+
+impl Job<'_> {
+    /// What `take` makes of each seed, in their order; `look` as of [`surrogate_batch_observed`].
+    fn run<T: Clone + Default + Send>(
+        &self,
+        take: &(impl Fn(&mut Worker<'_>, Seed) -> Result<T, SimulationError> + Sync),
+        look: &mut dyn FnMut() -> ControlFlow<()>,
+    ) -> Result<Vec<T>, SimulationError> {
+        let seeds = self.seeds;
+        let mut taken = vec![T::default(); seeds.len()];
+        let work = Mutex::new(seeds.chunks(CHUNK).zip(taken.chunks_mut(CHUNK)));
+        let ended = AtomicBool::new(false);
+        let compute = |look: &mut dyn FnMut() -> ControlFlow<()>| {
+            let mut worker = Worker::new(FluidModel::new(self.fabric, self.framing), &self.generator);
+            loop {
+                let claimed = work.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some((seeds, places)) = claimed else { return Ok(()) };
+                for (seed, place) in seeds.iter().zip(places) {
+                    *place = take(&mut worker, *seed)?;
+                    if look().is_break() {
+                        return Err(SimulationError::Interrupted);
+                    }
+                }
             }
-        }
-    };
-    std::thread::scope(|scope| -> Result<(), SimulationError> {
-        let others: Vec<_> =
-            (1..threads.clamp(1, seeds.len().max(1))).map(|_| scope.spawn(compute)).collect();
-        let mine = compute();
-        let theirs = others.into_iter().map(|other| match other.join() {
-            Ok(result) => result,
-            Err(panic) => std::panic::resume_unwind(panic),
-        });
-        theirs.fold(mine, Result::and)
-    })?;
-    Ok(surrogates)
+        };
+        let obey =
+            || if ended.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        std::thread::scope(|scope| -> Result<(), SimulationError> {
+            let others: Vec<_> = (1..self.threads.clamp(1, seeds.len().max(1)))
+                .map(|_| scope.spawn(|| compute(&mut || obey())))
+                .collect();
+            let mine = compute(look);
+            // An error here ends the others too.
+            ended.store(mine.is_err(), Ordering::Relaxed);
+            let theirs = others.into_iter().map(|other| match other.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            });
+            theirs.fold(mine, Result::and)
+        })?;
+        Ok(taken)
+    }
 }
 
 /// One thread's model and memory.
 struct Worker<'a> {
     model: FluidModel<'a>,
     generator: &'a Generator<'a>,
-    statistics: &'a [Statistic],
     flows: Vec<FlowSpecification>,
     values: Vec<f64>,
 }
 
 impl<'a> Worker<'a> {
-    fn new(model: FluidModel<'a>, generator: &'a Generator<'a>, statistics: &'a [Statistic]) -> Self {
-        Self { model, generator, statistics, flows: Vec::new(), values: Vec::new() }
+    fn new(model: FluidModel<'a>, generator: &'a Generator<'a>) -> Self {
+        Self { model, generator, flows: Vec::new(), values: Vec::new() }
     }
 
-    fn trial(&mut self, seed: Seed) -> Result<Surrogate, SimulationError> {
+    fn trial(&mut self, seed: Seed, statistics: &[Statistic]) -> Result<Surrogate, SimulationError> {
+        self.generator.fill(seed, &mut self.flows);
+        let before = self.model.steps();
+        let fabric = self.model.fabric;
+        let is_run = statistics.iter().any(Statistic::needs_times);
+        let completion = if is_run { self.model.run(&self.flows)? } else { &[] };
+        let of = |statistic: &Statistic| statistic.of(fabric, &self.flows, completion, &mut self.values);
+        let values = statistics.iter().map(of).collect();
+        Ok(Surrogate { features: Features::of(&self.flows), values, steps: self.model.steps() - before })
+    }
+
+    fn samples(&mut self, seed: Seed, statistic: &Statistic) -> Result<Vec<f64>, SimulationError> {
         self.generator.fill(seed, &mut self.flows);
         let fabric = self.model.fabric;
-        let completion = if self.flows.is_empty() { &[][..] } else { self.model.run(&self.flows)? };
-        let of = |statistic: &Statistic| statistic.of(fabric, &self.flows, completion, &mut self.values);
-        let values = self.statistics.iter().map(of).collect();
-        Ok(Surrogate { features: Features::of(&self.flows), values })
+        let completion = self.model.run(&self.flows)?;
+        let mut samples = Vec::new();
+        statistic.fill(fabric, &self.flows, completion, &mut samples);
+        Ok(samples)
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct MaxMin {
     active: Vec<u32>,
     touched_links: Vec<PortId>,
     touched_streams: Vec<u32>,
+    /// Flows and links looked at so far: what a trial costs, the same on every machine.
+    pub(super) steps: u64,
 }
 
 impl MaxMin {
@@ -49,6 +51,7 @@ impl MaxMin {
             active: Vec::new(),
             touched_links: Vec::new(),
             touched_streams: Vec::new(),
+            steps: 0,
         }
     }
 
@@ -58,6 +61,7 @@ impl MaxMin {
         self.streams.extend(jobs.iter().map(|job| Stream { left: job.work, ..Stream::default() }));
         let mut next = 0;
         while next < jobs.len() || !self.active.is_empty() {
+            self.steps += self.active.len() as u64;
             let end = self.next_end();
             match jobs.get(next) {
                 Some(job) if job.start < end => next = self.arrive(next, jobs, routes),
@@ -141,6 +145,7 @@ impl MaxMin {
     fn fill(&mut self, now: f64, routes: &RouteTable) {
         let mut to_settle = self.touched_streams.len();
         while to_settle > 0 {
+            self.steps += self.touched_links.len() as u64;
             let Some((port, share)) = self.tightest() else { return };
             for member in 0..self.links[port.index()].members.len() {
                 let number = self.links[port.index()].members[member] as usize;

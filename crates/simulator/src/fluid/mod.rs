@@ -15,7 +15,9 @@ mod statistic;
 
 use trialwise_units::{Bytes, Duration};
 
-pub use batch::{Surrogate, SurrogateError, surrogate_batch};
+pub use batch::{
+    Surrogate, SurrogateError, surrogate_batch, surrogate_batch_observed, surrogate_samples_observed,
+};
 pub use statistic::{Features, Quantity, Statistic, Summary};
 
 use crate::fabric::Fabric;
@@ -70,6 +72,11 @@ impl<'a> FluidModel<'a> {
             max_min: MaxMin::new(fabric),
             completion: Vec::new(),
         }
+    }
+
+    /// What the trials so far took of the max-min model, in flows and links looked at.
+    pub(crate) const fn steps(&self) -> u64 {
+        self.max_min.steps
     }
 
     /// The completion times of these flows.

@@ -2,7 +2,7 @@
 
 use trialwise_units::{Duration, Rate};
 
-use crate::fabric::{End, Fabric};
+use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::index::{HostId, PortId};
 use crate::routing::{SourcePorts, data_hash};
@@ -58,26 +58,16 @@ impl RouteTable {
         Ok(())
     }
 
-    /// The way of a flow: out of its host, then as each switch chooses.
     fn lay_one(&mut self, fabric: &Fabric, source: HostId, destination: HostId) {
+        let Self { ports, source_ports, .. } = self;
         let (from, to) = (fabric.node(source), fabric.node(destination));
         // A pair has a choice on its way or has none: only then do its flows need source ports.
         let mut source_port = None;
-        let mut port = fabric.host_ports[source.index()];
-        loop {
-            self.ports.push(port);
-            let End::Switch(switch) = fabric.end(port) else { return };
-            let node = fabric.switches[switch.index()];
-            let ports = &mut self.source_ports;
-            let hash = || {
-                let source_port = *source_port.get_or_insert_with(|| ports.take(source, destination));
-                data_hash(node, from, to, source_port)
-            };
-            match fabric.routes.next(node, destination.index(), hash) {
-                Some(next) => port = next,
-                None => return,
-            }
-        }
+        let hash = |node| {
+            let source_port = *source_port.get_or_insert_with(|| source_ports.take(source, destination));
+            data_hash(node, from, to, source_port)
+        };
+        fabric.walk(source, destination, hash, |port| ports.push(port));
     }
 
     /// The ports that a flow crosses.
@@ -94,6 +84,9 @@ impl RouteTable {
     /// then is the bottleneck of every flow at every time.
     pub(super) fn shared_bottleneck(&self, fabric: &Fabric) -> Option<f64> {
         let flows = self.round_trips.len() as u32;
+        if flows == 0 {
+            return None;
+        }
         let rate = |port: &PortId| fabric.link(*port).rate;
         let shared = self.of(0).iter().filter(|port| self.crossing[port.index()] == flows).map(rate).min()?;
         let slowest = self.ports.iter().map(rate).min()?;

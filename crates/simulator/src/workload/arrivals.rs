@@ -21,6 +21,17 @@ pub enum Arrivals {
     },
 }
 
+/// As people write them.
+impl std::fmt::Display for Arrivals {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Poisson => write!(to, "poisson"),
+            Self::Lognormal { sigma } => write!(to, "lognormal:sigma={sigma}"),
+            Self::Bursty { mean_burst } => write!(to, "bursty:mean={mean_burst}"),
+        }
+    }
+}
+
 impl Arrivals {
     /// Whether the parameters make sense.
     pub(super) fn is_sound(&self) -> bool {

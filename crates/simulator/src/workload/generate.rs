@@ -3,10 +3,14 @@
 use trialwise_units::{Duration, Rate, Seed};
 
 use super::{Arrivals, Generator, SizeDistribution};
+use crate::crossings::Ends;
 use crate::event::INDEX_LIMIT;
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::index::NodeId;
+
+/// By which sums of many parts may differ from 1.
+const ROUNDING: f64 = 1e-6;
 
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +33,17 @@ pub enum Pattern {
 pub enum Load {
     /// Of the links of the hosts that send, in the mean.
     Host(f64),
-    /// Of the topology's bottleneck.
+    /// Of the topology's bottleneck, by the flows that cross it in the direction in which more do.
     Bottleneck(f64),
+}
+
+/// How full the fullest link is in the mean, as flows are drawn.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Fullest {
+    /// The link, from which of its ends to which.
+    pub link: (NodeId, NodeId),
+    /// Payload asked of it as a part of its capacity.
+    pub load: f64,
 }
 
 /// A random flow list.
@@ -52,7 +65,7 @@ pub struct Workload {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WorkloadError {
     /// More is asked for than a link carries, or nothing.
-    #[error("a load of {0} is not above 0 and at most 1: the capacity is {1}")]
+    #[error("a load of {0} is not above 0 and at most 1, the capacity of {1}: write it like 30% or 0.3")]
     Load(f64, &'static str),
     /// The topology has no bottleneck.
     #[error(
@@ -73,17 +86,21 @@ pub enum WorkloadError {
     /// More flows than the simulator numbers.
     #[error("about {0:.0} flows are expected and {INDEX_LIMIT} fit: shorten the trial or enlarge the flows")]
     TooMany(f64),
-    /// The hosts offer more than their common link carries.
+    /// The flows offer a link more than it carries.
     #[error(
-        "a load of {load} on the hosts is {offered:.2} of the bottleneck's capacity: give at most {most:.3}, or give \
-         the load of the bottleneck"
+        "a load of {load} of {of} is {offered:.2} of the capacity of the link from node {} to node {} in the mean: \
+         give at most {most:.4}", link.0.get(), link.1.get()
     )]
     Overload {
-        /// The load of the hosts.
+        /// The load asked for.
         load: f64,
-        /// What that is of the bottleneck's.
+        /// Of what.
+        of: &'static str,
+        /// The link, from which of its ends to which.
+        link: (NodeId, NodeId),
+        /// What the load is of the capacity of that link.
         offered: f64,
-        /// The load of the hosts that fills the bottleneck.
+        /// The load that fills the link, rounded down.
         most: f64,
     },
     /// There is no pattern of this name.
@@ -93,7 +110,7 @@ pub enum WorkloadError {
     #[error("no arrivals are called {0:?}: write poisson, lognormal:sigma=2 or bursty:mean=10")]
     UnknownArrivals(String),
     /// Points can only drive arrivals that are independent of one another.
-    #[error("arrivals {0:?} cannot be driven by given numbers: choose Poisson arrivals")]
+    #[error("{0} arrivals cannot be driven by given numbers: choose Poisson arrivals")]
     NotPoisson(Arrivals),
     /// A density is none.
     #[error(
@@ -101,7 +118,7 @@ pub enum WorkloadError {
     )]
     Density,
     /// A parameter of the arrivals is out of range.
-    #[error("arrivals {0:?}: sigma is from 0 to 10, the mean burst at least 1")]
+    #[error("arrivals {0}: sigma is from 0 and below 10, the mean burst from 1 and below a million")]
     Arrivals(Arrivals),
 }
 
@@ -116,7 +133,7 @@ impl Workload {
 
     /// Checks the workload once for many flow lists.
     pub fn prepare<'a>(&'a self, fabric: &'a Fabric) -> Result<Generator<'a>, WorkloadError> {
-        Ok(Generator { workload: self, fabric, mean_gap: self.check(fabric)? })
+        Ok(Generator { workload: self, sizes: &self.sizes, fabric, mean_gap: self.check(fabric)? })
     }
 
     /// How many flows a list has in the mean; refuses what [`Self::generate`] refuses.
@@ -129,12 +146,15 @@ impl Workload {
         if let Pattern::Incast { senders } = self.pattern { senders } else { 1 }
     }
 
+    /// The link that the flows fill most, in the mean over flow lists; refuses what [`Self::generate`] refuses.
+    pub fn fullest(&self, fabric: &Fabric) -> Result<Fullest, WorkloadError> {
+        self.check(fabric)?;
+        self.offered(fabric)
+    }
+
     /// Checks everything; gives the mean gap between arrivals in seconds.
     fn check(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
-        let (fraction, name) = match self.load {
-            Load::Host(fraction) => (fraction, "that of the hosts' links"),
-            Load::Bottleneck(fraction) => (fraction, "that of the bottleneck"),
-        };
+        let (fraction, name) = self.fraction();
         if !(fraction > 0.0 && fraction <= 1.0) {
             return Err(WorkloadError::Load(fraction, name));
         }
@@ -142,9 +162,8 @@ impl Workload {
             return Err(WorkloadError::Arrivals(self.arrivals));
         }
         self.check_pattern(fabric)?;
-        let capacity = self.capacity(fabric)?.bits_per_second() as f64;
-        self.check_bottleneck(fabric, capacity)?;
-        let flows_per_second = fraction * capacity / (8.0 * self.sizes.mean());
+        self.check_links(fabric)?;
+        let flows_per_second = fraction * self.capacity(fabric)? / (8.0 * self.sizes.mean());
         let expected = flows_per_second * self.duration.as_seconds();
         if expected >= INDEX_LIMIT as f64 {
             return Err(WorkloadError::TooMany(expected));
@@ -152,19 +171,41 @@ impl Workload {
         Ok(self.together() as f64 / flows_per_second)
     }
 
-    /// Refuses hosts that overload the link which all one-way traffic shares.
-    fn check_bottleneck(&self, fabric: &Fabric, capacity: f64) -> Result<(), WorkloadError> {
-        let (Load::Host(load), Pattern::OneWay, Some(bottleneck)) =
-            (self.load, self.pattern, fabric.topology().bottleneck)
-        else {
-            return Ok(());
-        };
-        let offered = load * capacity / bottleneck.bits_per_second() as f64;
-        if offered > 1.0 {
-            Err(WorkloadError::Overload { load, offered, most: load / offered })
-        } else {
-            Ok(())
+    /// The load asked for, and of what.
+    const fn fraction(&self) -> (f64, &'static str) {
+        match self.load {
+            Load::Host(fraction) => (fraction, "the hosts' links"),
+            Load::Bottleneck(fraction) => (fraction, "the bottleneck"),
         }
+    }
+
+    /// Between whom flows go. All patterns but one draw every pair of hosts equally often, seed by seed.
+    const fn ends(&self) -> Ends {
+        match self.pattern {
+            Pattern::OneWay => Ends::Sides,
+            Pattern::AllToAll | Pattern::Incast { .. } | Pattern::Permutation => Ends::Hosts,
+        }
+    }
+
+    fn offered(&self, fabric: &Fabric) -> Result<Fullest, WorkloadError> {
+        let demand = self.fraction().0 * self.capacity(fabric)?;
+        let needed = WorkloadError::Hosts { needed: 2, there: fabric.host_count() };
+        let (port, seconds_per_bit) = fabric.fullest(self.ends()).ok_or(needed)?;
+        let (link, load) = (fabric.link(port), demand * seconds_per_bit);
+        let forth = port.get().is_multiple_of(2);
+        let link = if forth { (link.first, link.second) } else { (link.second, link.first) };
+        Ok(Fullest { link, load })
+    }
+
+    /// Refuses flows that ask more of a link than it carries.
+    fn check_links(&self, fabric: &Fabric) -> Result<(), WorkloadError> {
+        let Fullest { link, load: offered } = self.offered(fabric)?;
+        if offered <= 1.0 + ROUNDING {
+            return Ok(());
+        }
+        let (load, of) = self.fraction();
+        let most = (load / offered * 1e4 + ROUNDING).floor() / 1e4;
+        Err(WorkloadError::Overload { load, of, link, offered, most })
     }
 
     fn check_pattern(&self, fabric: &Fabric) -> Result<(), WorkloadError> {
@@ -180,15 +221,35 @@ impl Workload {
         if there < needed { Err(WorkloadError::Hosts { needed, there }) } else { Ok(()) }
     }
 
-    /// The capacity of which the load is a part.
-    fn capacity(&self, fabric: &Fabric) -> Result<Rate, WorkloadError> {
-        let rate = |host: &NodeId| fabric.topology().host_rate(*host).map_or(0, Rate::bits_per_second);
-        match (self.load, self.pattern) {
-            (Load::Bottleneck(_), _) => fabric.topology().bottleneck.ok_or(WorkloadError::NoBottleneck),
-            (Load::Host(_), Pattern::OneWay) => {
-                Ok(Rate::from_bits_per_second(fabric.topology().senders.iter().map(rate).sum()))
+    /// The capacity of which the load is a part, as payload of all flows together (bit/s).
+    fn capacity(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
+        let topology = fabric.topology();
+        let rate = |host: &NodeId| topology.host_rate(*host).map_or(0, Rate::bits_per_second);
+        let sum = |hosts: &[NodeId]| hosts.iter().map(rate).sum::<u64>() as f64;
+        match (self.load, self.ends()) {
+            (Load::Bottleneck(_), ends) => {
+                let bottleneck = topology.bottleneck.ok_or(WorkloadError::NoBottleneck)?;
+                Ok(bottleneck.bits_per_second() as f64 / bottleneck_part(fabric, ends))
             }
-            (Load::Host(_), _) => Ok(Rate::from_bits_per_second(fabric.hosts.iter().map(rate).sum())),
+            (Load::Host(_), Ends::Sides) => Ok(sum(&topology.senders)),
+            (Load::Host(_), Ends::Hosts) => Ok(sum(&fabric.hosts)),
+        }
+    }
+}
+
+/// The part of the flows that crosses the bottleneck, the link between the two switches, in the direction in which
+/// more do.
+fn bottleneck_part(fabric: &Fabric, ends: Ends) -> f64 {
+    let topology = fabric.topology();
+    let inner = |port: &usize| {
+        let link = &topology.links[port / 2];
+        topology.is_switch[link.first.index()] && topology.is_switch[link.second.index()]
+    };
+    match ends {
+        Ends::Sides => 1.0,
+        Ends::Hosts => {
+            let crossings = fabric.crossings(ends);
+            (0..crossings.len()).filter(inner).map(|port| crossings[port]).fold(0.0, f64::max)
         }
     }
 }
@@ -290,10 +351,55 @@ mod tests {
         let refuse =
             |pattern, load, fabric| workload(pattern, load).generate(fabric, Seed::new(4)).unwrap_err();
         assert!(refuse(Pattern::OneWay, Load::Bottleneck(1.5), &dumbbell).to_string().contains("at most 1"));
-        assert!(refuse(Pattern::OneWay, Load::Host(0.8), &dumbbell).to_string().contains("at most 0.5"));
+        assert!(refuse(Pattern::OneWay, Load::Host(0.8), &dumbbell).to_string().contains("at most 0.5000"));
         assert_eq!(refuse(Pattern::OneWay, Load::Host(0.5), &tree), WorkloadError::NoSides);
         assert_eq!(refuse(Pattern::AllToAll, Load::Bottleneck(0.5), &tree), WorkloadError::NoBottleneck);
         let incast = refuse(Pattern::Incast { senders: 4 }, Load::Host(0.5), &dumbbell);
         assert_eq!(incast, WorkloadError::Hosts { needed: 5, there: 4 });
+    }
+
+    #[test]
+    fn a_link_that_is_asked_for_more_than_it_carries_is_named() {
+        let refusal = |text: &str, pattern, load| {
+            workload(pattern, load).generate(&fabric(text), Seed::new(4)).unwrap_err().to_string()
+        };
+        // A leaf has 8 hosts and 2 uplinks; 24 of 31 flows leave it: 0.6 * 8 * 24 / 31 / 2 of each uplink.
+        let spine = refusal("leaf-spine:4x2x8,100Gbit/s,1us", Pattern::AllToAll, Load::Host(0.6));
+        assert!(spine.contains("is 1.86 of the capacity of the link from node 32 to node 36"), "{spine}");
+        assert!(spine.ends_with("give at most 0.3229"), "{spine}");
+        // 4 of 7 flows of the hosts of each side cross: 0.9 * 4 * 4 / 7.
+        let middle = refusal("dumbbell:4x4,10Gbit/s,1us", Pattern::AllToAll, Load::Host(0.9));
+        assert!(middle.contains("is 2.06") && middle.contains("node 8 to node 9"), "{middle}");
+        // One sender cannot fill a middle link that is ten times its own.
+        let sender = refusal("dumbbell:1x10,10Gbit/s,1us,100Gbit/s", Pattern::OneWay, Load::Bottleneck(0.2));
+        assert!(sender.contains("is 2.00") && sender.contains("node 0 to node 11"), "{sender}");
+        let full = workload(Pattern::AllToAll, Load::Host(0.3229));
+        assert!(full.generate(&fabric("leaf-spine:4x2x8,100Gbit/s,1us"), Seed::new(4)).is_ok());
+    }
+
+    #[test]
+    fn the_load_of_a_bottleneck_is_of_the_flows_that_cross_it() {
+        let fabric = fabric("dumbbell:4x4,10Gbit/s,1us");
+        let all = workload(Pattern::AllToAll, Load::Bottleneck(0.3));
+        let flows = all.generate(&fabric, Seed::new(4)).unwrap();
+        let crossing: Vec<_> = flows
+            .iter()
+            .filter(|flow| flow.source.get() < 4 && flow.destination.get() >= 4)
+            .copied()
+            .collect();
+        assert!((offered(&crossing) / 3e9 - 1.0).abs() < 0.1, "{}", offered(&crossing));
+        let fullest = all.fullest(&fabric).unwrap();
+        assert!((fullest.load - 0.3).abs() < 1e-9 && fullest.link == (NodeId::new(8), NodeId::new(9)));
+    }
+
+    #[test]
+    fn arrivals_are_refused_in_the_words_in_which_they_are_written() {
+        let fabric = fabric("dumbbell:4x4,10Gbit/s,1us");
+        let bursty = Workload {
+            arrivals: Arrivals::Bursty { mean_burst: 0.0 },
+            ..workload(Pattern::OneWay, Load::Bottleneck(0.3))
+        };
+        let message = bursty.generate(&fabric, Seed::new(4)).unwrap_err().to_string();
+        assert!(message.starts_with("arrivals bursty:mean=0: "), "{message}");
     }
 }

@@ -7,7 +7,7 @@ use trialwise_units::{Bytes, Duration, Seed, Time};
 use super::density::Density;
 use super::pairs::{Chooser, Pair};
 use super::points::{self, Uniforms};
-use super::{Arrivals, Workload, WorkloadError};
+use super::{Arrivals, SizeDistribution, Workload, WorkloadError};
 use crate::event::INDEX_LIMIT;
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
@@ -17,12 +17,21 @@ use crate::random::Random;
 #[derive(Clone, Copy, Debug)]
 pub struct Generator<'a> {
     pub(super) workload: &'a Workload,
+    /// How large flows are: the workload's sizes, or others at its arrivals.
+    pub(super) sizes: &'a SizeDistribution,
     pub(super) fabric: &'a Fabric,
     /// Seconds.
     pub(super) mean_gap: f64,
 }
 
 impl<'a> Generator<'a> {
+    /// Draws sizes from another distribution at the same arrivals: if its mean is another one, so is the load,
+    /// which may be more than the capacity.
+    #[must_use]
+    pub const fn with_sizes(self, sizes: &'a SizeDistribution) -> Self {
+        Self { sizes, ..self }
+    }
+
     /// Puts the flow list of this seed into `flows`, in place of what is there.
     pub fn fill(&self, seed: Seed, flows: &mut Vec<FlowSpecification>) {
         self.fill_with(seed, flows, |u| self.size(u));
@@ -90,7 +99,7 @@ impl<'a> Generator<'a> {
     }
 
     pub(super) fn size(&self, quantile: f64) -> Bytes {
-        self.workload.sizes.quantile(quantile)
+        self.sizes.quantile(quantile)
     }
 }
 

@@ -13,7 +13,7 @@ mod switching;
 
 pub use arrivals::Arrivals;
 pub use density::Density;
-pub use generate::{Load, Pattern, Workload, WorkloadError};
+pub use generate::{Fullest, Load, Pattern, Workload, WorkloadError};
 pub use generator::Generator;
 pub use points::{Point, Uniforms};
 pub use sizes::{SizeDistribution, SizeError, SizeTable};

@@ -15,6 +15,10 @@ const TABLES: [(&str, &str); 4] = [
     ("google_rpc", include_str!("../../data/google_rpc.csv")),
 ];
 
+const FIXED: &str = "a size above zero, as in fixed:1000B";
+const LOGNORMAL: &str = "a mean above zero and a sigma of 0 or more, as in lognormal:mean=100kB,sigma=2";
+const PARETO: &str = "a mean above zero and a shape above 1, as in pareto:mean=100kB,shape=1.5";
+
 /// A distribution function given by knots, with straight lines between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeTable {
@@ -56,21 +60,46 @@ pub enum SizeError {
     )]
     Unknown(String),
     /// The parameters of a distribution are wrong.
+    #[error("{text:?}: write {wanted}")]
+    Parameters {
+        /// What was written.
+        text: String,
+        /// What this distribution takes.
+        wanted: &'static str,
+    },
+    /// Sizes so uneven that those of a trial have nothing to do with their mean.
     #[error(
-        "{0:?}: a mean above zero, sigma of 0 or more, a shape above 1, as in lognormal:mean=100kB,sigma=2"
+        "{0:?}: half of the flows would be smaller than a byte, and hardly a trial has one of those that make up the mean: \
+         write a smaller sigma, a larger shape or a larger mean"
     )]
-    Parameters(String),
+    Uneven(String),
     /// A table is wrong.
     #[error("line {line}: {problem}")]
     Line {
-        /// Counted from 1; 0 for the whole.
+        /// Counted from 1.
         line: usize,
         /// What is wrong.
         problem: &'static str,
     },
+    /// A table lacks its begin or its end.
+    #[error("a table of sizes begins at 0 percent and ends at 100")]
+    Incomplete,
 }
 
 impl SizeTable {
+    /// The tables that come with the crate, by name.
+    ///
+    /// # Errors
+    /// A table that is wrong.
+    pub fn shipped() -> Result<Vec<(&'static str, Self)>, SizeError> {
+        TABLES.iter().map(|(name, text)| Ok((*name, Self::parse(text)?))).collect()
+    }
+
+    /// Sizes in bytes and the probability of at most that size, both rising, from 0 to 1.
+    pub fn knots(&self) -> &[(f64, f64)] {
+        &self.knots
+    }
+
     /// Reads lines of a size in bytes and the percentage of flows up to it, separated by a comma or blanks;
     /// `#` begins a comment, and a line of names may come first. (The format of the usual files of this field
     /// is one of these.)
@@ -91,7 +120,7 @@ impl SizeTable {
         }
         match (knots.first(), knots.last()) {
             (Some((_, 0.0)), Some((largest, 1.0))) if *largest > 0.0 => Ok(Self { knots }),
-            _ => Err(SizeError::Line { line: 0, problem: "a table begins at 0 percent and ends at 100" }),
+            _ => Err(SizeError::Incomplete),
         }
     }
 
@@ -120,15 +149,22 @@ fn read_knot(line: &str) -> Option<(f64, f64)> {
 impl SizeDistribution {
     /// The size below which a flow is with probability `u`, 0 <= u < 1: whole bytes, at least one.
     pub fn quantile(&self, u: f64) -> Bytes {
-        let size = match self {
+        match self {
+            Self::Fixed(size) => *size,
+            _ => Bytes::new((self.exact_quantile(u) as u64).max(1)),
+        }
+    }
+
+    /// The same before it is cut to whole bytes.
+    fn exact_quantile(&self, u: f64) -> f64 {
+        match self {
             Self::Table(table) => table.quantile(u),
             Self::Lognormal { mu, sigma } => {
                 libm::exp(mu + sigma * normal_quantile(u.max(f64::MIN_POSITIVE)))
             }
             Self::Pareto { minimum, shape } => minimum * libm::pow(1.0 - u, -1.0 / shape),
-            Self::Fixed(size) => return *size,
-        };
-        Bytes::new((size as u64).max(1))
+            Self::Fixed(size) => size.get() as f64,
+        }
     }
 
     /// The mean in bytes, before sizes are cut to whole bytes.
@@ -151,24 +187,26 @@ impl FromStr for SizeDistribution {
             return Ok(Self::Table(SizeTable::parse(knots)?));
         }
         let (kind, rest) = text.split_once(':').ok_or_else(|| SizeError::Unknown(text.to_owned()))?;
-        let wrong = || SizeError::Parameters(text.to_owned());
-        match kind {
+        let wrong = |wanted| SizeError::Parameters { text: text.to_owned(), wanted };
+        let sizes = match kind {
             "fixed" => {
                 let size = parse_bytes(rest).ok().filter(|size| *size > Bytes::ZERO);
-                Ok(Self::Fixed(size.ok_or_else(wrong)?))
+                Self::Fixed(size.ok_or_else(|| wrong(FIXED))?)
             }
             "lognormal" => {
-                let (mean, sigma) =
-                    mean_and(rest, "sigma").filter(|(_, sigma)| *sigma >= 0.0).ok_or_else(wrong)?;
-                Ok(Self::Lognormal { mu: libm::log(mean) - sigma * sigma / 2.0, sigma })
+                let (mean, sigma) = mean_and(rest, "sigma")
+                    .filter(|(_, sigma)| *sigma >= 0.0)
+                    .ok_or_else(|| wrong(LOGNORMAL))?;
+                Self::Lognormal { mu: libm::log(mean) - sigma * sigma / 2.0, sigma }
             }
             "pareto" => {
                 let (mean, shape) =
-                    mean_and(rest, "shape").filter(|(_, shape)| *shape > 1.0).ok_or_else(wrong)?;
-                Ok(Self::Pareto { minimum: mean * (shape - 1.0) / shape, shape })
+                    mean_and(rest, "shape").filter(|(_, shape)| *shape > 1.0).ok_or_else(|| wrong(PARETO))?;
+                Self::Pareto { minimum: mean * (shape - 1.0) / shape, shape }
             }
-            _ => Err(SizeError::Unknown(text.to_owned())),
-        }
+            _ => return Err(SizeError::Unknown(text.to_owned())),
+        };
+        if sizes.exact_quantile(0.5) < 1.0 { Err(SizeError::Uneven(text.to_owned())) } else { Ok(sizes) }
     }
 }
 
@@ -227,9 +265,18 @@ mod tests {
         let message = |text: &str| text.parse::<SizeDistribution>().unwrap_err().to_string();
         assert!(message("web").contains("websearch"));
         assert!(message("pareto:mean=1kB,shape=1").contains("above 1"));
-        assert!(message("fixed:0B").contains("above zero"));
+        assert_eq!(message("fixed:0B"), "\"fixed:0B\": write a size above zero, as in fixed:1000B");
+        assert!(message("lognormal:mean=100kB,sigma=-1").ends_with("sigma=2"));
+        for uneven in [
+            "lognormal:mean=100kB,sigma=200",
+            "lognormal:mean=100kB,sigma=4.9",
+            "pareto:mean=1kB,shape=1.0001",
+        ] {
+            assert!(message(uneven).contains("smaller than a byte"), "{uneven}");
+        }
+        assert!("lognormal:mean=100kB,sigma=4.7".parse::<SizeDistribution>().is_ok());
         let table = |text| SizeTable::parse(text).unwrap_err().to_string();
         assert!(table("0 0\n10 50\n5 100\n").starts_with("line 3"));
-        assert!(table("0 0\n10 50\n").contains("100"));
+        assert!(table("0 0\n10 50\n").starts_with("a table of sizes begins"));
     }
 }

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Literal
+
+import numpy as np
 
 from trialwise import statistics as st
 from trialwise.analysis.nesting import highest_that_varies, units_of
@@ -30,10 +33,14 @@ class RankedTreatment:
 
 @dataclass(frozen=True, slots=True)
 class MetricRanking:
-    """The treatments of one side by one metric, from the best mean to the worst; n counts units of `level`."""
+    """The treatments of one side by one metric, from the best mean to the worst; n counts units of `level`.
+
+    `what` names what the means estimate, where either estimand is to be had.
+    """
 
     metric: str
     unit: str
+    what: str
     better: Better
     level: Level
     treatments: tuple[RankedTreatment, ...]
@@ -112,7 +119,7 @@ def rank(trials: TrialSet, confidence: float = 95.0, level: Level | None = None)
                 notes.append(
                     f"{name}: fewer than two treatments have two {chosen} values or more: not ranked"
                 )
-    pareto = _pareto(trials, values, confidence) if len(values) > 1 else None
+    pareto = _pareto(trials, ranked, values, confidence) if len(values) > 1 else None
     return Ranking(
         trials.name, tuple(ranked), pareto, _plane(trials, values, pareto, confidence), tuple(notes)
     )
@@ -124,16 +131,17 @@ def _ranked(
     several = {name: units for name, units in found.items() if len(units) > 1}
     if len(several) < 2:
         return None
-    first = next(iter(several.values()))
-    # Trials of the same name met the same workload.
-    paired = level == "trial" and all(units.keys() == first.keys() for units in several.values())
-    groups = {name: [units[unit] for unit in (first if paired else units)] for name, units in several.items()}
-    ranks = st.rank_sets(groups, confidence=confidence, better=better, paired=paired)
+    shared = _shared(several, level)
+    groups = {name: [units[unit] for unit in (shared or units)] for name, units in several.items()}
+    ranks = st.rank_sets(groups, confidence=confidence, better=better, paired=bool(shared))
     lacking = [name for name in found if name not in groups]
     notes = [f"one {level} only, not ranked: {', '.join(lacking)}"] if lacking else []
+    if shared:
+        notes += [*_left_out(several, shared), *_gain(groups)]
     return MetricRanking(
         metric=facts.name,
         unit=facts.unit,
+        what=facts.what,
         better=better,
         level=level,
         treatments=tuple(
@@ -146,25 +154,63 @@ def _ranked(
     )
 
 
-def _pareto(trials: TrialSet, values: Mapping[str, Values], confidence: float) -> ParetoFront | None:
-    """The front over all ranked metrics, from the units that have all of them."""
-    groups: dict[str, dict[str, list[float]]] = {}
+def _shared(found: Mapping[str, Collection[str]], level: Level) -> list[str]:
+    """The units that all treatments have: trials of the same name met the same workload. Empty where there are no two."""
+    if level != "trial":
+        return []
+    units = _common(list(found.values()))
+    return units if len(units) > 1 else []
+
+
+def _common(found: Sequence[Collection[str]]) -> list[str]:
+    """What all of them have, in the order of the first."""
+    first, *others = [dict.fromkeys(each) for each in found]
+    return [unit for unit in first if all(unit in each for each in others)]
+
+
+def _left_out(found: Mapping[str, Collection[str]], shared: Collection[str]) -> Iterator[str]:
+    most = max(map(len, found.values()))
+    if most > len(shared):
+        yield f"{len(shared)} of {most} rounds have all treatments; the others are left out"
+
+
+def _gain(groups: Mapping[str, Sequence[float]]) -> Iterator[str]:
+    """What pairs were worth: over how many times the trials unpaired ones would take."""
+    gains = [st.pairing_gain(a, b).gain for a, b in combinations(groups.values(), 2)]
+    known = [gain for gain in gains if np.isfinite(gain)]
+    if known:
+        low, high = f"{min(known):.3g}", f"{max(known):.3g}"
+        factor = low if low == high else f"{low} to {high}"
+        yield f"pairs: the variance of differences is smaller than unpaired by the factor {factor}"
+
+
+def _pareto(
+    trials: TrialSet, ranked: Sequence[MetricRanking], values: Mapping[str, Values], confidence: float
+) -> ParetoFront | None:
+    """The front over all ranked metrics, from the units that have all of them; in pairs where all treatments share these."""
+    units: dict[str, list[str]] = {}
     lost: list[str] = []
     for treatment in trials.treatments:
-        own = {metric: found[treatment] for metric, found in values.items() if treatment in found}
-        units = list(own.values())
-        shared = [unit for unit in units[0] if all(unit in each for each in units)] if units else []
-        if len(own) == len(values) and len(shared) > 1:
-            groups[treatment] = {metric: [means[unit] for unit in shared] for metric, means in own.items()}
+        own = [found[treatment] for found in values.values() if treatment in found]
+        complete = _common(own) if len(own) == len(values) else []
+        if len(complete) > 1:
+            units[treatment] = complete
         else:
             lost.append(treatment)
-    if len(groups) < 2:
+    if len(units) < 2:
         return None
+    shared = _shared(units, "trial") if all(one.level == "trial" for one in ranked) else []
+    groups = {
+        name: {metric: [found[name][unit] for unit in (shared or own)] for metric, found in values.items()}
+        for name, own in units.items()
+    }
     better: dict[str, Literal["higher", "lower"]] = {
         metric: trials.metrics[metric].better or "higher" for metric in values
     }
-    found = st.pareto_set(groups, better, confidence=confidence)
+    found = st.pareto_set(groups, better, confidence=confidence, paired=bool(shared))
     notes = [f"without two trials that have every metric, left out: {', '.join(lost)}"] if lost else []
+    if shared:
+        notes += _left_out(units, shared)
     return ParetoFront(
         metrics=tuple(values),
         members=tuple(name for name in groups if name in found),

@@ -7,152 +7,241 @@ of few flows is biased without any transient; the same flows pooled are not, and
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from trialwise import statistics as st
 from trialwise._core import parse_picoseconds
-from trialwise.analysis.estimation.estimates import estimate
+from trialwise.analysis.estimation.duration_answers import answer_of, sentences_of
+from trialwise.analysis.estimation.estimates import estimate, trial_values
 from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.phases import Phases, phases_of
-from trialwise.analysis.estimation.results import DurationAdvice, DurationStep, Estimate
-from trialwise.experiment.model import Experiment, Metric
+from trialwise.analysis.estimation.results import DurationAdvice, DurationStep
+from trialwise.analysis.estimation.transients import Edges, Transient, edges_of, flows_lacking, transient_of
+from trialwise.experiment.model import Experiment, Measure, Metric, Source
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 
-Array = npt.NDArray[np.float64]
 _PARTS = (0.1, 0.2, 0.5, 1.0)
 _JOINED = (2, 5, 10, 20, 50)
 _FEWEST_JOINED = 5
 """Trials put together of which there are to be so many, so that their mean has an interval worth the name."""
 _QUANTITIES = ("fct", "slowdown", "throughput")
-_NEAR = 0.05
+TOLERANCE = 5.0
+"""Percent of bias that does no harm, where nobody says."""
 
 
 def duration_advice(
-    experiment: Experiment, treatment: str, flows: FlowRecords, confidence: float
+    experiment: Experiment,
+    treatment: str,
+    flows: FlowRecords,
+    confidence: float,
+    tolerance: float | None = None,
 ) -> Iterator[DurationAdvice]:
-    """For each quantile of flows that a metric asks for: what other durations of a trial would give.
+    """For each mean or quantile of flows that a metric asks for: what other durations of a trial would give.
 
-    Nothing where flows come from a file: every trial then has the same ones.
+    Nothing where flows come from a file: every trial then has the same ones. `confidence` and `tolerance` are in percent; the
+    latter is by default the relative precision at which a metric stops, else 5.
     """
     trial = experiment.trial
     if not isinstance(trial, SimulationTrial) or trial.workload.flows or len(flows.rows) < 2:
         return
     text = fill(trial.workload.duration, {"series": 0, "round": 0, **flows.rows[0].factors})
     duration = parse_picoseconds(text) / 1e12
-    phases = phases_of(flows, duration)
+    phases = phases_of(flows, duration, confidence)
+    known: dict[_Statistic, _Finding] = {}
+    for source, metrics in _by_flows(experiment.metrics).items():
+        known |= _findings(source, metrics, flows, phases, confidence)
     for metric in experiment.metrics:
-        source = metric.source
-        if not isinstance(source, SimulationSource) or source.quantity not in _QUANTITIES:
-            continue
-        if metric.percentile is not None:
-            yield _advice(metric, source, treatment, flows, phases, confidence)
+        if has_duration_advice(metric):
+            allowed = tolerance or _tolerance_of(metric)
+            yield _advice(metric, known[_statistic(metric)], treatment, flows, phases, confidence, allowed)
+
+
+def has_duration_advice(metric: Metric) -> bool:
+    """Whether a metric is a mean or a quantile of what single flows have."""
+    source = metric.source
+    of_flows = isinstance(source, SimulationSource) and source.quantity in _QUANTITIES
+    return of_flows and (metric.percentile is not None or metric.measure == "mean")
+
+
+def _tolerance_of(metric: Metric) -> float:
+    if metric.stop is not None and metric.stop.precision.relative:
+        return metric.stop.precision.value
+    return TOLERANCE
+
+
+_Statistic = tuple[Source, Measure, str]
+
+
+def _statistic(metric: Metric) -> _Statistic:
+    """What metrics that differ in their estimand alone have in common."""
+    return metric.source, metric.measure, metric.convention
+
+
+def _by_flows(metrics: Sequence[Metric]) -> dict[SimulationSource, list[Metric]]:
+    """One metric of each statistic, by the flows that it is about."""
+    found: dict[SimulationSource, dict[_Statistic, Metric]] = {}
+    for metric in metrics:
+        if has_duration_advice(metric) and isinstance(metric.source, SimulationSource):
+            found.setdefault(metric.source, {}).setdefault(_statistic(metric), metric)
+    return {source: list(each.values()) for source, each in found.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Finding:
+    """What the flows say of a statistic, whatever its estimand; `inside` is the pooled estimate of the stable phase."""
+
+    edges: Edges | str
+    transient: Transient | None
+    inside: float | None
+    trials: st.TrialSamples
+    steps: list[DurationStep]
+
+
+def _findings(
+    source: SimulationSource,
+    metrics: Sequence[Metric],
+    flows: FlowRecords,
+    phases: Phases,
+    confidence: float,
+) -> Iterator[tuple[_Statistic, _Finding]]:
+    """Of metrics of the same flows, step by step: each step sorts its trials once for all of them, and is then let go."""
+    values, chosen = flows.samples(source.quantity), flows.of_class(source)
+    trials = values.chosen(chosen)
+    found = [_stable(metric, flows, values, chosen, trials, phases, confidence) for metric in metrics]
+    for part, some in _parts(flows, values, chosen, trials, phases.duration):
+        for metric, one in zip(metrics, found, strict=True):
+            step = _step(metric, some, part * phases.duration, confidence, joined=False)
+            one.steps.append(_with_transient(metric, step, int(some.sizes.sum()), one.inside))
+    for number, joined in _longer(trials):
+        duration = number * phases.duration
+        for metric, one in zip(metrics, found, strict=True):
+            bias = None if one.transient is None else one.transient.bias_at(duration)
+            step = _step(metric, joined, duration, confidence, joined=True)
+            one.steps.append(replace(step, transient=bias))
+    return zip(map(_statistic, metrics), found, strict=True)
+
+
+def _stable(
+    metric: Metric,
+    flows: FlowRecords,
+    values: st.TrialSamples,
+    chosen: npt.NDArray[np.bool_],
+    trials: st.TrialSamples,
+    phases: Phases,
+    confidence: float,
+) -> _Finding:
+    """The stable phase of a statistic, and what the flows beside it do; no steps yet."""
+    edges = edges_of(metric, flows, chosen, phases)
+    if not isinstance(edges, Edges):
+        return _Finding(edges, None, None, trials, [])
+    stable = values.chosen(edges.stable)
+    transient = transient_of(metric, trials, stable, edges, confidence)
+    return _Finding(edges, transient, estimate(metric, "pooled", stable, confidence).estimate, trials, [])
 
 
 def _advice(
     metric: Metric,
-    source: SimulationSource,
+    found: _Finding,
     treatment: str,
     flows: FlowRecords,
     phases: Phases,
     confidence: float,
+    tolerance: float,
 ) -> DurationAdvice:
-    chosen, values = flows.of_class(source), flows.values(source.quantity)
-    steps = [*_shorter(metric, flows, values, chosen, phases.duration, confidence)]
-    steps += _longer(metric, flows.split(values, chosen), steps[-1], confidence)
-    after = flows.start >= (phases.warmup_end or 0.0)
-    stable = estimate(metric, "pooled", flows.split(values, chosen & after), confidence)
+    edges, transient, steps = found.edges, found.transient, found.steps
+    known = isinstance(edges, Edges)
+    answer = answer_of(metric, steps, edges, transient, tolerance)
+    own = steps[len(_PARTS) - 1]
+    warmup = flows.start < (phases.duration if phases.warmup_end is None else phases.warmup_end)
+    late = flows.start >= phases.duration - edges.cooldown if known else None
     return DurationAdvice(
         metric=metric.name,
         unit=metric.unit,
         treatment=treatment,
+        estimand=metric.estimand,
+        what=estimate(metric, metric.estimand, found.trials, confidence, forced=True).what,
+        trials=own.trials,
         duration=phases.duration,
         warmup_end=phases.warmup_end,
-        warmup_share=phases.warmup_share,
+        warmup_share=float(np.mean(warmup)),
+        cooldown=edges.cooldown if known else None,
+        cooldown_share=None if late is None else float(np.mean(late)),
+        stable_share=None if late is None else float(np.mean(~warmup & ~late)),
+        growth=phases.growth,
         drain=phases.drain,
         active_times=phases.times,
         active=phases.active,
         steps=tuple(steps),
-        sentences=tuple(_sentences(steps, stable, phases)),
+        transient=None if transient is None else transient.bias,
+        tolerance=tolerance,
+        confidence=confidence,
+        needed=answer.needed,
+        trials_needed=answer.trials,
+        reason=answer.reason,
+        sentences=tuple(sentences_of(metric, own, edges, transient)),
     )
 
 
-def _shorter(
-    metric: Metric,
+def _parts(
     flows: FlowRecords,
-    values: Array,
+    values: st.TrialSamples,
     chosen: npt.NDArray[np.bool_],
+    trials: st.TrialSamples,
     duration: float,
-    confidence: float,
-) -> Iterator[DurationStep]:
+) -> Iterator[tuple[float, st.TrialSamples]]:
+    """The first parts of the trials, and the whole ones."""
     for part in _PARTS:
-        trials = flows.split(values, chosen & (flows.start < part * duration) if part < 1 else chosen)
-        yield _step(metric, trials, part * duration, confidence, joined=False)
+        yield part, trials if part >= 1 else values.chosen(chosen & (flows.start < part * duration))
 
 
-def _longer(
-    metric: Metric, trials: Sequence[Array], whole: DurationStep, confidence: float
-) -> Iterator[DurationStep]:
+def _with_transient(metric: Metric, step: DurationStep, flows: int, inside: float | None) -> DurationStep:
+    """A step of parts of the trials, or of whole ones, with its bias against the stable phase where so many flows tell it."""
+    found = None if step.pooled is None else step.pooled.estimate
+    if found is None or not inside or flows_lacking(flows, metric.percentile):
+        return step
+    return replace(step, transient=100 * (found / inside - 1))
+
+
+def _longer(trials: st.TrialSamples) -> Iterator[tuple[int, st.TrialSamples]]:
+    """Several trials put together, whose warm-up and cool-down count as in one trial of that duration."""
     for number in _JOINED:
-        count = len(trials) // number
-        if count >= _FEWEST_JOINED:
-            joined = [np.concatenate(trials[number * at : number * (at + 1)]) for at in range(count)]
-            yield _step(metric, joined, number * whole.duration, confidence, joined=True)
+        if len(trials) // number >= _FEWEST_JOINED:
+            yield number, trials.joined(number)
 
 
 def _step(
-    metric: Metric, trials: Sequence[Array], duration: float, confidence: float, *, joined: bool
+    metric: Metric,
+    trials: st.TrialSamples,
+    duration: float,
+    confidence: float,
+    *,
+    joined: bool,
 ) -> DurationStep:
-    with_flows = [trial for trial in trials if trial.size]
+    """A step whose transient bias is not known yet."""
+    with_flows = trials.with_samples()
     own = estimate(metric, "per_trial", with_flows, confidence, forced=True)
     pooled = estimate(metric, "pooled", trials, confidence)
     return DurationStep(
         duration=duration,
         joined=joined,
         trials=len(trials),
-        flows_per_trial=sum(map(len, trials)) / len(trials),
+        flows_per_trial=int(trials.sizes.sum()) / len(trials),
         per_trial=own if own.estimate is not None else None,
         pooled=pooled if pooled.estimate is not None else None,
+        small_sample=_small_sample(metric, with_flows, confidence),
+        transient=None,
     )
 
 
-def _sentences(steps: Sequence[DurationStep], stable: Estimate, phases: Phases) -> Iterator[str]:
-    whole = next(step for step in reversed(steps) if not step.joined)
-    if whole.per_trial is None or whole.pooled is None or not whole.pooled.estimate:
-        yield "too few flows to say anything"
-        return
-    off = _change(whole.per_trial, whole.pooled)
-    yield (
-        f"small-sample bias: with {whole.flows_per_trial:.3g} flows a trial, the {whole.per_trial.what} is {_percent(off)} "
-        f"the quantile of all these flows; no warm-up is to blame, since both are of the same flows"
-    )
-    near = next((step for step in steps if step.joined and _is_near(step, whole.pooled)), None)
-    if abs(off) > _NEAR:
-        yield (
-            f"trials {near.duration / whole.duration:.0f} times as long ({near.flows_per_trial:.3g} flows) would be within 5 % of it"
-            if near
-            else "no number of these trials put together comes within 5 % of it: estimate the pooled quantile"
-        )
-    if phases.warmup_end is None:
-        yield "transient: the number of active flows still rises at the end of the trial: take longer trials"
-    elif stable.estimate is not None:
-        within = (stable.low or 0.0) <= whole.pooled.estimate <= (stable.high or 0.0)
-        yield (
-            f"transient bias: the flows that begin before the number of active flows is stable are {phases.warmup_share * 100:.2g} % "
-            f"of all; with them the pooled quantile is {_percent(_change(whole.pooled, stable))} that of the others"
-            + (", which is within its interval" if within else "")
-        )
-
-
-def _change(found: Estimate, against: Estimate) -> float:
-    return (found.estimate or 0.0) / (against.estimate or 1.0) - 1
-
-
-def _is_near(step: DurationStep, pooled: Estimate) -> bool:
-    return step.per_trial is not None and abs(_change(step.per_trial, pooled)) <= _NEAR
-
-
-def _percent(change: float) -> str:
-    size = abs(change) * 100
-    return f"{size:.{0 if size >= 10 else 1}f} % {'below' if change < 0 else 'above'}"
+def _small_sample(metric: Metric, trials: st.TrialSamples, confidence: float) -> st.Ratio | None:
+    """The per-trial estimate over the pooled one of the same flows, in percent; None where too few flows say so."""
+    if len(trials) < 2 or flows_lacking(int(trials.sizes.sum()), metric.percentile):
+        return None
+    own = trial_values(metric, trials)
+    pooled = st.pooled_influence(trials, metric.percentile)
+    found = st.paired_ratio(pooled, own, confidence=confidence).in_percent()
+    return found if found.bounded else None

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.results import Estimate
-from trialwise.experiment.model import Estimand, Metric
+from trialwise.experiment.estimands import estimand_text
+from trialwise.experiment.model import Estimand, Metric, PathSource, SimulationSource
 
 Array = npt.NDArray[np.float64]
+
+
+def is_estimated(metric: Metric) -> bool:
+    """Whether both estimands of a metric are told: of simulated trials, of transfers over a path, and of what is pooled."""
+    match metric.source:
+        case SimulationSource() | PathSource(quantity="completion_time"):
+            return True
+        case _:
+            return metric.estimand == "pooled"
 
 
 def can_be_pooled(metric: Metric) -> bool:
@@ -34,7 +44,7 @@ def estimate(
     metric, estimand
         What is estimated.
     trials
-        Samples of each trial, in the unit of the metric.
+        Samples of each trial, in the unit of the metric; `st.TrialSamples` where several estimates are of the same trials.
     confidence
         In percent.
     forced
@@ -46,6 +56,19 @@ def estimate(
         return _per_trial(metric, trials, confidence, forced=forced)
     except ValueError as error:
         return _refused(metric, estimand, trials, confidence, str(error))
+
+
+def trial_value(metric: Metric, samples: Array) -> float:
+    """The metric of one trial, by its convention."""
+    if metric.percentile is None:
+        return float(st.measure_of(samples, metric.measure))
+    return float(st.trial_quantile(samples, metric.percentile, metric.convention))
+
+
+def trial_values(metric: Metric, trials: Sequence[Array]) -> Array:
+    """`trial_value` of each trial, many at once: shape (trials,)."""
+    measure = metric.measure if metric.percentile is None else metric.percentile
+    return st.trial_measures(trials, measure, metric.convention)
 
 
 def pooled(metric: Metric, trials: Sequence[Array], confidence: float) -> Estimate:
@@ -71,8 +94,10 @@ def pooled(metric: Metric, trials: Sequence[Array], confidence: float) -> Estima
     )
 
 
-def _per_trial(metric: Metric, trials: Sequence[Array], confidence: float, *, forced: bool) -> Estimate:
-    single = all(len(trial) == 1 for trial in trials)
+def _per_trial(metric: Metric, everything: Sequence[Array], confidence: float, *, forced: bool) -> Estimate:
+    """Of the trials that have a sample: others, in which there was no flow of the metric, have no number of their own."""
+    trials = st.TrialSamples.of(everything).with_samples()
+    single = bool((trials.sizes == 1).all())
     measure = "mean" if single else metric.measure
     found = st.per_trial_mean(
         trials, measure, confidence=confidence, convention=metric.convention, forced=forced
@@ -89,22 +114,24 @@ def _per_trial(metric: Metric, trials: Sequence[Array], confidence: float, *, fo
         design_effect=None,
         convention=found.convention,
         method=found.method,
-        note=_forced_note(found) if found.forced else "",
+        note="; ".join(_notes(found, len(everything) - len(trials))),
     )
 
 
-def _forced_note(found: st.PerTrialMean) -> str:
-    beyond = found.samples / found.trials
-    return f"forced: a trial has {beyond:.3g} samples, too few for this quantile; it is biased whatever the number of trials"
+def _notes(found: st.PerTrialMean, missing: int) -> Iterator[str]:
+    if found.forced:
+        each = found.samples / found.trials
+        yield f"forced: a trial has {each:.3g} samples, too few for this quantile; it is biased whatever the number of trials"
+    if missing:
+        yield f"{missing} of {found.trials + missing} trials have no sample and are left out"
 
 
 def _refused(
     metric: Metric, estimand: Estimand, trials: Sequence[Array], confidence: float, why: str
 ) -> Estimate:
-    what = metric.measure if isinstance(metric.measure, str) else f"p{metric.measure:g}"
     return Estimate(
         estimand=estimand,
-        what=f"{what} of all samples" if estimand == "pooled" else f"mean over trials of each one's {what}",
+        what=estimand_text(metric, estimand),
         estimate=None,
         low=None,
         high=None,

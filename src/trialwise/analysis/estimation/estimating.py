@@ -1,22 +1,35 @@
-"""Estimates of every metric and treatment of a simulation experiment."""
+"""Estimates of every metric and treatment whose trials have flows, or whose samples are pooled."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
+from trialwise import statistics as st
+from trialwise.analysis.estimation.blocks import estimate_of_blocks, whole_blocks
 from trialwise.analysis.estimation.controls import Workloads, controlled
 from trialwise.analysis.estimation.durations import duration_advice
-from trialwise.analysis.estimation.estimates import can_be_pooled, estimate
+from trialwise.analysis.estimation.estimates import can_be_pooled, estimate, is_estimated
 from trialwise.analysis.estimation.flow_records import (
-    FlowRecords,
     keeps_records,
     read_flows,
     treatments_of,
 )
-from trialwise.analysis.estimation.results import DurationAdvice, Estimation, MetricEstimate, SizeBin
+from trialwise.analysis.estimation.looked_at import looked_at_note, looks_harm
+from trialwise.analysis.estimation.pooled_courses import pooled_courses
+from trialwise.analysis.estimation.results import (
+    DurationAdvice,
+    Estimation,
+    MetricEstimate,
+    PooledCourse,
+    SizeBin,
+)
 from trialwise.analysis.estimation.size_classes import size_bins, size_edges
+from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted, load_of, weighted_estimate
 from trialwise.analysis.observations import Observation
+from trialwise.analysis.telling import Told
 from trialwise.experiment.model import Estimand, Experiment, Metric
+from trialwise.experiment.sampling import is_sobol
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
@@ -32,9 +45,13 @@ def estimate_directory(
     treatments: Sequence[str],
     observed: Observed,
     workloads: Workloads | None = None,
+    tilt: TiltWeights | None = None,
     confidence: float = 95.0,
+    *,
+    told: Told | None = None,
+    overview: bool = False,
 ) -> Estimation | None:
-    """Estimate what the finished trials of a directory say; None where they are not simulated.
+    """Estimate what the finished trials of a directory say; None where no metric is estimated (`is_estimated`).
 
     Parameters
     ----------
@@ -46,54 +63,167 @@ def estimate_directory(
         The samples of all finished trials, by metric.
     workloads
         What is known of the workloads beside the trials, for control variates; None for none.
+    tilt
+        What tilted trials kept; None where nothing is tilted.
     confidence
         In percent.
+    told
+        Told what is done, how much of it, and of how much.
+    overview
+        The estimates alone: no records of flows are read for sizes and durations, and there are no courses.
     """
-    if not isinstance(experiment.trial, SimulationTrial):
+    metrics = [metric for metric in experiment.metrics if is_estimated(metric)]
+    if not metrics:
         return None
     estimates: list[MetricEstimate] = []
     sizes: list[SizeBin] = []
     durations: list[DurationAdvice] = []
+    courses: list[PooledCourse] = []
     edges: tuple[float, ...] = ()
     trials = treatments_of(rows)
-    for treatment, members in ((name, trials[name]) for name in treatments if name in trials):
-        flows = read_flows(directory, members) if keeps_records(experiment) else None
+    if tilt is not None:
+        estimates += _weighted(experiment, trials, treatments, observed, tilt, confidence)
+        trials.clear()
+    present = [name for name in treatments if name in trials]
+    for done, treatment in enumerate(present):
+        if told is not None:
+            told("estimating treatments", done, len(present))
+        members = trials[treatment]
+        flows = read_flows(directory, members) if keeps_records(experiment) and not overview else None
         known = workloads if _lost(rows, treatment) == 0 else None
-        estimates += _estimates(experiment.metrics, treatment, observed, flows, known, confidence)
-        if flows is not None and flows.rows:
+        numbered = {row.number: row for row in members}
+        if is_sobol(experiment):
+            estimates += _of_blocks(metrics, treatment, observed, numbered, confidence)
+        else:
+            own = _own(metrics, treatment, observed)
+            estimates += _estimates(metrics, treatment, own, numbered, known, confidence)
+            if not overview:
+                courses += _courses(metrics, treatment, own, confidence)
+        if flows is not None and flows.rows and isinstance(experiment.trial, SimulationTrial):
             edges = edges or size_edges(flows)
             sizes += size_bins(experiment.trial, treatment, flows, edges, confidence)
             durations += duration_advice(experiment, treatment, flows, confidence)
-    estimates.sort(key=lambda one: [metric.name for metric in experiment.metrics].index(one.metric))
-    return Estimation(tuple(estimates), tuple(sizes), tuple(durations), tuple(_notes(experiment, rows)))
+    estimates.sort(key=lambda one: [metric.name for metric in metrics].index(one.metric))
+    looked_at = [note] if (note := looked_at_note(experiment)) else []
+    harmed = looks_harm(experiment)
+    return Estimation(
+        tuple(estimates),
+        tuple(sizes),
+        tuple(durations),
+        notes=(*(looked_at if harmed else ()), *_notes(experiment, rows)),
+        courses=tuple(courses),
+        remarks=() if harmed else tuple(looked_at),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Own:
+    """The observations of a treatment, and their samples: those of one source are the same for all of its metrics."""
+
+    observations: list[Observation]
+    samples: st.TrialSamples
+
+
+def _own(metrics: Sequence[Metric], treatment: str, observed: Observed) -> dict[str, _Own]:
+    """By the name of the metric, of metrics with an observation; metrics with the same list of observations share theirs."""
+    shared: dict[int, _Own] = {}
+    for everything in (observed[metric.name] for metric in metrics):
+        if id(everything) not in shared:
+            own = [one for one in everything if one.treatment == treatment]
+            shared[id(everything)] = _Own(own, st.TrialSamples.of([one.values for one in own]))
+    found = {metric.name: shared[id(observed[metric.name])] for metric in metrics}
+    return {name: own for name, own in found.items() if own.observations}
+
+
+def _courses(
+    metrics: Sequence[Metric], treatment: str, own: Mapping[str, _Own], confidence: float
+) -> Iterator[PooledCourse]:
+    pooled = [one for one in metrics if one.estimand == "pooled" and one.name in own]
+    together: dict[int, list[Metric]] = {}
+    for metric in pooled:
+        together.setdefault(id(own[metric.name]), []).append(metric)
+    found = {
+        course.metric: course
+        for members in together.values()
+        for course in pooled_courses(members, treatment, own[members[0].name].samples, confidence)
+    }
+    return (found[metric.name] for metric in pooled if metric.name in found)
+
+
+def _weighted(
+    experiment: Experiment,
+    trials: Mapping[str, Sequence[TrialRow]],
+    treatments: Sequence[str],
+    observed: Observed,
+    tilt: TiltWeights,
+    confidence: float,
+) -> Iterator[MetricEstimate]:
+    """The estimates of tilted trials, each with the other way to take the same weights."""
+    for treatment in (name for name in treatments if name in trials):
+        load = load_of(experiment, trials[treatment][0].factors)
+        for metric in experiment.metrics:
+            own = [one for one in observed[metric.name] if one.treatment == treatment]
+            if not own:
+                continue
+            other: Estimand = "pooled" if metric.estimand == "model_based" else "model_based"
+            yield MetricEstimate(
+                metric=metric.name,
+                unit=metric.unit,
+                treatment=treatment,
+                own=weighted_estimate(metric, metric.estimand, own, tilt, load, confidence),
+                other=weighted_estimate(metric, other, own, tilt, load, confidence),
+                controlled=None,
+                controls_note="",
+            )
 
 
 def _estimates(
     metrics: Sequence[Metric],
     treatment: str,
-    observed: Observed,
-    flows: FlowRecords | None,
+    observed: Mapping[str, _Own],
+    rows: Mapping[int, TrialRow],
     workloads: Workloads | None,
     confidence: float,
 ) -> Iterator[MetricEstimate]:
-    for metric in metrics:
-        own = [one for one in observed[metric.name] if one.treatment == treatment]
-        trials = [one.values for one in own]
-        if not trials:
-            continue
-        several = sum(map(len, trials)) > len(trials)
+    for metric in (one for one in metrics if one.name in observed):
+        own = observed[metric.name]
+        several = bool((own.samples.sizes > 1).any())
         other: Estimand = "per_trial" if metric.estimand == "pooled" else "pooled"
         both = several and can_be_pooled(metric)
-        control, why = controlled(metric, own, flows, workloads, confidence)
+        control, why = controlled(metric, own.observations, own.samples, rows, workloads, confidence)
+        forced = metric.few_samples == "allow"
         yield MetricEstimate(
             metric=metric.name,
             unit=metric.unit,
             treatment=treatment,
-            own=estimate(metric, metric.estimand, trials, confidence, forced=metric.few_samples == "allow"),
-            other=estimate(metric, other, trials, confidence) if both else None,
+            own=estimate(metric, metric.estimand, own.samples, confidence, forced=forced),
+            other=estimate(metric, other, own.samples, confidence) if both else None,
             controlled=control,
             controls_note=why,
         )
+
+
+def _of_blocks(
+    metrics: Sequence[Metric],
+    treatment: str,
+    observed: Observed,
+    rows: Mapping[int, TrialRow],
+    confidence: float,
+) -> Iterator[MetricEstimate]:
+    """Of Sobol samples: their own estimand, without control variates, whose regression takes independent trials."""
+    for metric in metrics:
+        own = [one for one in observed[metric.name] if one.treatment == treatment]
+        if own:
+            blocks = whole_blocks(own, rows)
+            yield MetricEstimate(
+                metric=metric.name,
+                unit=metric.unit,
+                treatment=treatment,
+                own=estimate_of_blocks(metric, metric.estimand, blocks, len(own), confidence),
+                other=None,
+                controlled=None,
+                controls_note="",
+            )
 
 
 def _lost(rows: Sequence[TrialRow], treatment: str) -> int:
@@ -107,8 +237,10 @@ def _notes(experiment: Experiment, rows: Sequence[TrialRow]) -> Iterator[str]:
     invalid = sum(row.status == "invalid" for row in last.values())
     if invalid:
         yield (
-            f"{invalid} of {len(last)} trials are invalid and left out: where trials without a flow of a metric are among them, "
-            "per-trial means are those of the trials that have one, and there are no control variates"
+            f"{invalid} of {len(last)} trials are invalid and left out: what remains may be no sample of the workloads, so that there "
+            "are no control variates"
         )
-    if not keeps_records(experiment):
-        yield 'flows were not recorded (records = "drop"): no sizes, durations or control variates'
+    if is_tilted(experiment):
+        yield "the workload is tilted: no sizes, durations or control variates, and single trials are those of another workload"
+    elif isinstance(experiment.trial, SimulationTrial) and not keeps_records(experiment):
+        yield 'flows were not recorded (records = "drop"): no sizes and durations'

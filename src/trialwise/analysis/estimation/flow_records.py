@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from trialwise import statistics as st
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.simulation_quantities import size_class
@@ -53,10 +54,10 @@ class FlowRecords:
             chosen &= (self.size >= ends.low) & (self.size < (inf if ends.high is None else ends.high))
         return chosen
 
-    def split(self, values: Array, chosen: npt.NDArray[np.bool_]) -> list[Array]:
-        """Values of the chosen flows, an array for each trial."""
-        counts = np.bincount(self.trial[chosen], minlength=len(self.rows))
-        return np.split(values[chosen], np.cumsum(counts)[:-1])
+    def samples(self, quantity: str) -> st.TrialSamples:
+        """A quantity of all flows (`values`) by trial, to choose from: flows that did not finish have none."""
+        counts = np.bincount(self.trial, minlength=len(self.rows))
+        return st.TrialSamples(self.values(quantity), counts)
 
 
 def treatments_of(rows: Sequence[TrialRow]) -> dict[str, list[TrialRow]]:
@@ -76,27 +77,30 @@ def keeps_records(experiment: Experiment) -> bool:
 def read_flows(directory: ExperimentDirectory, rows: Sequence[TrialRow]) -> FlowRecords:
     """The flow records of trials; those whose file is not there are left out."""
     there = tuple(row for row in rows if (directory.path / _file(row)).is_file())
-    batches = [there[first : first + TOGETHER] for first in range(0, len(there), TOGETHER)]
-    empty = pl.DataFrame(schema={"file": pl.String, **dict.fromkeys(COLUMNS, pl.Int64)})
-    flows = pl.concat([empty, *_frames(directory, batches)])
-    places = {str(directory.path / _file(row)): place for place, row in enumerate(there)}
-    trial = flows["file"].replace_strict(places, return_dtype=pl.Int64) if there else flows["start_ps"]
-    columns = {name: flows[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in COLUMNS}
-    return FlowRecords(
-        rows=there,
-        trial=trial.to_numpy(),
-        size=columns["size_bytes"],
-        start=columns["start_ps"] / 1e12,
-        fct=columns["fct_ps"] / 1e12,
-        ideal=columns["ideal_ps"] / 1e12,
+    parts = [_read(directory, there, first) for first in range(0, len(there), TOGETHER)]
+    trial = np.concatenate([np.empty(0, dtype=np.int64), *(trials for trials, _ in parts)])
+    size, start, fct, ideal = (
+        np.concatenate([np.empty(0), *(columns[place] for _, columns in parts)])
+        for place in range(len(COLUMNS))
     )
+    return FlowRecords(there, trial, size, start / 1e12, fct / 1e12, ideal / 1e12)
 
 
-def _frames(directory: ExperimentDirectory, batches: Sequence[Sequence[TrialRow]]) -> Iterator[pl.DataFrame]:
-    for batch in batches:
-        paths = [str(directory.path / _file(row)) for row in batch]
-        read = pl.scan_parquet(paths, include_file_paths="file")
-        yield read.select("file", *(pl.col(name).cast(pl.Int64) for name in COLUMNS)).collect()
+def _read(
+    directory: ExperimentDirectory, rows: Sequence[TrialRow], first: int
+) -> tuple[npt.NDArray[np.int64], list[Array]]:
+    """The trials, by their places, and the columns of the flows of some files, read together from the first one on."""
+    batch = rows[first : first + TOGETHER]
+    paths = [str(directory.path / _file(row)) for row in batch]
+    places = {path: first + place for place, path in enumerate(paths)}
+    columns = [pl.col(name).cast(pl.Int64) for name in COLUMNS]
+    frame = pl.scan_parquet(paths, include_file_paths="file").select("file", *columns).collect()
+    files = frame["file"].rle().struct.unnest()
+    trials = np.repeat(
+        np.array([places[path] for path in files["value"]], dtype=np.int64), files["len"].to_numpy()
+    )
+    values = [frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in COLUMNS]
+    return trials, values
 
 
 def _file(row: TrialRow) -> str:

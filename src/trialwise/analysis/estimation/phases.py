@@ -3,36 +3,46 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
+import numpy.typing as npt
 
+from trialwise import statistics as st
 from trialwise.analysis.estimation.flow_records import FlowRecords
 
+Array = npt.NDArray[np.float64]
 _TIMES = 60
 _STABLE = 0.9
 """Of the level of active flows, from which on a trial is out of its warm-up."""
-_STILL_RISING = 1.1
+_STILL_RISING = 10.0
+"""Percent by which active flows grow from the second quarter to the second half of a trial that is not stable."""
 
 
 @dataclass(frozen=True, slots=True)
 class Phases:
     """When things happen in the trials of a treatment, in seconds; `active` are mean numbers of active flows at `times`.
 
-    `warmup_end` is None where the number of active flows still rises when the last flows begin. `drain` is the mean time from
-    the end of the span in which flows begin to the end of the last flow: the cool-down.
+    `warmup_end` is None where the number of active flows still rises when the last flows begin. `growth` is that of the second
+    half of the span in which flows begin over its second quarter, in percent, by Fieller's set over trials; None where no flow is
+    active there. `drain` is the mean time from the end of that span to the end of the last flow.
     """
 
     duration: float
     warmup_end: float | None
-    warmup_share: float
+    growth: st.Ratio | None
     drain: float
     times: tuple[float, ...]
     active: tuple[float, ...]
 
 
-def phases_of(flows: FlowRecords, duration: float) -> Phases:
-    """The phases of all trials together; the stable level is that of the second half of the span in which flows begin."""
-    end = flows.start + np.where(np.isfinite(flows.fct), flows.fct, np.inf)
+def phases_of(flows: FlowRecords, duration: float, confidence: float = 95.0) -> Phases:
+    """The phases of all trials together; the stable level is that of the second half of the span in which flows begin.
+
+    Flows still pile up where the interval of their growth at `confidence` percent lies above 0 and the growth is more than 10 %:
+    by its estimate alone heavy tails would be taken for a rise.
+    """
+    end = flows.start + np.where(np.isfinite(flows.fct), flows.fct, inf)
     trials = len(flows.rows)
     last = np.zeros(trials)
     finished = np.isfinite(end)
@@ -42,17 +52,28 @@ def phases_of(flows: FlowRecords, duration: float) -> Phases:
     begun = np.searchsorted(np.sort(flows.start), times, side="right")
     ended = np.searchsorted(np.sort(end), times, side="right")
     active = (begun - ended) / trials
-    inside = times <= duration
-    half, quarter = inside & (times >= duration / 2), inside & (times >= 0.75 * duration)
-    level = float(active[half].mean())
-    rising = float(active[quarter].mean()) > _STILL_RISING * float(active[half & ~quarter].mean())
-    reached = times[inside & (active >= _STABLE * level)]
-    warmup_end = None if rising or not len(reached) else float(reached[0])
+    quarter, half = (
+        _mean_active(flows, end, start * duration, stop * duration)
+        for start, stop in ((0.25, 0.5), (0.5, 1.0))
+    )
+    growth = (
+        st.paired_ratio(quarter, half, confidence=confidence).in_percent()
+        if trials > 1 and quarter.any()
+        else None
+    )
+    rising = growth is not None and growth.bounded and growth.low > 0 and growth.estimate > _STILL_RISING
+    reached = times[(times <= duration) & (active >= _STABLE * half.mean())]
     return Phases(
         duration=duration,
-        warmup_end=warmup_end,
-        warmup_share=float(np.mean(flows.start < (duration if warmup_end is None else warmup_end))),
+        warmup_end=None if rising or not len(reached) else float(reached[0]),
+        growth=growth,
         drain=drain,
         times=tuple(times.tolist()),
         active=tuple(active.tolist()),
     )
+
+
+def _mean_active(flows: FlowRecords, end: Array, start: float, stop: float) -> Array:
+    """The mean number of active flows of each trial between two times."""
+    inside = np.clip(np.minimum(end, stop) - np.maximum(flows.start, start), 0, None)
+    return np.bincount(flows.trial, inside, len(flows.rows)) / (stop - start)

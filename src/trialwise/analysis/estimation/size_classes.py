@@ -30,13 +30,13 @@ def size_bins(
 ) -> Iterator[SizeBin]:
     """The bins of one treatment that have enough flows; flows of the warm-up and the cool-down are left out."""
     counted = np.isfinite(flows.fct) & stable(trial, flows)
-    slowdown = flows.slowdown
+    slowdowns = flows.samples("slowdown")
     # Bins are (low, high], the first one with its lower end; a single size is one bin.
     places = np.clip(np.searchsorted(edges, flows.size, side="left"), 1, max(len(edges) - 1, 1))
     for place in range(1, max(len(edges), 2)):
         chosen = counted & (places == place)
         if np.count_nonzero(chosen) >= _FEWEST and len(flows.rows) > 1:
-            trials = flows.split(slowdown, chosen)
+            trials = slowdowns.chosen(chosen)
             yield SizeBin(
                 treatment=treatment,
                 low=int(flows.size[chosen].min()),

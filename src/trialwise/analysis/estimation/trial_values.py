@@ -1,4 +1,4 @@
-"""Trials of pooled metrics as one number each, so that comparisons are of the quantile or mean of all samples."""
+"""Trials as one number each for comparisons: of the quantile or mean of all samples where metrics are pooled, and what is doubtful."""
 
 from __future__ import annotations
 
@@ -8,24 +8,47 @@ from collections.abc import Iterator
 import polars as pl
 
 from trialwise import statistics as st
+from trialwise.analysis.estimation.estimates import is_estimated
 from trialwise.analysis.observations import Observation, StoreObservations
 from trialwise.analysis.trial_set import TrialSet
+from trialwise.experiment.estimands import estimand_text, measure_text
 from trialwise.experiment.model import Experiment, Metric
 
 FEWEST_BEYOND = 20
 """Samples beyond a quantile from which on intervals of differences hold about as often as they say."""
 
 
-def with_pooled_values(trials: TrialSet, experiment: Experiment, store: StoreObservations) -> TrialSet:
-    """Replace the values of pooled metrics by what each trial contributes (`st.pooled_influence`).
+def with_estimands(trials: TrialSet, experiment: Experiment, store: StoreObservations) -> TrialSet:
+    """Replace the values of pooled metrics by what each trial contributes (`st.pooled_influence`), and note forced quantiles.
 
-    Their mean over the trials of a treatment is the statistic of all its samples, and differences of them have its variance.
+    The mean of what trials contribute is the statistic of all samples of a treatment, and differences have its variance.
     """
+    forced = [
+        note for one in experiment.metrics if one.name in trials.metrics for note in _forced(one, store)
+    ]
+    return _pooled(dataclasses.replace(trials, notes=(*trials.notes, *forced)), experiment, store)
+
+
+def _forced(metric: Metric, store: StoreObservations) -> Iterator[str]:
+    """That a quantile of each trial has too few samples of it beyond: averaging over trials does not lift its bias."""
+    if metric.estimand != "per_trial" or metric.percentile is None or not is_estimated(metric):
+        return
+    sizes = [len(one.values) for one in store.of(metric) if len(one.values)]
+    each = sum(sizes) / len(sizes) if sizes else 0.0
+    if each > 1 and st.quantile_refusal(each, metric.percentile):
+        yield (
+            f"{metric.name}: a trial has {each:.3g} samples, too few for its {measure_text(metric)}: both sides are biased whatever "
+            'the number of trials, and the difference with them; longer trials or estimand = "pooled" lift that'
+        )
+
+
+def _pooled(trials: TrialSet, experiment: Experiment, store: StoreObservations) -> TrialSet:
     metrics, table = dict(trials.metrics), trials.table
     pooled = [one for one in experiment.metrics if one.estimand == "pooled" and one.name in metrics]
     for metric in pooled:
         table = _replaced(table, metric, store)
-        metrics[metric.name] = dataclasses.replace(metrics[metric.name], estimand="pooled")
+        what = estimand_text(metric, "pooled")
+        metrics[metric.name] = dataclasses.replace(metrics[metric.name], estimand="pooled", what=what)
     if not pooled:
         return trials
     names = ", ".join(metric.name for metric in pooled)
@@ -54,7 +77,8 @@ def _replaced(table: pl.DataFrame, metric: Metric, store: StoreObservations) -> 
     """The table with other values of one metric; a treatment with a single trial keeps its own, for which nothing is inferred."""
     own = pl.col("metric") == metric.name
     groups: dict[str, list[Observation]] = {}
-    for observation in store.of(metric):
+    # A trial without samples adds nothing to the statistic or its standard error: both are sums over trials.
+    for observation in (one for one in store.of(metric) if len(one.values)):
         groups.setdefault(observation.treatment, []).append(observation)
     values: dict[str, float] = {}
     for members in groups.values():

@@ -5,23 +5,30 @@ A course keeps what it needs of the trials that it has seen, so that a look cost
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import isfinite
+from typing import TypedDict
 
 import numpy as np
 
 from trialwise import statistics as st
-from trialwise.analysis.stopping.intervals import IntervalClaim
+from trialwise.analysis.estimation.blocks import gain_text
+from trialwise.analysis.estimation.control_columns import ControlColumns
+from trialwise.analysis.stopping.intervals import FAR, IntervalClaim
 from trialwise.analysis.stopping.results import ClaimState
-from trialwise.analysis.stopping.values import Array, Round, RoundValues
+from trialwise.analysis.stopping.sentences import controls_text
+from trialwise.analysis.stopping.values import Array, Round, RoundValues, Units
 from trialwise.design.few_samples import wants_enough_samples
 from trialwise.experiment.model import Design
+from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.experiment.stopping import Goal
 from trialwise.statistics.looking import Rule
 from trialwise.statistics.relative_margin import WARNING
+from trialwise.statistics.sequential_blocks import FEWEST_BLOCKS
 
-_Sequence = st.SequentialMean | st.SequentialPooledMean | st.SequentialQuantile
+_Plain = st.SequentialMean | st.SequentialPooledMean | st.SequentialQuantile
+_Weighted = st.SequentialImportance | st.SequentialBatches
 
 
 class ClaimCourse:
@@ -30,42 +37,100 @@ class ClaimCourse:
     Once the rule has stopped, what it said then stays, whatever more runs for other claims.
     """
 
-    def __init__(self, claim: IntervalClaim, design: Design) -> None:
+    def __init__(
+        self,
+        claim: IntervalClaim,
+        design: Design,
+        columns: Callable[[], ControlColumns | None] | None = None,
+        *,
+        tilted: bool = False,
+        sobol: bool = False,
+    ) -> None:
+        """`columns` makes the control variates, where the claim is looked at with some, when the first trial has come."""
+        self._tilted, self._sobol = tilted, sobol
         self.claim = claim
+        self._make_columns = columns
+        self._columns: ControlColumns | None = None
         self._rule: Rule = _rule_of(design)
         self._start = design.pilot if self._rule == "cceval" else None
         self._begin(0)
 
     def _begin(self, revision: int) -> None:
         self._revision = revision
-        self._sequence = _sequence(self.claim.goal, self._rule, self._start)
+        self._sequence: _Plain | _Weighted | st.SequentialControlled | st.SequentialBlocks = (
+            _weighted(self.claim.goal, self._rule, self._start)
+            if self._tilted
+            else _of_blocks(self.claim.goal, self._rule)
+            if self._sobol
+            else self._with_controls(_sequence(self.claim.goal, self._rule, self._start))
+        )
         self._fed = 0
         self._samples = 0
         self._seen = self._sequence.state
         self._told: ClaimState | None = None
 
+    def _with_controls(self, plain: _Plain) -> _Plain | st.SequentialControlled:
+        columns, confidence = self._columns, self.claim.goal.stop.confidence
+        if columns is None:
+            return plain
+        return st.SequentialControlled(
+            plain, lambda trials, x, precision: columns.fitted(trials, x, confidence, precision)
+        )
+
     def after(self, values: RoundValues, rounds: Sequence[Round]) -> ClaimState:
         """What is known after these rounds, the first ones of the plan; trials that were fed before are not read again."""
         units = values.in_order(self.claim.goal.metric, self.claim.treatment, rounds)
+        if self._make_columns is not None and units.number:
+            self._columns, self._make_columns = self._make_columns(), None
+            self._begin(units.revision)
         # A trial that was tried again stands in the middle; and a boot that goes on changes its mean.
         if units.revision != self._revision or values.level != "trial":
             self._begin(units.revision)
         while not self._seen.stopped and self._fed < units.number:
-            self._feed(*units.at(self._fed))
+            self._feed(units, self._fed)
         # From the first look on, what is told is of the last look, and stays until the next one.
         if self._told is None or not self._seen.looks:
             self._told = self._said(values.level)
         return self._told
 
-    def _feed(self, unit: float | Array, samples: int) -> None:
+    def is_far_beyond(self, most: int) -> bool:
+        """Whether the last look says that even the best case takes far more than so many trials.
+
+        Not while controls that are asked for may still make it fewer.
+        """
+        seen, sequence = self._seen, self._sequence
+        waits = isinstance(sequence, st.SequentialControlled) and sequence.found is None
+        return bool(seen.looks) and not seen.stopped and not waits and seen.fewest > FAR * most
+
+    def _feed(self, units: Units, place: int) -> None:
+        unit, samples = units.at(place)
         self._fed += 1
         self._samples += samples
-        if isinstance(self._sequence, st.SequentialMean):
+        if isinstance(unit, st.WeightedTrial):
+            self._feed_weighted(unit)
+        elif isinstance(self._sequence, st.SequentialBlocks):
+            series, number = units.rounds[place]
+            self._sequence.add((series, (number - 1) // SOBOL_BLOCK), unit)
+        elif isinstance(self._sequence, st.SequentialControlled):
+            self._sequence.add(unit, self._controls_of(units, place))
+        elif isinstance(self._sequence, st.SequentialMean):
             self._sequence.add(float(unit))
-        else:
+        elif isinstance(self._sequence, (st.SequentialPooledMean, st.SequentialQuantile)):
             self._sequence.add(np.asarray(unit))
-        if self._fed >= self._seen.next_look:
+        # A pooled statistic of trials without a sample is none: the first look waits for one.
+        has_value = self._samples or self.claim.goal.metric.estimand == "per_trial"
+        if self._fed >= self._seen.next_look and has_value:
             self._seen, self._told = self._sequence.state, None
+
+    def _feed_weighted(self, trial: st.WeightedTrial) -> None:
+        if isinstance(self._sequence, (st.SequentialImportance, st.SequentialBatches)):
+            self._sequence.add(trial)
+
+    def _controls_of(self, units: Units, place: int) -> Array | None:
+        """Those of a trial; None where a trial before it gave no values: what is left is no sample of its workloads."""
+        if self._columns is None or not units.follows(place):
+            return None
+        return self._columns.of_rounds([units.rounds[place]])[0]
 
     def _said(self, level: str) -> ClaimState:
         seen, goal = self._seen, self.claim.goal
@@ -80,19 +145,38 @@ class ClaimCourse:
         refusal = self._refusal()
         bounded = isfinite(seen.low) and isfinite(seen.high)
         notes = [text for text in (refusal, *seen.warnings) if text and text != WARNING]
-        return replace(
+        found = replace(
             claim,
             state="open" if not seen.stopped else "undecided" if refusal else "decided",
-            estimate=seen.estimate,
-            low=seen.low if isfinite(seen.low) else None,
-            high=seen.high if isfinite(seen.high) else None,
+            estimate=_finite(seen.estimate),
+            low=_finite(seen.low),
+            high=_finite(seen.high),
             width=seen.half_width if bounded else None,
-            target=seen.target,
+            target=_finite(seen.target),
             wanted=seen.n if seen.stopped else seen.forecast.trials,
             wanted_low=None if seen.stopped else seen.forecast.low,
             wanted_high=None if seen.stopped else seen.forecast.high,
-            note="; ".join(dict.fromkeys(notes)),
+            **self._beside(),
         )
+        if found.controls:
+            notes.insert(0, controls_text(found))
+        if isinstance(self._sequence, st.SequentialBlocks):
+            notes.insert(0, gain_text(self._sequence.blocks, self._sequence.gain))
+        return replace(found, note="; ".join(dict.fromkeys(notes)))
+
+    def _beside(self) -> _Beside:
+        """Both intervals, where there are control variates at this look."""
+        found = self._sequence.found if isinstance(self._sequence, st.SequentialControlled) else None
+        if found is None or self._columns is None:
+            return {}
+        return {
+            "controls": self._columns.kind,
+            "gain": found.gain if isfinite(found.gain) else None,
+            "plain_low": _finite(found.plain.low),
+            "plain_high": _finite(found.plain.high),
+            "controlled_low": _finite(found.controlled.low),
+            "controlled_high": _finite(found.controlled.high),
+        }
 
     def _refusal(self) -> str:
         """Why trials like these have no such percentile of their own; empty where they have, or it does not matter."""
@@ -102,13 +186,28 @@ class ClaimCourse:
         return st.quantile_refusal(self._samples / self._fed, metric.percentile)
 
 
+class _Beside(TypedDict, total=False):
+    """What a claim tells of its control variates."""
+
+    controls: str
+    gain: float | None
+    plain_low: float | None
+    plain_high: float | None
+    controlled_low: float | None
+    controlled_high: float | None
+
+
+def _finite(bound: float) -> float | None:
+    return bound if isfinite(bound) else None
+
+
 def _rule_of(design: Design) -> Rule:
     if design.looks == "two-stage":
         raise ValueError("two stages are judged once")
     return design.looks
 
 
-def _sequence(goal: Goal, rule: Rule, start: int | None) -> _Sequence:
+def _sequence(goal: Goal, rule: Rule, start: int | None) -> _Plain:
     stop, metric = goal.stop, goal.metric
     precision, relative, confidence = stop.precision.value, stop.precision.relative, stop.confidence
     if metric.estimand == "per_trial":
@@ -125,4 +224,22 @@ def _sequence(goal: Goal, rule: Rule, start: int | None) -> _Sequence:
         rule=rule,
         start=start,
         convention=metric.convention,
+    )
+
+
+def _of_blocks(goal: Goal, rule: Rule) -> st.SequentialBlocks:
+    """Of Sobol samples: the same estimate, of whole blocks."""
+    percentile = goal.metric.percentile if goal.metric.estimand == "pooled" else None
+    return st.SequentialBlocks(_sequence(goal, rule, FEWEST_BLOCKS), SOBOL_BLOCK, percentile)
+
+
+def _weighted(goal: Goal, rule: Rule, start: int | None) -> _Weighted:
+    """Of tilted trials: over all of them together, or CCEval's batches."""
+    stop, metric = goal.stop, goal.metric
+    precision, relative, confidence = stop.precision.value, stop.precision.relative, stop.confidence
+    percentile = metric.percentile or 0.0
+    if metric.estimand == "pooled":
+        return st.SequentialImportance(percentile, precision, relative=relative, confidence=confidence)
+    return st.SequentialBatches(
+        percentile, precision, relative=relative, confidence=confidence, rule=rule, start=start
     )

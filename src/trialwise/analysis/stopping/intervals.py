@@ -13,16 +13,25 @@ from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.values import Array, Round, RoundValues
 from trialwise.design.stopping import extent_text, what_of
 from trialwise.experiment.stopping import Goal
+from trialwise.statistics.looking import chi_square_factors
+from trialwise.statistics.two_stage import TooManyTrialsError
 
 _MOST = 10**9
+FAR = 10
+"""A claim that takes over so many times the trials that there will be is out of reach: all of them leave it three times too wide."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Fresh units that a pilot asks for; None where no number would do, and why."""
+    """Fresh units that a pilot asks for, None where no number would do, and why; `fewest` by the lower bound of its variance."""
 
     size: int | None
     note: str = ""
+    fewest: float = 0.0
+
+    def is_far_beyond(self, most: int) -> bool:
+        """Whether it asks for far more than so many units, at best."""
+        return self.fewest > FAR * most
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,8 @@ class IntervalClaim:
                 estimand=stop.of,
             )
         except ValueError as error:
-            return Forecast(None, str(error))
-        return Forecast(found.size, found.note)
+            return Forecast(None, str(error), inf if isinstance(error, TooManyTrialsError) else 0.0)
+        return Forecast(found.size, found.note, found.size * chi_square_factors(pilot.size - 1)[0])
 
     def unjudged(self, level: str, n: int, wanted: int | None, note: str = "") -> ClaimState:
         """What can be told before the claim is judged."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
+from trialwise.analysis.estimation.weighted import is_tilted
 from trialwise.analysis.stopping import differences
 from trialwise.analysis.stopping.courses import ClaimCourse
 from trialwise.analysis.stopping.differences import DifferenceClaim
@@ -13,10 +15,12 @@ from trialwise.analysis.stopping.intervals import Forecast, IntervalClaim
 from trialwise.analysis.stopping.results import ClaimState, Phase, StoppingState
 from trialwise.analysis.stopping.sentences import open_texts, reason_text, too_many
 from trialwise.analysis.stopping.values import Round, RoundValues
+from trialwise.analysis.telling import Told
 from trialwise.design.sizing import block_of, size
 from trialwise.design.stopping import comparisons, pilot_size, series_pilot
 from trialwise.design.treatments import treatments
-from trialwise.experiment.model import Experiment
+from trialwise.experiment.model import Experiment, Level
+from trialwise.experiment.sampling import is_sobol
 from trialwise.experiment.stopping import compared_metrics, goals, has_course, stops_by_series
 from trialwise.measurement.samples import Samples
 from trialwise.statistics.relative_margin import WARNING
@@ -40,6 +44,7 @@ class _Verdicts:
     claims: tuple[ClaimState, ...]
     forecast: int | None = None
     correction: str = ""
+    out_of_reach: bool = False
 
 
 class Judge:
@@ -49,10 +54,12 @@ class Judge:
     end. Trials of a round that has not run to its end do not count yet.
     """
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment: Experiment, workloads: KnownWorkloads | None = None) -> None:
+        """`workloads` say what control variates are, where a simulation stops by an interval that has some."""
         design = experiment.design
         sizing = size(experiment)
-        names = [treatment.name for treatment in treatments(experiment)]
+        factors = {treatment.name: dict(treatment.levels) for treatment in treatments(experiment)}
+        names = list(factors)
         self._design = design
         self._treatments = len(names)
         self._by_series = stops_by_series(experiment)
@@ -69,7 +76,13 @@ class Judge:
             if metric.margin is not None
         ]
         self._courses = {
-            place: ClaimCourse(claim, design)
+            place: ClaimCourse(
+                claim,
+                design,
+                _columns(claim, factors[claim.treatment], workloads),
+                tilted=is_tilted(experiment),
+                sobol=is_sobol(experiment),
+            )
             for place, claim in enumerate(self._intervals)
             if has_course(claim.goal, design)
         }
@@ -85,8 +98,22 @@ class Judge:
         """Take in what a finished trial reported."""
         self._values.add(row, samples)
 
-    def state(self, upcoming: TrialRow | None) -> StoppingState:
-        """What is known when the round of `upcoming` is about to run; None: nothing is left of the plan."""
+    @property
+    def sources(self) -> list[str]:
+        """The sources of what it takes in."""
+        return self._values.sources
+
+    def add_many(self, trials: Sequence[tuple[TrialRow, Mapping[str, Samples]]]) -> None:
+        """Take in finished trials, with when they ran, as they stand on record."""
+        for row, _ in trials:
+            self.add_time(row, row.started, row.finished)
+        self._values.add_many(trials)
+
+    def state(self, upcoming: TrialRow | None, told: Told | None = None) -> StoppingState:
+        """What is known when the round of `upcoming` is about to run; None: nothing is left of the plan.
+
+        `told` is told how many claims of how many have been looked at.
+        """
         here = None if upcoming is None or upcoming.warmup else (upcoming.series, upcoming.round)
         rounds = list(self._values.rounds)
         if rounds and rounds[-1] == here:  # the runner was killed in it
@@ -97,7 +124,7 @@ class Judge:
         verdicts = (
             self._two_stages(rounds, list(self._look_points(rounds, following)), ended=ended)
             if self._design.looks == "two-stage"
-            else self._every_round(rounds if ended else rounds[: self._last_look(rounds, following)])
+            else self._every_round(rounds if ended else rounds[: self._last_look(rounds, following)], told)
         )
         decided = all(claim.state == "decided" for claim in verdicts.claims)
         enough = verdicts.phase == "judged" or all(claim.state != "open" for claim in verdicts.claims)
@@ -111,6 +138,7 @@ class Judge:
                 judged=enough,
                 budget=self._design.budget if cut else None,
                 most=self._most if ended else None,
+                out_of_reach=verdicts.out_of_reach,
             ),
             rounds=len(rounds),
             forecast=verdicts.forecast,
@@ -120,6 +148,7 @@ class Judge:
             correction=verdicts.correction,
             claims=verdicts.claims,
             warnings=tuple(self._warnings(verdicts.claims)),
+            out_of_reach=verdicts.out_of_reach,
         )
 
     def _warnings(self, claims: Sequence[ClaimState]) -> Iterator[str]:
@@ -129,10 +158,11 @@ class Judge:
             if text := too_many(claim, self._most):
                 yield text
 
-    def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...]]:
-        """Why to stop before the round of `upcoming`, how many trials there will be in all, and what is still open."""
+    def outlook(self, upcoming: TrialRow) -> tuple[str | None, int | None, tuple[str, ...], bool]:
+        """Why to stop before the round of `upcoming`, how many trials there will be in all, what is open, whether a pilot runs."""
         state = self.state(upcoming)
-        return state.reason, self._trials_in_all(state.forecast), tuple(open_texts(state))
+        total = self._trials_in_all(state.forecast)
+        return state.reason, total, tuple(open_texts(state)), state.phase == "pilot"
 
     def _trials_in_all(self, rounds: int | None) -> int | None:
         """With the warm-ups of the series that so many rounds take."""
@@ -175,7 +205,9 @@ class Judge:
             last = len(rounds)
         if last is None:
             claims = tuple(self._unjudged(rounds[end:], pilot))
-            return _Verdicts("judged" if ended else "fresh", claims, min(end + wanted, self._most))
+            far = not ended and self._is_out_of_reach(pilot)
+            phase: Phase = "judged" if ended else "fresh"
+            return _Verdicts(phase, claims, min(end + wanted, self._most), out_of_reach=far)
         return self._judged(rounds[end:last], pilot, last)
 
     def _pilot_rounds(self) -> int:
@@ -209,6 +241,11 @@ class Judge:
         sizes += [most if forecast.size is None else forecast.size for forecast in pilot.differences]
         whole = self._rounds_in_series if self._by_series else self._block
         return -(-max(sizes) // whole) * whole
+
+    def _is_out_of_reach(self, pilot: _Pilot) -> bool:
+        """Whether an interval would take far more than there is; a difference may turn out large, and then takes few."""
+        most = self._most // (self._rounds_in_series if self._by_series else 1)
+        return any(forecast.is_far_beyond(most) for forecast in pilot.intervals)
 
     def _is_full(self, fresh: Sequence[Round], pilot: _Pilot) -> bool:
         intervals = zip(pilot.intervals, self._interval_numbers(fresh), strict=True)
@@ -247,14 +284,17 @@ class Judge:
 
     # Looks after every round
 
-    def _every_round(self, rounds: Sequence[Round]) -> _Verdicts:
+    def _every_round(self, rounds: Sequence[Round], told: Told | None) -> _Verdicts:
         values = self._values
-        claims = [
-            self._courses[place].after(values, rounds)
-            if place in self._courses
-            else claim.at_any_time(claim.vector(values, rounds), values.level)
-            for place, claim in enumerate(self._intervals)
-        ]
+        claims: list[ClaimState] = []
+        for place, claim in enumerate(self._intervals):
+            if told is not None:
+                told("judging claims", place, len(self._intervals))
+            claims.append(
+                self._courses[place].after(values, rounds)
+                if place in self._courses
+                else claim.at_any_time(claim.vector(values, rounds), values.level)
+            )
         verdicts, correction = (
             differences.at_any_time(self._differences, values, rounds) if self._differences else ([], "")
         )
@@ -262,4 +302,15 @@ class Judge:
         forecast = (
             min(max(*sizes, len(rounds)), self._most) if len(sizes) == len((*claims, *verdicts)) else None
         )
-        return _Verdicts("looking", (*claims, *verdicts), forecast, correction)
+        far = any(course.is_far_beyond(self._most) for course in self._courses.values())
+        return _Verdicts("looking", (*claims, *verdicts), forecast, correction, out_of_reach=far)
+
+
+def _columns(
+    claim: IntervalClaim, factors: Mapping[str, Level], workloads: KnownWorkloads | None
+) -> Callable[[], ControlColumns | None] | None:
+    """What makes the control variates of a claim; None where it is looked at without."""
+    metric, kind = claim.goal.metric, claim.goal.stop.controls
+    if workloads is None or kind == "none":
+        return None
+    return lambda: control_columns(metric, kind, factors, workloads)

@@ -21,7 +21,9 @@ class ClaimState:
     `confidence` percent; `width` is half of what lies between them and `target` the half-width asked for, both in `unit`. `n` are
     the units of `level` that were judged, of each side; `wanted` how many the forecast asks for, null where there is none, and
     `wanted_low` to `wanted_high` its 95 % interval. `estimand` is per_trial or pooled, `convention` that of a percentile of samples,
-    and `looks` how often a rule has looked that looks more than once.
+    and `looks` how often a rule has looked that looks more than once. `controls` are control variates where the claim is
+    looked at with them: `gain` is then what they take the variance down by, and of both intervals `low` and `high` is the one that is
+    to be used.
     """
 
     kind: ClaimKind
@@ -48,6 +50,12 @@ class ClaimState:
     looks: int = 0
     wanted_low: int | None = None
     wanted_high: int | None = None
+    controls: str = ""
+    gain: float | None = None
+    plain_low: float | None = None
+    plain_high: float | None = None
+    controlled_low: float | None = None
+    controlled_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,7 @@ class StoppingState:
 
     `reason` says why it ends, null while it goes on; `decided` whether every claim is. `rounds` have run to their end of `most`,
     and `forecast` is how many it will be, null while nobody knows. `seconds` is the time used, of `budget` where there is one.
+    `out_of_reach` says that a claim would take far more than `most`, for which it ends before any more runs.
     """
 
     looks: Looks
@@ -70,6 +79,7 @@ class StoppingState:
     correction: str
     claims: tuple[ClaimState, ...]
     warnings: tuple[str, ...]
+    out_of_reach: bool = False
 
     @property
     def open_claims(self) -> tuple[ClaimState, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from trialwise.analysis.stopping.intervals import FAR
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
@@ -11,11 +12,18 @@ from trialwise.statistics.looking import MOST
 
 
 def reason_text(
-    claims: Sequence[ClaimState], *, looks: Looks, judged: bool, budget: float | None, most: int | None
+    claims: Sequence[ClaimState],
+    *,
+    looks: Looks,
+    judged: bool,
+    budget: float | None,
+    most: int | None,
+    out_of_reach: bool = False,
 ) -> str | None:
     """Why the experiment ends; None while it goes on.
 
-    `judged` where the rule has come to its end, `budget` where that is used up, `most` where nothing is left of the plan.
+    `judged` where the rule has come to its end, `budget` where that is used up, `most` where nothing is left of the plan,
+    `out_of_reach` where far more would be needed than is left.
     """
     known = sum(claim.state == "decided" for claim in claims)
     if known == len(claims):
@@ -25,11 +33,12 @@ def reason_text(
         return f"the budget of {duration_text(budget)} is used up: {so_far}"
     if most is not None:
         return f"max_trials is reached ({most} rounds): {so_far}"
-    if judged and looks != "two-stage":
-        return f"every rule has come to its end: {so_far}"
-    if judged:
-        return f"the trials that the pilot asked for have run, and are judged once: {so_far}"
-    return None
+    if out_of_reach:
+        return f"what is asked for takes over {FAR} times max_trials, at best: {so_far}"
+    if not judged:
+        return None
+    once = "the trials that the pilot asked for have run, and are judged once"
+    return f"{once if looks == 'two-stage' else 'every rule has come to its end'}: {so_far}"
 
 
 def _claims(number: int) -> str:
@@ -40,6 +49,11 @@ def what_lifts(state: StoppingState) -> str | None:
     """What to do about claims that are not decided, once the experiment has ended."""
     if state.decided or state.reason is None:
         return None
+    if state.out_of_reach:
+        return (
+            "ask for a wider precision, or raise max_trials (--extend), and run the same command: it goes on from here, and nothing "
+            'is lost; simulated trials may need fewer with controls = "fluid"; `rounds` in place of `stop` takes what they give'
+        )
     if state.looks == "two-stage":
         return (
             "more trials now, until it is narrow, would break the level: begin anew in another directory, with a longer pilot "
@@ -68,19 +82,42 @@ def _open_text(state: StoppingState, claim: ClaimState) -> str:
         return f"{name}: {min(number, claim.wanted)} of {claim.wanted} fresh {_plural(claim.level)}"
     if claim.width is None:
         return f"{name}: open, no bounds yet"
-    wide = f"±{claim.width:.3g} {claim.unit}".rstrip()
-    relative = (
-        f" (±{100 * claim.width / abs(claim.estimate):.2g} %)"
-        if claim.estimate and claim.kind != "difference"
-        else ""
-    )
+    relative = claim.estimate and claim.kind != "difference" and claim.asked.endswith("%")
+    share = 100 * claim.width / abs(claim.estimate) if relative and claim.estimate else 0.0
+    wide = f"±{_digits(share, 2)} %" if share else f"±{claim.width:.3g} {claim.unit}".rstrip()
     forecast = f", {_wanted(claim)} are expected" if claim.looks else ""
-    return f"{name}: open, now {wide}{relative}{forecast}"
+    beside = f", {controls_text(claim)}" if claim.controls else ""
+    return f"{name}: open, now {wide}{beside}{forecast}"
+
+
+def controls_text(claim: ClaimState) -> str:
+    """How wide both intervals of a claim with control variates are, in percent of its estimate where it has one other than 0.
+
+    The claim has the bounds of the one that is to be used.
+    """
+    sides = (
+        (claim.plain_low, claim.plain_high, "plain"),
+        (claim.controlled_low, claim.controlled_high, claim.controls),
+    )
+    shown, unit = (100 / abs(claim.estimate), "%") if claim.estimate else (1.0, claim.unit)
+    texts = [
+        f"±{shown * (high - low) / 2:.2g} {unit} {name}".replace("  ", " ")
+        for low, high, name in sides
+        if low is not None and high is not None
+    ]
+    gain = "" if claim.gain is None else f", gain {_digits(claim.gain, 3)}"
+    return f"{' and '.join(texts)}{gain}"
+
+
+def _digits(value: float, digits: int) -> str:
+    """So many significant digits, without an exponent below a million."""
+    return f"{float(f'{value:.{digits}g}'):g}"
 
 
 def too_many(claim: ClaimState, most: int) -> str | None:
-    """Warn of a claim whose forecast is beyond the trials that there will be; None where it is not."""
-    if claim.state != "open" or not claim.looks:
+    """Warn of a claim whose forecast is beyond the trials that there will be; None where it is not, or nothing can be forecast yet."""
+    forecast = claim.wanted is not None if not claim.looks else claim.width is not None
+    if claim.state != "open" or claim.kind == "difference" or not forecast:
         return None
     name = f"{claim.metric} {claim.subject}: {claim.what} {claim.asked}".replace("  ", " ")
     if claim.wanted is None:

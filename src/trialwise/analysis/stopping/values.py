@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from typing import Generic, TypeVar
@@ -12,15 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
+from trialwise.analysis.estimation.weighted import is_tilted, weighted_trial
 from trialwise.analysis.observations import after_warmup
 from trialwise.analysis.timescales import convergence_requirements
-from trialwise.experiment.model import Experiment, Kpi, Metric
+from trialwise.experiment.model import Experiment, Kpi, Metric, SimulationSource
+from trialwise.experiment.tilts import EXPECTED_FLOWS, LOG_LIKELIHOOD
 from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow
 
 Array = npt.NDArray[np.float64]
 Round = tuple[int, int]
 """Series and round."""
+Whole = Array | st.WeightedTrial
+"""All that a trial gave: its samples, and, where it is tilted, their weights."""
 
 
 _Unit = TypeVar("_Unit")
@@ -30,7 +34,8 @@ _Unit = TypeVar("_Unit")
 class _Column(Generic[_Unit]):
     """What one metric and treatment gave, with its rounds and units, in plan order; `sizes` are numbers of samples.
 
-    `revision` counts the trials that did not come in this order: those that were tried again.
+    `revision` counts the trials that did not come in this order: those that were tried again. `missing` are the rounds of valid
+    trials that have no value, since no flow was what the metric is about.
     """
 
     rounds: list[Round] = field(default_factory=list[Round])
@@ -38,6 +43,7 @@ class _Column(Generic[_Unit]):
     units: list[str] = field(default_factory=list[str])
     sizes: list[int] = field(default_factory=list[int])
     revision: int = 0
+    missing: set[Round] = field(default_factory=set[Round])
 
     def add(self, key: Round, value: _Unit, unit: str, size: int) -> None:
         """Put a value where its round belongs: at the end, but for a trial that is tried again."""
@@ -57,19 +63,30 @@ class _Column(Generic[_Unit]):
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """The first units of a metric and treatment: one number for each, or, where the metric is pooled, all its samples.
+    """The first units of a metric and treatment: one number for each, or, where many trials are taken together, all that each gave.
 
-    Another `revision` than before says that earlier units have changed, not only that more have come.
+    `rounds` are those of trials, `missing` those of valid trials without a value. Another `revision` than before says that earlier
+    units have changed, not only that more have come.
     """
 
-    values: Sequence[float | Array]
+    rounds: Sequence[Round]
+    values: Sequence[float | Whole]
     sizes: Sequence[int]
     number: int
     revision: int
+    missing: Collection[Round] = ()
 
-    def at(self, place: int) -> tuple[float | Array, int]:
+    def at(self, place: int) -> tuple[float | Whole, int]:
         """A unit, from 0, and how many samples it is of."""
         return self.values[place], self.sizes[place]
+
+    def follows(self, place: int) -> bool:
+        """Whether all trials since the one before, or the first one, were valid: none between gave no values but for want of flows."""
+        series, number = self.rounds[place]
+        before = number - 1
+        while (series, before) in self.missing:
+            before -= 1
+        return before == 0 or (place > 0 and self.rounds[place - 1] == (series, before))
 
 
 class RoundValues:
@@ -82,7 +99,8 @@ class RoundValues:
         self._experiment = experiment
         self._by_boot = experiment.reset is not None and experiment.reset.reboot
         self._columns: dict[tuple[str, str], _Column[float]] = {}
-        self._pools: dict[tuple[str, str], _Column[Array]] = {}
+        self._pools: dict[tuple[str, str], _Column[Whole]] = {}
+        self._tilted = is_tilted(experiment)
         self._rounds: list[Round] = []
 
     @property
@@ -95,8 +113,30 @@ class RoundValues:
         """Those with a finished trial, in plan order."""
         return self._rounds
 
-    def add(self, row: TrialRow, samples: Mapping[str, Samples]) -> None:
-        """Take in a finished trial; one without a value of a metric does not count for that metric."""
+    @property
+    def sources(self) -> list[str]:
+        """The sources of all that is taken in."""
+        weights = [LOG_LIKELIHOOD, EXPECTED_FLOWS] if self._tilted else []
+        return list(dict.fromkeys([*(metric.source.key for metric in self._experiment.metrics), *weights]))
+
+    def add_many(self, trials: Sequence[tuple[TrialRow, Mapping[str, Samples]]]) -> None:
+        """Take in finished trials; what can be had of all of them at once is."""
+        known: list[dict[str, float]] = [{} for _ in trials]
+        for metric in self._experiment.metrics:
+            if not _is_whole(metric) and metric.convergence is None:
+                found = [samples.get(metric.source.key) for _, samples in trials]
+                for place, value in _values_at_once(metric, found):
+                    known[place][metric.name] = value
+        for (row, samples), values in zip(trials, known, strict=True):
+            self.add(row, samples, values)
+
+    def add(
+        self, row: TrialRow, samples: Mapping[str, Samples], known: Mapping[str, float] | None = None
+    ) -> None:
+        """Take in a finished trial; one without a value of a metric does not count for that metric.
+
+        `known` has values of metrics that need not be found again.
+        """
         if row.warmup:
             return
         key = row.series, row.round
@@ -110,23 +150,44 @@ class RoundValues:
                 continue
             values, times = after_warmup(self._experiment, metric, found.values, found.times)
             name = metric.name, row.treatment
-            if metric.estimand == "pooled":
-                if values.size and np.isfinite(values).all():
-                    self._pools.setdefault(name, _Column[Array]()).add(key, values, unit, values.size)
+            may_be_missing = isinstance(metric.source, SimulationSource)
+            if _is_whole(metric):
+                if (values.size or may_be_missing) and np.isfinite(values).all():
+                    whole = self._whole(values, samples)
+                    self._pools.setdefault(name, _Column[Whole]()).add(key, whole, unit, values.size)
+            elif may_be_missing and not values.size:
+                self._columns.setdefault(name, _Column[float]()).missing.add(key)
+            elif known and metric.name in known:
+                self._columns.setdefault(name, _Column[float]()).add(
+                    key, known[metric.name], unit, values.size
+                )
             elif (value := _metric_value(metric, values, times)) is not None:
                 self._columns.setdefault(name, _Column[float]()).add(key, value, unit, values.size)
+
+    def _whole(self, values: Array, samples: Mapping[str, Samples]) -> Whole:
+        if not self._tilted:
+            return values
+        return weighted_trial(values, samples[LOG_LIKELIHOOD].values, samples[EXPECTED_FLOWS].values)
 
     def in_order(self, metric: Metric, treatment: str, rounds: Sequence[Round]) -> Units:
         """The units in these rounds, the first ones of the plan, in their order; a boot has the mean of its trials."""
         name = metric.name, treatment
-        pooled = metric.estimand == "pooled"
         column = (
-            self._pools.get(name, _Column[Array]()) if pooled else self._columns.get(name, _Column[float]())
+            self._pools.get(name, _Column[Whole]())
+            if _is_whole(metric)
+            else self._columns.get(name, _Column[float]())
         )
         if self._by_boot:
             means = list(self.units(metric.name, treatment, rounds).values())
-            return Units(means, [0] * len(means), len(means), column.revision)
-        return Units(column.values, column.sizes, column.within(rounds).stop, column.revision)
+            return Units(column.rounds, means, [0] * len(means), len(means), column.revision)
+        return Units(
+            column.rounds,
+            column.values,
+            column.sizes,
+            column.within(rounds).stop,
+            column.revision,
+            column.missing,
+        )
 
     def units(self, metric: str, treatment: str, rounds: Sequence[Round]) -> dict[str, float]:
         """The mean of each unit in these rounds, in their order."""
@@ -155,6 +216,24 @@ class RoundValues:
             for own in series.values()
         )
         return np.array([value for value in found if value is not None], dtype=np.float64)
+
+
+def _is_whole(metric: Metric) -> bool:
+    """Whether trials are taken together as they are: one of them has no number of its own then."""
+    return metric.estimand != "per_trial"
+
+
+def _values_at_once(metric: Metric, samples: Sequence[Samples | None]) -> Iterator[tuple[int, float]]:
+    """The finite values of trials that can be had at once, by their places: of samples without times, none of which is missing."""
+    places = [
+        place
+        for place, one in enumerate(samples)
+        if one is not None and one.times is None and one.values.size and np.isfinite(one.values).all()
+    ]
+    chosen = [one.values for one in (samples[place] for place in places) if one is not None]
+    if chosen:
+        values: list[float] = st.trial_metric_values(chosen, metric.measure, metric.convention).tolist()
+        yield from ((place, value) for place, value in zip(places, values, strict=True) if isfinite(value))
 
 
 def _metric_value(metric: Metric, values: Array, times: Array | None) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Generator
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
@@ -15,6 +16,12 @@ from trialwise.execution.tasks.crew import Crew
 CONNECT_SECONDS = 10.0
 NODE_SECONDS = 30.0
 """So long may the first node of a cluster take."""
+CLUSTER_MODULES = ("distributed", "dask_jobqueue")
+_START = "start one with `dask scheduler`, and see that host, port and firewall are right"
+_CERTIFICATES = (
+    "name, here and on every node, certificates of one authority in Dask's configuration (distributed.comm.tls) or in variables "
+    "DASK_DISTRIBUTED__COMM__TLS__…: docs/how-to/run-on-a-cluster.md"
+)
 _FORMS = "write tcp://host:port, tls://host:port, slurm, or ssh:host,host"
 
 
@@ -46,7 +53,7 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Crew]:
         raise PlanError(
             f"--jobs {jobs}: of the cluster {name} every core computes", hint="leave --jobs or --cluster out"
         )
-    _require_dask()
+    require_dask()
     if name == "slurm":
         from trialwise.execution.tasks.slurm import opened_slurm
 
@@ -58,16 +65,41 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Crew]:
         with started_over_ssh(name.removeprefix("ssh:")) as address, _connected(address) as crew:
             yield crew
     else:
+        if scheme == "tls":
+            _require_certificates(name)
         with _connected(name) as crew:
             yield crew
 
 
-def _require_dask() -> None:
-    for module in ("distributed", "dask_jobqueue"):
+def require_dask() -> None:
+    """Raise PlanError where the extra `cluster` is not installed."""
+    for module in CLUSTER_MODULES:
         if find_spec(module) is None:
             raise PlanError(
                 f"--cluster needs Dask, and Python finds no {module}",
                 hint="pip install 'trialwise[cluster]', here and on every node",
+            )
+
+
+def _require_certificates(address: str) -> None:
+    """Raise PlanError where Dask is told of no certificates, without which its client does not even give up."""
+    from distributed.security import Security
+
+    told: Any = Security()
+    files = {
+        "ca-file": told.tls_ca_file,
+        "client.cert": told.tls_client_cert,
+        "client.key": told.tls_client_key,
+    }
+    for key, file in files.items():
+        if file is None:
+            raise PlanError(
+                f"--cluster {address}: nothing says distributed.comm.tls.{key}", hint=_CERTIFICATES
+            )
+        if "\n" not in file and not Path(file).is_file():  # Dask takes the text of a certificate too
+            raise PlanError(
+                f"--cluster {address}: distributed.comm.tls.{key} names {file}, which is no file",
+                hint=_CERTIFICATES,
             )
 
 
@@ -82,7 +114,7 @@ def _connected(address: str) -> Generator[Crew]:
     except (OSError, ValueError, TypeError) as error:
         raise WorkerError(
             f"--cluster {address}: no scheduler of Dask answers there: {_first_line(error)}",
-            hint="start one with `dask scheduler`, and see that host, port and firewall are right",
+            hint=_CERTIFICATES if "TLS" in str(error) else _START,  # Dask has no type of error for them
         ) from error
     with client:
         _await_node(client, address)

@@ -19,6 +19,7 @@ from trialwise.errors import WorkerError
 from trialwise.execution.tasks.build import Build, differences, own_build
 from trialwise.execution.tasks.computing import Batch, Computed, compute
 from trialwise.execution.tasks.crew import CrewLostError, Delivery, Node
+from trialwise.execution.tasks.files import FileBook, Files, differing
 
 LOOK_SECONDS = 1.0
 """So often is the scheduler asked which nodes are there."""
@@ -27,10 +28,15 @@ PATIENCE_SECONDS = 60.0
 _FETCHING = 4
 """Results that are fetched at once; Dask puts together what is asked for meanwhile."""
 _INSTALL = "install the same wheel of trialwise, with the same Python and NumPy, on every node"
+_SHARE = "have the folder of the experiment at the same place on every node, with the same files, as on a shared file system"
 
 
 class OtherBuildError(Exception):
     """A node has another build than the one that asks; the arguments are its name and what differs."""
+
+
+class OtherFilesError(Exception):
+    """A node has not the files that trials need; the arguments are its name and what differs."""
 
 
 class _Future(Protocol):
@@ -58,6 +64,7 @@ class DaskCrew:
     def __init__(self, client: Client, patience: float | None) -> None:
         self._client: Any = client  # Dask says little about its types
         self._patience = patience
+        self._files = FileBook()
         self._futures: dict[int, _Future] = {}
         self._back: queue.SimpleQueue[Delivery | BaseException] = queue.SimpleQueue()
         self._fetchers = ThreadPoolExecutor(_FETCHING, "results")
@@ -72,7 +79,12 @@ class DaskCrew:
     def submit(self, ticket: int, batch: Batch) -> None:
         """Give a batch to the scheduler."""
         future: Any = self._client.submit(
-            compute_on_node, pickle.dumps(batch), own_build(), key=f"trials-{id(self):x}-{ticket}", pure=False
+            compute_on_node,
+            pickle.dumps(batch),
+            own_build(),
+            self._files.of(batch),
+            key=f"trials-{id(self):x}-{ticket}",
+            pure=False,
         )
         self._futures[ticket] = future
         future.add_done_callback(partial(self._fetchers.submit, self._fetch, ticket))
@@ -113,6 +125,9 @@ class DaskCrew:
     def _settled(self, found: Delivery | BaseException) -> Delivery:
         if isinstance(found, OtherBuildError):
             raise other_build(*found.args) from found
+        if isinstance(found, OtherFilesError):
+            node, lacking = found.args
+            raise WorkerError(f"node {node}: has {lacking}, which trials need", hint=_SHARE) from found
         if isinstance(found, CancelledError | OSError):
             raise _connection_lost() from found
         if isinstance(found, BaseException):
@@ -144,11 +159,13 @@ class DaskCrew:
             self._peopled = self._looked
 
 
-def compute_on_node(batch: bytes, build: Build) -> Computed:
-    """Compute a batch, pickled so that the scheduler passes it on unread, where this node has the build that is asked for."""
+def compute_on_node(batch: bytes, build: Build, files: Files) -> Computed:
+    """Compute a batch, pickled so that the scheduler passes it on unread, where this node has the build and files that it takes."""
     node = _host(get_worker().address)
     if own_build() != build:
         raise OtherBuildError(node, ", ".join(differences(own_build(), build)))
+    if lacking := ", ".join(differing(files)):
+        raise OtherFilesError(node, lacking)
     return compute(pickle.loads(batch), node)  # noqa: S301 from who may have anything run here
 
 

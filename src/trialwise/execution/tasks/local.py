@@ -2,113 +2,181 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import pickle
 import signal
+import socket
+import struct
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, field
-from multiprocessing.connection import Connection
+from dataclasses import dataclass
+from multiprocessing import forkserver, resource_tracker
+from multiprocessing.connection import wait
+from queue import SimpleQueue
+from typing import BinaryIO
 
 from trialwise.execution.tasks.computing import Batch, Computed, compute
-from trialwise.execution.tasks.crew import Delivery, Node
+from trialwise.execution.tasks.crew import CrewLostError, Delivery, Node
 
 NAME = "local"
-_DIED = "the process that computed it was killed; perhaps it takes more memory than there is"
 _CONTEXT = multiprocessing.get_context("forkserver")
+_LENGTH = struct.Struct("<Q")
+"""Stands before each message: its length in bytes."""
+_PART = 1 << 20
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Of a terminal, and of `timeout`: they reach every process of the group, and are the runner's to act on."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
     ticket: int
     batch: Batch
-    future: Future[Computed]
-
-
-@dataclass(slots=True)
-class _Lane:
-    """One process and what it holds, the batch in hand first."""
-
-    executor: ProcessPoolExecutor
-    held: deque[_Held] = field(default_factory=deque[_Held])
 
 
 class LocalCrew:
-    """Computes on `jobs` processes, each of which has a pool of its own.
+    """Computes on `jobs` processes, each with a socket of its own, which start when there is something to compute.
 
-    So a process that is killed takes exactly one batch with it, and it is known which: of a common pool all batches would be
-    suspect. The processes end with this one, however it ends, since each waits on the other end of a pipe that nobody writes to.
+    A process that is killed, at whatever moment, takes exactly one batch with it, and it is known which: the first that it holds.
+    The processes end with this one, however it ends, since nobody else has the other ends of their sockets.
     """
 
     def __init__(self, jobs: int) -> None:
         _CONTEXT.set_forkserver_preload([compute.__module__])
-        self._leash, self._end_of_leash = multiprocessing.Pipe(duplex=False)
-        self._lanes = [_Lane(self._executor()) for _ in range(jobs)]
+        self._jobs = jobs
+        self._processes: list[_Process] = []
 
     def nodes(self) -> Sequence[Node]:
         """Ours alone."""
-        return (Node(NAME, len(self._lanes)),)
+        return (Node(NAME, self._jobs),)
 
     def submit(self, ticket: int, batch: Batch) -> None:
         """Give a batch to the process that holds least."""
-        _give(min(self._lanes, key=lambda lane: len(lane.held)), ticket, batch)
+        if len(self._processes) < self._jobs:
+            self._processes.append(_Process())
+        min(self._processes, key=lambda process: len(process.held)).give(_Held(ticket, batch))
 
     def collect(self, seconds: float) -> Sequence[Delivery]:
-        """What has come back; the process of one that was killed is started anew."""
-        wait([lane.held[0].future for lane in self._lanes if lane.held], seconds, FIRST_COMPLETED)
-        return [delivery for lane in self._lanes for delivery in self._collect(lane)]
+        """What has come back; what waited behind a batch that is lost is given to others."""
+        wait([each for process in self._processes for each in process.signs], seconds)
+        return [delivery for process in tuple(self._processes) for delivery in self._collect(process)]
 
     def close(self) -> None:
         """End the processes."""
-        self._end_of_leash.close()
-        for lane in self._lanes:
-            lane.executor.shutdown(wait=True, cancel_futures=True)
-        self._leash.close()
+        for process in self._processes:
+            process.end()
+        self._processes.clear()
 
-    def _collect(self, lane: _Lane) -> Iterator[Delivery]:
-        while lane.held and lane.held[0].future.done():
-            held = lane.held.popleft()
-            if isinstance(held.future.exception(), BrokenProcessPool):
-                yield Delivery(held.ticket, None, _DIED)
-                self._rebuild(lane)
-            else:
-                yield Delivery(held.ticket, held.future.result())
-
-    def _rebuild(self, lane: _Lane) -> None:
-        """Start the process anew with what waited behind the batch that it died of."""
-        lane.executor.shutdown(wait=True)
-        lane.executor = self._executor()
-        waiting = [(held.ticket, held.batch) for held in lane.held]
-        lane.held.clear()
-        for ticket, batch in waiting:
-            _give(lane, ticket, batch)
-
-    def _executor(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            1, mp_context=_CONTEXT, initializer=_begin_process, initargs=(self._leash,)
-        )
+    def _collect(self, process: _Process) -> Iterator[Delivery]:
+        lives = process.take_in()
+        for computed in process.results():
+            yield Delivery(process.held.popleft().ticket, computed)
+        if lives:
+            return
+        self._processes.remove(process)
+        reason = process.end()
+        if process.held:
+            yield Delivery(process.held.popleft().ticket, None, reason)
+        for held in process.held:
+            self.submit(held.ticket, held.batch)
 
 
-def _give(lane: _Lane, ticket: int, batch: Batch) -> None:
+class _Process:
+    """A process, and what it holds in the order in which it computes; it never makes us wait for the rest of a message."""
+
+    def __init__(self) -> None:
+        self.held: deque[_Held] = deque()
+        self._unread = bytearray()
+        self._socket, theirs = socket.socketpair()
+        with theirs:  # closed here once it is there, so that what we read ends with the process
+            self._process = _CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)
+            _ready_to_fork()
+            try:
+                self._process.start()
+            except (EOFError, ConnectionError) as error:
+                self._socket.close()
+                raise CrewLostError(
+                    "the process that starts others was killed; run again to go on"
+                ) from error
+
+    @property
+    def signs(self) -> tuple[socket.socket, int]:
+        """What becomes readable when there is something to take in, or the process has ended."""
+        return self._socket, self._process.sentinel
+
+    def give(self, held: _Held) -> None:
+        """Send it a batch; one that it cannot take any more is lost with it."""
+        self.held.append(held)
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # `take_in` finds that it has ended
+            _send(self._socket, pickle.dumps(held.batch))
+
+    def take_in(self) -> bool:
+        """Take in what has come, without waiting; whether more can come."""
+        lives = self._process.is_alive()  # asked first: what it has sent before its end is there by now
+        try:
+            while part := self._socket.recv(_PART, socket.MSG_DONTWAIT):
+                self._unread += part
+        except BlockingIOError:
+            return lives
+        except ConnectionResetError:  # it has ended with batches that it had not read
+            return False
+        return False
+
+    def results(self) -> Iterator[Computed]:
+        """The results that have come as a whole, in the order of `held`."""
+        unread, head = self._unread, _LENGTH.size
+        while len(unread) >= head and len(unread) >= (end := head + _LENGTH.unpack_from(unread)[0]):
+            yield pickle.loads(unread[head:end])  # noqa: S301 from our own process
+            del unread[:end]
+
+    def end(self) -> str:
+        """End it where it has not ended; say how it did."""
+        self._process.kill()
+        self._process.join()
+        self._socket.close()
+        code = self._process.exitcode
+        if code == -signal.SIGKILL:
+            return "the process that computed it was killed; perhaps it takes more memory than there is"
+        return f"the process that computed it ended with exit code {code}"
+
+
+def _ready_to_fork() -> None:
+    """Have the process that starts others run, deaf to signals from its first moment on, before it could say how it takes them.
+
+    Those that it starts are deaf as well until they are in `_serve`.
+    """
+    resource_tracker.ensure_running()  # first, since it changes the mask itself when it starts
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
     try:
-        future = lane.executor.submit(compute, batch, NAME)
-    except BrokenProcessPool as error:  # it was killed since we looked
-        future = Future[Computed]()
-        future.set_exception(error)
-    lane.held.append(_Held(ticket, batch, future))
+        forkserver.ensure_running()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _begin_process(leash: Connection) -> None:
-    """Leave Ctrl-C to the runner, and end as soon as it lets go of the leash."""
+def _send(to: socket.socket, message: bytes) -> None:
+    to.sendall(_LENGTH.pack(len(message)))
+    to.sendall(message)
+
+
+def _serve(runner: socket.socket) -> None:
+    """What a process of the crew does: compute batch after batch; Ctrl-C is left to the runner."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(leash,), name="leash", daemon=True).start()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
+    runner.set_inheritable(False)  # a program that a trial starts is not to keep it open
+    batches: SimpleQueue[bytes] = SimpleQueue()
+    reading = (runner.makefile("rb"), batches)
+    threading.Thread(target=_receive, args=reading, name="batches", daemon=True).start()
+    while True:
+        computed = compute(pickle.loads(batches.get()), NAME)  # noqa: S301 from the runner
+        _send(runner, pickle.dumps(computed))
 
 
-def _end_with(leash: Connection) -> None:
+def _receive(file: BinaryIO, batches: SimpleQueue[bytes]) -> None:
+    """Take in batches also while others are computed, so that the runner never waits; end as soon as the runner does."""
     try:
-        leash.recv_bytes()
-    except (EOFError, OSError):
+        while head := file.read(_LENGTH.size):
+            batches.put(file.read(_LENGTH.unpack(head)[0]))
+    finally:
         os._exit(1)

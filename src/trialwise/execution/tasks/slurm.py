@@ -62,7 +62,9 @@ def _slurm_cluster() -> Any:  # noqa: ANN401 Dask says little about its types
         raise PlanError(
             f"--cluster slurm: nothing says the {' and '.join(missing)} of a job", hint=_CONFIGURE
         )
-    return SLURMCluster(n_workers=0)
+    # A free port for its pages: others of this machine, and other runs, may have the usual one.
+    own: dict[str, Any] = known.get("jobqueue.slurm.scheduler-options", None) or {}
+    return SLURMCluster(n_workers=0, scheduler_options={"dashboard_address": ":0"} | own)
 
 
 def _require_acceptance(script: str) -> None:

@@ -57,4 +57,4 @@ def test_the_end_of_the_process_is_the_end():
         found = list(deadlines(0.1, process=descriptor, seconds=None, stopped=lambda: False))
         os.close(descriptor)
     assert 1 <= len(found) <= 4
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 30

@@ -1,0 +1,130 @@
+//! One simulated trial.
+
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use trialwise_simulator::{FlowId, PortId, Series, check, simulate_observed};
+use trialwise_units::Duration;
+
+use super::controllers::{Congestion, Setup};
+use super::fabric::PyFabric;
+use super::flow_lists::flows_of;
+use super::result::{SimulationResult, SimulationSeries};
+use super::watch::Watch;
+use super::{Pairs, refused};
+
+/// Refuse what `simulate` would refuse, without running anything; flows may come later.
+///
+/// Raises
+/// ------
+/// ValueError
+///     What is wrong, and what to write.
+/// Exception
+///     What a congestion control in Python raised when it was made.
+#[pyfunction]
+#[pyo3(signature = (fabric, flows=None, *, controller, parameters=Vec::new(), network=Vec::new(), mode="clean"))]
+fn check_simulation(
+    fabric: &PyFabric,
+    flows: Option<&Bound<'_, PyDict>>,
+    controller: Congestion<'_>,
+    parameters: Pairs,
+    network: Pairs,
+    mode: &str,
+) -> PyResult<()> {
+    let Setup { factory, settings, failure } =
+        Setup::new(&fabric.0, &controller, &parameters, &network, mode, 0)?;
+    let flows = flows.map(flows_of).transpose()?;
+    let checked = check(&fabric.0, &settings, factory.as_ref(), flows.as_deref());
+    match failure.take() {
+        Some(error) => Err(error),
+        None => checked.map_err(refused),
+    }
+}
+
+/// Run one trial until its last flow ends, the parameter `stop` of the network comes, or no flow can get on; other threads go
+/// on meanwhile.
+///
+/// Parameters
+/// ----------
+/// fabric, flows
+///     The topology, and columns as `generate_flows` gives them, in order of start.
+/// controller, parameters
+///     A name of `simulation_controllers` and pairs such as `("gain", "0.0625")`, or a class (docs/reference/simulation.md), which
+///     takes none.
+/// network
+///     Pairs such as `("kmin", "400kB")`.
+/// mode
+///     "clean": exact picoseconds; "compatible": nanosecond for nanosecond as the public HPCC simulator.
+/// seed
+///     Of marks and losses.
+/// sample_interval_ps, ports, watched_flows
+///     How often, and of which ports and flows (by their place in the list), `series` is kept.
+/// most_looks
+///     The series has so many looks at most, an even number: the interval doubles as often as it takes.
+/// progress
+///     Called some times a second with the simulated picoseconds, packets of data that flows have to send for the first time
+///     yet, and flows that have not ended; what it raises ends the trial.
+///
+/// Raises
+/// ------
+/// ValueError
+///     What is wrong, and what to write.
+/// KeyboardInterrupt
+///     Ctrl-C came.
+/// Exception
+///     What a congestion control in Python raised.
+#[pyfunction]
+#[pyo3(signature = (
+    fabric, flows, *, controller, parameters=Vec::new(), network=Vec::new(), mode="clean", seed=0,
+    sample_interval_ps=None, most_looks=None, ports=Vec::new(), watched_flows=Vec::new(), progress=None
+))]
+#[expect(clippy::too_many_arguments, reason = "a trial as it is written")]
+fn simulate(
+    python: Python<'_>,
+    fabric: &PyFabric,
+    flows: &Bound<'_, PyDict>,
+    controller: Congestion<'_>,
+    parameters: Pairs,
+    network: Pairs,
+    mode: &str,
+    seed: u64,
+    sample_interval_ps: Option<u64>,
+    most_looks: Option<usize>,
+    ports: Vec<u32>,
+    watched_flows: Vec<u32>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<SimulationResult> {
+    let fabric = &fabric.0;
+    let flows = flows_of(flows)?;
+    let Setup { factory, mut settings, failure } =
+        Setup::new(fabric, &controller, &parameters, &network, mode, seed)?;
+    settings.sample_interval = sample_interval_ps.map(|interval| Duration::from_picoseconds(interval.max(1)));
+    if let Some(port) = ports.iter().find(|port| **port as usize >= 2 * fabric.topology().links.len()) {
+        return Err(refused(format!("there is no port {port}: link n has the ports 2n and 2n + 1")));
+    }
+    if let Some(flow) = watched_flows.iter().find(|flow| **flow as usize >= flows.len()) {
+        return Err(refused(format!("the list has no flow at place {flow}: it has {} flows", flows.len())));
+    }
+    let (columns, watched) = (ports.len(), watched_flows.len());
+    let series = Series::new(
+        ports.into_iter().map(PortId::new).collect(),
+        watched_flows.into_iter().map(FlowId::new).collect(),
+    );
+    let series = match most_looks {
+        Some(most) => series.at_most(most),
+        None => series,
+    };
+    let mut watch = Watch::new(series, progress, failure);
+    let outcome =
+        python.detach(|| simulate_observed(fabric, &settings, factory.as_ref(), &flows, &mut watch));
+    let series = watch.end()?;
+    let series = match settings.sample_interval {
+        Some(_) => Some(SimulationSeries::new(python, series, columns, watched)?),
+        None => None,
+    };
+    SimulationResult::new(python, outcome.map_err(refused)?, series)
+}
+
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(check_simulation, module)?)?;
+    module.add_function(wrap_pyfunction!(simulate, module)?)
+}

@@ -1,0 +1,74 @@
+"""Estimates of trials whose flow lists are Sobol samples: blocks are the units, of which trials are parts."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import statistics as st
+from trialwise.analysis.estimation.estimates import estimate, trial_value, trial_values
+from trialwise.analysis.estimation.results import Estimate
+from trialwise.analysis.observations import Observation
+from trialwise.experiment.model import Estimand, Metric
+from trialwise.experiment.simulation import SOBOL_BLOCK
+from trialwise.store.records import TrialRow
+
+Array = npt.NDArray[np.float64]
+
+
+def whole_blocks(observations: Sequence[Observation], rows: Mapping[int, TrialRow]) -> list[list[Array]]:
+    """The samples of each trial of the blocks of which every trial gave values: a list for each block, in plan order."""
+    blocks: dict[tuple[int, int], list[Array]] = {}
+    for one in observations:
+        row = rows[one.number]
+        blocks.setdefault((row.series, (row.round - 1) // SOBOL_BLOCK), []).append(one.values)
+    return [blocks[key] for key in sorted(blocks) if len(blocks[key]) == SOBOL_BLOCK]
+
+
+def gain_text(blocks: int, gain: float) -> str:
+    """What blocks were worth, in words."""
+    return (
+        f"{blocks} blocks of {SOBOL_BLOCK} trials, each a scrambled Sobol sample and a unit of the interval: gain "
+        f"{gain:.3g} against trials drawn each by itself"
+    )
+
+
+def estimate_of_blocks(
+    metric: Metric, estimand: Estimand, blocks: Sequence[Sequence[Array]], trials: int, confidence: float
+) -> Estimate:
+    """Estimate a metric from whole blocks, with the gain over trials that are drawn each by itself.
+
+    Blocks are the clusters of what is pooled, and of what is per trial each block gives the mean of its trials.
+
+    Parameters
+    ----------
+    blocks
+        The samples of each trial of each block.
+    trials
+        How many trials there are, with those of blocks that are not whole.
+    """
+    each = [trial for block in blocks for trial in block]
+    pooled = estimand == "pooled"
+    if len(blocks) < 2:
+        found = estimate(metric, estimand, each, confidence)
+        why = f"{len(blocks)} whole blocks of {SOBOL_BLOCK} trials: an interval takes two or more, of trials that all gave values"
+        return dataclasses.replace(found, estimate=None, low=None, high=None, note=why)
+    units = (
+        [np.concatenate(block) for block in blocks]
+        if pooled
+        else [
+            np.array([sum(trial_value(metric, trial) for trial in block) / SOBOL_BLOCK]) for block in blocks
+        ]
+    )
+    found = estimate(metric, estimand, units, confidence)
+    values = st.pooled_influence(each, metric.percentile) if pooled else trial_values(metric, each)
+    left = trials - len(each)
+    note = gain_text(len(blocks), st.block_gain(values, SOBOL_BLOCK)) + (
+        f"; {left} trials of blocks that are not whole are left out" if left else ""
+    )
+    return dataclasses.replace(
+        found, trials=len(each), samples=sum(map(len, each)), design_effect=None, note=note
+    )

@@ -1,0 +1,105 @@
+"""Control variates of a metric: what they are, their known means, and their values in the flow lists of rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import statistics as st
+from trialwise.analysis.estimation.estimates import trial_values
+from trialwise.experiment.model import Controls, Level, Metric
+from trialwise.measurement.list_controls import KnownMeans
+
+Array = npt.NDArray[np.float64]
+Round = tuple[int, int]
+
+
+class KnownWorkloads(Protocol):
+    """What is known of workloads beside the trials: controls of the flow lists of rounds, and their means over many lists.
+
+    Controls are the number of flows, their bytes and the largest of them, and with the kind "fluid" the same metric by a fluid
+    model of the same flows, where that gives it.
+    """
+
+    def known_means(self, metric: Metric, kind: Controls, factors: Mapping[str, Level]) -> KnownMeans | None:
+        """The controls with their means over lists drawn for nothing else; None where flows are not drawn at random."""
+        ...
+
+    def of_rounds(
+        self, metric: Metric, kind: Controls, factors: Mapping[str, Level], rounds: Sequence[Round]
+    ) -> Array:
+        """The controls of the lists of rounds, (series, round), each of which has a value of the metric: (rounds, controls)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ControlColumns:
+    """The controls of one metric and treatment: names, means over `lists` drawn flow lists, and what tells their values."""
+
+    kind: Controls
+    names: tuple[str, ...]
+    means: Array
+    lists: int
+    metric: Metric
+    factors: Mapping[str, Level]
+    known: KnownWorkloads
+
+    def of_rounds(self, rounds: Sequence[Round]) -> Array:
+        """Their values in the flow lists of rounds, each of which has a value of the metric: shape (rounds, controls)."""
+        return self.known.of_rounds(self.metric, self.kind, self.factors, rounds)
+
+    def fitted(
+        self, trials: Sequence[Array], values: Array, confidence: float, precision: float | None
+    ) -> st.ControlVariates:
+        """The estimate of the metric with these controls; `values` are theirs in the trials, `precision` in percent.
+
+        Raises
+        ------
+        ValueError
+            As for `st.control_variates`.
+        """
+        metric, percentile = self.metric, self.metric.percentile
+        kept = st.independent_controls(values)
+        if not kept:
+            raise ValueError("nothing of the workload varies")
+        x, means = values[:, kept], self.means[kept]
+        if metric.estimand == "pooled" and percentile is not None:
+            return st.control_variates_quantile(
+                trials,
+                percentile,
+                x,
+                means,
+                confidence=confidence,
+                precision=precision,
+                surrogate_trials=self.lists,
+            )
+        pooled = metric.estimand == "pooled"
+        y = st.pooled_influence(trials) if pooled else trial_values(metric, trials)
+        return st.control_variates(
+            y, x, means, confidence=confidence, precision=precision, surrogate_trials=self.lists
+        )
+
+
+def control_columns(
+    metric: Metric, kind: Controls, factors: Mapping[str, Level], known: KnownWorkloads
+) -> ControlColumns | None:
+    """The controls of a metric; None where the flows of the treatment are not drawn at random.
+
+    Where the fluid model knows nothing of the metric there are those of the workload alone.
+    """
+    found = known.known_means(metric, kind, factors)
+    if found is None:
+        return None
+    return ControlColumns(
+        kind="fluid" if found.fluid else "workload",
+        names=found.names,
+        means=np.array(found.means),
+        lists=found.lists,
+        metric=metric,
+        factors=factors,
+        known=known,
+    )

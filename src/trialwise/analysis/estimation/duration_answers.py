@@ -1,0 +1,134 @@
+"""The duration from which an estimand is within its tolerance, what that costs, and what would lift it where none can be given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, isfinite
+
+from trialwise import statistics as st
+from trialwise.analysis.estimation.results import DurationStep, Estimate
+from trialwise.analysis.estimation.transients import Edges, Transient, change_text, flows_lacking
+from trialwise.experiment.model import Metric
+from trialwise.experiment.quantity import duration_text
+
+_FEWEST_TRIALS = 10
+"""An interval of fewer trials depends on how far from normal they are, however narrow it would be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The duration needed in seconds and how many such trials are as precise as those there are; None where `reason` says why."""
+
+    needed: float | None
+    trials: int | None
+    reason: str
+
+
+def answer_of(
+    metric: Metric,
+    steps: Sequence[DurationStep],
+    edges: Edges | str,
+    transient: Transient | None,
+    tolerance: float,
+) -> Answer:
+    """The answer for the estimand of a metric; `tolerance` is in percent of its value in the stable phase."""
+    if isinstance(edges, str):
+        return Answer(None, None, edges)
+    if transient is None:
+        return Answer(None, None, "the transient bias has no interval with an end: take ten times the trials")
+    whole = next(step for step in reversed(steps) if not step.joined)
+    pooled = transient.duration_for(tolerance)
+    if metric.estimand != "per_trial":
+        trials = max(ceil(whole.trials * whole.duration / pooled), _FEWEST_TRIALS)
+        return Answer(pooled, trials, _found(pooled, trials, whole, "warm-up and cool-down", tolerance))
+    settled = _settled(steps, transient, tolerance)
+    if settled is None:
+        return Answer(None, None, _unsettled(steps[-1], transient, tolerance, pooled))
+    trials = _as_precise(settled, whole)
+    return Answer(
+        settled.duration,
+        trials,
+        _found(settled.duration, trials, whole, "few flows, warm-up and cool-down", tolerance),
+    )
+
+
+def _settled(steps: Sequence[DurationStep], transient: Transient, tolerance: float) -> DurationStep | None:
+    """The shortest step from which on all are within the tolerance: the bias of few flows need not shrink steadily."""
+    found = None
+    for step in reversed(steps):
+        far = transient.far_at(step.duration)
+        if step.small_sample is None or far is None or abs(step.small_sample.estimate) + far > tolerance:
+            break
+        found = step
+    return found
+
+
+def _unsettled(last: DurationStep, transient: Transient, tolerance: float, pooled: float) -> str:
+    biases = [f"{abs(transient.far_at(last.duration) or 0.0):.2g} % at most by warm-up and cool-down"]
+    if last.small_sample is not None:
+        biases.insert(0, f"{change_text(last.small_sample.estimate)} by few flows")
+    return (
+        f"no duration up to {duration_text(last.duration)} is within {tolerance:g} % ({', '.join(biases)} there): more trials let "
+        f'longer ones be put together; estimand = "pooled" is within it from {duration_text(pooled)} on'
+    )
+
+
+def _as_precise(step: DurationStep, whole: DurationStep) -> int:
+    """How many trials of a step have the interval of the whole ones, its width going with one over the root of their number."""
+    widths = [_relative_width(each.per_trial) for each in (step, whole)]
+    if widths[0] is None or not widths[1]:
+        return step.trials
+    return max(ceil(step.trials * (widths[0] / widths[1]) ** 2), _FEWEST_TRIALS)
+
+
+def _relative_width(found: Estimate | None) -> float | None:
+    if found is None or not found.estimate or found.low is None or found.high is None:
+        return None
+    width = (found.high - found.low) / abs(found.estimate)
+    return width if isfinite(width) else None
+
+
+def _found(needed: float, trials: int, whole: DurationStep, what: str, tolerance: float) -> str:
+    these = f"these {whole.trials} of {duration_text(whole.duration)}"
+    enough = f", so that {these} are long enough" if needed <= whole.duration else ""
+    return (
+        f"from {duration_text(needed)} on, {what} change it by at most {tolerance:g} %{enough}; {trials} such trials "
+        f"({duration_text(trials * needed)} simulated) are about as precise as {these} "
+        f"({duration_text(whole.trials * whole.duration)})"
+    )
+
+
+def sentences_of(
+    metric: Metric, whole: DurationStep, edges: Edges | str, transient: Transient | None
+) -> Iterator[str]:
+    """What is small-sample bias in trials as they are, and what is transient bias."""
+    yield f"small-sample bias: {_small_sample(metric, whole)}"
+    if isinstance(edges, Edges) and transient is not None:
+        share = 100 * (edges.share(edges.duration) or 0.0)
+        yield (
+            f"transient bias: the flows that begin in warm-up and cool-down are {share:.2g} % of all; with them the pooled estimate "
+            f"is {_change(transient.bias)} that of the others{_told_apart(transient.bias)}"
+        )
+
+
+def _small_sample(metric: Metric, whole: DurationStep) -> str:
+    lacking = flows_lacking(whole.flows_per_trial * whole.trials, metric.percentile)
+    if whole.per_trial is None or whole.pooled is None or whole.small_sample is None:
+        return f"not known: {lacking or 'too few trials'}"
+    return (
+        f"with {whole.flows_per_trial:.3g} flows a trial, the {whole.per_trial.what} is {_change(whole.small_sample)} the "
+        f"{whole.pooled.what}{_told_apart(whole.small_sample)}; no warm-up is to blame, since both are of the same flows"
+    )
+
+
+def _told_apart(bias: st.Ratio) -> str:
+    """That the interval of a bias holds 0, where it does."""
+    return ", which is not told apart from none" if bias.low <= 0 <= bias.high else ""
+
+
+def _change(bias: st.Ratio) -> str:
+    """A bias in percent with its interval in one sign, as digits people can compare."""
+    size = abs(bias.estimate)
+    side = "below" if bias.estimate < 0 else "above"
+    return f"{size:.{0 if size >= 10 else 1}f} % ({change_text(bias.low)} to {change_text(bias.high)}) {side}"

@@ -1,0 +1,27 @@
+"""What is said of estimates at which a rule looked to decide how many trials there are."""
+
+from __future__ import annotations
+
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.stopping import goals, has_course
+from trialwise.statistics.relative_margin import WARNING
+
+
+def looks_harm(experiment: Experiment) -> bool:
+    """Whether the rule that looks does not hold its level: CCEval's (Eq. 2); the others pay for their looks."""
+    return experiment.design.looks == "cceval"
+
+
+def looked_at_note(experiment: Experiment) -> str:
+    """That intervals of all trials do not know of the rule that ended the run, and which do; empty where none looked.
+
+    The coverage of CCEval's rule, as simulation shows it, stands with it.
+    """
+    looks = experiment.design.looks
+    if not any(has_course(goal, experiment.design) for goal in goals(experiment)):
+        return ""
+    text = (
+        f'looks at these estimates said when to stop (looks = "{looks}"): intervals of all trials, as here, are made for a number '
+        "fixed before; those at the looks stand with the claims (`trialwise status`)"
+    )
+    return f"{text}. CCEval's: {WARNING}" if looks_harm(experiment) else text

@@ -1,0 +1,48 @@
+"""How the estimate of a pooled metric settles as trials come in, and the distribution of all its samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from trialwise import statistics as st
+from trialwise.analysis.distributions import empirical_steps
+from trialwise.analysis.estimation.estimates import estimate
+from trialwise.analysis.estimation.results import PooledCourse, PooledStep
+from trialwise.experiment.model import Metric
+
+_LOOKS = 20
+"""Each look sorts all samples so far, so that their number bounds the time that millions of samples take."""
+_FEWEST = 3
+"""Trials below which an interval with trials as clusters says nothing."""
+
+
+def pooled_courses(
+    metrics: Sequence[Metric], treatment: str, trials: st.TrialSamples, confidence: float
+) -> Iterator[PooledCourse]:
+    """The estimates of metrics of the same samples after the first trials of a treatment, in plan order, evenly spread up to all.
+
+    Intervals are each by itself: none of them may stop an experiment. Nothing where there are too few trials.
+    """
+    steps: dict[str, list[PooledStep]] = {metric.name: [] for metric in metrics}
+    for count in _looks(len(trials)):
+        part = trials.first(count)
+        for metric in metrics:
+            found = estimate(metric, "pooled", part, confidence)
+            if found.estimate is not None:
+                step = PooledStep(count, found.samples, found.estimate, found.low, found.high)
+                steps[metric.name].append(step)
+    told = [metric for metric in metrics if steps[metric.name]]
+    values, shares = empirical_steps(trials.values) if told else (np.empty(0), np.empty(0))
+    for metric in told:
+        yield PooledCourse(
+            metric.name, metric.unit, treatment, confidence, tuple(steps[metric.name]), values, shares
+        )
+
+
+def _looks(trials: int) -> list[int]:
+    if trials < _FEWEST:
+        return []
+    looks: list[int] = np.unique(np.linspace(_FEWEST, trials, _LOOKS).round().astype(np.int64)).tolist()
+    return looks

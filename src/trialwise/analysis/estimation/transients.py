@@ -1,0 +1,151 @@
+"""What warm-up and cool-down do to an estimate of all flows: the stable ones set apart, and other durations of a trial."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import statistics as st
+from trialwise.analysis.estimation.flow_records import FlowRecords
+from trialwise.analysis.estimation.phases import Phases
+from trialwise.analysis.estimation.trial_values import FEWEST_BEYOND
+from trialwise.experiment.model import Metric
+from trialwise.experiment.quantity import duration_text
+from trialwise.statistics.quantiles import FEWEST_BEYOND as BEYOND_IN_A_TRIAL
+
+Array = npt.NDArray[np.float64]
+_LEAST_STABLE = 0.1
+"""Of a trial, below which nothing is said of its stable phase."""
+_FAR = 99.0
+"""Percentile of completion times that stands for the flows on which a mean rests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Where the stable phase lies for the flows of one metric: those that begin from `warmup` to `cooldown` before the end.
+
+    A flow as slow as the quantile that begins in the last `cooldown` seconds of the duration ends while no more flows begin.
+    Times are in seconds, `stable` marks flows, and `stable_flows` and `edge_flows` are their numbers in a trial of `duration`.
+    """
+
+    duration: float
+    warmup: float
+    cooldown: float
+    stable: npt.NDArray[np.bool_]
+    stable_flows: float
+    edge_flows: float
+
+    def share(self, duration: float) -> float | None:
+        """The share of flows of warm-up and cool-down in trials of another duration, None where they do not fit into it.
+
+        Both last as long in every trial, so that only the stable phase is longer or shorter.
+        """
+        inside = duration - self.warmup - self.cooldown
+        if inside < 0:
+            return None
+        stable = self.stable_flows * inside / (self.duration - self.warmup - self.cooldown)
+        return self.edge_flows / (self.edge_flows + stable) if self.edge_flows else 0.0
+
+    def duration_of(self, share: float) -> float:
+        """The duration at which warm-up and cool-down have a share of the flows, above 0."""
+        stable = self.edge_flows * (1 - min(share, 1.0)) / min(share, 1.0)
+        length = self.duration - self.warmup - self.cooldown
+        return self.warmup + self.cooldown + length * stable / self.stable_flows
+
+
+@dataclass(frozen=True, slots=True)
+class Transient:
+    """The pooled estimate of all flows over that of the stable ones, `bias` in percent with its interval, in trials as they are."""
+
+    edges: Edges
+    bias: st.Ratio
+
+    @property
+    def far(self) -> float:
+        """The end of the interval that is farther from 0, in percent."""
+        return max(abs(self.bias.low), abs(self.bias.high))
+
+    def bias_at(self, duration: float) -> float | None:
+        """The bias in percent in trials of another duration: to first order in proportion to the share of flows at the edges."""
+        return self._scaled(self.bias.estimate, duration)
+
+    def far_at(self, duration: float) -> float | None:
+        """The same of `far`."""
+        return self._scaled(self.far, duration)
+
+    def _scaled(self, bias: float, duration: float) -> float | None:
+        now, then = self.edges.share(self.edges.duration), self.edges.share(duration)
+        return None if then is None else bias * then / now if now else 0.0
+
+    def duration_for(self, tolerance: float) -> float:
+        """The duration from which the whole interval of the bias is within a tolerance in percent, of either sign."""
+        now = self.edges.share(self.edges.duration)
+        if not now or not self.far:
+            return self.edges.warmup + self.edges.cooldown
+        return self.edges.duration_of(now * tolerance / self.far)
+
+
+def edges_of(
+    metric: Metric, flows: FlowRecords, chosen: npt.NDArray[np.bool_], phases: Phases
+) -> Edges | str:
+    """The stable phase of a metric's flows, or why there is none and what would lift that."""
+    duration, warmup = phases.duration, phases.warmup_end
+    if warmup is None:
+        return (
+            f"no stable phase: {growth_words(phases.growth)}; take trials several times as long as {duration_text(duration)}, or a "
+            "lower load"
+        )
+    percentile = _FAR if metric.percentile is None else max(metric.percentile, 100 - metric.percentile)
+    cooldown = float(np.percentile(flows.fct[chosen], percentile)) if chosen.any() else 0.0
+    if duration - warmup - cooldown < _LEAST_STABLE * duration:
+        return (
+            f"warm-up and cool-down ({duration_text(warmup)} and {duration_text(cooldown)}) fill the trials: take trials of at least "
+            f"{duration_text(2 * (warmup + cooldown))}"
+        )
+    stable = chosen & (flows.start >= warmup) & (flows.start < duration - cooldown)
+    inside, trials = float(stable.sum()), len(flows.rows)
+    if lacking := flows_lacking(inside, metric.percentile, FEWEST_BEYOND):
+        return f"of the stable phase, {lacking}"
+    return Edges(duration, warmup, cooldown, stable, inside / trials, (float(chosen.sum()) - inside) / trials)
+
+
+def growth_words(growth: st.Ratio | None) -> str:
+    """How the number of active flows goes on after the first half, in words."""
+    if growth is None:
+        return "no flow is active in the second quarter of the trials"
+    return (
+        f"active flows of the second half over the second quarter of a trial {change_text(growth.estimate)} "
+        f"({change_text(growth.low)} to {change_text(growth.high)})"
+    )
+
+
+def change_text(percent: float) -> str:
+    """A change in percent with its sign and two digits that matter."""
+    return f"{percent:+.0f} %" if abs(percent) >= 10 else f"{percent:+.2g} %"
+
+
+def transient_of(
+    metric: Metric, trials: Sequence[Array], stable: Sequence[Array], edges: Edges, confidence: float
+) -> Transient | None:
+    """The bias of the flows of warm-up and cool-down; None where the interval has no end."""
+    whole, inside = (st.pooled_influence(each, metric.percentile) for each in (trials, stable))
+    bias = st.paired_ratio(inside, whole, confidence=confidence).in_percent()
+    return Transient(edges, bias) if bias.bounded else None
+
+
+def flows_lacking(flows: float, percentile: float | None, wanted: int = BEYOND_IN_A_TRIAL) -> str:
+    """That fewer than the wanted flows are beyond a quantile, and how many times as many would do; empty where they suffice.
+
+    Below those that the quantile of a single trial takes, its place in a sample says nothing.
+    """
+    if percentile is None:
+        return "" if flows >= wanted else f"there are {flows:.0f} flows and {wanted} are wanted"
+    beyond = flows * min(percentile, 100 - percentile) / 100
+    if beyond >= wanted:
+        return ""
+    more = f": {ceil(wanted / beyond)} times the trials would do" if beyond else ""
+    return f"about {beyond:.2g} flows lie beyond the quantile and {wanted} are wanted{more}"

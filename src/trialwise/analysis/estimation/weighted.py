@@ -1,0 +1,206 @@
+"""Tail quantiles of tilted trials: weights make up for what was drawn, and say whether they can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import statistics as st
+from trialwise._core import parse_fraction
+from trialwise.analysis.estimation.results import Estimate, WeightedTail
+from trialwise.analysis.observations import Observation, StoreObservations
+from trialwise.errors import AnalysisError
+from trialwise.experiment.model import Estimand, Experiment, Level, Metric
+from trialwise.experiment.placeholders import fill, names_in
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOOD
+from trialwise.statistics.importance import BATCH
+
+Array = npt.NDArray[np.float64]
+Attempt = tuple[int, int]
+PRECISION = 1.0
+"""Percent: at what the rule of batches would stop where a metric does not say (CCEval section 6.5)."""
+_MUCH = 1.05
+"""Ratio of loads from which on the workload is another one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TiltWeights:
+    """What tilted trials kept beside their metrics, by number and attempt."""
+
+    log_likelihood: Mapping[Attempt, Array]
+    expected_flows: Mapping[Attempt, Array]
+    load_ratio: Mapping[Attempt, Array]
+
+    @classmethod
+    def of(cls, store: StoreObservations) -> TiltWeights:
+        """Read them; empty mappings where nothing is tilted."""
+        return cls(*(store.kept(key) for key in (LOG_LIKELIHOOD, EXPECTED_FLOWS, LOAD_RATIO)))
+
+
+def is_tilted(experiment: Experiment) -> bool:
+    """Whether trials draw their sizes from another distribution."""
+    return isinstance(experiment.trial, SimulationTrial) and bool(experiment.trial.workload.tilt)
+
+
+def refuse_tilted(experiment: Experiment) -> None:
+    """Raise AnalysisError where trials are tilted: the value of one of them says nothing of the workload."""
+    if is_tilted(experiment):
+        raise AnalysisError(
+            f"{experiment.name}: its workload is tilted, and single trials say nothing without their weights",
+            hint="`trialwise analyze` and `trialwise report` weight them; compare treatments without a tilt",
+        )
+
+
+def weighted_estimate(
+    metric: Metric,
+    estimand: Estimand,
+    trials: Sequence[Observation],
+    weights: TiltWeights,
+    load: float | None,
+    confidence: float = 95.0,
+) -> Estimate:
+    """The tail quantile of all flows, of all trials together or by CCEval's batches.
+
+    Parameters
+    ----------
+    metric, estimand
+        A percentile of completion times, pooled or model_based.
+    trials
+        Those of one treatment, in plan order.
+    weights
+        What they kept.
+    load
+        What was asked for; None where it cannot be told.
+    confidence
+        In percent.
+    """
+    percentile = metric.percentile or 0.0
+    places = [(one.number, one.attempt) for one in trials]
+    cycles = [
+        cycle_of(one.values, weights.log_likelihood[place]) for one, place in zip(trials, places, strict=True)
+    ]
+    mean_flows = float(weights.expected_flows[places[0]][0])
+    ratio = float(weights.load_ratio[places[0]][0])
+    common = Estimate(
+        estimand=estimand,
+        what=f"p{percentile:g} of all samples, weighted"
+        if estimand == "pooled"
+        else f"mean of the weighted p{percentile:g} of batches of {BATCH} trials",
+        estimate=None,
+        low=None,
+        high=None,
+        confidence=confidence,
+        trials=len(trials),
+        samples=sum(one.values.size for one in trials),
+        design_effect=None,
+        convention="",
+        method="",
+        note="",
+    )
+    try:
+        if estimand == "pooled":
+            return _together(
+                common,
+                st.importance_quantile(cycles, percentile, mean_flows, confidence=confidence),
+                ratio,
+                load,
+            )
+        stop = metric.stop
+        precision = stop.precision.value if stop and stop.precision.relative else PRECISION
+        batched = st.batched_quantile(
+            cycles, percentile, mean_flows, precision=precision, confidence=confidence
+        )
+        return _batched(common, batched, precision, ratio, load)
+    except ValueError as error:
+        return replace(common, note=str(error))
+
+
+def cycle_of(responses: Array, log_likelihood: Array) -> st.Cycle:
+    """A tilted trial as the statistics know it."""
+    return st.Cycle(responses, np.exp(log_likelihood), np.empty(0))
+
+
+def weighted_trial(responses: Array, log_likelihood: Array, expected_flows: Array) -> st.WeightedTrial:
+    """A tilted trial as sequential rules take it."""
+    return st.WeightedTrial(cycle_of(responses, log_likelihood), float(expected_flows[0]))
+
+
+def _together(common: Estimate, found: st.ImportanceQuantile, ratio: float, load: float | None) -> Estimate:
+    weights = _weights(found.diagnostics, ratio, load)
+    return replace(
+        common,
+        estimate=found.estimate,
+        low=found.low,
+        high=found.high,
+        method=found.method,
+        note=_note(weights, found.diagnostics.warning),
+        weights=weights,
+    )
+
+
+def _batched(
+    common: Estimate, found: st.BatchedQuantile, precision: float, ratio: float, load: float | None
+) -> Estimate:
+    stop = found.stop
+    weights = replace(_weights(found.diagnostics, ratio, load), batches=stop.n, batch=found.batch)
+    forecast = f"{found.batch * stop.forecast} trials" if stop.forecast else "no number of trials"
+    reached = (
+        f"its rule stops at {found.batch * stop.n} trials"
+        if stop.stopped
+        else f"its rule has not stopped at {len(found.quantiles)} batches and expects {forecast}"
+    )
+    return replace(
+        common,
+        estimate=stop.mean,
+        low=stop.low,
+        high=stop.high,
+        method=found.method,
+        note=_note(weights, f"for {precision:g} % {reached}; {found.warning}"),
+        weights=weights,
+    )
+
+
+def _weights(found: st.WeightDiagnostics, ratio: float, load: float | None) -> WeightedTail:
+    return WeightedTail(
+        effective_trials=found.effective,
+        largest_share=found.largest_share,
+        mean_likelihood_ratio=found.total,
+        load_ratio=ratio,
+        true_load=None if load is None else load * ratio,
+        batches=None,
+        batch=None,
+    )
+
+
+def _note(weights: WeightedTail, warning: str) -> str:
+    """The diagnostics in words."""
+    parts = [
+        f"the tail is worth {weights.effective_trials:.3g} trials, one of which has {100 * weights.largest_share:.2g} % of its weight",
+        f"likelihood ratios have the mean {weights.mean_likelihood_ratio:.3g} (1 is expected)",
+    ]
+    if weights.load_ratio > _MUCH or weights.load_ratio < 1 / _MUCH:
+        parts.append(load_words(weights.load_ratio, weights.true_load))
+    return "; ".join([*parts, *([warning] if warning else [])])
+
+
+def load_words(ratio: float, true_load: float | None) -> str:
+    """What sizes of a fit do to the load."""
+    offered = (
+        ""
+        if true_load is None
+        else f": arrivals set for {100 * true_load / ratio:.3g} % offer {100 * true_load:.3g} %"
+    )
+    return f"the fitted sizes have {ratio:.3g} times the mean of the true ones{offered}"
+
+
+def load_of(experiment: Experiment, factors: Mapping[str, Level]) -> float | None:
+    """The load asked for in a treatment, as a part of the capacity; None where it is drawn for each trial."""
+    if not isinstance(experiment.trial, SimulationTrial) or not names_in(
+        experiment.trial.workload.load
+    ) <= set(factors):
+        return None
+    return parse_fraction(fill(experiment.trial.workload.load, factors))

@@ -1,0 +1,72 @@
+"""The pilot of `trialwise plan --pilot`: the first rounds, run in a temporary directory."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from trialwise.design.pilot import measured_times
+from trialwise.design.stopping import pilot_rounds
+from trialwise.design.summary import ForecastSummary
+from trialwise.design.timing import TrialTimes
+from trialwise.errors import TrialError
+from trialwise.execution.state import State
+from trialwise.experiment.against_itself import without_stops
+from trialwise.experiment.model import Experiment, Workers
+
+
+def run_pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[ForecastSummary, ...]]:
+    """Run the first rounds in a temporary directory: how long trials take, and what they forecast for each claim.
+
+    One round, or, of simulated trials, which cost little, as many as the first look takes.
+    """
+    from trialwise import study
+    from trialwise.trials.temporary import vanishing_folder
+
+    rounds = pilot_rounds(experiment)
+    with vanishing_folder("trialwise-pilot-") as folder:
+        result = study.run_pilot(_shortened(experiment, rounds), folder / "results")
+        if result.ending.word == "interrupted":
+            raise KeyboardInterrupt
+        _, _, ledger = study.open_directory(result.directory)
+        rows = ledger.trials()
+        ledger.close()
+        forecasts = tuple(_forecasts(study.state(result.directory), experiment.design.max_trials))
+    failed = [f"{row.treatment}: {row.reason}" for row in rows if row.status != "finished"]
+    if failed:
+        raise TrialError("the pilot failed\n" + "\n".join(failed), hint="mend the trial and try again")
+    times = measured_times(experiment, rows)
+    if times is None:
+        raise TrialError(f"the pilot ended without a trial: {result.ending.text}")
+    return times, forecasts
+
+
+def _forecasts(state: State, most: int) -> Iterator[ForecastSummary]:
+    """How many trials each claim is expected to take in all, by its first look."""
+    for claim in state.stopping.claims if state.stopping else ():
+        known = claim.state != "open"
+        guessed = not known and claim.width is not None
+        yield ForecastSummary(
+            metric=claim.metric,
+            subject=claim.subject,
+            what=claim.what,
+            asked=claim.asked,
+            known=known,
+            wanted=claim.n[0] if known else claim.wanted,
+            wanted_low=None if known else claim.wanted_low,
+            wanted_high=None if known else claim.wanted_high,
+            level=claim.level,
+            beyond=guessed and (claim.wanted is None or claim.wanted > most),
+            note="" if known or guessed else f"no forecast from {claim.n[0]} trials: {claim.note}",
+        )
+
+
+def _shortened(experiment: Experiment, rounds: int) -> Experiment:
+    """The first rounds, at once and here, of the same experiment; one round has no claims to judge."""
+    if rounds == 1:
+        experiment = without_stops(experiment)
+    return dataclasses.replace(
+        experiment,
+        design=dataclasses.replace(experiment.design, rounds=rounds, series=1, span=None, warmup_trials=0),
+        workers=Workers(),
+    )

@@ -1,0 +1,80 @@
+"""Precisions and margins so fine that even steady trials would not reach them: said before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy.special import ndtri
+
+from trialwise import statistics as st
+from trialwise.design.sizing import Sizing
+from trialwise.design.stopping import batch_of, condition, extent_text, pilot_size
+from trialwise.experiment.model import Experiment, Metric
+from trialwise.experiment.stopping import Goal, compared_metrics, goals, has_course
+from trialwise.statistics.difference_family import trials_to_decide_at
+from trialwise.statistics.looking import MOST, Looks
+from trialwise.statistics.two_stage import PILOT, TooManyTrialsError
+
+STEADY = 0.01
+"""The coefficient of variation of trials that is taken for granted while nothing is known: few experiments are steadier."""
+_FAMILY_LEVEL = 0.05
+_ASSUMED = f"even if trials vary by {100 * STEADY:g} % only (coefficient of variation)"
+_SEE = "`trialwise plan --pilot` or the first look says what it is"
+
+
+def too_fine(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
+    """Warn of each relative precision and margin that takes more steady trials than there will be, by the rule's own formula.
+
+    An absolute one says nothing before the values are known.
+    """
+    most = sizing.series * sizing.rounds
+    for goal in goals(experiment):
+        if goal.kind != "variability" and goal.stop.precision.relative:
+            wanted = _wanted(experiment, goal)
+            if wanted is None or wanted > most:
+                yield f"{condition(goal)}: that takes {_number(wanted)} trials {_ASSUMED}, and there are {most:,}; {_SEE}"
+    for metric in compared_metrics(experiment):
+        if metric.margin is not None and metric.margin.relative and not _can_be_equivalent(metric, most):
+            yield (
+                f"{metric.name}: a margin of {extent_text(metric.margin, metric.unit)} takes more than {most:,} trials to find two "
+                f'treatments equivalent, {_ASSUMED}: only "different" can come out'
+            )
+
+
+def _wanted(experiment: Experiment, goal: Goal) -> int | None:
+    """Trials that a goal takes where they are steady; None beyond a billion."""
+    design, stop = experiment.design, goal.stop
+    precision = stop.precision.value
+    if design.looks != "two-stage" and has_course(goal, design):
+        start = design.pilot if design.looks == "cceval" else None
+        looks = Looks.of(design.looks, precision, relative=True, confidence=stop.confidence, start=start)
+        batches = looks.wanted(STEADY, looks.target(1.0), looks.start)
+        return None if batches is None else batches * batch_of(experiment)
+    pilot = _steady(pilot_size(experiment))
+    try:
+        return st.two_stage_size(
+            pilot, precision, relative=True, confidence=stop.confidence, estimand=stop.of
+        ).size
+    except TooManyTrialsError:
+        return None
+
+
+def _can_be_equivalent(metric: Metric, most: int) -> bool:
+    """Whether so many steady trials of two treatments without a difference find that."""
+    if metric.margin is None:
+        return True
+    trials = _steady(PILOT)
+    found = st.difference(trials, trials, margin=metric.margin.value, relative=True)
+    wanted = trials_to_decide_at(found, _FAMILY_LEVEL)
+    return wanted is not None and wanted <= most
+
+
+def _steady(number: int) -> np.ndarray:
+    """Normal scores about 1: trials as steady as is taken for granted."""
+    scores = ndtri((np.arange(number) + 0.5) / number)
+    return 1 + STEADY * scores / scores.std(ddof=1)
+
+
+def _number(wanted: int | None) -> str:
+    return f"more than {MOST:,}" if wanted is None else f"about {wanted:,}"

@@ -1,0 +1,105 @@
+"""Factors of a checked document: levels, and what is drawn for each round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from trialwise.errors import PlanError
+from trialwise.experiment import document as doc
+from trialwise.experiment import model
+from trialwise.experiment.document_values import Level
+from trialwise.experiment.placeholders import BUILT_IN, level_text
+from trialwise.experiment.problems import Problems, shown
+from trialwise.experiment.text import frozen_name, read_text
+
+MOST_TREATMENTS = 100_000
+"""More combinations of levels than this are a mistake in the file."""
+LARGEST_DRAWN = 2**53
+"""Up to here doubles hold every whole number."""
+
+
+def build_factor(
+    name: str, section: Sequence[Level] | doc.Draw, path: Path, problems: Problems
+) -> model.Factor:
+    """A factor of the document as a record; what is wrong with its levels or its draw is noted."""
+    if name in BUILT_IN:
+        taken = ", ".join(f"{{{word}}}" for word in BUILT_IN)
+        problems.add(("factors", name), f"this name is taken; built in are {taken}")
+    if isinstance(section, doc.Draw):
+        return _drawn(name, section.draw, path, problems)
+    _check_levels(name, section, problems)
+    return model.FixedFactor(name, tuple(section))
+
+
+def _check_levels(name: str, levels: Sequence[model.Level], problems: Problems) -> None:
+    seen: dict[object, model.Level] = {}
+    for index, level in enumerate(levels):
+        same = seen.get(level, seen.get(level_text(level)))
+        if same is not None:
+            how = "" if shown(same) == shown(level) else f" as {shown(same)}, which is the same value"
+            problems.add(
+                ("factors", name, index),
+                f"the level {shown(level)} stands there already{how}",
+                "every level once",
+            )
+        seen.setdefault(level, level)
+        seen.setdefault(level_text(level), level)
+
+
+def check_treatments(factors: Sequence[model.Factor], problems: Problems) -> None:
+    """Note a problem where the levels combine to more treatments than `MOST_TREATMENTS`."""
+    number = math.prod(len(factor.levels) for factor in factors if isinstance(factor, model.FixedFactor))
+    if number > MOST_TREATMENTS:
+        problems.add(
+            ("factors",),
+            f"the levels combine to {number} treatments; at most {MOST_TREATMENTS} can be planned",
+            "have fewer levels, or draw a factor at random for each round: { draw = [ … ] }",
+        )
+
+
+def _drawn(
+    name: str, draw: str | Sequence[Level] | doc.Range, path: Path, problems: Problems
+) -> model.DrawnFactor:
+    if isinstance(draw, doc.Range):
+        return _drawn_from_range(name, draw, problems)
+    if not isinstance(draw, str):
+        return model.DrawnFactor(name, values=tuple(draw), origin="list")
+    return model.DrawnFactor(name, values=_lines(name, draw, path, problems), origin=draw)
+
+
+def _lines(name: str, draw: str, path: Path, problems: Problems) -> tuple[str, ...]:
+    key = ("factors", name, "draw")
+    frozen = path.parent / frozen_name(draw)
+    try:
+        text = read_text(frozen if frozen.is_file() else path.parent / draw)
+        lines = (line.strip(" \t\r") for line in text.split("\n"))
+    except PlanError as error:
+        problems.add(key, f"the file to draw from: {error.message}")
+        return ()
+    values = tuple(line for line in lines if line)
+    if not values:
+        problems.add(key, f"nothing to draw from in {draw}", "write one value on each line")
+    return values
+
+
+def _drawn_from_range(name: str, draw: doc.Range, problems: Problems) -> model.DrawnFactor:
+    key = ("factors", name, "draw")
+    if not draw.low < draw.high:
+        problems.add(key, f"low must be less than high; given: {draw.low} and {draw.high}")
+    if draw.scale == "log" and draw.low <= 0:
+        problems.add((*key, "low"), f"must be above 0 on a log scale; given: {draw.low}")
+    integer = isinstance(draw.low, int) and isinstance(draw.high, int)
+    if integer and max(-draw.low, draw.high) > LARGEST_DRAWN:
+        problems.add(
+            key, f"whole numbers are drawn between -2^53 and 2^53; given: {draw.low} and {draw.high}"
+        )
+    return model.DrawnFactor(
+        name,
+        low=float(draw.low),
+        high=float(draw.high),
+        integer=integer,
+        logarithmic=draw.scale == "log",
+        origin=f"{draw.low} to {draw.high}",
+    )

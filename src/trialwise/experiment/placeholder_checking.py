@@ -1,0 +1,103 @@
+"""Placeholders in the texts of a document: all known, and every factor used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import cast
+
+from trialwise.errors import PlanError
+from trialwise.experiment import document as doc
+from trialwise.experiment.path_building import path_texts
+from trialwise.experiment.placeholders import BUILT_IN, COLLECTOR, names_in
+from trialwise.experiment.positions import Key
+from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.simulation_building import (
+    simulation_texts,
+)
+from trialwise.experiment.text import frozen_name, read_text
+
+_PLACES = {
+    "command": "trial.command or trial.environment",
+    "path": "trial.scheme, trial.path or trial.environment",
+    "simulation": "trial.scheme, trial.topology, trial.workload, trial.network or trial.controller",
+}
+
+
+def check_placeholders(document: doc.Document, path: Path, problems: Problems) -> None:
+    """Note every placeholder that nothing fills, every use of an unseen factor, and every factor that no text uses."""
+    factors = list(document.factors)
+    used: set[str] = set()
+    known = [*factors, *BUILT_IN]
+    unseen = set(document.design.unseen)
+    for key, text, more in (
+        *((key, text, ()) for key, text in _texts(document, problems)),
+        *_stream_texts(document, path, problems),
+    ):
+        names = names_in(text)
+        for unknown in sorted(names - set(known) - set(more)):
+            _note_unknown(key, unknown, [*known, *more], problems)
+        for name in sorted(names & unseen):
+            problems.add(key, f"uses {{{name}}}, which design.unseen hides from what runs")
+        used |= names
+    if document.trial.kind != "python":
+        for unused in (name for name in factors if name not in used | unseen and name not in BUILT_IN):
+            problems.add(
+                ("factors", unused),
+                "no text of the trial uses this factor, so all of its levels would run the same program",
+                f"put {{{unused}}} into {_PLACES[document.trial.kind]}, or name it in design.unseen",
+            )
+
+
+def _note_unknown(key: Key, unknown: str, known: Sequence[str], problems: Problems) -> None:
+    meant = nearest(unknown, known)
+    did = f" did you mean {{{meant}}}?" if meant else ""
+    problems.add(
+        key,
+        f"{{{unknown}}} is neither a factor nor built in;{did} known here: {', '.join(known)}",
+        f"write {{{{{unknown}}}}} for the literal text {{{unknown}}}",
+    )
+
+
+def _texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
+    """Every text in which placeholders are filled, with its key."""
+    trial = document.trial
+    for name in ("command", "prepare", "conclude", "directory"):
+        for text in _each(getattr(trial, name)):
+            yield ("trial", name), text
+    for name, text in trial.environment.items():
+        yield ("trial", "environment", name), text
+    yield from _texts_of_kind(document, problems)
+    for name, metric in document.metrics.items():
+        for text in _each(metric.file):
+            yield ("metrics", name, "file"), text
+    if document.reset is not None:
+        for name in ("service", "command", "check"):
+            for text in _each(getattr(document.reset, name)):
+                yield ("reset", name), text
+
+
+def _texts_of_kind(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
+    if document.trial.kind == "path":
+        yield from path_texts(document)
+    elif document.trial.kind == "simulation":
+        yield from simulation_texts(document, problems)
+
+
+def _stream_texts(
+    document: doc.Document, path: Path, problems: Problems
+) -> Iterator[tuple[Key, str, Sequence[str]]]:
+    """The file of streams, in which the collector's address is filled too."""
+    if document.measurement is None or document.measurement.config is None:
+        return
+    key = ("measurement", "config")
+    try:
+        frozen = path.parent / frozen_name(document.measurement.config)
+        there = frozen if frozen.is_file() else path.parent / document.measurement.config
+        yield key, read_text(there), (COLLECTOR,)
+    except PlanError as error:
+        problems.add(key, f"the file of streams: {error.message}")
+
+
+def _each(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else cast("list[str]", value or [])

@@ -1,0 +1,141 @@
+"""From [tilts.NAME] to the model, and what does not go with a tilted workload."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from math import isclose
+
+from trialwise.experiment import document as doc
+from trialwise.experiment import model
+from trialwise.experiment.document_simulation import TiltSection
+from trialwise.experiment.placeholders import names_in
+from trialwise.experiment.positions import Key
+from trialwise.experiment.problems import Problems, nearest
+from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt, Tilt, Tilts
+
+_KEYS = {
+    "switching": ("mu", "sigma", "tilted_mu", "tilted_sigma", "threshold"),
+    "defensive": ("edges", "density", "most"),
+    "none": (),
+}
+_WRITTEN = "`trialwise tilt` writes such a table"
+
+
+def build_tilts(document: doc.Document, problems: Problems) -> Tilts:
+    """The tilts of a document by name; what is wrong with one is noted."""
+    return tuple(
+        (name, _tilt(("tilts", name), section, problems)) for name, section in document.tilts.items()
+    )
+
+
+def _tilt(key: Key, section: TiltSection, problems: Problems) -> Tilt | None:
+    needed = _KEYS[section.method]
+    for name in sorted(section.model_fields_set - {"method", *needed}):
+        problems.add((*key, name), f'does not go with method = "{section.method}"', "leave it out")
+    missing = [name for name in needed if getattr(section, name) is None]
+    for name in missing:
+        problems.add((*key, name), "missing", _WRITTEN)
+    if missing or section.method == "none":
+        return None
+    if section.method == "defensive":
+        return _defensive(key, section, problems)
+    return SwitchingTilt(
+        mu=section.mu or 0.0,
+        sigma=section.sigma or 1.0,
+        tilted_mu=section.tilted_mu or 0.0,
+        tilted_sigma=section.tilted_sigma or 1.0,
+        threshold=section.threshold or 0.0,
+    )
+
+
+def _defensive(key: Key, section: TiltSection, problems: Problems) -> DefensiveTilt:
+    edges, density = tuple(section.edges or ()), tuple(section.density or ())
+    pieces = list(pairwise(edges))
+    if len(edges) < 2 or edges[0] != 0 or edges[-1] != 1 or any(low >= high for low, high in pieces):
+        problems.add((*key, "edges"), "must rise from 0 to 1", "as in edges = [0, 0.9, 1]")
+    elif len(density) != len(pieces):
+        problems.add(
+            (*key, "density"), f"has {len(density)} numbers for {len(pieces)} pieces", "one for each piece"
+        )
+    else:
+        total = sum((high - low) * height for (low, high), height in zip(pieces, density, strict=True))
+        if not isclose(total, 1, rel_tol=1e-6):
+            problems.add(
+                (*key, "density"), f"has the mean {total:g} over the ranks, which must be 1", _WRITTEN
+            )
+    return DefensiveTilt(edges, density, section.most or 1)
+
+
+def check_tilted(experiment: model.Experiment, problems: Problems) -> None:
+    """Note a tilt that is not there, and what cannot be had of tilted trials or without them."""
+    trial = experiment.trial
+    tilt = trial.workload.tilt if isinstance(trial, model.SimulationTrial) else ""
+    if not isinstance(trial, model.SimulationTrial) or not tilt:
+        for metric in experiment.metrics:
+            if metric.estimand == "model_based":
+                hint = 'write estimand = "pooled"; or name a tilt in trial.workload (`trialwise tilt`)'
+                problems.add(
+                    ("metrics", metric.name, "estimand"), "model_based takes a tilted workload", hint
+                )
+        return
+    _check_name(tilt, trial, problems)
+    for name in ("warmup", "cooldown"):
+        if getattr(trial, name):
+            problems.add(
+                ("trial", name), f"does not go with a tilt: {_ALL_FLOWS}", "leave it out, or the tilt"
+            )
+    if not names_in(trial.workload.arrivals) and trial.workload.arrivals != "poisson":
+        hint = 'write arrivals = "poisson", or leave the tilt out'
+        problems.add(
+            ("trial", "workload", "arrivals"), "a tilt takes Poisson arrivals: their number is known", hint
+        )
+    if trial.workload.sampling != "random":
+        problems.add(
+            ("trial", "workload", "sampling"),
+            "does not go with a tilt: both change how sizes are drawn",
+            'write sampling = "random", or leave the tilt out',
+        )
+    for metric in experiment.metrics:
+        _check_metric(metric, problems)
+
+
+_ALL_FLOWS = "the expected number of flows has to be known exactly, and it is that of all"
+
+
+def _check_name(tilt: str, trial: model.SimulationTrial, problems: Problems) -> None:
+    known = [name for name, _ in trial.tilts]
+    if names_in(tilt) or tilt in known:
+        return
+    meant = nearest(tilt, known)
+    did = f'; did you mean "{meant}"?' if meant else ""
+    hint = f"describe it under [tilts.{tilt}]; `trialwise tilt` writes it"
+    problems.add(("trial", "workload", "tilt"), f'no tilt is called "{tilt}"{did}', hint)
+
+
+def _check_metric(metric: model.Metric, problems: Problems) -> None:
+    """Weights make up for a tilt in the tail only: what is asked for has to be a tail quantile of all completion times."""
+    key, source = ("metrics", metric.name), metric.source
+    lifts = "leave the tilt out, or have another experiment for this metric"
+    if not isinstance(source, model.SimulationSource) or source.quantity != "fct":
+        problems.add(
+            key, "is not of flow completion times, all that a tilted workload says something of", lifts
+        )
+        return
+    if metric.percentile is None or metric.percentile <= _HALF:
+        problems.add(
+            (*key, "measure"),
+            "is no tail quantile, and the workload is tilted",
+            f'as in measure = "p99"; or {lifts}',
+        )
+    if source.sizes:
+        problems.add((*key, "sizes"), f"does not go with a tilt: {_ALL_FLOWS}", lifts)
+    if metric.estimand == "per_trial":
+        hint = f'write estimand = "pooled" or "model_based"; or {lifts}'
+        problems.add((*key, "estimand"), "quantiles of tilted trials are those of another workload", hint)
+    if metric.margin is not None:
+        problems.add(
+            (*key, "margin"), "tilted trials are not compared: each treatment has its own tilt", lifts
+        )
+
+
+_HALF = 50.0

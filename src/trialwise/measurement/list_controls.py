@@ -1,0 +1,15 @@
+"""What flow lists are like in the mean: the known means that control variates rest on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class KnownMeans:
+    """The controls of one metric by name, their means over `lists` drawn flow lists, and whether one is of the fluid model."""
+
+    names: tuple[str, ...]
+    means: tuple[float, ...]
+    lists: int
+    fluid: bool

@@ -1,0 +1,163 @@
+"""Words that the sentences of claims are put together from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from trialwise.analysis.results import Analysis, SeriesKpi
+from trialwise.experiment.model import Kpi
+from trialwise.report.claims import Claim, Piece, Term
+from trialwise.report.numbers import Number, counted, ordinal, percent
+
+
+def cautions(members: Sequence[SeriesKpi]) -> list[Piece]:
+    """Sentences of what each KPI has noted, and of tests of independence that could not be made."""
+    notes = dict.fromkeys(member.note for member in members if member.note)
+    found: list[Piece] = [f" Note: {sentence(note)}" for note in notes]
+    untested = [
+        member.result.independence.reason
+        for member in members
+        if member.result and member.result.independent is None
+    ]
+    found += [f" Independence could not be tested: {sentence(reason)}" for reason in dict.fromkeys(untested)]
+    return found
+
+
+def link(place: int, count: int) -> str:
+    """What stands before an item of a list: nothing, a comma, or "and"."""
+    return "" if place == 0 else " and " if place == count - 1 else ", "
+
+
+def are(counts: Sequence[int]) -> str:
+    """How many trials or series there are, as "are 3 to 5"."""
+    low, high = min(counts), max(counts)
+    return f"{'is' if high == 1 else 'are'} {high}" if low == high else f"are {low} to {high}"
+
+
+def which_series(members: Sequence[SeriesKpi]) -> str:
+    """The one series of these KPIs, or how many there are."""
+    labels = dict.fromkeys(kpi.series for kpi in members)
+    return f"series {next(iter(labels))}" if len(labels) == 1 else f"{len(members)} series of trials"
+
+
+def of_several(treatments: Sequence[str]) -> list[Piece]:
+    """The treatments by name, or how many they are where that would be a long list."""
+    names = [name for name in dict.fromkeys(treatments) if name != "-"]
+    if len(names) > _NAMED:
+        return [f" of {len(names)} treatments (named in the table)"]
+    pieces: list[Piece] = []
+    for place, name in enumerate(names):
+        pieces += [link(place, len(names)) if place else " of ", Term(name)]
+    return pieces
+
+
+_NAMED = 4
+"""More treatments than this are counted instead."""
+
+
+def of_treatment(treatment: str) -> tuple[Piece, ...]:
+    """A treatment by name; nothing where the table has no treatments."""
+    return () if treatment == "-" else (" of ", Term(treatment))
+
+
+def percentile_text(kpi: Kpi) -> str:
+    """The bound that a KPI is."""
+    return f"the {ordinal(kpi.percentile)} ({kpi.bound} bound)"
+
+
+def macro_words(kpi: Kpi) -> tuple[str, ...]:
+    """What tells the macros of one objective from those of another."""
+    return f"p{kpi.percentile:.10g}", f"at{kpi.confidence:.10g}", kpi.bound
+
+
+def noun_for(count: int, noun: str) -> str:
+    """A noun after its count."""
+    return noun if count == 1 else f"{noun}s"
+
+
+def range_text(percentile: float) -> str:
+    """The part of all series that a variability score is about."""
+    low = min(percentile, 100 - percentile)
+    if low == 50:
+        return "the median series"
+    return f"the middle {percent(round(100 - 2 * low, 10))} of series"
+
+
+def verb_for(percentile: float) -> str:
+    """The verb after `range_text`."""
+    return "has" if percentile == 50 else "have"
+
+
+def sentence(text: str) -> str:
+    """A remark as a sentence, with its full stop."""
+    kept = text.strip().rstrip(".;")
+    return f"{kept}." if kept else ""
+
+
+def reason_text(note: str | None) -> str:
+    """Why something is descriptive only, without saying so again."""
+    return (note or "see the tables").replace("descriptive only: ", "")
+
+
+def populations_text(analysis: Analysis) -> str:
+    """What drawn factors let a claim extend to; empty where there are none."""
+    parts = [
+        _population_text(place.factor, place.size, place.origin, place.low, place.high)
+        for place in analysis.populations
+    ]
+    return f" It extends to trials with {' and '.join(parts)}." if parts else ""
+
+
+def _population_text(
+    factor: str, size: int | None, origin: str, low: float | None, high: float | None
+) -> str:
+    if size is None:
+        return f"{factor} drawn from {low:g} to {high:g}"
+    where = " of the list" if origin == "list" else f" of {origin}" if origin else ""
+    return f"{factor} drawn from the {counted(size, 'value')}{where}"
+
+
+def series_dates(analysis: Analysis) -> dict[str, str]:
+    """The days (UTC) on which each series ran, as ", 2026-11-21" or ", 2026-11-21 to 2026-11-28"."""
+    starts: dict[str, list[float]] = {}
+    for found in analysis.metrics:
+        for trial in found.trials:
+            if trial.started is not None and trial.started > _OLDEST:
+                starts.setdefault(trial.series, []).append(trial.started)
+    return {series: f", {_days(min(times), max(times))}" for series, times in starts.items()}
+
+
+_OLDEST = 1e8
+"""Smaller times are counted from the start of an experiment, not from 1970."""
+
+
+def _days(first: float, last: float) -> str:
+    begin, end = (datetime.fromtimestamp(moment, UTC).date().isoformat() for moment in (first, last))
+    return begin if begin == end else f"{begin} to {end}"
+
+
+def counts_remark(analysis: Analysis) -> Claim:
+    """How many trials were planned, and what became of them."""
+    counts = analysis.counts
+    if analysis.plan is None:
+        return Claim("remark", ("The table holds ", Number(analysis.planned, "/planned"), " trials."))
+    pieces: list[Piece] = ["Of ", Number(analysis.planned, "/planned"), " planned trials, "]
+    present = [status for status in _STATUSES if counts.get(status)] or ["finished"]
+    for place, status in enumerate(present):
+        pieces += [
+            link(place, len(present)),
+            Number(counts.get(status, 0), f"/counts/{status}"),
+            f" {_STATUSES[status]}",
+        ]
+    return Claim("remark", (*pieces, "." if len(present) == 1 else "; each attempt is listed."))
+
+
+_STATUSES = {
+    "finished": "finished",
+    "failed": "failed",
+    "invalid": "gave no valid result",
+    "abandoned": "were abandoned (and run again where the plan went on)",
+    "running": "were running",
+    "planned": "have not run",
+}

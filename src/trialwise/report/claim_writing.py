@@ -1,0 +1,281 @@
+"""Sentences of an analysis: what holds for trials to come, what is only described, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from trialwise import statistics as st
+from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
+from trialwise.experiment.model import Kpi
+from trialwise.report.claim_words import (
+    are,
+    cautions,
+    counts_remark,
+    link,
+    macro_words,
+    noun_for,
+    of_several,
+    of_treatment,
+    percentile_text,
+    populations_text,
+    range_text,
+    reason_text,
+    sentence,
+    series_dates,
+    verb_for,
+    which_series,
+)
+from trialwise.report.claims import Claim, Piece, Standing, in_order, objective_text
+from trialwise.report.macros import MacroNames
+from trialwise.report.numbers import Basis, Number, counted, ordinal, percent
+
+
+def claims(analysis: Analysis) -> tuple[Claim, ...]:
+    """All sentences: first what holds for trials to come, metric by metric, then what happened on the way."""
+    writer = _Writer(analysis)
+    return (*writer.about_metrics(), *writer.remarks())
+
+
+class _Writer:
+    """Writes the sentences of one analysis; hands out the names of macros, each once."""
+
+    def __init__(self, analysis: Analysis) -> None:
+        self._analysis = analysis
+        self._macros = MacroNames()
+        self._extends = populations_text(analysis)
+        self._dates = series_dates(analysis)
+        self._estimated = _only_estimated(analysis)
+
+    def about_metrics(self) -> Iterable[Claim]:
+        for index, found in enumerate(self._analysis.metrics):
+            at = f"/metrics/{index}"
+            for objective in found.metric.kpis:
+                yield from self._about_kpis(found, objective, f"{at}/kpis")
+            for objective in found.metric.kpis:
+                yield from self._about_scores(found, objective, f"{at}/variability")
+            if not found.kpis and found.metric.name not in self._estimated:
+                yield self._nothing(found)
+        if self._estimated:
+            yield self._only_estimated()
+
+    def remarks(self) -> Iterable[Claim]:
+        """Counts of trials, changes of the environment, and what the analysis noted."""
+        yield counts_remark(self._analysis)
+        for note in self._analysis.notes:
+            yield Claim("remark", (sentence(note),))
+
+    # KPIs
+
+    def _about_kpis(self, found: MetricAnalysis, objective: Kpi, at: str) -> Iterable[Claim]:
+        """One sentence for the series of a treatment that hold, one for those that are descriptive, one for all that lack trials."""
+        held: dict[str, list[tuple[SeriesKpi, str]]] = {}
+        described: dict[str, list[tuple[SeriesKpi, str]]] = {}
+        short: list[SeriesKpi] = []
+        others: list[Claim] = []
+        for place in in_order(self._analysis, found, found.kpis):
+            kpi, here = found.kpis[place], f"{at}/{place}"
+            if kpi.objective != objective:
+                continue
+            if kpi.result is None:
+                others.append(self._refused(found, kpi))
+            elif kpi.result.value is None:
+                short.append(kpi)
+            elif kpi.descriptive:
+                described.setdefault(kpi.treatment, []).append((kpi, here))
+            else:
+                held.setdefault(kpi.treatment, []).append((kpi, here))
+        yield from (self._claimed(found, members) for members in held.values())
+        yield from (self._described(found, members) for members in described.values())
+        yield from others
+        if short:
+            yield self._short(found, short)
+
+    def _value(self, found: MetricAnalysis, kpi: SeriesKpi, at: str) -> tuple[Number, Number]:
+        """The bound, and the number of trials that it rests on."""
+        if kpi.result is None:
+            raise ValueError("a KPI without a result has no value")
+        objective = kpi.objective
+        macro = self._macros.name(
+            found.metric.name, kpi.treatment, "series", kpi.series, *macro_words(objective)
+        )
+        value = Number(
+            kpi.result.value,
+            f"{at}/result/value",
+            found.metric.unit,
+            "down" if objective.bound == "lower" else "up",
+            Basis(kpi.n, objective.confidence, kpi.result.method),
+            macro,
+        )
+        return value, Number(kpi.n, f"{at}/n", macro=self._macros.name(macro, "trials"))
+
+    def _claimed(self, found: MetricAnalysis, members: Sequence[tuple[SeriesKpi, str]]) -> Claim:
+        kpi = members[0][0]
+        objective, lower = kpi.objective, kpi.objective.bound == "lower"
+        share = round(100 - objective.percentile if lower else objective.percentile, 10)
+        method = kpi.result.method if kpi.result else ""
+        pieces: list[Piece] = [
+            f"With {percent(objective.confidence)} confidence"
+            + (" in each series" if len(members) > 1 else "")
+            + f", at least {percent(share)} of trials",
+            *of_treatment(kpi.treatment),
+            f" have a {found.metric.name} of at {'least' if lower else 'most'} ",
+        ]
+        pieces += self._values(found, members)
+        pieces += [f"; {ordinal(objective.percentile)}, {objective.bound} bound, {method}.", self._extends]
+        pieces += cautions([member for member, _ in members])
+        return _claim("claim", pieces, found, kpi)
+
+    def _described(self, found: MetricAnalysis, members: Sequence[tuple[SeriesKpi, str]]) -> Claim:
+        kpi = members[0][0]
+        objective, method = kpi.objective, kpi.result.method if kpi.result else ""
+        pieces: list[Piece] = [
+            f"Descriptive only: the {percent(objective.confidence)} {objective.bound} bound on the ",
+            f"{ordinal(objective.percentile)} of {found.metric.name}",
+            *of_treatment(kpi.treatment),
+            " comes out at ",
+            *self._values(found, members),
+            f"; {method}. It describes these trials and predicts no others, because a test failed: ",
+            sentence(
+                "; ".join(f"series {member.series}: {reason_text(member.note)}" for member, _ in members)
+            ),
+        ]
+        return _claim("descriptive", pieces, found, kpi)
+
+    def _values(self, found: MetricAnalysis, members: Sequence[tuple[SeriesKpi, str]]) -> Iterable[Piece]:
+        """The bound in each series, with what it rests on."""
+        for place, (member, at) in enumerate(members):
+            value, count = self._value(found, member, at)
+            yield from (link(place, len(members)), value, " (n = ", count, f" {noun_for(member.n, 'trial')}")
+            yield f", series {member.series}{self._dates.get(member.series, '')})"
+
+    def _refused(self, found: MetricAnalysis, kpi: SeriesKpi) -> Claim:
+        pieces: list[Piece] = [
+            f"No claim on the {ordinal(kpi.objective.percentile)} of {found.metric.name}",
+            *of_treatment(kpi.treatment),
+            f" in series {kpi.series}: {sentence(kpi.note or 'there is no value')}",
+        ]
+        return _claim("refusal", pieces, found, kpi)
+
+    def _short(self, found: MetricAnalysis, members: Sequence[SeriesKpi]) -> Claim:
+        """All series that have too few trials for one objective, in one sentence."""
+        objective = members[0].objective
+        counts = [kpi.n for kpi in members]
+        needed = max(kpi.result.needed for kpi in members if kpi.result)
+        pieces: list[Piece] = [
+            f"No claim on the {ordinal(objective.percentile)} of {found.metric.name}",
+            *of_several([kpi.treatment for kpi in members]),
+            f" in {which_series(members)}: the {percent(objective.confidence)} {objective.bound} bound needs {needed} ",
+            f"trials; there {are(counts)}. What lifts this: {counted(needed - min(counts), 'more round')} in each series, ",
+            "or a lower confidence or a less extreme percentile.",
+        ]
+        return _claim("refusal", pieces, found, members[0])
+
+    def _nothing(self, found: MetricAnalysis) -> Claim:
+        name = found.metric.name
+        text = (
+            f"Nothing is claimed about {name}: no KPI is asked for. What lifts this: add "
+            "`kpi = { percentile = …, confidence = … }` to the metric, or --objective for a table."
+        )
+        if found.metric.kpis:
+            text = f"Nothing is claimed about {name}: no trial has given a value yet. What lifts this: run the experiment."
+        return Claim("refusal", (text,), metric=name)
+
+    def _only_estimated(self) -> Claim:
+        names = list(self._estimated)
+        which = "".join(f"{link(place, len(names))}{name}" for place, name in enumerate(names))
+        text = (
+            f"What is known of {which} stands under Estimates, with intervals. A KPI takes one number for each trial: "
+            '`kpi = { percentile = …, confidence = … }` on a metric with estimand = "per_trial".'
+        )
+        return Claim("remark", (text,))
+
+    # Variability
+
+    def _about_scores(self, found: MetricAnalysis, kpi: Kpi, at: str) -> Iterable[Claim]:
+        short: list[SeriesVariability] = []
+        for place in in_order(self._analysis, found, found.variability):
+            score = found.variability[place]
+            if score.kpi != kpi:
+                continue
+            if score.result is None or score.result.score is None:
+                short.append(score)
+            else:
+                yield self._variability(found, score, score.result, f"{at}/{place}")
+        if short:
+            yield self._score_refused(found, short)
+
+    def _variability(
+        self, found: MetricAnalysis, score: SeriesVariability, result: st.Variability, at: str
+    ) -> Claim:
+        what = percentile_text(score.kpi)
+        macro = self._macros.name(found.metric.name, score.treatment, "score", *macro_words(score.kpi))
+        unit, basis = found.metric.unit, Basis(score.n, score.objective.confidence, result.method)
+        low = Number(result.low, f"{at}/result/low", unit, "down", basis, self._macros.name(macro, "low"))
+        high = Number(result.high, f"{at}/result/high", unit, "up", basis, self._macros.name(macro, "high"))
+        width = Number(result.score, f"{at}/result/score", unit, "up", basis, macro)
+        joint = Number(result.joint_confidence, f"{at}/result/joint_confidence", "%", "down")
+        chance = Number(result.prediction, f"{at}/result/prediction", "%", "down")
+        begin = f"With {percent(score.objective.confidence)} confidence, " + range_text(
+            score.objective.percentile
+        )
+        pieces: list[Piece] = [
+            f"Descriptive only: {begin[0].lower()}{begin[1:]}" if score.descriptive else begin,
+            *of_treatment(score.treatment),
+            f" {verb_for(score.objective.percentile)} {what} of {found.metric.name} between ",
+            low,
+            " and ",
+            high,
+            " (variability score ",
+            width,
+            f", {result.method}, n = ",
+            Number(score.n, f"{at}/n"),
+            " series; both bounds together: ",
+            joint,
+            " confidence). The next series like these falls in between with a chance of ",
+            chance,
+            ".",
+        ]
+        if score.descriptive:
+            why = score.note or "a test failed in one of the series"
+            pieces.append(f" It describes these series and predicts no others: {sentence(reason_text(why))}")
+        return _claim("descriptive" if score.descriptive else "claim", pieces, found, score)
+
+    def _score_refused(self, found: MetricAnalysis, members: Sequence[SeriesVariability]) -> Claim:
+        objective, counts = members[0].objective, [score.n for score in members]
+        needed = max((score.result.needed for score in members if score.result), default=None)
+        pieces: list[Piece] = [
+            f"No claim on how {percentile_text(members[0].kpi)} of {found.metric.name}",
+            *of_several([score.treatment for score in members]),
+            " moves from series to series: ",
+        ]
+        if needed is None:
+            pieces.append(sentence(members[0].note or "no series has this KPI"))
+        else:
+            more = counted(needed - min(counts), "more series", "more series")
+            pieces += [
+                f"{range_text(objective.percentile)} at {percent(objective.confidence)} confidence needs {needed} series ",
+                f"with this KPI; there {are(counts)}. What lifts this: {more}.",
+            ]
+        return _claim("refusal", pieces, found, members[0])
+
+
+def _claim(
+    standing: Standing, pieces: Sequence[Piece], found: MetricAnalysis, about: SeriesKpi | SeriesVariability
+) -> Claim:
+    kept = tuple(piece for piece in pieces if piece != "")
+    if isinstance(about, SeriesKpi):
+        return Claim(
+            standing, kept, objective_text(about.objective), found.metric.name, about.treatment, about.series
+        )
+    topic = f"from series to series: {objective_text(about.kpi)}"
+    return Claim(standing, kept, topic, found.metric.name, about.treatment)
+
+
+def _only_estimated(analysis: Analysis) -> tuple[str, ...]:
+    """The metrics of which no KPI is asked, and estimates are there."""
+    known = {one.metric for one in analysis.estimation.estimates} if analysis.estimation else set[str]()
+    return tuple(
+        found.metric.name
+        for found in analysis.metrics
+        if not found.metric.kpis and not found.kpis and found.metric.name in known
+    )

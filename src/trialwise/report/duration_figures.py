@@ -1,0 +1,146 @@
+"""Interactive figures of what the duration of a simulated trial does (CCEval, figure 13), for reports and by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import altair as alt
+
+from trialwise.analysis.estimation.results import DurationAdvice
+from trialwise.report import marks
+from trialwise.report.board import Figure, charted
+from trialwise.report.estimation_points import (
+    BOUNDS,
+    active_rows,
+    duration_rows,
+    numbers,
+    phase_rows,
+    stable_value,
+)
+from trialwise.report.looks import Look
+from trialwise.report.marks import Chart
+from trialwise.report.numbers import percent
+from trialwise.report.palette import COLOURS
+from trialwise.report.points import in_unit
+from trialwise.report.sheets import Sheet
+from trialwise.report.units import Scale, scale
+
+_HEIGHT = 260
+_SHAPES = ["circle", "square"]
+
+
+def duration_figures(
+    advices: Sequence[DurationAdvice],
+    looks: Mapping[str, Look],
+    names: Mapping[str, str],
+    sheets: dict[str, Sheet],
+) -> Iterator[Figure]:
+    """A figure for each advice that has estimates, and one of the active flows of all treatments."""
+    for place, advice in enumerate(advices):
+        if any(step.pooled for step in advice.steps):
+            yield _durations(place, advice, names.get(advice.treatment, advice.treatment), sheets)
+    by_treatment = {advice.treatment: advice for advice in advices}
+    if by_treatment:
+        shown = {names.get(name, name): look for name, look in looks.items() if name in by_treatment}
+        yield _phases(list(by_treatment.values()), names, shown, sheets)
+
+
+def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, Sheet]) -> Figure:
+    found = duration_rows(advice)
+    shown, lengths = scale(numbers(found, *BOUNDS), advice.unit), scale(numbers(found, "duration"), "s")
+    rows = in_unit(in_unit(found, shown), lengths, ("duration",))
+    kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
+    legend = alt.Legend(orient="top", title=None, columns=1, labelLimit=400)
+    colour = alt.Color(
+        "estimand:N", scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]), legend=legend
+    )
+    shape = alt.Shape("estimand:N", scale=alt.Scale(domain=kinds, range=_SHAPES[: len(kinds)]), legend=legend)
+    tips = [
+        *marks.name_tips("estimand", "trials", "made"),
+        *map(marks.tip, ("duration", "estimate", "low", "high", "flows")),
+    ]
+    base = charted(rows, sheets).encode(
+        x=alt.X(
+            "duration:Q",
+            title=f"duration of a trial{lengths.heading}",
+            scale=alt.Scale(type="log", padding=10, nice=False),
+        ),
+        color=colour,
+        tooltip=tips,
+    )
+    y = alt.Y(
+        "estimate:Q", title=advice.metric + shown.heading, scale=marks.wide_scale(numbers(rows, *BOUNDS))
+    )
+    bounded = base.transform_filter("isValid(datum.low) && isValid(datum.high)")
+    layers: list[Chart] = [
+        *_tolerated(advice, shown, sheets),
+        bounded.mark_rule(opacity=0.5).encode(y=alt.Y("low:Q"), y2="high:Q"),
+        base.mark_line(opacity=0.6).encode(y=y),
+        base.mark_point(filled=True, size=55, opacity=1).encode(y=y, shape=shape),
+        *_lengths(advice, lengths, sheets),
+    ]
+    return Figure(
+        f"duration-{place}",
+        f"Duration of a trial: {advice.metric}, {name}",
+        "Left of the dotted line, flows that begin in the first part of each trial; right of it, trials put together, where only the "
+        "number of flows differs. Where both estimands part, few flows are to blame; where the pooled one moves, the transient."
+        f"{_tolerance_words(advice)}",
+        f"The per-trial and the pooled {advice.metric} against the duration of a trial, for {name}.",
+        marks.finished(alt.layer(*layers), _HEIGHT),
+    )
+
+
+def _tolerance_words(advice: DurationAdvice) -> str:
+    if stable_value(advice) is None:
+        return ""
+    band = f" Grey: within {percent(advice.tolerance)} of the flows of the stable phase."
+    return band + ("" if advice.needed is None else " Dashed: the duration needed.")
+
+
+def _tolerated(advice: DurationAdvice, shown: Scale, sheets: dict[str, Sheet]) -> Iterator[Chart]:
+    """The band around the estimate of the stable phase."""
+    centre = stable_value(advice)
+    if centre is not None:
+        ends = [shown.factor * centre * (1 + way * advice.tolerance / 100) for way in (-1, 1)]
+        band = charted([{"low": ends[0], "high": ends[1]}], sheets)
+        yield band.mark_rect(color="#808080", opacity=0.22).encode(y="low:Q", y2="high:Q")
+
+
+def _lengths(advice: DurationAdvice, lengths: Scale, sheets: dict[str, Sheet]) -> Iterator[Chart]:
+    """Upright lines: trials as they are, dotted, and the duration needed, dashed."""
+    for length, dash in ((advice.duration, [2, 3]), (advice.needed, [6, 3])):
+        if length is not None:
+            row = charted([{"duration": length * lengths.factor}], sheets)
+            yield row.mark_rule(strokeDash=dash, color="currentColor").encode(x="duration:Q")
+
+
+def _phases(
+    advices: Sequence[DurationAdvice],
+    names: Mapping[str, str],
+    looks: Mapping[str, Look],
+    sheets: dict[str, Sheet],
+) -> Figure:
+    found = active_rows(advices, names)
+    shown = scale(numbers(found, "time"), "s")
+    rows, ends = (in_unit(each, shown, ("time",)) for each in (found, phase_rows(advices, names)))
+    x = alt.X("time:Q", title=f"time in a trial{shown.heading}")
+    lines = charted(rows, sheets).encode(
+        x=x,
+        color=marks.colour(looks),
+        tooltip=[*marks.name_tips("treatment"), *map(marks.tip, ("time", "active"))],
+    )
+    lines = lines.mark_line().encode(
+        y=alt.Y("active:Q", title="active flows, mean of trials"), strokeDash=marks.dash(looks)
+    )
+    upright = charted(ends, sheets).mark_rule(strokeDash=[2, 3], opacity=0.8)
+    upright = upright.encode(
+        x=x, color=marks.colour(looks), tooltip=[*marks.name_tips("treatment", "phase"), marks.tip("time")]
+    )
+    return Figure(
+        "phases",
+        "Phases of a trial",
+        "How many flows are under way: rising in the warm-up, falling in the cool-down, after the last flow has begun. Dotted: where "
+        "the stable phase begins, if there is one, and where no more flows begin.",
+        "The mean number of active flows over the time of a trial, for each treatment.",
+        marks.finished(alt.layer(lines, upright), _HEIGHT),
+    )

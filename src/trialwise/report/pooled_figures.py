@@ -1,0 +1,62 @@
+"""Interactive figures of a pooled metric: its estimate as trials come in, and the distribution of all samples."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from trialwise.report import marks
+from trialwise.report.board import Board, Figure
+from trialwise.report.numbers import percent
+from trialwise.report.palette import MOST
+from trialwise.report.points import pooled_rows, pooled_step_rows
+
+
+def pooled_figures(board: Board) -> list[Figure]:
+    """Both figures; none where there are too few trials."""
+    return [_course(board), _distribution(board)] if pooled_rows(board.analysis, board.found) else []
+
+
+def _course(board: Board) -> Figure:
+    metric, names = board.found.metric, board.names
+    rows = pooled_rows(board.analysis, board.found)
+    base = board.chart(rows).encode(
+        x=alt.X("trials:Q", title="trials of the treatment", scale=alt.Scale(nice=False))
+    )
+    tips = [*marks.name_tips("treatment", "trials", "samples"), *map(marks.tip, ("estimate", "low", "high"))]
+    y = alt.Y("estimate:Q", title=board.title, scale=alt.Scale(zero=False))
+    here = marks.chosen(treatment=names)
+    line = base.mark_line(strokeWidth=2, point=True).encode(y=y, tooltip=tips)
+    bounded = base.transform_filter(f"{here} && isValid(datum.low) && isValid(datum.high)")
+    area = bounded.mark_area(opacity=0.2, color="#808080").encode(y="low:Q", y2="high:Q")
+    line = line.add_params(marks.zoom("x", "y"), *marks.choices(treatment=names))
+    level = percent(float(rows[0]["level"] or 0))
+    return Figure(
+        f"course-{metric.name}",
+        "The estimate as trials come in",
+        f"{metric.name} of all samples of the first trials in the order of the plan; no trial has a value of its own here. Grey: its "
+        f"interval, {level} at each number of trials by itself"
+        + (", of the treatment chosen." if len(names) > 1 else "."),
+        f"Line of the pooled estimate of {metric.name} against the number of trials with its interval.",
+        marks.finished(alt.layer(area, board.told_apart(line))),
+    )
+
+
+def _distribution(board: Board) -> Figure:
+    metric, names = board.found.metric, board.names
+    x = marks.metric_x("value", board.title)
+    rows = pooled_step_rows(board.analysis, board.found)
+    if min(float(row["value"] or 0) for row in rows) > 0:
+        x = x.scale(type="log", nice=False, padding=10)
+    y = alt.Y("share:Q", title="share of samples", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
+    tips = [*marks.name_tips("treatment"), marks.tip("value"), alt.Tooltip("share:Q", format=".2%")]
+    steps = (
+        board.chart(rows).mark_line(interpolate="step-after", strokeWidth=2).encode(x=x, y=y, tooltip=tips)
+    )
+    steps = steps.add_params(marks.zoom("x"), *(marks.choices(treatment=names) if len(names) > MOST else ()))
+    return Figure(
+        f"distribution-{metric.name}",
+        "Distribution of all samples",
+        "Steps: share of the samples of all trials at or below a value. There is no band: samples of one trial depend on each other.",
+        f"Empirical cumulative distribution of all samples of {metric.name} for each treatment.",
+        marks.finished(board.told_apart(steps)),
+    )

@@ -1,0 +1,132 @@
+"""Tables with a row for each trial; of many trials they have the first ones, so that a page stays small."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
+from trialwise.report.numbers import ABSENT, Number
+from trialwise.report.tables import Cell, Table, metric_scale, moment, treatment_cell, yes_no
+from trialwise.report.units import Scale
+
+MOST_ROWS = 200
+"""Of more trials, so many have a row: with seven metrics these take 0.2 MB of a page."""
+
+
+def _cut(there: int, form: str, option: str) -> str:
+    """Where the other rows are, as the end of a caption; empty where all are in the table."""
+    return (
+        f": the first {MOST_ROWS} of {there:,}; trialwise analyze {option} has all as {form}"
+        if there > MOST_ROWS
+        else ""
+    )
+
+
+def trial_table(analysis: Analysis) -> Table:
+    """One row for each of the first trials with the metrics beside each other, in the order of the plan."""
+    places = [_by_trial(found) for found in analysis.metrics]
+    scales = [metric_scale(found) for found in analysis.metrics]
+    trials: dict[tuple[int, int], TrialMetric] = {}
+    for found in analysis.metrics:
+        for trial in found.trials:
+            trials.setdefault((trial.number, trial.attempt), trial)
+    return Table(
+        key="trials",
+        caption=f"Metrics of all trials, in the order of the plan{_cut(len(trials), 'CSV', '--csv')}",
+        columns=(
+            "trial",
+            "treatment",
+            "series",
+            "round",
+            "started (UTC)",
+            *(
+                f"{found.metric.name}{one.heading}"
+                for found, one in zip(analysis.metrics, scales, strict=True)
+            ),
+        ),
+        rows=tuple(
+            _trial_row(analysis, scales, places, key, trials[key]) for key in sorted(trials)[:MOST_ROWS]
+        ),
+        numeric=frozenset({0, 3, *range(5, 5 + len(analysis.metrics))}),
+    )
+
+
+def _by_trial(found: MetricAnalysis) -> dict[tuple[int, int], int]:
+    return {(trial.number, trial.attempt): place for place, trial in enumerate(found.trials)}
+
+
+def _trial_row(
+    analysis: Analysis,
+    scales: Sequence[Scale],
+    places: list[dict[tuple[int, int], int]],
+    key: tuple[int, int],
+    trial: TrialMetric,
+) -> tuple[Cell, ...]:
+    again = f" (attempt {trial.attempt})" if trial.attempt > 1 else ""
+    values = (
+        _trial_value(analysis, scales[metric], metric, known.get(key)) for metric, known in enumerate(places)
+    )
+    return (
+        f"{trial.number}{again}",
+        treatment_cell(trial.treatment),
+        trial.series,
+        str(trial.round),
+        moment(trial.started),
+        *values,
+    )
+
+
+def _trial_value(analysis: Analysis, shown: Scale, metric: int, place: int | None) -> Cell:
+    if place is None:
+        return ABSENT
+    trial = analysis.metrics[metric].trials[place]
+    if trial.value is None:
+        return f"none: {trial.reason}"
+    return shown.number(trial.value, f"/metrics/{metric}/trials/{place}/value")
+
+
+def convergence_tables(analysis: Analysis) -> list[Table]:
+    """The convergence tests of the trials of each metric that asks for one."""
+    tables = (_convergence(found, f"/metrics/{index}") for index, found in enumerate(analysis.metrics))
+    return [table for table in tables if table.rows]
+
+
+def _convergence(found: MetricAnalysis, at: str) -> Table:
+    tested = sum(trial.convergence is not None for trial in found.trials)
+    return Table(
+        key=f"convergence-{found.metric.name}",
+        caption=f"Convergence tests of {found.metric.name}{_cut(tested, 'JSON', '--json')}",
+        columns=(
+            "trial",
+            "treatment",
+            "samples",
+            "converged",
+            "slope",
+            "low",
+            "high",
+            "tolerance %",
+            "what it says",
+        ),
+        rows=tuple(islice(_convergence_rows(found, at), MOST_ROWS)),
+        numeric=frozenset({0, 2, 4, 5, 6, 7}),
+        remarks=frozenset({8}),
+    )
+
+
+def _convergence_rows(found: MetricAnalysis, at: str) -> Iterator[tuple[Cell, ...]]:
+    for place, trial in enumerate(found.trials):
+        test = trial.convergence
+        if test is not None:
+            here = f"{at}/trials/{place}"
+            yield (
+                str(trial.number),
+                treatment_cell(trial.treatment),
+                Number(trial.samples, f"{here}/samples"),
+                yes_no(test.converged),
+                Number(test.slope, f"{here}/convergence/slope"),
+                Number(test.low, f"{here}/convergence/low", rounding="down"),
+                Number(test.high, f"{here}/convergence/high", rounding="up"),
+                Number(test.tolerance, f"{here}/convergence/tolerance"),
+                test.reason,
+            )

@@ -1,0 +1,129 @@
+"""The ledger as a file: what SQLite is asked, transactions, and whether the file can be used."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import StoreError
+from trialwise.store.connection import LOG_PAGES, RESTORE, file_identity, hint_for, set_log_aside
+from trialwise.store.tables import FORMAT, TRIAL_COLUMNS, WITHOUT_PROCESS
+
+
+class LedgerFile:
+    """The open SQLite file of a ledger, whatever is asked of it or written."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self._durable: bool | None = None
+        self._lock = threading.RLock()
+        self._file = file_identity(path)
+        self._columns = TRIAL_COLUMNS.format(process="process")
+        self.path = path
+
+    def close(self) -> None:
+        """Close the file; the write-ahead log is folded into it."""
+        self._connection.close()
+
+    def check_in_place(self) -> None:
+        """Raise StoreError where the file has been removed, moved or replaced since it was opened.
+
+        SQLite goes on writing into a file that nobody can find any more.
+        """
+        if file_identity(self.path) != self._file:
+            raise StoreError(
+                f"{self.path}: was removed, moved or replaced while the experiment ran",
+                hint="put the directory back, or run the directory where it is now: what was finished is in it",
+            )
+
+    def meta(self) -> dict[str, str]:
+        """Facts about the whole experiment: format, name, plan digest, version, time of creation."""
+        return {str(key): str(value) for key, value in self._select("SELECT key, value FROM meta")}
+
+    def fact(self, key: str) -> str:
+        """One fact about the whole experiment.
+
+        Raises
+        ------
+        StoreError
+            When the ledger lacks it.
+        """
+        found = self.meta().get(key)
+        if found is None:
+            raise StoreError(f"{self.path}: incomplete: there is no {key!r} in its table meta", hint=RESTORE)
+        return found
+
+    def require_wholeness(self) -> None:
+        """Look through the whole file, so that nothing is written to one that is damaged."""
+        problem = self._select("PRAGMA quick_check(1)")[0][0]
+        if problem != "ok":
+            raise StoreError(f"{self.path}: damaged: {problem}", hint=RESTORE)
+
+    def require_format(self) -> None:
+        """Raise StoreError where the file is no ledger of a format that this version knows."""
+        meta = self.meta()
+        if meta.get("format") == WITHOUT_PROCESS:
+            self._columns = TRIAL_COLUMNS.format(process="NULL")
+        elif meta.get("format") != str(FORMAT):
+            raise StoreError(
+                f"{self.path}: ledger format {meta.get('format')!r}; this Trialwise reads {WITHOUT_PROCESS} and {FORMAT}",
+                hint=f"use the version that wrote it ({meta.get('version', 'unknown')}), or a newer one",
+            )
+
+    def _bring_up_to_date(self) -> None:
+        """Give the ledger of an older version what its table of trials lacks: all of it or nothing."""
+        if self.meta().get("format") != WITHOUT_PROCESS:
+            return
+        with self._transaction():
+            # Asked again inside the transaction: two writers may have opened it at once.
+            if self.meta().get("format") == WITHOUT_PROCESS:
+                self._connection.execute("ALTER TABLE trial ADD COLUMN process TEXT")
+                self._connection.execute("UPDATE meta SET value = ? WHERE key = 'format'", (str(FORMAT),))
+        self._columns = TRIAL_COLUMNS.format(process="process")
+
+    def _write_ahead(self) -> None:
+        try:
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: cannot be opened: {error}") from error
+        set_log_aside(self.path)
+
+    def _select(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+        try:
+            with self._lock:
+                return self._connection.execute(query, parameters).fetchall()
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: cannot be read: {error}", hint=hint_for(error)) from error
+
+    @contextmanager
+    def alone(self) -> Generator[None]:
+        """Keep the other threads of this process out for several calls that belong together."""
+        with self._lock:
+            yield
+
+    @contextmanager
+    def _transaction(self, *, durable: bool = True) -> Generator[None]:
+        with self._lock:
+            yield from self._locked_transaction(durable=durable)
+
+    def _locked_transaction(self, *, durable: bool) -> Generator[None]:
+        try:
+            if durable != self._durable:
+                self._connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+                self._durable = durable
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                with contextlib.suppress(sqlite3.Error):  # a full disk has ended the transaction already
+                    self._connection.execute("ROLLBACK")
+                raise
+            self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.path}: cannot be written: {error}", hint=hint_for(error)) from error

@@ -1,0 +1,142 @@
+"""The tables of the ledger, and how its rows are asked for and read.
+
+The format is public (docs/reference/ledger.md); `FORMAT` counts its versions.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from trialwise.errors import StoreError
+from trialwise.experiment.model import Level
+from trialwise.store.connection import RESTORE
+from trialwise.store.records import Blocks, TrialRow
+
+FORMAT = 2
+WITHOUT_PROCESS = "1"
+"""The format whose table of trials has no column `process` yet: read as it is, and brought up to date by who writes."""
+
+SCHEMA = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE trial (
+    number INTEGER NOT NULL,
+    attempt INTEGER NOT NULL DEFAULT 1,
+    status TEXT NOT NULL DEFAULT 'planned'
+        CHECK (status IN ('planned', 'running', 'finished', 'failed', 'abandoned', 'invalid')),
+    treatment TEXT NOT NULL,
+    factors TEXT NOT NULL,
+    series INTEGER NOT NULL,
+    round INTEGER NOT NULL,
+    position INTEGER NOT NULL,
+    "order" TEXT NOT NULL,
+    seed INTEGER NOT NULL,
+    warmup INTEGER NOT NULL DEFAULT 0,
+    planned_start REAL,
+    epoch INTEGER,
+    session INTEGER REFERENCES session (number),
+    worker TEXT,
+    boot TEXT,
+    claimed REAL,
+    started REAL,
+    finished REAL,
+    exit_code INTEGER,
+    reason TEXT,
+    process TEXT,
+    PRIMARY KEY (number, attempt)
+);
+CREATE INDEX trial_status ON trial (status, number);
+CREATE TABLE value (
+    number INTEGER NOT NULL,
+    attempt INTEGER NOT NULL,
+    source TEXT NOT NULL,
+    value REAL,
+    samples INTEGER NOT NULL DEFAULT 1,
+    file TEXT,
+    PRIMARY KEY (number, attempt, source),
+    FOREIGN KEY (number, attempt) REFERENCES trial (number, attempt)
+) WITHOUT ROWID;
+CREATE TABLE session (
+    number INTEGER PRIMARY KEY,
+    started REAL NOT NULL,
+    ended REAL,
+    ending TEXT,
+    epoch INTEGER NOT NULL,
+    worker TEXT NOT NULL,
+    boot TEXT NOT NULL,
+    version TEXT NOT NULL,
+    environment TEXT NOT NULL
+);
+CREATE TABLE event (time REAL NOT NULL, kind TEXT NOT NULL, text TEXT NOT NULL);
+"""
+
+TRIAL_COLUMNS = (
+    'number, attempt, status, treatment, factors, series, round, position, "order", seed, warmup, planned_start, '
+    "epoch, session, worker, boot, claimed, started, finished, exit_code, reason, {process}"
+)
+
+
+def having(wanted: Mapping[str, Sequence[Level]], blocks: Blocks | None) -> tuple[str, list[Level]]:
+    """The condition that a trial has one of the levels wanted of each factor, and its number in a block; its parameters."""
+    clauses = [f" AND json_extract(factors, ?) IN ({marks(levels)})" for levels in wanted.values()]
+    places = [[f'$."{name}"', *levels] for name, levels in wanted.items()]
+    if blocks is not None:
+        clauses.append(f" AND ({' OR '.join(['number BETWEEN ? AND ?'] * len(blocks)) or 'false'})")
+        places += [list(block) for block in blocks]
+    return "".join(clauses), [value for each in places for value in each]
+
+
+def marks(values: Sequence[object]) -> str:
+    """As many marks of SQL for parameters as there are values."""
+    return ",".join("?" * len(values))
+
+
+def factors_of(text: object) -> dict[str, Level]:
+    """The levels of a trial by factor, as its row has them in JSON.
+
+    Raises
+    ------
+    StoreError
+        When the text is no JSON object.
+    """
+    try:
+        return dict(json.loads(str(text)))
+    except (ValueError, TypeError) as error:
+        raise StoreError(
+            f"the ledger holds factors that cannot be read: {text!r:.100}", hint=RESTORE
+        ) from error
+
+
+def shared(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows of a query with one text for all that are equal: a ledger repeats its sources, files, treatments and boots."""
+    texts: dict[str, str] = {}
+    return [
+        tuple([texts.setdefault(each, each) if type(each) is str else each for each in row]) for row in rows
+    ]
+
+
+def trial_rows(rows: Iterable[tuple[Any, ...]]) -> list[TrialRow]:
+    """`trial_row` of many, which share what they have in common."""
+    factors = lru_cache(maxsize=1024)(factors_of)
+    return [trial_row(row, factors) for row in shared(rows)]
+
+
+def trial_row(row: Sequence[Any], read: Callable[[object], dict[str, Level]] = factors_of) -> TrialRow:
+    """What a query for `TRIAL_COLUMNS` found, as a record; StoreError where its factors cannot be read."""
+    number, attempt, status, treatment, factors, series, round_, position, order, seed, warmup, *rest = row
+    return TrialRow(
+        number,
+        attempt,
+        status,
+        treatment,
+        read(factors),
+        series,
+        round_,
+        position,
+        order,
+        seed,
+        bool(warmup),
+        *rest,
+    )

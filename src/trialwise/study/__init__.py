@@ -1,0 +1,47 @@
+"""A study from its file to its analysis: composes the stages, and is the only package beside `cli` that sees them all."""
+
+from trialwise.execution.lanes import planned_row
+from trialwise.execution.state import State
+from trialwise.study.opening import default_directory, itself, load, open_directory
+from trialwise.study.reading import (
+    analyse,
+    calibration,
+    comparison_set,
+    effects_input,
+    nested_values,
+    observed,
+    order_trials,
+    order_view,
+    path_facts,
+    state,
+    trial_set,
+    verdict_view,
+)
+from trialwise.study.running import run, run_experiment, run_pilot
+from trialwise.study.sessions import RunResult, check_samples
+
+__all__ = [
+    "RunResult",
+    "State",
+    "analyse",
+    "calibration",
+    "check_samples",
+    "comparison_set",
+    "default_directory",
+    "effects_input",
+    "itself",
+    "load",
+    "nested_values",
+    "observed",
+    "open_directory",
+    "order_trials",
+    "order_view",
+    "path_facts",
+    "planned_row",
+    "run",
+    "run_experiment",
+    "run_pilot",
+    "state",
+    "trial_set",
+    "verdict_view",
+]

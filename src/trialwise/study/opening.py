@@ -1,0 +1,63 @@
+"""Where a study stands: its file, its directory, its ledger."""
+
+import contextlib
+import dataclasses
+from collections.abc import Generator
+from pathlib import Path
+
+from trialwise.experiment.against_itself import against_itself
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.reading import parse_experiment, read_text
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+
+
+def load(source: Path) -> Experiment:
+    """Read the experiment of a file, or of the directory of an experiment that has begun."""
+    return sources(source, None)[1]
+
+
+def itself(source: Path, trials: int | None = None) -> Experiment:
+    """The experiment of a file with every treatment against itself."""
+    return against_itself(load(source), trials)
+
+
+def default_directory(experiment: Experiment) -> Path:
+    """Where results go unless told otherwise: NAME.results in the current folder."""
+    return Path(f"{experiment.name}.results")
+
+
+def open_directory(path: Path) -> tuple[Experiment, ExperimentDirectory, Ledger]:
+    """Open an experiment directory for reading."""
+    directory = ExperimentDirectory(path)
+    ledger = directory.ledger()
+    return frozen_experiment(directory, ledger), directory, ledger
+
+
+@contextlib.contextmanager
+def opened(path: Path) -> Generator[tuple[Experiment, ExperimentDirectory, Ledger]]:
+    """Open an experiment directory for reading, and close it."""
+    experiment, directory, ledger = open_directory(path)
+    try:
+        yield experiment, directory, ledger
+    finally:
+        ledger.close()
+
+
+def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
+    """The experiment as it was when it began, with the folder that its files stand in."""
+    experiment = parse_experiment(read_text(directory.experiment_file), directory.experiment_file)
+    return dataclasses.replace(experiment, folder=Path(ledger.fact("folder")))
+
+
+def sources(source: Path, path: Path | None) -> tuple[str, Experiment, ExperimentDirectory]:
+    """Text, experiment and directory of an experiment file, or of a directory that has begun."""
+    if source.is_dir():
+        directory = ExperimentDirectory(source)
+        ledger = directory.ledger()
+        experiment = frozen_experiment(directory, ledger)
+        ledger.close()
+        return read_text(directory.experiment_file), experiment, directory
+    text = read_text(source)
+    experiment = parse_experiment(text, source)
+    return text, experiment, ExperimentDirectory(path or default_directory(experiment))

@@ -1,0 +1,229 @@
+"""What the trials of a directory say, for every command that reads one."""
+
+import contextlib
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+
+from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
+from trialwise.analysis.calibration.results import Calibration
+from trialwise.analysis.comparison.between import VerdictView, between_treatments
+from trialwise.analysis.context import way_text
+from trialwise.analysis.directory import analyse_directory
+from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
+from trialwise.analysis.estimation.controls import Workloads
+from trialwise.analysis.estimation.flow_lists import flow_list_names, paired_by_round
+from trialwise.analysis.estimation.trial_values import with_estimands
+from trialwise.analysis.observations import StoreObservations
+from trialwise.analysis.observing.flavours import in_order
+from trialwise.analysis.observing.observing import ObserveOptions, factor_and_base, observe
+from trialwise.analysis.observing.results import Observation
+from trialwise.analysis.order import analyse_order
+from trialwise.analysis.order_directory import read_order_directory
+from trialwise.analysis.order_trials import OrderTrials
+from trialwise.analysis.order_view import OrderView, view_of
+from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
+from trialwise.analysis.results import Analysis
+from trialwise.analysis.stopping.sentences import what_lifts
+from trialwise.analysis.telling import Told
+from trialwise.analysis.trial_set import TrialSet, read_trial_set
+from trialwise.design.stopping import comparisons
+from trialwise.errors import AnalysisError, PlanError
+from trialwise.execution.state import State
+from trialwise.execution.state import state as state_of
+from trialwise.experiment.model import Controls, Experiment, Method, PathSettings, PathTrial, SimulationTrial
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.study.opening import opened
+from trialwise.study.stopping import known_workloads, stopping_document, stopping_state
+from trialwise.trials.drawn_means import Watch
+from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
+
+_COMPUTED = (
+    "The order is not judged: simulated trials are computed from their seeds alone, whatever ran before them."
+)
+
+
+def analyse(
+    path: Path,
+    method: Method = "default",
+    *,
+    all_trials: bool = False,
+    controls: Controls | None = None,
+    watch: Watch | None = None,
+    told: Told | None = None,
+    overview: bool = False,
+) -> Analysis:
+    """Analyse an experiment directory.
+
+    Parameters
+    ----------
+    all_trials
+        Show all trials of a path over time, not only the first ones.
+    controls
+        Control variates of simulated trials; None for workload controls where there are trials enough.
+    watch
+        Told how far the drawing of flow lists is, which their means take.
+    told
+        Told what is done, how much of it, and of how much.
+    overview
+        Leave out what the overview in the terminal does not show, as `analyse_directory` has it.
+    """
+    with opened(path) as (experiment, directory, ledger):
+        return analyse_directory(
+            experiment,
+            directory,
+            ledger,
+            method,
+            facts=path_facts(experiment, ledger),
+            all_trials=all_trials,
+            workloads=Workloads(known_workloads(experiment, directory, watch), controls)
+            if isinstance(experiment.trial, SimulationTrial)
+            else None,
+            told=told,
+            overview=overview,
+        )
+
+
+def state(path: Path, watch: Watch | None = None, told: Told | None = None) -> State:
+    """Say how far the experiment in a directory is; while it runs, or after. `watch` and `told` as in `analyse`."""
+    directory = ExperimentDirectory(path)
+    return dataclasses.replace(state_of(path), stopping=stopping_document(directory, watch, told))
+
+
+def observed(path: Path, options: ObserveOptions) -> Observation:
+    """Judge the flavours of an experiment directory against their base, for `trialwise observe`."""
+    with opened(path) as (experiment, directory, ledger):
+        factor, base = factor_and_base(experiment, options)
+        trials = in_order(read_trial_set(experiment, directory, ledger), experiment, factor)
+        return observe(trials, factor, base, options)
+
+
+def nested_values(path: Path) -> dict[tuple[str, str], dict[str, list[float] | list[str]]]:
+    """The values of each metric and treatment with their series and round; nothing where no trial has one."""
+    try:
+        with opened(path) as (experiment, directory, ledger):
+            trials = read_trial_set(experiment, directory, ledger)
+    except AnalysisError:
+        return {}
+    found: dict[tuple[str, str], dict[str, list[float] | list[str]]] = {}
+    for metric in trials.metrics:
+        for treatment in trials.treatments:
+            table = trials.of(metric, treatment)
+            if table.height:
+                found[metric, treatment] = {
+                    name: table[name].to_list() for name in ("value", "series", "round")
+                }
+    return found
+
+
+def order_trials(path: Path, metrics: Sequence[str] = ()) -> OrderTrials:
+    """The trials of an experiment directory with their order, for `trialwise order`."""
+    with opened(path) as (experiment, directory, ledger):
+        return read_order_directory(experiment, directory, ledger, metrics)
+
+
+def effects_input(path: Path, metrics: Sequence[str] = (), *, samples: bool = False) -> EffectsInput:
+    """The trials of an experiment directory by their factors, for `trialwise effects`."""
+    with opened(path) as (experiment, directory, ledger):
+        return read_effects_directory(experiment, directory, ledger, metrics, samples=samples)
+
+
+def order_view(path: Path) -> OrderView:
+    """What the order of trials did, for the report; who wins is only said of metrics that say which direction is better."""
+    try:
+        with opened(path) as (experiment, directory, ledger):
+            if isinstance(experiment.trial, SimulationTrial):
+                return OrderView(None, _COMPUTED)
+            trials = read_order_directory(experiment, directory, ledger)
+    except AnalysisError as error:
+        return OrderView(None, f"The order cannot be judged: {error.message}.")
+    found = analyse_order(trials)
+    told = tuple(one for one in found.conclusions if one.metric in trials.better)
+    found = dataclasses.replace(found, conclusions=told)
+    return view_of(trials, found, {metric.name: metric.unit for metric in experiment.metrics})
+
+
+def verdict_view(path: Path, watch: Watch | None = None, told: Told | None = None) -> VerdictView:
+    """What the trials of an experiment directory say of its treatments, and what is known of when to stop, for the report.
+
+    `watch` and `told` as in `analyse`.
+    """
+    stopping = stopping_state(ExperimentDirectory(path), watch, told)
+    lifts = stopping and what_lifts(stopping)
+    try:
+        with opened(path) as (experiment, directory, ledger):
+            pairs = comparisons(experiment)
+            if told is not None and pairs:
+                told("comparing pairs of treatments", 0, len(pairs))
+            found = (
+                between_treatments(_comparison_set(experiment, directory, ledger), pairs)
+                if pairs
+                else VerdictView()
+            )
+    except (AnalysisError, PlanError) as error:
+        hint = f"; {error.hint}" if error.hint else ""
+        found = VerdictView(refusal=f"Treatments cannot be compared: {error.message}{hint}.")
+    return dataclasses.replace(found, stopping=stopping, lifts=lifts)
+
+
+def trial_set(path: Path, metrics: Sequence[str] = ()) -> TrialSet:
+    """The trials of an experiment directory, one value for each trial and metric."""
+    with opened(path) as (experiment, directory, ledger):
+        return read_trial_set(experiment, directory, ledger, metrics)
+
+
+def comparison_set(
+    path: Path, metrics: Sequence[str] = (), *, paired: bool = True, told: Told | None = None
+) -> TrialSet:
+    """The trials of an experiment directory as they are compared: pooled metrics by what each trial contributes.
+
+    `paired`: simulated trials that met the same flows have the same name. `told` hears how many trials are read of each
+    metric.
+    """
+    with opened(path) as (experiment, directory, ledger):
+        return _comparison_set(experiment, directory, ledger, metrics, paired=paired, told=told)
+
+
+def _comparison_set(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    metrics: Sequence[str] = (),
+    *,
+    paired: bool = True,
+    told: Told | None = None,
+) -> TrialSet:
+    store = StoreObservations(experiment, directory, ledger, told)
+    trials = read_trial_set(experiment, directory, ledger, metrics, store)
+    trials = with_estimands(trials, experiment, store)
+    return paired_by_round(trials, flow_list_names(experiment, store.rows)) if paired else trials
+
+
+def calibration(
+    path: Path, metrics: Sequence[str] = (), options: CalibrateOptions | None = None
+) -> Calibration:
+    """What the trials of an experiment directory say of the bench, for `trialwise aa`."""
+    found = calibrate(trial_set(path, metrics), options)
+    return dataclasses.replace(found, source=str(path))
+
+
+def path_facts(experiment: Experiment, ledger: Ledger) -> PathFacts:
+    """The schemes and paths of an experiment of kind path, as far as their files are there."""
+    if not isinstance(experiment.trial, PathTrial):
+        return PathFacts()
+    schemes: dict[str, PathScheme] = {}
+    paths: dict[str, TreatmentPath] = {}
+    for row in ledger.trials():
+        if row.treatment not in paths:
+            values = dict(NOWHERE) | dict(row.factors)
+            with contextlib.suppress(PlanError):
+                paths[row.treatment] = _treatment_path(row.treatment, settings_of(experiment, values))
+                found = (plan.scheme for plan in flow_plans(experiment, values))
+                schemes |= {known.name: PathScheme(known.name, known.title, known.color) for known in found}
+    return PathFacts(tuple(schemes.values()), tuple(paths.values()))
+
+
+def _treatment_path(treatment: str, settings: PathSettings) -> TreatmentPath:
+    ways = way_text(settings.uplink), way_text(settings.downlink)
+    return TreatmentPath(treatment, *ways, settings.mtu, settings.source)

@@ -1,0 +1,173 @@
+"""A run from its file to its end."""
+
+import dataclasses
+import errno
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from trialwise.errors import PlanError, StoreError
+from trialwise.execution.events import (
+    Observer,
+)
+from trialwise.execution.stopping import (
+    RunThePlan,
+    StopByResults,
+    StoppingRule,
+    refuse_partial,
+    refuse_several,
+)
+from trialwise.execution.workers.address import with_workers
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.stopping import stops_by_itself
+from trialwise.experiment.writing import with_looks, write_experiment
+from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
+from trialwise.study.opening import load, sources
+from trialwise.study.sessions import RunResult, run_session, tell
+from trialwise.study.stopping import judge_of, stopping_document
+from trialwise.trials.drawn_means import Watch
+
+
+def run(
+    source: Path,
+    path: Path | None = None,
+    *,
+    extend: bool = False,
+    again: bool = False,
+    anytime: bool = False,
+    only: Sequence[str] = (),
+    workers: Sequence[str] = (),
+    jobs: int | None = None,
+    cluster: str | None = None,
+    stopping: StoppingRule | None = None,
+    observers: Sequence[Observer] = (),
+    watch: Watch | None = None,
+) -> RunResult:
+    """Run an experiment, or go on with it.
+
+    Parameters
+    ----------
+    source
+        An experiment file, or the directory of an experiment that has begun.
+    path
+        The experiment directory; default `default_directory`, or `source` where that is a directory.
+    extend
+        Whether more rounds or series than before may be planned.
+    again
+        Whether trials that failed or are invalid get a further attempt.
+    anytime
+        Whether to look at any time, whatever the file says of looks; only from the beginning on.
+    only
+        Run the trials with these levels and leave the others planned, as ``scheme=cubic,bbr``.
+    workers
+        Names of workers, instead of those of the file: ``local``, ``ssh://user@host:port``.
+    jobs, cluster
+        Of simulated trials: how many processes compute them (default: one for each core), and the Dask cluster that does so instead of
+        this machine: ``tcp://host:port``, ``slurm`` (which `jobs` then counts the jobs of), ``ssh:host,host``.
+    stopping, observers
+        The rule that may end the run before the plan is used up (default: what the file says), and who is told what happens.
+    watch
+        Told how far the drawing of flow lists is, where the rule needs some: before the first trial, and once more at the end.
+
+    Raises
+    ------
+    PlanError
+        The file is wrong, or differs from the one that the directory began with.
+    StoreError
+        The directory cannot be used: another runner is at work, the disk is full.
+    WorkerError
+        Workers cannot be allocated, or the cluster cannot be used.
+    """
+    text, experiment, directory = sources(source, path)
+    if anytime and experiment.design.looks != "anytime":
+        text, experiment = _at_any_time(text, experiment, source, directory)
+    if workers:
+        experiment = with_workers(experiment, workers)
+    if stopping is None and stops_by_itself(experiment):
+        refuse_partial(experiment, only)
+        if experiment.workers.allocate is None:
+            refuse_several(experiment.workers.use)
+        stopping = rule = _by_results(experiment, directory, observers, watch)
+        observers = [rule, *observers]
+    result = _with_errors(
+        lambda: run_session(
+            text,
+            experiment,
+            directory,
+            stopping or RunThePlan(),
+            observers,
+            only,
+            extend=extend,
+            again=again,
+            jobs=jobs,
+            cluster=cluster,
+        ),
+        directory,
+    )
+    return dataclasses.replace(result, stopping=stopping_document(directory, watch))
+
+
+def _at_any_time(
+    text: str, experiment: Experiment, source: Path, directory: ExperimentDirectory
+) -> tuple[str, Experiment]:
+    """The experiment with looks at any time; PlanError where nothing says when to stop, or it began with other looks."""
+    if not stops_by_itself(experiment):
+        raise PlanError(
+            f"{experiment.name}: --anytime says how to look, and nothing says when to stop",
+            hint='add stop = { precision = "1%" } to a metric',
+        )
+    if directory.is_begun and (began := load(directory.path).design.looks) != "anytime":
+        raise PlanError(
+            f"{directory.path}: --anytime has to be there from the beginning; this began with looks = {began!r}",
+            hint="bounds that hold at any time hold only where they were the rule from the first look on: take another --dir",
+        )
+    text = with_looks(text, "anytime")
+    return text, parse_experiment(text, source)
+
+
+def _with_errors(running: Callable[[], RunResult], directory: ExperimentDirectory) -> RunResult:
+    try:
+        return running()
+    except OSError as error:
+        hint = (
+            "free some space and run again; what is finished is kept" if error.errno == errno.ENOSPC else None
+        )
+        raise StoreError(f"{error.filename or directory.path}: {error.strerror}", hint=hint) from error
+
+
+def run_experiment(
+    experiment: Experiment,
+    path: Path,
+    *,
+    stopping: StoppingRule | None = None,
+    observers: Sequence[Observer] = (),
+) -> RunResult:
+    """Run an experiment that no file has, or go on with it, also with more rounds than before; errors as of `run`."""
+    text = write_experiment(experiment)
+    # As the directory's own copy will be read.
+    read = parse_experiment(text, experiment.folder / EXPERIMENT)
+    directory = ExperimentDirectory(path)
+    return _with_errors(
+        lambda: run_session(
+            text, read, directory, stopping or RunThePlan(), observers, (), extend=True, again=False
+        ),
+        directory,
+    )
+
+
+def run_pilot(experiment: Experiment, path: Path) -> RunResult:
+    """Run an experiment that no file has until what it says of itself is enough; errors as of `run`."""
+    if not stops_by_itself(experiment):
+        return run_experiment(experiment, path)
+    rule = _by_results(experiment, ExperimentDirectory(path), ())
+    return run_experiment(experiment, path, stopping=rule, observers=[rule])
+
+
+def _by_results(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    observers: Sequence[Observer],
+    watch: Watch | None = None,
+) -> StopByResults:
+    """The rule that the experiment states."""
+    return StopByResults(judge_of(experiment, directory, watch), lambda event: tell(observers, event))

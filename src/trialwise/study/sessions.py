@@ -1,0 +1,256 @@
+"""One session of a run: the directory begun or gone on with, the runner that suits, what is told of it."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from trialwise.design.few_samples import refuse_few_samples, wants_enough_samples
+from trialwise.design.plan import Plan, make_plan
+from trialwise.design.subset import Subset, matches, subset
+from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
+from trialwise.execution.documents import StoppingDocument
+from trialwise.execution.events import (
+    EnvironmentChanged,
+    Observer,
+    RunEvent,
+    SessionEnded,
+    SessionStarted,
+    StopRequested,
+)
+from trialwise.execution.interruption import Interruption
+from trialwise.execution.lanes import abandon_local, assign_lanes, has_lanes
+from trialwise.execution.leftovers import end_leftovers
+from trialwise.execution.recalling import recalled
+from trialwise.execution.reset import check_reset, refuse_on_workers
+from trialwise.execution.runner import Ending, Runner
+from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
+from trialwise.execution.stopping import (
+    StopByResults,
+    StoppingRule,
+    refuse_several,
+)
+from trialwise.execution.tasks.crew import Crew
+from trialwise.execution.tasks.opening import opened_crew, refuse_crew
+from trialwise.execution.tasks.runner import TaskRunner
+from trialwise.execution.workers.address import addresses, is_alone, runs_here
+from trialwise.execution.workers.allocation import allocated
+from trialwise.execution.workers.kind import refuse_kinds
+from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
+from trialwise.experiment.model import Experiment, Level
+from trialwise.store.directory import DirectoryLock, ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.trials.base import IndependentKind, TrialKind
+from trialwise.trials.kinds import kind_of
+from trialwise.trials.simulation import samples_by_metric
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """How a run ended, how many attempts there are of each status, and how many trials failed or are invalid for good.
+
+    `stopping` says what is known, where something says when to stop.
+    """
+
+    directory: Path
+    ending: Ending
+    counts: dict[str, int]
+    failed: int
+    stopping: StoppingDocument | None = None
+
+
+def run_session(
+    text: str,
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    stopping: StoppingRule,
+    observers: Sequence[Observer],
+    only: Sequence[str],
+    *,
+    extend: bool,
+    again: bool,
+    jobs: int | None = None,
+    cluster: str | None = None,
+) -> RunResult:
+    """One session of the runner: begin or go on, run what is wanted, say how it ended; errors as of `run`."""
+    addresses(experiment.workers.use)
+    kind = kind_of(experiment)
+    refuse_crew(kind, experiment, jobs, cluster)
+    plan: Plan | None = None
+    if not directory.is_begun:
+        refuse_foreign(directory)
+        plan = make_plan(experiment)
+        _check(kind, experiment, factors_of(plan), only)
+    if runs_here(experiment.workers):
+        check_reset(experiment, directory.path)
+    with opened_crew(kind, jobs, cluster) as crew:
+        directory.make()
+        interruption = Interruption(lambda at_once: tell(observers, StopRequested(at_once)))
+        with DirectoryLock(directory), interruption:
+            ledger = _open_ledger(text, experiment, plan, directory, kind, only, extend=extend)
+            try:
+                wanted = subset(only, ledger.factors())
+                if again:
+                    ledger.plan_again()
+                if not is_alone(experiment.workers) or has_lanes(ledger):
+                    return _pool(
+                        experiment, directory, ledger, kind, stopping, observers, interruption, wanted
+                    )
+                programs = list(kind.programs(experiment, ledger.factors()))
+                keeper = SessionKeeper(directory, ledger, LocalWatch(programs, experiment.folder))
+                runner = _runner(
+                    experiment, directory, ledger, kind, keeper, crew, stopping, observers, wanted
+                )
+                return _session(runner, keeper, directory, ledger, observers, interruption, wanted)
+            finally:
+                ledger.close()
+
+
+def _runner(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    kind: TrialKind,
+    keeper: SessionKeeper,
+    crew: Crew | None,
+    stopping: StoppingRule,
+    observers: Sequence[Observer],
+    only: Subset,
+) -> Runner | TaskRunner:
+    """The runner that suits: trials of a crew are computed at the same time, others measured one by one."""
+    if crew is not None and isinstance(kind, IndependentKind):
+        return TaskRunner(
+            experiment,
+            directory,
+            ledger,
+            kind,
+            keeper,
+            crew,
+            stopping=stopping,
+            observers=observers,
+            only=only,
+        )
+    return Runner(
+        experiment, directory, ledger, kind, keeper, stopping=stopping, observers=observers, only=only
+    )
+
+
+def _open_ledger(
+    text: str,
+    experiment: Experiment,
+    plan: Plan | None,
+    directory: ExperimentDirectory,
+    kind: TrialKind,
+    only: Sequence[str],
+    *,
+    extend: bool,
+) -> Ledger:
+    """Begin the experiment, or go on with it where it has begun; somebody else may have begun it a moment ago."""
+    if not directory.is_begun:
+        plan = plan or make_plan(experiment)
+        return begin(text, experiment, plan, directory, kind.attachments(experiment, factors_of(plan)))
+    ledger = resume(text, experiment, directory, extend=extend)
+    try:
+        _check(kind, experiment, ledger.factors(), only)
+    except BaseException:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _check(
+    kind: TrialKind, experiment: Experiment, factors: Sequence[Mapping[str, Level]], only: Sequence[str]
+) -> None:
+    """Look whether what is asked for can run; raise PlanError where it cannot. Workers are looked at when they are reached."""
+    wanted = subset(only, factors)
+    if not is_alone(experiment.workers):
+        refuse_kinds(experiment)
+        refuse_on_workers(experiment)
+    if runs_here(experiment.workers):
+        known = [values for values in factors if matches(values, wanted)]
+        kind.check(experiment, known)
+        check_samples(experiment, known)
+
+
+def check_samples(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
+    """Raise PlanError where simulated trials are expected to have too few samples for what a metric asks of each."""
+    if any(wants_enough_samples(metric) for metric in experiment.metrics):
+        refuse_few_samples(experiment, samples_by_metric(experiment, factors))
+
+
+def _session(
+    runner: Runner | TaskRunner,
+    keeper: SessionKeeper,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    observers: Sequence[Observer],
+    interruption: Interruption,
+    only: Subset,
+) -> RunResult:
+    """Clear what a killed runner has left, run, and write down how it ended."""
+    end_leftovers(keeper.marker)
+    shutil.rmtree(directory.scratch, ignore_errors=True)
+    reclaimed = ledger.abandon_running("the runner was killed during this trial")
+    change = keeper.open(ledger)
+    _tell_beginning(directory, ledger, keeper, reclaimed, observers, only)
+    if change:
+        tell(observers, EnvironmentChanged(change))
+    ending = runner.run(interruption)
+    keeper.close(ledger, ending.word)
+    tell(observers, SessionEnded(ending.word))
+    return RunResult(directory.path, ending, ledger.counts(), len(ledger.unsuccessful()))
+
+
+def _pool(
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    kind: TrialKind,
+    stopping: StoppingRule,
+    observers: Sequence[Observer],
+    interruption: Interruption,
+    only: Subset,
+) -> RunResult:
+    """Run on several workers, or on one that ssh reaches."""
+    end_leftovers(marker_of(directory, ledger))
+    shutil.rmtree(directory.scratch, ignore_errors=True)
+    with allocated(experiment, directory, ledger) as names:
+        if isinstance(stopping, StopByResults):
+            refuse_several(names)
+        named = {address.name: address for address in addresses(names)}
+        lanes = assign_lanes(ledger, experiment, list(named))
+        reclaimed = abandon_local(ledger)
+        _tell_beginning(directory, ledger, None, reclaimed, observers, only)
+        hub = OneAtATime(observers, stopping)
+        common = Common(experiment, directory, ledger, kind, ledger.factors(), hub, only, interruption)
+        ending = run_pool(common, {named[name]: lane for name, lane in lanes.items()})
+    tell(observers, SessionEnded(ending.word))
+    return RunResult(directory.path, ending, ledger.counts(), len(ledger.unsuccessful()))
+
+
+def _tell_beginning(
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    keeper: SessionKeeper | None,
+    reclaimed: int,
+    observers: Sequence[Observer],
+    only: Subset,
+) -> None:
+    last = ledger.last_planned_start()
+    done = ledger.count(["finished", "failed", "invalid"], only)
+    if ledger.count(["finished", "failed", "invalid"]) and observers:
+        for event in recalled(directory, ledger):
+            tell(observers, event)
+    last_start = None if last is None else float(ledger.fact("created")) + last
+    tell(
+        observers,
+        SessionStarted(
+            keeper and keeper.session, done, done + ledger.count(["planned"], only), reclaimed, last_start
+        ),
+    )
+
+
+def tell(observers: Sequence[Observer], event: RunEvent) -> None:
+    """Let every observer notice an event."""
+    for observer in observers:
+        observer.notice(event)

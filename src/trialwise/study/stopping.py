@@ -1,0 +1,78 @@
+"""What is known of the claims that an experiment waits for."""
+
+import dataclasses
+from itertools import product
+
+from trialwise.analysis.estimation.control_columns import KnownWorkloads
+from trialwise.analysis.stopping.judging import Judge
+from trialwise.analysis.stopping.results import StoppingState
+from trialwise.analysis.stopping.sentences import what_lifts
+from trialwise.analysis.telling import Told
+from trialwise.design.treatments import treatments
+from trialwise.execution.documents import ClaimDocument, StoppingDocument
+from trialwise.execution.recalling import recalled_together
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.stopping import goals, stops_by_itself, stops_with_controls
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.kept_means import KeptMeans
+from trialwise.study.opening import frozen_experiment
+from trialwise.trials.drawn_means import Watch
+
+
+def judge_of(experiment: Experiment, directory: ExperimentDirectory, watch: Watch | None = None) -> Judge:
+    """The judge of an experiment that stops by itself, with what is known of its workloads where that is asked for.
+
+    `watch` is told how far the drawing of flow lists is, which is done at once.
+    """
+    if not stops_with_controls(experiment):
+        return Judge(experiment)
+    known = known_workloads(experiment, directory, watch)
+    for goal, treatment in product(goals(experiment), treatments(experiment)):
+        if goal.stop.controls != "none":
+            known.known_means(goal.metric, goal.stop.controls, dict(treatment.levels))
+    return Judge(experiment, known)
+
+
+def known_workloads(
+    experiment: Experiment, directory: ExperimentDirectory, watch: Watch | None = None
+) -> KnownWorkloads:
+    """What flow lists are like that no trial had, kept in the directory; drawn when it is asked for, and `watch` told how far."""
+    from trialwise.trials import workloads  # other kinds need not wait for what it imports
+
+    return workloads.KnownWorkloads(experiment, KeptMeans(directory.path), watch)
+
+
+def stopping_document(
+    directory: ExperimentDirectory, watch: Watch | None = None, told: Told | None = None
+) -> StoppingDocument | None:
+    """What is known of the claims that an experiment waits for, as a document; None where the plan alone decides."""
+    found = stopping_state(directory, watch, told)
+    if found is None:
+        return None
+    values = dataclasses.asdict(found)
+    values["claims"] = tuple(ClaimDocument(**dataclasses.asdict(claim)) for claim in found.claims)
+    return StoppingDocument(**values, lifts=what_lifts(found))
+
+
+def stopping_state(
+    directory: ExperimentDirectory, watch: Watch | None = None, told: Told | None = None
+) -> StoppingState | None:
+    """What is known of the claims that an experiment waits for, from its ledger; None where the plan alone decides.
+
+    `watch` is told how far the drawing of flow lists is, where control variates need some; `told` how far all else is.
+    """
+    ledger = directory.ledger()
+    try:
+        experiment = frozen_experiment(directory, ledger)
+        if not stops_by_itself(experiment):
+            return None
+        judge = judge_of(experiment, directory, watch)
+        done, total = 0, ledger.count(["finished"])
+        for trials in recalled_together(directory, ledger, judge.sources):
+            judge.add_many(trials)
+            done += len(trials)
+            if told is not None:
+                told("reading trials", done, total)
+        return judge.state(ledger.next_open(), told)
+    finally:
+        ledger.close()

@@ -1,0 +1,231 @@
+"""The search for the tilt of one treatment: CCEval's, the same with weights, or a defensive mixture, or none."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from typing import Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import statistics as st
+from trialwise._core import parse_fraction
+from trialwise.errors import PlanError
+from trialwise.experiment.model import Experiment, Level, Metric
+from trialwise.experiment.placeholders import fill
+from trialwise.experiment.seeds import seed_of
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt, Tilt
+from trialwise.statistics.cross_entropy import CYCLES, EPOCHS
+from trialwise.statistics.defensive import STRENGTHS, WORTH
+from trialwise.study.tilt_document import EpochDocument, FitDocument, TiltChoice
+from trialwise.trials.tilt_cycles import RawCycle, TiltCycles
+
+Array = npt.NDArray[np.float64]
+TiltMethod: TypeAlias = Literal["cross-entropy", "weighted", "defensive"]
+Told: TypeAlias = Callable[[str, int, int], object]
+"""Told the name of a tilt, how many steps are done, and how many there are."""
+
+MOST_FLOWS = 1000.0
+"""Flows of a trial in the mean, above which no mixture is looked for: at 440 the best is worth 1.3, at 4,400 nothing."""
+_SURROGATE = 2000
+"""Cycles of the fluid model from which the gain of a tilt is told."""
+_TAIL = 1000
+"""Responses of the tail for each weighted epoch."""
+_WEIGHTS = 0.9
+"""Mean likelihood ratio below which the sample has missed the trials that carry the weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class TiltOptions:
+    """How a tilt is looked for. `cycles` None takes the method's own number: 10 as printed, weighted as many as the tail takes."""
+
+    method: TiltMethod = "defensive"
+    epochs: int = EPOCHS
+    cycles: int | None = None
+    seed: int = 1
+
+
+def fitted_sizes(cycles: TiltCycles) -> tuple[Array, Array, list[st.SizeFit]]:
+    """Sizes (bytes), the percentage of flows up to each, and the four families fitted to them; PlanError where there is no table."""
+    try:
+        sizes, shares = cycles.size_table
+        return sizes, shares, [st.fit_sizes(sizes, shares, family) for family in st.FAMILIES]
+    except ValueError as error:
+        raise PlanError(
+            f"workload: {error}", hint='name a table of sizes, as in sizes = "websearch"'
+        ) from error
+
+
+class TiltSearch:
+    """The search for the tilt of one treatment."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        trial: SimulationTrial,
+        metric: Metric,
+        options: TiltOptions,
+        name: str,
+        told: Told,
+    ) -> None:
+        self._trial = trial
+        self._options = options
+        self._name = name
+        self._told = told
+        self._percentile = metric.percentile or 0.0
+        self._random = np.random.default_rng(seed_of(options.seed, "tilt", name))
+        self._cycles = TiltCycles(trial, experiment.folder, self._random)
+        self._sizes, self._shares, self._fits = fitted_sizes(self._cycles)
+        if trial.workload.arrivals != "poisson":
+            raise PlanError(
+                f"arrivals {trial.workload.arrivals}: a tilt takes Poisson arrivals, whose number is known",
+                hint='arrivals = "poisson"',
+            )
+        self._mean_flows = self._cycles.mean_flows
+
+    def choose(self, factors: Mapping[str, Level]) -> tuple[TiltChoice, Tilt | None]:
+        """The choice and its tilt; None where none is worth it."""
+        if self._options.method == "defensive":
+            return self._defensive(factors)
+        return self._switching(factors)
+
+    def _switching(self, factors: Mapping[str, Level]) -> tuple[TiltChoice, Tilt]:
+        fit = self._fits[0]
+        mu, sigma = fit.parameters
+        weighted = self._options.method == "weighted"
+        tail = (1 - self._percentile / 100) * self._mean_flows
+        cycles = self._options.cycles or (ceil(_TAIL / tail) if weighted else CYCLES)
+        total, done = self._options.epochs * cycles, 0
+
+        def draw(tilt: st.LognormalTilt, threshold: float) -> st.Cycle:
+            nonlocal done
+            self._told(self._name, done, total)
+            done += 1
+            asked = SwitchingTilt(tilt.mu, tilt.sigma, tilt.tilted_mu, tilt.tilted_sigma, threshold)
+            return _cycle(self._cycles.fluid(asked) if weighted else self._cycles.packets(asked, self._look))
+
+        try:
+            found = st.cross_entropy_search(
+                draw,
+                (mu, sigma),
+                self._percentile,
+                self._mean_flows,
+                epochs=self._options.epochs,
+                cycles=cycles,
+                weighted=weighted,
+            )
+        except ValueError as error:
+            raise PlanError(
+                f"{self._name}: the search degenerated: {error}",
+                hint="more cycles (--cycles), --method weighted, or --method defensive",
+            ) from error
+        end = found.tilt
+        tilt = SwitchingTilt(mu, sigma, end.tilted_mu, end.tilted_sigma, found.threshold)
+        gain, warnings = self._judged(tilt)
+        warnings = [fit.note, *([found.warning] if found.warning else []), *warnings]
+        epochs = tuple(EpochDocument(*each) for each in found.history)
+        return self._choice(factors, tilt, found.method, fit.mean_ratio, gain, epochs, warnings), tilt
+
+    def _judged(self, tilt: SwitchingTilt) -> tuple[float, list[str]]:
+        """The gain of a tilt on the fluid model, and what speaks against it."""
+        untilted = dataclasses.replace(tilt, tilted_mu=tilt.mu, tilted_sigma=tilt.sigma)
+        plain = [_cycle(self._cycles.fluid(untilted)) for _ in range(_SURROGATE)]
+        tilted = [_cycle(self._cycles.fluid(tilt)) for _ in range(_SURROGATE)]
+        threshold = st.importance_quantile(plain, self._percentile, self._mean_flows).estimate
+        gain = st.variance_ratio(plain, tilted, threshold)
+        total = sum(float(cycle.weights.sum()) for cycle in tilted) / (_SURROGATE * self._mean_flows)
+        warnings: list[str] = []
+        if total < _WEIGHTS:
+            warnings.append(
+                f"the weights degenerate: on {_SURROGATE} cycles of the surrogate likelihood ratios have the mean {total:.2g} instead "
+                "of 1; the rare trials that carry the rest were not seen, and the gain is none"
+            )
+        if gain < WORTH:
+            warnings.append(
+                f"no tilt is better: on the surrogate the variance of the tail is {1 / gain:.3g} times as large with this one"
+                if gain < 1
+                else f"this tilt is not worth it: the variance of the tail falls {gain:.2g} times, and {WORTH:g} are wanted"
+            )
+        return gain, warnings
+
+    def _defensive(self, factors: Mapping[str, Level]) -> tuple[TiltChoice, Tilt | None]:
+        if self._mean_flows > MOST_FLOWS:
+            reason = f"a trial has {self._mean_flows:.3g} flows in the mean: above {MOST_FLOWS:g} no weights are worth anything"
+            return self._choice(factors, None, "defensive mixture", 1.0, 1.0, (), [reason]), None
+        cycles = self._options.cycles or _CHOICE
+        fewest = ceil(_TAIL / ((1 - self._percentile / 100) * self._mean_flows))
+        total = (1 + len(STRENGTHS)) * max(cycles, fewest)
+        done = 0
+
+        def surrogate(sampler: st.SwitchingSampler) -> tuple[Array, Array]:
+            nonlocal done
+            self._told(self._name, done, total)
+            done += 1
+            return self._cycles.listed(sampler)
+
+        found = st.defensive_choice(
+            surrogate,
+            lambda rank: float(np.interp(rank, self._shares / 100, self._sizes)),
+            self._mean_flows / self._cycles.seconds,
+            self._percentile,
+            self._mean_flows,
+            self._random,
+            cycles=cycles,
+        )
+        method = "defensive mixture, learnt on the fluid model"
+        if not found.used:
+            return self._choice(factors, None, method, 1.0, found.variance_ratio, (), [found.reason]), None
+        mixture = found.mixture
+        heights = 1 - mixture.share + mixture.share * mixture.masses / np.diff(mixture.edges)
+        tilt = DefensiveTilt(tuple(mixture.edges.tolist()), tuple(heights.tolist()), found.most)
+        return self._choice(factors, tilt, method, 1.0, found.variance_ratio, (), []), tilt
+
+    def _look(self, _now: int, _events: int, _unfinished: int) -> None:
+        """A long trial is looked at, so that it can be interrupted."""
+
+    def _choice(
+        self,
+        factors: Mapping[str, Level],
+        tilt: Tilt | None,
+        method: str,
+        ratio: float,
+        gain: float,
+        epochs: tuple[EpochDocument, ...],
+        warnings: Sequence[str],
+    ) -> TiltChoice:
+        load = parse_fraction(fill(self._trial.workload.load, factors))
+        return TiltChoice(
+            name=self._name,
+            tilt=None if tilt is None else dataclasses.asdict(tilt),
+            method=method,
+            percentile=self._percentile,
+            expected_flows=self._mean_flows,
+            load=load,
+            true_load=load * ratio,
+            fits=tuple(
+                FitDocument(
+                    fit.family,
+                    fit.parameters,
+                    fit.mean_ratio,
+                    fit.rmse,
+                    fit.largest_error,
+                    fit.beyond,
+                )
+                for fit in self._fits
+            ),
+            epochs=epochs,
+            surrogate_gain=gain,
+            warnings=tuple(warnings),
+        )
+
+
+_CHOICE = 4000
+"""Cycles of the surrogate for each strength of a mixture."""
+
+
+def _cycle(raw: RawCycle) -> st.Cycle:
+    return st.Cycle(raw.responses, np.exp(raw.log_likelihood), raw.coordinates)

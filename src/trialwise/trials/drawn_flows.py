@@ -1,0 +1,128 @@
+"""The flows of a workload, drawn or read, and what they ask of a network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TypeAlias, TypedDict
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import _core
+from trialwise.errors import PlanError
+from trialwise.experiment.simulation import OfferedLoad, Workload, names_file
+
+Flows: TypeAlias = dict[str, npt.NDArray[np.int64]]
+"""A flow list by columns: flow_id, src, dst, size_bytes, start_ps, each of shape (flows,)."""
+_PICOSECONDS = 1e12
+
+
+class Drawing(TypedDict):
+    """The arguments of a drawn flow list beside its topology and seed."""
+
+    sizes: str
+    size_table: str | None
+    arrivals: str
+    pattern: str
+    load: float
+    load_of: str
+    duration_ps: int
+
+
+def flow_list(
+    workload: Workload,
+    fabric: _core.Fabric,
+    folder: Path,
+    seed: int,
+    coordinates: npt.NDArray[np.float64] | None = None,
+) -> Flows:
+    """The flows of a workload: drawn with `seed`, by chance none, or read from its file.
+
+    `coordinates` in [0, 1) decide the number of flows, and size and time of the first ones, instead of the seed.
+
+    Raises
+    ------
+    PlanError
+        What is wrong with the workload, and what to write.
+    """
+    try:
+        if workload.flows:
+            return _listed(folder / workload.flows)
+        if coordinates is not None:
+            return _core.generate_flows_from(
+                fabric, coordinates, **drawing(workload, fabric, folder), seed=seed
+            )
+        return _core.generate_flows(fabric, **drawing(workload, fabric, folder), seed=seed)
+    except ValueError as error:
+        raise PlanError(f"workload: {error}") from error
+
+
+def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> float:
+    """How many flows a trial has in the mean; PlanError where the workload cannot be."""
+    try:
+        if workload.flows:
+            return float(len(_listed(folder / workload.flows)["start_ps"]))
+        return _core.expected_flows(fabric, **drawing(workload, fabric, folder))
+    except ValueError as error:
+        raise PlanError(f"workload: {error}") from error
+
+
+def offered_load(workload: Workload, fabric: _core.Fabric, folder: Path) -> OfferedLoad | None:
+    """What a drawn workload asks of the network, None for a list of flows; PlanError where the workload cannot be."""
+    if workload.flows:
+        return None
+    try:
+        drawn = drawing(workload, fabric, folder)
+        first, second, fullest = _core.fullest_link(fabric, **drawn)
+    except ValueError as error:
+        raise PlanError(f"workload: {error}") from error
+    return OfferedLoad(drawn["load"], drawn["load_of"], (first, second), fullest)
+
+
+def _listed(path: Path) -> Flows:
+    """The flows of a file, of which there is one or more."""
+    try:
+        flows = _core.parse_flows(_read(path))
+    except ValueError as error:
+        raise PlanError(f"{path}: {error}") from error
+    if not len(flows["start_ps"]):
+        raise PlanError(f"{path}: it has no flows")
+    return flows
+
+
+def duration_of(workload: Workload, flows: Flows) -> float:
+    """The span in seconds in which flows begin: that of the workload, or up to the last flow of a file."""
+    if workload.flows:
+        return float(flows["start_ps"].max(initial=0) / _PICOSECONDS)
+    return picoseconds(workload.duration) / _PICOSECONDS
+
+
+def picoseconds(text: str) -> int:
+    """A span of time in picoseconds; PlanError where the text is none."""
+    try:
+        return _core.parse_picoseconds(text)
+    except ValueError as error:
+        raise PlanError(str(error)) from error
+
+
+def drawing(workload: Workload, fabric: _core.Fabric, folder: Path) -> Drawing:
+    """The arguments of a drawn flow list; what is not said goes by the topology."""
+    pattern = workload.pattern or ("all-to-all" if fabric.bottleneck is None else "one-way")
+    shared = fabric.bottleneck is not None and pattern == "one-way"
+    return {
+        "sizes": workload.sizes,
+        "size_table": _read(folder / workload.sizes) if names_file(workload.sizes) else None,
+        "arrivals": workload.arrivals,
+        "pattern": pattern,
+        "load": _core.parse_fraction(workload.load),
+        "load_of": workload.load_of or ("bottleneck" if shared else "host"),
+        "duration_ps": _core.parse_picoseconds(workload.duration),
+    }
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")  # spreadsheets begin theirs with a byte order mark
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "it is no text"
+        raise PlanError(f"{path}: cannot be read: {said}") from error

@@ -1,0 +1,106 @@
+"""Many flow lists at once through the fluid model, in chunks that fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import _core
+from trialwise.errors import PlanError
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.trials.drawn_flows import drawing
+from trialwise.trials.fabrics import open_fabric
+from trialwise.trials.list_statistics import Statistic
+from trialwise.trials.simulating import congestion_of
+
+Array = npt.NDArray[np.float64]
+Seeds = npt.NDArray[np.uint64]
+_STEPS_A_FLOW, _STEPS_A_LIST = 20, 60
+"""What drawing a flow and sharing one link costs, and a list beside its flows, in steps of the max-min model: some 5 ns each."""
+_STEPS_A_CHUNK, _MOST_IN_CHUNK = 20_000_000, 20_000
+"""A tenth of a second: who waits sees how far it is, and no more lists than these are held at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ListTable:
+    """Numbers of some lists: features (flows, bytes, largest flow), statistics, and what each cost in steps."""
+
+    features: Array
+    found: Array
+    steps: Array
+
+
+class FluidLists:
+    """The flow lists that seeds draw for a trial, whose placeholders are filled, and what the fluid model makes of them.
+
+    The same seeds give the same bits, however many threads there are.
+    """
+
+    def __init__(self, trial: SimulationTrial, folder: Path, threads: int | None = None) -> None:
+        """`folder` is where files stand that the trial names; `threads` None for one on each processor.
+
+        Raises
+        ------
+        PlanError
+            The workload cannot be as it is written.
+        """
+        self._fabric = open_fabric(trial, folder)
+        self._workload = drawing(trial.workload, self._fabric, folder)
+        self._congestion = congestion_of(trial, folder)
+        self._network = trial.network
+        self._threads = threads
+
+    @property
+    def framing(self) -> tuple[int, int]:
+        """Payload and headers of a full packet: all that the model takes from the controller and the network."""
+        return _core.surrogate_framing(self._fabric, controller=self._congestion, network=self._network)
+
+    def table(self, seeds: Seeds, statistics: Sequence[Statistic]) -> ListTable:
+        """Features and statistics of one list for each seed, of which there may be none.
+
+        Raises
+        ------
+        PlanError
+            The workload cannot be as it is written.
+        """
+        try:
+            found, features = _core.surrogate_batch(
+                self._fabric,
+                seeds,
+                statistics=statistics,
+                controller=self._congestion,
+                network=self._network,
+                threads=self._threads,
+                **self._workload,
+            )
+        except _core.SimulationError as error:
+            raise PlanError(f"workload: {error}") from error
+        steps = features[:, 4] + _STEPS_A_FLOW * features[:, 0] + _STEPS_A_LIST
+        return ListTable(features[:, :3], found, steps)
+
+    def samples(self, seeds: Seeds, statistic: Statistic) -> Array:
+        """The numbers of all flows that a statistic means, whatever its summary; errors as of `table`."""
+        try:
+            return _core.surrogate_samples(
+                self._fabric,
+                seeds,
+                statistic=statistic,
+                controller=self._congestion,
+                network=self._network,
+                threads=self._threads,
+                **self._workload,
+            )[0]
+        except _core.SimulationError as error:
+            raise PlanError(f"workload: {error}") from error
+
+    def chunks(
+        self, seeds: Seeds, statistics: Sequence[Statistic], steps_a_list: float
+    ) -> Iterator[ListTable]:
+        """`table` of all seeds, so many lists at a time as cost a tenth of a second."""
+        together = max(1, min(_MOST_IN_CHUNK, int(_STEPS_A_CHUNK / steps_a_list)))
+        for first in range(0, len(seeds), together):
+            yield self.table(seeds[first : first + together], statistics)

@@ -1,0 +1,121 @@
+"""ns-3 in a process of its own, which is begun once and simulates one trial after the other."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Generator, Mapping
+from pathlib import Path
+from typing import Any
+
+from trialwise.errors import TrialError
+from trialwise.trials.ns3.installation import driver_words, ns3_installation
+from trialwise.trials.shared_process import SharedProcess, Silence
+from trialwise.trials.starting import ending
+
+START_SECONDS = 600.0
+"""Loading ns-3 takes some 10 s of processor time: a machine with something else to do is given so long."""
+
+
+class Ns3Process:
+    """One process with ns-3, begun with the first trial and again after one that it did not survive."""
+
+    def __init__(self) -> None:
+        self._process: SharedProcess | None = None
+
+    def simulate(
+        self, request: Mapping[str, object], *, timeout: float | None = None, cancel: int | None = None
+    ) -> dict[str, Any]:
+        """Have one trial simulated.
+
+        Parameters
+        ----------
+        request
+            What `driver.py` takes.
+        timeout
+            Seconds for the trial, without the start of ns-3; None: as long as it takes.
+        cancel
+            A file descriptor that becomes readable when the trial is to be abandoned; None for never.
+
+        Raises
+        ------
+        InterruptedError
+            It was abandoned.
+        TrialError
+            ns-3 cannot be started, did not survive the trial, or took too long.
+        """
+        with _or_never(cancel) as descriptor:
+            try:
+                answer = self._ask(json.dumps(request).encode(), timeout, descriptor)
+            except BaseException:  # Ctrl-C among them: what is half asked is answered to nobody
+                self.end()
+                raise
+        if isinstance(answer, bytes):
+            return json.loads(answer)
+        raise self._silence(answer, timeout)
+
+    def end(self) -> None:
+        """End the process, if there is one."""
+        if self._process is not None:
+            self._process.end()
+            self._process = None
+
+    def _ask(self, request: bytes, timeout: float | None, cancel: int) -> bytes | Silence:
+        if self._process is None:
+            folder = Path(tempfile.mkdtemp(prefix="trialwise-ns3-"))
+            words = driver_words(ns3_installation().python, str(folder))
+            self._process = SharedProcess(
+                "ns-3", words, folder=folder, environment=dict(os.environ), directory=Path.cwd()
+            )
+        silence = self._process.wait_until_ready(START_SECONDS, cancel)
+        return silence or self._process.ask(request, timeout=timeout, cancel=cancel)
+
+    def _silence(self, why: Silence, timeout: float | None) -> Exception:
+        """Why there is no answer; the process has ended."""
+        process, self._process = self._process, None
+        if process is None:
+            raise AssertionError(why)
+        try:
+            said = ending(process.how_it_ended(b""))
+        except TrialError as error:
+            return error
+        finally:
+            process.end()
+        match why:
+            case "cancelled":
+                return InterruptedError()
+            case "timed out":
+                return TrialError(f"ns-3 took longer than {timeout or START_SECONDS:g} s")
+            case "ended":
+                return TrialError(f"ns-3 {said}")
+
+
+@contextlib.contextmanager
+def _or_never(cancel: int | None) -> Generator[int]:
+    """The descriptor, or one that does not become readable."""
+    if cancel is not None:
+        yield cancel
+        return
+    never = os.eventfd(0)
+    try:
+        yield never
+    finally:
+        os.close(never)
+
+
+class _OfThread(threading.local):
+    """The process of each thread that computes: one at a time simulates in it."""
+
+    def __init__(self) -> None:
+        self.process = Ns3Process()
+
+
+_OF_THREAD = _OfThread()
+
+
+def ns3_process() -> Ns3Process:
+    """The process of this thread, kept from trial to trial because it takes long to begin; it ends with us."""
+    return _OF_THREAD.process

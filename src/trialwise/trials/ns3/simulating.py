@@ -1,0 +1,110 @@
+"""One simulated trial by ns-3: settings and flows in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise import _core
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.trials.ns3.process import ns3_process
+from trialwise.trials.ns3.request import ns3_request, ns3_settings
+
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ns3Result:
+    """What ns-3 found, under the names of `_core.SimulationResult` where they mean the same.
+
+    `fct_ps` (−1 for a flow that did not finish) and `ideal_ps` have shape (flows,). Of `totals`, `dropped_buffer` is of all ports,
+    `marks` of those of switches. `seconds` of processor time went by in Simulator::Run.
+    """
+
+    flows: Mapping[str, Integers]
+    fct_ps: Integers
+    ideal_ps: Integers
+    totals: dict[str, int]
+    end_ps: int
+    seconds: float
+    series: None = None
+
+    def csv(self) -> str:
+        """The flows as comma-separated values: flow_id, src, dst, size_bytes, start_ns, fct_ns (empty where it did not finish)."""
+        first, *lines = _core.format_flows(dict(self.flows)).splitlines()
+        times = ("" if time < 0 else str(time // 1000) for time in self.fct_ps.tolist())
+        return "\n".join([f"{first},fct_ns", *map(",".join, zip(lines, times, strict=True))]) + "\n"
+
+
+def simulate_ns3(
+    trial: SimulationTrial,
+    fabric: _core.Fabric,
+    flows: Mapping[str, Integers],
+    seed: int,
+    cancel: int | None = None,
+) -> Ns3Result:
+    """Simulate a flow list with ns-3.
+
+    Parameters
+    ----------
+    trial
+        The trial, its placeholders filled.
+    fabric, flows
+        Its topology and its flow list.
+    seed
+        Of what ns-3 draws.
+    cancel
+        A file descriptor that becomes readable when the trial is to be abandoned.
+
+    Raises
+    ------
+    InterruptedError
+        It was abandoned.
+    PlanError
+        It cannot be the same in ns-3, or ns-3 is not there.
+    TrialError
+        ns-3 did not survive it, or took too long.
+    """
+    request = ns3_request(ns3_settings(trial, fabric), fabric, flows, seed)
+    if len(flows["start_ps"]):
+        answer = ns3_process().simulate(request, timeout=trial.timeout, cancel=cancel)
+    else:
+        answer = _nothing(fabric)
+    return Ns3Result(
+        flows=flows,
+        fct_ps=np.array(answer["completion"], dtype=np.int64),
+        ideal_ps=ideal_times(fabric, flows),
+        totals=_totals(fabric, answer),
+        end_ps=answer["end"],
+        seconds=answer["seconds"],
+    )
+
+
+def _nothing(fabric: _core.Fabric) -> Mapping[str, Any]:
+    """What ns-3 would answer of no flows, of which it is not asked."""
+    ports = [0] * (2 * len(fabric.links))
+    counts = {"events": 0, "resent": 0, "end": 0, "seconds": 0.0}
+    return {"completion": [], "sent": ports, "drops": ports, "marks": ports} | counts
+
+
+def ideal_times(fabric: _core.Fabric, flows: Mapping[str, Integers]) -> Integers:
+    """The approximate time of each flow alone in picoseconds, shape (flows,), as our own engine tells it before anything moves."""
+    return _core.simulate(fabric, dict(flows), controller="dctcp", network=(("stop", "1ps"),)).ideal_ps
+
+
+def _totals(fabric: _core.Fabric, answer: Mapping[str, Any]) -> dict[str, int]:
+    ends = [end for first, second, *_ in fabric.links for end in (first, second)]
+    hosts = set(fabric.hosts.tolist())
+    return {
+        "hops": sum(answer["sent"]),
+        "events": answer["events"],
+        "data_resent": answer["resent"],
+        "dropped_buffer": sum(answer["drops"]),
+        "dropped_link": 0,
+        "dropped_fault": 0,
+        "marks": sum(marks for end, marks in zip(ends, answer["marks"], strict=True) if end not in hosts),
+    }

@@ -1,0 +1,28 @@
+"""What a congestion control in Python raised: said in a line, and in full."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from pathlib import Path
+
+from trialwise.trials.base import TrialOutcome
+
+
+def reason_of(error: Exception) -> str:
+    """What was raised, and where."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({Path(frames[-1].filename).name}, line {frames[-1].lineno})" if frames else ""
+    return f"the congestion control raised {type(error).__name__}: {error}{place}"
+
+
+def traceback_of(error: Exception) -> str:
+    """The whole traceback, as Python prints it."""
+    return "".join(traceback.format_exception(error))
+
+
+def raised(error: Exception, started: float) -> TrialOutcome:
+    """The outcome of a trial that it ended: the reason says where, the output has the whole traceback."""
+    return TrialOutcome(
+        "failed", started, time.time(), reason=reason_of(error), errors=traceback_of(error).encode()
+    )

@@ -1,0 +1,187 @@
+"""Estimates of a simulation in print and in LaTeX: the numbers are those of JSON, with interval, n, level and method."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from math import isfinite
+from pathlib import Path
+
+import pytest
+
+from json_pointer import resolve
+from trialwise.analysis.results import Analysis
+from trialwise.exchange.analysis_json import analysis_document
+from trialwise.report.estimation_claims import estimate_claims
+from trialwise.report.estimation_section import estimation_section
+from trialwise.report.latex import latex_files, latex_number
+from trialwise.report.looks import looks
+from trialwise.report.macros import MacroNames
+from trialwise.report.points import labels
+from trialwise.report.print_figures import print_figures
+from trialwise.report.print_tables import table_pages
+from trialwise.study import analyse, run
+
+_FILE = """
+[experiment]
+name = "printed"
+seed = 5
+[factors]
+scheme = ["dctcp", "hpcc"]
+[trial]
+kind = "simulation"
+scheme = "{scheme}"
+topology = "dumbbell:4x4,100Gbit/s,1us"
+workload = { sizes = "websearch", load = "30%", duration = "2ms" }
+[metrics.mean]
+quantity = "fct"
+[metrics.p90]
+quantity = "fct"
+measure = "p90"
+[design]
+series = 1
+rounds = 8
+"""
+_LOOKED_AT = """
+[metrics.tail]
+quantity = "fct"
+measure = "p99"
+estimand = "per_trial"
+few_samples = "allow"
+stop = { precision = "80%", of = "mean" }
+[metrics.mean]
+quantity = "fct"
+[design]
+looks = "cceval"
+max_trials = 30
+"""
+_COMMAND = re.compile(r"^\\newcommand\{\\([A-Za-z]+)\}\{(.*)\}$", re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    folder = tmp_path_factory.mktemp("printed")
+    file = folder / "experiment.toml"
+    file.write_text(_FILE)
+    return analyse(run(file, folder / "results").directory)
+
+
+@pytest.fixture(scope="module")
+def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    folder = tmp_path_factory.mktemp("looked-at")
+    file = folder / "experiment.toml"
+    file.write_text(_FILE.partition("[metrics.mean]")[0] + _LOOKED_AT)
+    return analyse(run(file, folder / "results").directory, controls="workload")
+
+
+def test_every_number_of_a_sentence_is_that_of_the_document(simulated: Analysis) -> None:
+    assert simulated.estimation is not None
+    document = analysis_document(simulated)
+    numbers = [
+        number for claim in estimate_claims(simulated.estimation, MacroNames()) for number in claim.numbers
+    ]
+    assert len(numbers) >= 4 * 5
+    for number in numbers:
+        # A bound that cannot be had is infinite, which JSON has no number for.
+        value = number.value if number.value is not None and isfinite(number.value) else None
+        assert resolve(document, number.pointer) == value, number.pointer
+
+
+def test_a_sentence_says_estimand_interval_level_n_and_method(simulated: Analysis) -> None:
+    assert simulated.estimation is not None
+    own = simulated.estimation.estimates[0].own
+    told = next(estimate_claims(simulated.estimation, MacroNames())).text
+    for part in (own.what, "95 % interval", f"n = {own.trials} trials", f"{own.samples} samples", own.method):
+        assert part in told
+
+
+def test_what_is_refused_has_no_macro_and_says_why(simulated: Analysis) -> None:
+    assert simulated.estimation is not None
+    found = list(estimate_claims(simulated.estimation, MacroNames()))
+    refused = [claim for claim in found if claim.standing == "refusal"]
+    assert len(refused) == 2  # the per-trial p90 of both treatments has too few flows
+    assert all("5 are wanted" in claim.text and not claim.numbers for claim in refused)
+
+
+def test_estimates_are_macros_of_both_estimands_and_used_in_the_sentences(simulated: Analysis) -> None:
+    assert simulated.estimation is not None
+    files = latex_files(simulated)
+    commands = dict(_COMMAND.findall(files["numbers.tex"]))
+    own = simulated.estimation.estimates[0].own
+    assert own.estimand == "pooled"
+    assert commands["twMeanSchemeDctcpPooledTrials"] == "8"
+    assert commands["twMeanSchemeDctcpPooledSamples"] == str(own.samples)
+    assert {"twMeanSchemeDctcpPooledLow", "twMeanSchemeDctcpPerTrialHigh"} <= commands.keys()
+    shown = next(
+        number
+        for claim in estimate_claims(simulated.estimation, MacroNames())
+        for number in claim.numbers
+        if number.macro == "twMeanSchemeDctcpPooled"
+    )
+    assert commands["twMeanSchemeDctcpPooled"] == latex_number(shown.text)
+    used = set(re.findall(r"\\(tw[A-Za-z]+)", files["claims.tex"]))
+    assert used == commands.keys()
+
+
+def test_a_name_that_a_claim_has_is_not_given_again(simulated: Analysis) -> None:
+    assert simulated.estimation is not None
+    first = next(estimate_claims(simulated.estimation, MacroNames(["twMeanSchemeDctcpPooled"])))
+    assert first.numbers[0].macro == "twMeanSchemeDctcpPooledVariantB"
+
+
+def test_the_document_and_single_figures_have_the_estimates(simulated: Analysis, tmp_path: Path) -> None:
+    names = {path.name for path in print_figures(simulated, tmp_path, "pdf", "1.2.3")}
+    assert {"report.pdf", "mean-estimates.pdf", "p90-estimates.pdf"} <= names
+    content = (tmp_path / "report.pdf").read_bytes()
+    tables = len(list(table_pages(simulated, (12, 8))))
+    assert tables >= 1
+    assert len(re.findall(rb"/Type /Page\b", content)) == 1 + 1 + tables
+    assert b"CreationDate" not in content
+
+
+def test_without_estimates_there_are_no_such_figures(simulated: Analysis, tmp_path: Path) -> None:
+    bare = dataclasses.replace(simulated, estimation=None)
+    names = {path.name for path in print_figures(bare, tmp_path, "pdf", "1.2.3")}
+    assert not any(name == "report.pdf" or name.endswith("-estimates.pdf") for name in names)
+
+
+def test_footnotes_of_a_printed_table_are_named_by_their_rows(looked_at: Analysis) -> None:
+    pages = list(table_pages(looked_at, (12, 8)))
+    cells = pages[0].axes[0].tables[0].get_celld()
+    last = max(column for _, column in cells)
+    rows = [[cells[row, column].get_text().get_text() for column in (0, last)] for row in range(5)]
+    assert rows[0] == ["metric", "notes"]
+    lines = [text.get_text() for text in pages[0].texts]
+    (forced,) = (line for line in lines if "forced: a trial has" in line)
+    number = forced.split()[0]
+    assert [number in marks.split(", ") for _, marks in rows[1:]] == [True, True, False, False]
+    assert any("intervals held in 93 to 95 %" in line for line in lines), "CCEval's coverage, as measured"
+
+
+def test_pages_of_tables_hold_all_footnotes_of_their_rows(looked_at: Analysis) -> None:
+    assert looked_at.estimation is not None
+    one = looked_at.estimation.estimates[0]
+    members = [
+        dataclasses.replace(one, own=dataclasses.replace(one.own, note=f"note {place} " * 20))
+        for place in range(40)
+    ]
+    found = dataclasses.replace(looked_at.estimation, estimates=tuple(members))
+    pages = list(table_pages(dataclasses.replace(looked_at, estimation=found), (12, 8)))
+    texts = [text for page in pages for text in page.texts]
+    for place in range(40):
+        assert any(f"  note {place} " in text.get_text() for text in texts)
+    assert all(text.get_position()[1] > 0.02 for text in texts)
+
+
+def test_what_speaks_against_a_controlled_interval_stands_beside_it(looked_at: Analysis) -> None:
+    assert looked_at.estimation is not None
+    section = estimation_section(looked_at.estimation, looks(looked_at), labels(looked_at), {})
+    lines = [line.text for part in section.parts if part.title == "Estimates" for line in part.lines]
+    claims = [claim.text for claim in estimate_claims(looked_at.estimation, MacroNames())]
+    warnings = [one.controlled.result.warnings for one in looked_at.estimation.estimates if one.controlled]
+    assert len(warnings) == 4
+    assert all(warnings)
+    for said in (lines, claims):
+        controlled = [text for text in said if "with control variates" in text]
+        for text, own in zip(controlled, warnings, strict=True):
+            assert "; ".join(own) in text
