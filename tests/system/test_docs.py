@@ -3,7 +3,8 @@
 In a page, a block of `toml` or `python` whose first line is `# NAME` is written to that file. In a block of `console`, each line
 `$ COMMAND` runs in a shell, in the page's own temporary folder, and ends with exit code 0, or with that of a comment
 `# exits with N`; the lines below it must appear, in this order, in what it prints (`…` stands for anything). `docs/` stands there
-as in the repository. Commands that only compute run in the process of the test.
+as in the repository. Commands that only compute run in the process of the test. Trials that this machine was too busy for are
+tried again, as the run that calls them invalid says.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ ONLY_COMPUTES = re.compile(
     r"trialwise (analyze|compare|effects|order|plan|profile|runtime|status|tilt|trace)( [^|&;<>$`*?~()]*)?"
 )
 """Commands that execute no trials, in lines that need no shell."""
+TOO_BUSY = "invalid in", "the emulator was late"
+"""What a run prints of a trial over a path that another program's load has spoilt."""
 WITH_NS3 = {page for page in PAGES if "--engine ns3" in page.read_text()}
 
 
@@ -78,6 +81,16 @@ def ended(command: str, folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout
 
 
+def ended_unspoilt(command: str, folder: Path) -> tuple[int, str]:
+    """As `ended`, where spoilt trials over paths are tried again, three times at most."""
+    code, printed = ended(command, folder)
+    for _ in range(3):
+        if code != 4 or not all(words in printed for words in TOO_BUSY):
+            break
+        code, printed = ended(f"{command} --again", folder)
+    return code, printed
+
+
 @pytest.mark.parametrize("page", MARKED, ids=[str(page.relative_to(DOCS)) for page in PAGES])
 def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
     (tmp_path / "docs").symlink_to(DOCS)
@@ -89,7 +102,7 @@ def test_the_page_does_what_it_says(page: Path, tmp_path: Path):
         if language != "console":
             continue
         for command, expected, shown in commands(text):
-            code, printed = ended(command, tmp_path)
+            code, printed = ended_unspoilt(command, tmp_path)
             assert code == expected, f"{command}\n{printed}"
             assert_shown(shown, printed)
             ran += 1
