@@ -44,7 +44,7 @@ def test_it_stops_when_every_claim_is_known_and_is_the_same_bits_again(bench: Be
         done = bench.command_line("run", bench.file, "-d", directory)
         assert done.returncode == 0, done.stderr
         assert "trials in all are expected" in done.stderr
-        assert "everything asked for is known (4 claims)" in done.stderr
+        assert done.stderr.count("everything asked for is known (4 claims)") == 1
         found.append(claims(bench, directory))
     one, two = found
     assert one["claims"] == two["claims"]

@@ -11,8 +11,8 @@ from trialwise.experiment.quantity import duration_text
 from trialwise.report.units import Scale, scale
 
 
-def show_claims(console: Console, stopping: StoppingDocument) -> None:
-    """Print what is known of each claim, why the experiment ended, and what would lift what is open."""
+def show_claims(console: Console, stopping: StoppingDocument, ending: str = "") -> None:
+    """Print what is known of each claim, why the experiment ended, or the `ending` of this run, and what would lift what is open."""
     table = Table("claim", "asked", "known", "interval", "±", "n", box=None)
     for claim in stopping.claims:
         table.add_row(*_cells(claim))
@@ -20,8 +20,8 @@ def show_claims(console: Console, stopping: StoppingDocument) -> None:
     judged = [claim for claim in stopping.claims if claim.method]
     for text in dict.fromkeys(_how(claim) for claim in judged):
         console.print(text, markup=False)
-    if stopping.reason:
-        console.print(f"stopped: {stopping.reason}", markup=False)
+    if ending := ending or (f"stopped: {stopping.reason}" if stopping.reason else ""):
+        console.print(ending, markup=False)
     if stopping.correction:
         console.print(f"verdicts hold together: {stopping.correction}", markup=False)
     for note in dict.fromkeys(_note(claim) for claim in stopping.claims if claim.note):

@@ -10,6 +10,7 @@ from trialwise.cli.text import columns
 from trialwise.design.splitting import Split
 from trialwise.design.stopping import StoppingPlan
 from trialwise.design.summary import ForecastSummary, PlanSummary, TrialSummary
+from trialwise.design.timing import how_to_know
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
@@ -44,7 +45,7 @@ def plan_lines(summary: PlanSummary, experiment: Experiment, *, whole_order: boo
     for lane in (each for each in summary.lanes if each.seed != summary.seed):
         order = _order(summary, lane.trials, lane.trial_count, whole=whole_order)
         yield from _section(f"Order on {lane.worker} (seed {lane.seed})", order)
-    yield from _section("Time", _time(summary))
+    yield from _section("Time", _time(summary, experiment))
     if summary.budget:
         yield from _section(
             f"Budget of {duration_text(summary.budget.seconds)}", budget_lines(summary.budget)
@@ -209,16 +210,17 @@ def _cells(trial: TrialSummary, summary: PlanSummary) -> dict[str, str]:
     }
 
 
-def _time(summary: PlanSummary) -> Iterator[str]:
+def _time(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
     time = summary.time
     if time is None:
-        yield '  not known; write runtime = "10s" into [trial], or run a pilot with --pilot'
+        yield f"  not known; {how_to_know(experiment)}"
         return
+    core = " on one core" if experiment.is_simulated else ""
     origin = "as [trial] runtime states" if time.origin == "runtime" else "as trials took that were run"
-    yield f"  a round takes {duration_text(time.round_seconds)}, {origin}"
+    yield f"  a round takes {duration_text(time.round_seconds)}{core}, {origin}"
     yield f"  a series takes {duration_text(time.series_seconds)}" + (
         "" if summary.span is None else f" (span {duration_text(summary.span)})"
     )
     at_once = f", all {len(summary.lanes)} workers running at once" if len(summary.lanes) > 1 else ""
     takes = "takes at most" if summary.stopping else "takes"
-    yield f"  the experiment {takes} {duration_text(time.total_seconds)}{at_once}"
+    yield f"  the experiment {takes} {duration_text(time.total_seconds)}{core}{at_once}"

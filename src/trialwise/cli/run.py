@@ -154,9 +154,11 @@ def _say_what_next(result: RunResult) -> None:
 
     console = messages()
     counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))
-    console.print(f"{result.ending.word}: {result.ending.text} ({counts})", markup=False)
+    ending = f"{result.ending.word}: {result.ending.text} ({counts})"
     if result.stopping:
-        show_claims(console, result.stopping)
+        show_claims(console, result.stopping, ending)
+    else:
+        console.print(ending, markup=False)
     if result.ending.word in ("worker lost", "reset failed"):
         for line in worker_lines(study.state(result.directory)):
             console.print(line, markup=False)

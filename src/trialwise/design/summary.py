@@ -22,7 +22,7 @@ from trialwise.design.plan import (
 from trialwise.design.sizing import Need, Sizing, size
 from trialwise.design.splitting import Column, Split, split_budget
 from trialwise.design.stopping import StoppingPlan, stopping_plan
-from trialwise.design.timing import TrialTimes, series_seconds, total_seconds
+from trialwise.design.timing import TrialTimes, how_to_know, series_seconds, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Bound, Experiment, Kpi, Level, Order, Workers
@@ -197,7 +197,7 @@ def summarise(
     if budget is not None and times is None:
         raise PlanError(
             f"{experiment.name}: what fits into a budget depends on how long a trial takes, which is not known",
-            hint='write runtime = "10s" into [trial], or run a pilot with --pilot',
+            hint=how_to_know(experiment),
         )
     sizing = size(experiment)
     count = count_trials(experiment, sizing)

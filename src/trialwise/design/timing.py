@@ -8,7 +8,7 @@ from typing import Literal
 
 from trialwise.design.sizing import Sizing
 from trialwise.design.treatments import treatments
-from trialwise.experiment.model import Experiment
+from trialwise.experiment.model import Experiment, PathTrial
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +29,20 @@ class TrialTimes:
 
 
 def stated_times(experiment: Experiment) -> TrialTimes | None:
-    """The times that the experiment file states; None where it states none."""
-    if experiment.runtime is None:
+    """The times that the experiment file states; None where it states none, or only those that are simulated."""
+    if experiment.runtime is None or (experiment.is_simulated and isinstance(experiment.trial, PathTrial)):
         return None
     names = [treatment.name for treatment in treatments(experiment)]
     reset = experiment.reset
     resets = 0 if reset is None or reset.every == "series" else len(names) if reset.every == "trial" else 1
     settling = 0.0 if reset is None else resets * reset.settle
     return TrialTimes(dict.fromkeys(names, experiment.runtime), settling, "runtime")
+
+
+def how_to_know(experiment: Experiment) -> str:
+    """What tells how long trials take, where that is not known."""
+    pilot = "run a pilot with --pilot"
+    return pilot if experiment.is_simulated else f'write runtime = "10s" into [trial], or {pilot}'
 
 
 def series_seconds(experiment: Experiment, rounds: int, times: TrialTimes) -> float:

@@ -477,6 +477,13 @@ class Experiment:
         return isinstance(self.trial, PythonTrial) and self.trial.process == "shared"
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether trials are computed: how long that takes has nothing to do with the time that they simulate."""
+        trial = self.trial
+        over_path = isinstance(trial, PathTrial) and trial.engine == "simulated"
+        return over_path or isinstance(trial, SimulationTrial)
+
+    @property
     def drawn_factors(self) -> tuple[DrawnFactor, ...]:
         """The factors that are drawn for each round."""
         return tuple(factor for factor in self.factors if isinstance(factor, DrawnFactor))

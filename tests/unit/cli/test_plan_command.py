@@ -236,6 +236,33 @@ def test_expected_flows_and_forecasts_of_a_simulation_are_in_the_json_and_in_the
     text = printed(capsys, path, pilot=True)
     assert f"about {flows['load=40%']:.0f} in a trial" in text
     assert text.count("max_trials is 40") == 2
+    assert "  the experiment takes at most " in text
+    assert text.count(" on one core") == 2
+
+
+OVER_PATHS = """
+[experiment]
+name = "paths"
+[factors]
+scheme = ["udp-cubic", "udp-copa"]
+[trial]
+kind = "path"
+engine = "simulated"
+scheme = "{scheme}"
+runtime = "30s"
+path = { rate = "12Mbit/s", delay = "28ms", queue = "droptail:packets=50" }
+[metrics.throughput]
+[design]
+series = 1
+rounds = 3
+"""
+
+
+@pytest.mark.parametrize("text", [_SIMULATED, OVER_PATHS])
+def test_how_long_simulated_trials_take_is_not_what_they_simulate(capsys, tmp_path, text):
+    path = tmp_path / "simulated.toml"
+    path.write_text(text)
+    assert "Time\n  not known; run a pilot with --pilot\n" in printed(capsys, path)
 
 
 def test_a_pilot_finds_the_modules_and_files_of_the_experiment(capsys, tmp_path, monkeypatch):
