@@ -31,7 +31,7 @@ def estimate_blocks(found: Estimation, names: Mapping[str, str]) -> Iterator[tup
     scales = estimate_scales(found)
     for name, members in by_metric.items():
         notes = dict.fromkeys(note for one in members for note in _notes(one, names))
-        yield _table(members, names, scales[name]), tuple(notes)
+        yield _table(members, names, scales[name]), (*notes, *_warnings(members, names))
 
 
 def _table(members: Sequence[MetricEstimate], names: Mapping[str, str], shown: Scale) -> Table:
@@ -79,3 +79,14 @@ def _notes(one: MetricEstimate, names: Mapping[str, str]) -> Iterator[str]:
             yield f"{whose}{name}{note}"
     if one.controls_note:
         yield one.controls_note
+
+
+def _warnings(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> Iterator[str]:
+    """What speaks against intervals with control variates, each once; of whom where it is not of all."""
+    said: dict[str, list[str]] = {}
+    for one in members:
+        for warning in one.controlled.result.warnings if one.controlled else ():
+            said.setdefault(warning, []).append(names.get(one.treatment, one.treatment))
+    for warning, whose in said.items():
+        of = "" if len(whose) == len(members) else f", {', '.join(whose)}"
+        yield f"with control variates{of}: {warning}"

@@ -14,6 +14,7 @@ from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
 from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_section import estimation_section
+from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.latex import latex_files, latex_number
 from trialwise.report.looks import looks
 from trialwise.report.macros import MacroNames
@@ -185,3 +186,22 @@ def test_what_speaks_against_a_controlled_interval_stands_beside_it(looked_at: A
         controlled = [text for text in said if "with control variates" in text]
         for text, own in zip(controlled, warnings, strict=True):
             assert "; ".join(own) in text
+
+
+def test_the_terminal_says_once_what_speaks_against_controlled_intervals_and_whose(
+    looked_at: Analysis,
+) -> None:
+    found = looked_at.estimation
+    assert found is not None
+    names = labels(looked_at)
+    mean = [one for one in found.estimates if one.metric == "mean" and one.controlled]
+    notes = dict(zip(("tail", "mean"), (notes for _, notes in estimate_blocks(found, names)), strict=True))[
+        "mean"
+    ]
+    everyone = set.intersection(*(set(one.controlled.result.warnings) for one in mean if one.controlled))
+    assert everyone
+    for warning in everyone:
+        assert notes.count(f"with control variates: {warning}") == 1
+    for one in mean:
+        for warning in set(one.controlled.result.warnings if one.controlled else ()) - everyone:
+            assert f"with control variates, {names[one.treatment]}: {warning}" in notes
