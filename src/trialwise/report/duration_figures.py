@@ -84,7 +84,7 @@ def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, 
         f"Duration of a trial: {advice.metric}, {name}",
         "Left of the dotted line, flows that begin in the first part of each trial; right of it, trials put together, where only the "
         "number of flows differs. Where both estimands part, few flows are to blame; where the pooled one moves, the transient."
-        f"{_tolerance_words(advice)}",
+        f" Bars are {percent(advice.confidence)} intervals of each by itself.{_tolerance_words(advice)}",
         f"The per-trial and the pooled {advice.metric} against the duration of a trial, for {name}.",
         marks.finished(alt.layer(*layers), _HEIGHT),
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import altair as alt
 
-from trialwise.analysis.estimation.results import Estimation, MetricEstimate
+from trialwise.analysis.estimation.results import Estimation, MetricEstimate, SizeBin
 from trialwise.report import marks
 from trialwise.report.board import Figure, charted
 from trialwise.report.duration_figures import duration_figures
@@ -35,7 +35,7 @@ def estimation_figures(
             yield _estimates(members[0], rows, scales[metric], sheets)
     if found.sizes:
         shown = {names.get(name, name): look for name, look in looks.items()}
-        yield _slowdowns(size_rows(found.sizes, names), shown, sheets)
+        yield _slowdowns(found.sizes, size_rows(found.sizes, names), shown, sheets)
     yield from duration_figures(found.durations, looks, names, sheets)
 
 
@@ -80,7 +80,9 @@ def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: 
     )
 
 
-def _slowdowns(rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str, Sheet]) -> Figure:
+def _slowdowns(
+    sizes: Sequence[SizeBin], rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str, Sheet]
+) -> Figure:
     tips = [
         *marks.name_tips("treatment", "quantile", "flows"),
         *map(marks.tip, ("from", "to", "estimate", "low", "high")),
@@ -95,6 +97,7 @@ def _slowdowns(rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str,
         color=marks.colour(looks),
         tooltip=tips,
     )
+    levels = {percent(each.confidence) for one in sizes for each in one.quantiles.values()}
     quantiles = list(dict.fromkeys(str(row["quantile"]) for row in rows))
     dash = alt.StrokeDash(
         "quantile:N",
@@ -108,7 +111,8 @@ def _slowdowns(rows: Sequence[Row], looks: Mapping[str, Look], sheets: dict[str,
     return Figure(
         "slowdowns",
         "Slowdown by flow size",
-        "p50 and p99 of all flows in each tenth of the sizes (pooled, trials as clusters); bars are intervals.",
+        "p50 and p99 of all flows in each tenth of the sizes (pooled, trials as clusters); "
+        f"bars are {' and '.join(sorted(levels))} intervals of each by itself.",
         "Lines of median and 99th percentile slowdown against flow size for each treatment.",
         marks.finished(alt.layer(bars, lines, points)),
         whole=True,

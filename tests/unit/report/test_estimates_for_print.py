@@ -7,12 +7,16 @@ import re
 from math import isfinite
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from json_pointer import resolve
+from trialwise import statistics as st
+from trialwise.analysis.estimation.results import SizeBin
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
 from trialwise.report.estimation_claims import estimate_claims
+from trialwise.report.estimation_figures import estimation_figures
 from trialwise.report.estimation_section import estimation_section
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.latex import latex_files, latex_number
@@ -205,3 +209,21 @@ def test_the_terminal_says_once_what_speaks_against_controlled_intervals_and_who
     for one in mean:
         for warning in set(one.controlled.result.warnings if one.controlled else ()) - everyone:
             assert f"with control variates, {names[one.treatment]}: {warning}" in notes
+
+
+def test_figures_with_bars_say_of_which_level(simulated: Analysis) -> None:
+    found = simulated.estimation
+    assert found is not None
+    of_sizes = st.pooled_quantile([np.arange(1.0, 100.0)] * 40, 50)
+    sizes = tuple(
+        SizeBin(one.treatment, 1, 1000, 3960, {"p50": of_sizes})
+        for one in found.estimates
+        if one.metric == "mean"
+    )
+    figures = estimation_figures(
+        dataclasses.replace(found, sizes=sizes), looks(simulated), labels(simulated), {}
+    )
+    barred = {one.key: one.caption for one in figures if one.key != "phases"}
+    assert {key.partition("-")[0] for key in barred} == {"estimates", "slowdowns", "duration"}
+    for key, caption in barred.items():
+        assert "bars are 95 % intervals of each by itself" in caption.lower().replace("\u00a0", " "), key
