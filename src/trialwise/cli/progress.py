@@ -23,6 +23,7 @@ from trialwise.execution.events import (
     Computing,
     EnvironmentChanged,
     Interrupted,
+    NodesAwaited,
     Observer,
     Remarked,
     Resetting,
@@ -179,7 +180,7 @@ class Bar:
         self._drawn = self._computed = float("-inf")
         self._live = Live(console=console, auto_refresh=False, transient=False)
 
-    def notice(self, event: RunEvent) -> None:  # noqa: C901 one case for each event
+    def notice(self, event: RunEvent) -> None:  # noqa: C901, PLR0912 one case for each event
         """Redraw what has changed."""
         self._pace.notice(event)
         match event:
@@ -200,6 +201,9 @@ class Bar:
             case Computing():
                 self._hands = {None: _computing_text(event)}
                 self._draw()
+            case NodesAwaited():
+                self._hands = {None: _AWAITED}
+                self._draw(at_once=True)
             case TrialEnded():
                 self._ended(event)
             case StoppingOutlook():
@@ -217,7 +221,7 @@ class Bar:
             self._live.console.print(text, markup=False)
 
     def _deserves_a_line(self, event: RunEvent) -> bool:
-        if isinstance(event, Waiting):
+        if isinstance(event, Waiting | NodesAwaited):
             return False
         return not isinstance(event, TrialEnded) or event.outcome.status != "finished"
 
@@ -287,6 +291,9 @@ def _one_line(text: str) -> Text:
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
+_AWAITED = "no node is there: waiting for one"
+
+
 def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence for each event
     """Say in a line what happened, or None where that is not worth a line."""
     match event:
@@ -295,6 +302,8 @@ def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence
             return f"going on: {event.done} of {event.total} trials are done{again}"
         case Waiting():
             return f"waiting until {_time(event.until)} for the next round"
+        case NodesAwaited():
+            return _AWAITED
         case TrialEnded():
             return _trial_ended(event)
         case EnvironmentChanged():

@@ -58,6 +58,11 @@ class Computing:
 
 
 @dataclass(frozen=True, slots=True)
+class NodesAwaited:
+    """Of a cluster no node is there, or none any more; the run waits for one."""
+
+
+@dataclass(frozen=True, slots=True)
 class TrialEnded:
     """A trial came to its end and is on disk; of independent trials, on its way there with those that came in with it."""
 
@@ -143,6 +148,7 @@ RunEvent = (
     | Resetting
     | TrialStarted
     | Computing
+    | NodesAwaited
     | TrialEnded
     | TrialRecalled
     | EnvironmentChanged

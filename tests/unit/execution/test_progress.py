@@ -9,9 +9,10 @@ from rich.console import Console
 
 from trialwise.analysis.widths import LiveWidths, Width
 from trialwise.cli import output
-from trialwise.cli.progress import Bar, Pace, width_text
+from trialwise.cli.progress import Bar, Lines, Pace, width_text
 from trialwise.execution.events import (
     Computing,
+    NodesAwaited,
     SessionEnded,
     SessionStarted,
     StoppingOutlook,
@@ -22,6 +23,11 @@ from trialwise.execution.events import (
 from trialwise.experiment.reading import parse_experiment
 from trialwise.store.records import TrialRow
 from trialwise.trials.base import TrialOutcome
+
+EXPERIMENT = parse_experiment(
+    '[experiment]\nname = "x"\n[trial]\ncommand = "true"\n[metrics.time]\nresource = "wall"\n',
+    Path("x.toml"),
+)
 
 
 class Clock:
@@ -95,15 +101,28 @@ def test_messages_fall_silent_when_nobody_can_read_them():
     assert console.quiet
 
 
+def test_a_run_that_waits_for_nodes_says_so():
+    written = io.StringIO()
+    lines = Lines(Console(file=written, width=80))
+    lines.notice(SessionStarted(None, done=0, total=9, reclaimed=0))
+    lines.notice(NodesAwaited())
+    assert written.getvalue().endswith("no node is there: waiting for one\n")
+    bar = Bar(
+        Console(file=(drawn := io.StringIO()), width=80, force_terminal=True, color_system=None),
+        LiveWidths(EXPERIMENT),
+        runtime=None,
+    )
+    bar.notice(SessionStarted(None, done=0, total=9, reclaimed=0))
+    bar.notice(NodesAwaited())
+    assert "no node is there: waiting for one" in drawn.getvalue()
+    bar.notice(SessionEnded("worker lost"))
+
+
 def test_a_narrow_terminal_shows_the_whole_of_what_is_open():
     text = "p99 scheme=dctcp: p99 of all samples ±4 %: open, now ±7.7 %, about 2,630 trials (2,041 to 3,517) are expected"
     written = io.StringIO()
     console = Console(file=written, width=80, force_terminal=True, color_system=None)
-    experiment = parse_experiment(
-        '[experiment]\nname = "x"\n[trial]\ncommand = "true"\n[metrics.time]\nresource = "wall"\n',
-        Path("x.toml"),
-    )
-    bar = Bar(console, LiveWidths(experiment), runtime=None)
+    bar = Bar(console, LiveWidths(EXPERIMENT), runtime=None)
     bar.notice(SessionStarted(None, done=0, total=9, reclaimed=0))
     bar.notice(StoppingOutlook(9, (text,), pilot=False))
     bar.notice(SessionEnded("complete"))

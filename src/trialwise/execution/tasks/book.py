@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from trialwise.execution.documents import NodeDocument
-from trialwise.execution.events import RunEvent, WorkerNotice
+from trialwise.execution.events import NodesAwaited, RunEvent, WorkerNotice
 from trialwise.execution.tasks.crew import Node
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event
@@ -44,6 +44,8 @@ class NodeBook:
                 self._notice(name, "is gone; what it had in hand is computed by others")
             for name in now.keys() - before.keys():
                 self._notice(name, f"has come, with {_cores_text(now[name])}")
+        if not now and before != now:
+            self._tell(NodesAwaited())
         self._seen = dict.fromkeys(self._seen, 0) | now
         if before != now or time.monotonic() - self._written > WRITE_SECONDS:
             self.write()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 from collections.abc import Callable, Generator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
@@ -54,21 +56,39 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Crew]:
             f"--jobs {jobs}: of the cluster {name} every core computes", hint="leave --jobs or --cluster out"
         )
     require_dask()
-    if name == "slurm":
-        from trialwise.execution.tasks.slurm import opened_slurm
+    with _dask_silent():
+        if name == "slurm":
+            from trialwise.execution.tasks.slurm import opened_slurm
 
-        with opened_slurm(jobs or 1) as crew:
-            yield crew
-    elif scheme == "ssh":
-        from trialwise.execution.tasks.over_ssh import started_over_ssh
+            with opened_slurm(jobs or 1) as crew:
+                yield crew
+        elif scheme == "ssh":
+            from trialwise.execution.tasks.over_ssh import started_over_ssh
 
-        with started_over_ssh(name.removeprefix("ssh:")) as address, _connected(address) as crew:
-            yield crew
-    else:
-        if scheme == "tls":
-            _require_certificates(name)
-        with _connected(name) as crew:
-            yield crew
+            with started_over_ssh(name.removeprefix("ssh:")) as address, _connected(address) as crew:
+                yield crew
+        else:
+            if scheme == "tls":
+                _require_certificates(name)
+            with _connected(name) as crew:
+                yield crew
+
+
+@contextlib.contextmanager
+def _dask_silent() -> Generator[None]:
+    """Dask tells of nodes that go with tracebacks; the run says it itself. Whoever configures Dask's logging has it as configured."""
+    import_module("distributed")  # which sets the level
+    known: Any = import_module("dask.config")
+    if known.get("logging", None) is not None:
+        yield
+        return
+    logger = logging.getLogger("distributed")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
 
 
 def require_dask() -> None:

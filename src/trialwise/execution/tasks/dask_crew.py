@@ -47,6 +47,14 @@ class _Future(Protocol):
     def release(self) -> None: ...
 
 
+class JobQueue(Protocol):
+    """A queue that nodes come from."""
+
+    def require_jobs(self) -> None:
+        """Raise CrewLostError where no job is left in it that could become a node."""
+        ...
+
+
 class DaskCrew:
     """Computes on the nodes of a cluster.
 
@@ -58,17 +66,20 @@ class DaskCrew:
     client
         Connected to the scheduler, and not closed here.
     patience
-        Seconds to wait for a node where none is left; None: as long as it takes, since the cluster has jobs in a queue.
+        Seconds to wait for a node where none is left; with a queue, after which it is asked.
+    jobs
+        The queue that nodes come from; as long as it has jobs, nodes are waited for.
     """
 
-    def __init__(self, client: Client, patience: float | None) -> None:
+    def __init__(self, client: Client, patience: float, jobs: JobQueue | None = None) -> None:
         self._client: Any = client  # Dask says little about its types
         self._patience = patience
+        self._jobs = jobs
         self._files = FileBook()
         self._futures: dict[int, _Future] = {}
         self._back: queue.SimpleQueue[Delivery | BaseException] = queue.SimpleQueue()
         self._fetchers = ThreadPoolExecutor(_FETCHING, "results")
-        self._looked = self._peopled = time.monotonic()
+        self._looked = self._peopled = self._asked = time.monotonic()
         self._nodes: Sequence[Node] = ()
         self._look()
 
@@ -138,12 +149,16 @@ class DaskCrew:
     def _look_now_and_then(self) -> None:
         if time.monotonic() - self._looked > LOOK_SECONDS:
             self._look()
-        waited = time.monotonic() - self._peopled
-        if self._patience is not None and waited > self._patience:
+        waited = time.monotonic() - max(self._peopled, self._asked)
+        if waited <= self._patience:
+            return
+        if self._jobs is None:
             raise CrewLostError(
                 f"no node of the cluster has been there for {waited:.0f} s",
                 hint="start nodes and run again; what is finished is kept",
             )
+        self._jobs.require_jobs()
+        self._asked = time.monotonic()
 
     def _look(self) -> None:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import subprocess
 from collections.abc import Generator
@@ -12,9 +13,11 @@ import dask.config
 from distributed import Client
 
 from trialwise.errors import PlanError, WorkerError
-from trialwise.execution.tasks.crew import Crew
+from trialwise.execution.tasks.crew import Crew, CrewLostError
 from trialwise.execution.tasks.dask_crew import DaskCrew
 
+QUEUE_SECONDS = 10.0
+"""Where no node is there, so often is SLURM asked whether it still has jobs."""
 _CONFIGURE = "say in ~/.config/dask/jobqueue.yaml what a job asks for (cores, memory, queue, walltime)"
 
 
@@ -42,11 +45,41 @@ def opened_slurm(jobs: int) -> Generator[Crew]:
     with cluster, Client(cluster, set_as_default=False) as client:
         _require_acceptance(cluster.job_script())
         cluster.scale(jobs=jobs)
-        crew = DaskCrew(client, patience=None)
+        crew = DaskCrew(client, QUEUE_SECONDS, SlurmQueue(cluster))
         try:
             yield crew
         finally:
             crew.close()
+
+
+class SlurmQueue:
+    """The jobs of a cluster of dask-jobqueue in SLURM's queue."""
+
+    def __init__(self, cluster: Any) -> None:  # noqa: ANN401 Dask says little about its types
+        self._cluster = cluster
+
+    def require_jobs(self) -> None:
+        """Raise CrewLostError where SLURM says that it has none of them any more, neither waiting nor running."""
+        jobs = sorted(str(job.job_id) for job in self._cluster.workers.values() if job.job_id)
+        listed = _listed()
+        if not jobs or listed is None or not listed.isdisjoint(jobs):
+            return
+        ids = ",".join(jobs)
+        raise CrewLostError(
+            f"no node is there, and SLURM has no job of this run any more (job{'s' if len(jobs) > 1 else ''} {ids})",
+            hint=f"see why they ended: slurm-{jobs[-1]}.out in this folder (or log-directory of jobqueue.yaml), `sacct -j {ids}`; "
+            "a longer walltime keeps them; run again to go on, what is finished is kept",
+        )
+
+
+def _listed() -> set[str] | None:
+    """The jobs of this user in SLURM's queue; None where SLURM does not say, as while its controller starts anew."""
+    words = ["squeue", "--noheader", "--format=%A", f"--user={os.getuid()}"]
+    try:
+        told = subprocess.run(words, capture_output=True, text=True, timeout=QUEUE_SECONDS, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return set(told.stdout.split())
 
 
 def _slurm_cluster() -> Any:  # noqa: ANN401 Dask says little about its types

@@ -1,0 +1,63 @@
+"""Clusters that cannot be had, by what is missing on this machine, are refused before anything is written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+import task_trials
+from task_trials import DrawnKind
+from trialwise import study
+from trialwise.errors import PlanError, WorkerError
+from trialwise.study import sessions
+
+needs_jobqueue = pytest.mark.skipif(find_spec("dask_jobqueue") is None, reason="needs dask-jobqueue")
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(sessions, "kind_of", lambda _: DrawnKind())
+    return task_trials.write(tmp_path)
+
+
+@contextmanager
+def configured(cores: int | None) -> Iterator[None]:
+    """Jobs of SLURM with so many cores; None: `jobqueue.yaml` does not say."""
+    import_module("dask_jobqueue")  # it adds its own defaults when it is imported
+    job = {"cores": cores, "processes": 1, "memory": "1GB", "interface": "lo", "python": sys.executable}
+    with import_module("dask").config.set({f"jobqueue.slurm.{key}": value for key, value in job.items()}):
+        yield
+
+
+@needs_jobqueue
+def test_without_sbatch_it_is_said_at_once(experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with configured(1), pytest.raises(WorkerError, match="sbatch: No such file or directory"):
+        study.run(experiment, tmp_path / "cluster", cluster="slurm")
+    assert not (tmp_path / "cluster").exists()
+
+
+@needs_jobqueue
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # of what Dask leaves half made
+def test_without_a_configuration_it_says_where_that_stands(experiment: Path, tmp_path: Path):
+    with configured(None), pytest.raises(PlanError, match=r"jobqueue\.yaml"):
+        study.run(experiment, tmp_path / "cluster", cluster="slurm")
+
+
+@pytest.mark.parametrize("module", ["distributed", "dask_jobqueue"])
+def test_without_the_extra_it_says_what_to_install(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
+):
+    find = "trialwise.execution.tasks.clusters.find_spec"
+    monkeypatch.setattr(find, lambda name: None if name == module else name)
+    with pytest.raises(PlanError, match=rf"{module}\n.*trialwise\[cluster\]"):
+        study.run(experiment, tmp_path / "cluster", cluster="tcp://host:1")
+    assert not (tmp_path / "cluster").exists()
