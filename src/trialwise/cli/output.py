@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+_PIECES = 10_000
+"""So many pieces of JSON are written at once: those of an analysis of 100,000 trials, all at once, take gigabytes."""
 
 
 def results() -> Console:
@@ -26,4 +32,8 @@ def messages() -> Console:
 
 def print_json(document: Mapping[str, object], to: TextIO | None = None) -> None:
     """Print a document as JSON, to standard output unless told; NaN and infinities must have been turned into null before."""
-    print(json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False), file=to)
+    stream = sys.stdout if to is None else to
+    pieces = json.JSONEncoder(indent=2, allow_nan=False, ensure_ascii=False).iterencode(document)
+    while text := "".join(islice(pieces, _PIECES)):
+        stream.write(text)
+    stream.write("\n")
