@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -76,7 +77,7 @@ def bench(tmp_path: Path, controller: Slurm, monkeypatch: pytest.MonkeyPatch) ->
     task_trials.write(tmp_path, rounds=300, stop="20%")
     with configured():
         yield Bench(tmp_path, controller)
-    assert not controller.jobs("PENDING", "RUNNING")
+    wait_until(lambda: not controller.jobs())
 
 
 class Watch:
@@ -107,7 +108,6 @@ def test_jobs_compute_what_one_process_does_and_are_gone_at_the_end(bench: Bench
     assert watch.told[1].startswith("has come")
     bench.run("alone", jobs=1)
     assert bench.facts("cluster") == bench.facts("alone")
-    wait_until(lambda: not bench.slurm.jobs())
 
 
 def test_a_job_that_ends_in_the_middle_loses_nothing(bench: Bench):
@@ -171,7 +171,8 @@ def test_a_job_that_slurm_does_not_take_is_refused_with_its_words(bench: Bench):
     assert not (bench.folder / "cluster").exists()
 
 
-def test_the_command_has_simulations_computed_by_jobs_as_jobqueue_yaml_describes_them(bench: Bench):
+def command_line(bench: Bench, **environment: str) -> subprocess.CompletedProcess[str]:
+    """A simulation by two jobs that `jobqueue.yaml` describes, as from a shell."""
     (bench.folder / "jobqueue.yaml").write_text(
         f"jobqueue:\n  slurm:\n    cores: 1\n    memory: 1GB\n    interface: lo\n    python: {sys.executable}\n"
         f"    log-directory: {bench.folder}/logs\n"
@@ -184,13 +185,25 @@ def test_the_command_has_simulations_computed_by_jobs_as_jobqueue_yaml_describes
         )
     )
     program = Path(sys.executable).parent / "trialwise"
-    done = subprocess.run(
+    return subprocess.run(
         [program, "run", "simulated.toml", "--cluster", "slurm", "--jobs", "2", "-d", "by-jobs"],
-        cwd=bench.folder, env=os.environ | {"DASK_CONFIG": str(bench.folder)},
+        cwd=bench.folder, env=os.environ | {"DASK_CONFIG": str(bench.folder)} | environment,
         stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
+
+
+def test_the_command_has_simulations_computed_by_jobs_as_jobqueue_yaml_describes_them(bench: Bench):
+    done = command_line(bench)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr
     assert "no node is there: waiting for one" in done.stderr
     assert "has come, with " in done.stderr
     assert [path.suffix for path in (bench.folder / "logs").iterdir()].count(".out") == 2
+
+
+def test_the_command_says_that_no_job_is_left_and_what_to_look_at(bench: Bench):
+    done = command_line(bench, DASK_JOBQUEUE__SLURM__PYTHON="/nowhere/python")
+    assert done.returncode == 6
+    assert re.search(
+        r"^worker lost: no node is there, .*\(40 planned\)\n  try: see why", done.stderr, re.MULTILINE
+    )

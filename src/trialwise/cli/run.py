@@ -154,7 +154,8 @@ def _say_what_next(result: RunResult) -> None:
 
     console = messages()
     counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))
-    ending = f"{result.ending.word}: {result.ending.text} ({counts})"
+    what, *advice = result.ending.text.split("\n")
+    ending = "\n".join([f"{result.ending.word}: {what} ({counts})", *advice])
     if result.stopping:
         show_claims(console, result.stopping, ending)
     else:
