@@ -70,7 +70,7 @@ bench: setup
 
 soak: setup fuzz
 	cargo test --release --workspace --locked $(CARGO_FEATURES) -- --ignored
-	$(BIN)/pytest -n 2 -m soak
+	$(BIN)/pytest -n 2 -m soak --timeout 14400
 
 # Coverage-guided, each parser so many seconds; fuzz/README.md tells what then becomes of the corpus.
 FUZZ_SECONDS ?= 600

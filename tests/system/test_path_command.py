@@ -197,7 +197,12 @@ def test_a_trace_that_is_not_repeated_ends_the_command(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
 def test_a_signal_reaches_the_command(tmp_path: Path, name: str):
-    script = "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print('up', flush=True); time.sleep(30)"
+    # Short sleeps: a signal that comes before one is handled after it.
+    script = (
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(9)); print('up', flush=True)\n"
+        "for _ in range(3000): time.sleep(0.01)"
+    )
     words = [*TRIALWISE, "path", "--delay", "1ms", "-q", "--", sys.executable, "-c", script]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, start_new_session=True, text=True, cwd=tmp_path)
     assert process.stdout is not None
