@@ -3,11 +3,15 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+#[path = "../../emulator/tests/support/measuring.rs"]
+mod measuring;
 mod support;
 
+use std::ops::RangeInclusive;
 use std::sync::Mutex;
 use std::thread;
 
+use measuring::{until_undisturbed, within};
 use support::{Flow, Outcome, trial};
 use trialwise_emulator::LATENESS_BOUND;
 
@@ -26,8 +30,6 @@ const SECONDS: u64 = 7;
 const END: f64 = 6.9;
 /// So many trials at the same time are enough for two processors.
 static TURN: Mutex<()> = Mutex::new(());
-/// A trial in which the emulator was late is no measurement; on a busy machine it is made again so often.
-const ATTEMPTS: usize = 3;
 
 struct Case {
     name: &'static str,
@@ -40,47 +42,26 @@ const fn flow(protocol: &'static str, congestion: &'static str) -> Flow {
     Flow::new(protocol, congestion)
 }
 
-/// Runs all cases at the same time; those that fail are tried again, with fewer beside them.
+/// Runs all cases at the same time.
 fn run(cases: &[Case]) {
-    let mut left: Vec<&Case> = cases.iter().collect();
-    let mut problems = Vec::new();
-    for attempt in 1..=ATTEMPTS {
-        let results = thread::scope(|scope| {
-            let trials: Vec<_> = left
-                .iter()
-                .map(|case| (*case, scope.spawn(|| trial(case.pairs, 1, &case.flows, SECONDS))))
-                .collect();
-            trials.into_iter().map(|(case, trial)| (case, trial.join().unwrap())).collect::<Vec<_>>()
-        });
-        problems.clear();
-        left.clear();
-        for (case, outcome) in results {
-            let Some(outcome) = outcome else { return };
-            if let Err(problem) = (case.check)(&outcome) {
-                let late = outcome.report.bottleneck(LATENESS_BOUND).map(|bottleneck| bottleneck.to_string());
-                problems.push(format!("{} (attempt {attempt}): {problem}; {late:?}", case.name));
-                left.push(case);
-            }
+    thread::scope(|scope| {
+        for case in cases {
+            scope.spawn(|| until_undisturbed(|| check(case)));
         }
-        problems.iter().for_each(|problem| eprintln!("{problem}"));
-        if left.is_empty() {
-            return;
-        }
-    }
-    panic!("{}", problems.join("\n"));
+    });
 }
 
-fn within(what: &str, value: f64, low: f64, high: f64) -> Result<(), String> {
-    if (low..=high).contains(&value) {
-        Ok(())
-    } else {
-        Err(format!("{what} is {value}, not in {low}..={high}"))
-    }
+fn check(case: &Case) -> Result<(), String> {
+    let Some(outcome) = trial(case.pairs, 1, &case.flows, SECONDS) else { return Ok(()) };
+    (case.check)(&outcome).map_err(|problem| {
+        let late = outcome.report.bottleneck(LATENESS_BOUND).map(|bottleneck| bottleneck.to_string());
+        format!("{}: {problem}; {late:?}", case.name)
+    })
 }
 
 /// Of bytes on the wire.
 fn fills_12_megabits(outcome: &Outcome) -> Result<(), String> {
-    within("throughput", outcome.throughput(0, 2.0, END), 0.95 * 12.0, 1.005 * 12.0)
+    within("throughput", outcome.throughput(0, 2.0, END), 0.95 * 12.0..=1.005 * 12.0)
 }
 
 #[test]
@@ -104,15 +85,15 @@ fn each_scheme_is_like_itself() {
             pairs: SHALLOW,
             flows: vec![flow("udp", "newreno")],
             // Half of a window that filled path and queue does not fill the path.
-            check: |outcome| within("throughput", outcome.throughput(0, 2.0, END), 0.83 * 12.0, 12.06),
+            check: |outcome| within("throughput", outcome.throughput(0, 2.0, END), 0.83 * 12.0..=12.06),
         },
         Case {
             name: "a fixed rate",
             pairs: SHALLOW,
             flows: vec![flow("udp", "fixed-rate:6Mbit/s")],
             check: |outcome| {
-                within("throughput", outcome.throughput(0, 1.0, END), 0.99 * 6.0, 1.01 * 6.0)?;
-                within("95th percentile of delay", outcome.delay(0, 1.0, END, 0.95), 29.0, 32.0)
+                within("throughput", outcome.throughput(0, 1.0, END), 0.99 * 6.0..=1.01 * 6.0)?;
+                within("95th percentile of delay", outcome.delay(0, 1.0, END, 0.95), 29.0..=32.0)
             },
         },
         Case {
@@ -120,7 +101,7 @@ fn each_scheme_is_like_itself() {
             pairs: DEEP,
             flows: vec![flow("udp", "cubic")],
             check: |outcome| {
-                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 200.0, 330.0)
+                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 200.0..=330.0)
             },
         },
         Case {
@@ -128,8 +109,8 @@ fn each_scheme_is_like_itself() {
             pairs: DEEP,
             flows: vec![flow("udp", "copa")],
             check: |outcome| {
-                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 29.0, 80.0)?;
-                within("throughput", outcome.throughput(0, 2.0, END), 10.0, 12.06)
+                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 29.0..=80.0)?;
+                within("throughput", outcome.throughput(0, 2.0, END), 10.0..=12.06)
             },
         },
         Case {
@@ -137,8 +118,8 @@ fn each_scheme_is_like_itself() {
             pairs: NEAR,
             flows: vec![flow("udp", "ledbat")],
             check: |outcome| {
-                within("throughput", outcome.throughput(0, 2.0, END), 0.75 * 12.0, 12.06)?;
-                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 6.0, 110.0)
+                within("throughput", outcome.throughput(0, 2.0, END), 0.75 * 12.0..=12.06)?;
+                within("95th percentile of delay", outcome.delay(0, 2.0, END, 0.95), 6.0..=110.0)
             },
         },
         Case {
@@ -147,8 +128,8 @@ fn each_scheme_is_like_itself() {
             // It has seen the empty path, and taken some of it.
             flows: vec![flow("udp", "ledbat"), Flow { start: 1, ..flow("udp", "cubic") }],
             check: |outcome| {
-                within("beside cubic", outcome.throughput(0, 5.0, END), 0.0, 0.1 * 12.0)?;
-                within("cubic", outcome.throughput(1, 5.0, END), 0.85 * 12.0, 12.06)
+                within("beside cubic", outcome.throughput(0, 5.0, END), 0.0..=0.1 * 12.0)?;
+                within("cubic", outcome.throughput(1, 5.0, END), 0.85 * 12.0..=12.06)
             },
         },
     ]);
@@ -166,27 +147,25 @@ fn losses_are_borne_as_by_the_kernel() {
 }
 
 fn losses_and_marks() {
-    const LOSSY_CUBIC: (f64, f64) = (1.5, 9.0);
+    const LOSSY_CUBIC: RangeInclusive<f64> = 1.5..=9.0;
     run(&[
         Case {
             name: "our cubic at 0.4 % loss",
             pairs: LOSSY,
             flows: vec![flow("udp", "cubic")],
-            check: |outcome| {
-                within("throughput", outcome.throughput(0, 2.0, END), LOSSY_CUBIC.0, LOSSY_CUBIC.1)
-            },
+            check: |outcome| within("throughput", outcome.throughput(0, 2.0, END), LOSSY_CUBIC),
         },
         Case {
             name: "kernel bbr at 0.4 % loss",
             pairs: LOSSY,
             flows: vec![flow("tcp", "bbr")],
-            check: |outcome| within("throughput", outcome.throughput(0, 2.0, END), 10.0, 12.06),
+            check: |outcome| within("throughput", outcome.throughput(0, 2.0, END), 10.0..=12.06),
         },
         Case {
             name: "our copa at 0.4 % loss",
             pairs: LOSSY,
             flows: vec![flow("udp", "copa")],
-            check: |outcome| within("throughput", outcome.throughput(0, 2.0, END), 10.0, 12.06),
+            check: |outcome| within("throughput", outcome.throughput(0, 2.0, END), 10.0..=12.06),
         },
         Case {
             name: "marks are echoed and answered",
@@ -194,9 +173,9 @@ fn losses_and_marks() {
             flows: vec![flow("udp", "cubic")],
             check: |outcome| {
                 // A queue of 5 ms on a path of 20 ms is short for one flow.
-                within("throughput", outcome.throughput(0, 2.0, END), 0.8 * 12.0, 12.06)?;
+                within("throughput", outcome.throughput(0, 2.0, END), 0.8 * 12.0..=12.06)?;
                 let marked = outcome.summary(0)["marked"].as_u64().unwrap();
-                within("marked packets", marked as f64, 3.0, 2000.0)
+                within("marked packets", marked as f64, 3.0..=2000.0)
             },
         },
     ]);
@@ -204,20 +183,15 @@ fn losses_and_marks() {
 
 /// Random loss holds both below the link: what they get is what the rule of the window gives.
 fn against_kernel(ours: &'static str, kernels: &'static str) {
-    let (ours, kernels) = ([flow("udp", ours)], [flow("tcp", kernels)]);
-    let mut found = Vec::new();
-    for _ in 0..ATTEMPTS {
+    let flows = [[flow("udp", ours)], [flow("tcp", kernels)]];
+    until_undisturbed(|| {
         let outcomes = thread::scope(|scope| {
-            let trials = [&ours, &kernels].map(|flows| scope.spawn(move || trial(NEAR_LOSSY, 3, flows, 5)));
+            let trials = flows.each_ref().map(|flows| scope.spawn(move || trial(NEAR_LOSSY, 3, flows, 5)));
             trials.map(|trial| trial.join().unwrap())
         });
-        let [Some(ours), Some(kernels)] = outcomes else { return };
+        let [Some(ours), Some(kernels)] = outcomes else { return Ok(()) };
         let [ours, kernels] = [ours, kernels].map(|outcome| outcome.throughput(0, 0.5, 4.9));
-        found.push((ours, kernels));
-        if within("ratio", ours / kernels, 0.75, 1.33).is_ok() && within("kernel", kernels, 4.0, 25.0).is_ok()
-        {
-            return;
-        }
-    }
-    panic!("{ours:?} against {kernels:?}: {found:?}");
+        within("what the kernel's gets in Mbit/s", kernels, 4.0..=25.0)?;
+        within("what ours gets over what the kernel's gets", ours / kernels, 0.75..=1.33)
+    });
 }

@@ -3,11 +3,14 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+#[path = "../../emulator/tests/support/measuring.rs"]
+mod measuring;
 mod support;
 
 use std::ops::ControlFlow;
 use std::thread;
 
+use measuring::{until_undisturbed, within};
 use support::{Flow, trial};
 use trialwise_link::LinkSpec;
 use trialwise_protocol::load::Load;
@@ -23,8 +26,6 @@ const MANAGED: Pairs = &[("rate", "12Mbit/s"), ("delay", "28ms"), ("queue", "cod
 const SECONDS: u64 = 9;
 const START: f64 = 2.0;
 const END: f64 = 8.9;
-/// On a busy machine real packets are late; then they are sent again.
-const ATTEMPTS: usize = 5;
 
 /// How much the two may differ.
 #[derive(Clone, Copy)]
@@ -89,34 +90,29 @@ fn emulated(pairs: Pairs, congestion: &'static str) -> Option<Figures> {
     Some(Figures { throughput: outcome.throughput(0, START, END), delay })
 }
 
-fn agree(one: Figures, other: Figures, tolerance: Tolerance) -> bool {
-    (one.throughput / other.throughput - 1.0).abs() < tolerance.throughput
-        && (one.delay - other.delay).abs() < tolerance.delay
-}
-
-/// Whether they agreed in one of the attempts; none where paths cannot be made here.
-fn compare(pairs: Pairs, congestion: &'static str, tolerance: Tolerance) -> Option<bool> {
+fn agree(pairs: Pairs, congestion: &'static str, tolerance: Tolerance) {
     let simulated = simulated(pairs, congestion);
-    for _ in 0..ATTEMPTS {
-        let emulated = emulated(pairs, congestion)?;
+    until_undisturbed(|| {
+        let Some(emulated) = emulated(pairs, congestion) else { return Ok(()) };
         eprintln!("{congestion} over {pairs:?}: simulated {simulated:?}, emulated {emulated:?}");
-        if agree(simulated, emulated, tolerance) {
-            return Some(true);
-        }
-    }
-    Some(false)
+        let difference = (emulated.throughput / simulated.throughput - 1.0).abs();
+        within(
+            format_args!("how far {congestion} got another throughput, a share,"),
+            difference,
+            ..tolerance.throughput,
+        )?;
+        let difference = (emulated.delay - simulated.delay).abs();
+        within(format_args!("how far {congestion} saw another delay, in ms,"), difference, ..tolerance.delay)
+    });
 }
 
 #[test]
 fn the_simulator_and_the_emulator_agree() {
     for (pairs, schemes) in CASES {
-        let agreed = thread::scope(|scope| {
-            let trials = schemes
-                .map(|(congestion, tolerance)| scope.spawn(move || compare(pairs, congestion, tolerance)));
-            trials.map(|trial| trial.join().unwrap())
+        thread::scope(|scope| {
+            for (congestion, tolerance) in schemes {
+                scope.spawn(move || agree(pairs, congestion, tolerance));
+            }
         });
-        for ((congestion, _), agreed) in schemes.into_iter().zip(agreed) {
-            assert_ne!(agreed, Some(false), "{congestion} over {pairs:?}: see above");
-        }
     }
 }

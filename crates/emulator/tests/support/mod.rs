@@ -10,6 +10,7 @@
 )]
 
 pub mod inner;
+pub mod measuring;
 pub mod outer;
 pub mod terminal;
 
