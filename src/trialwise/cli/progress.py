@@ -33,8 +33,9 @@ from trialwise.execution.events import (
     WorkerNotice,
 )
 from trialwise.execution.workers.address import LOCAL
-from trialwise.experiment.model import Experiment, SimulationTrial
+from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.records import TrialRow
 
 REDRAW_SECONDS = 0.2

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from trialwise.analysis.path_results import AxisRange, PathAnalysis, Plane, PlaneRegion
 from trialwise.analysis.results import Analysis
-from trialwise.experiment.model import Metric, PathSource
+from trialwise.experiment.model import Metric
 from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.sources import PathSource
 from trialwise.report.numbers import counted, ordinal, percent
 from trialwise.report.path_axes import WIDE, Axis, axis_title, padded
 from trialwise.report.points import Row

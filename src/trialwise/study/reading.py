@@ -31,7 +31,9 @@ from trialwise.design.stopping import comparisons
 from trialwise.errors import AnalysisError, PlanError
 from trialwise.execution.state import State
 from trialwise.execution.state import state as state_of
-from trialwise.experiment.model import Controls, Experiment, Method, PathSettings, PathTrial, SimulationTrial
+from trialwise.experiment.model import Controls, Experiment, Method
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.trials import PathSettings, PathTrial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.study.opening import opened
