@@ -12,8 +12,9 @@ from example_directory import analyse_example
 from trialwise.analysis.path_results import PathFacts
 from trialwise.analysis.results import Analysis
 from trialwise.design.plan import make_plan
-from trialwise.experiment.model import Experiment, PathTrial
+from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.trials import PathTrial
 from trialwise.measurement.packets import Packets, joined, write_packets
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger

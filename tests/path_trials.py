@@ -10,7 +10,9 @@ from pathlib import Path
 
 import numpy as np
 
-from trialwise.experiment.model import Experiment, Metric, PathFlow, PathSettings, PathSource, PathTrial
+from trialwise.experiment.model import Experiment, Metric
+from trialwise.experiment.sources import PathSource
+from trialwise.experiment.trials import PathFlow, PathSettings, PathTrial
 from trialwise.measurement.packets import Packets, read_packets
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.needs import missing

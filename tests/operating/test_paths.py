@@ -19,7 +19,7 @@ from tests.system.paths import needs_paths
 
 from path_trials import Found, Setting, run_all
 from trialwise import _core
-from trialwise.experiment.model import PathFlow
+from trialwise.experiment.trials import PathFlow
 from trialwise.measurement.packets import EVENTS, Packets
 
 pytestmark = [needs_paths, pytest.mark.alone, pytest.mark.operating]

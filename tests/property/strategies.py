@@ -6,7 +6,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from trialwise.errors import PlanError
-from trialwise.experiment import model
+from trialwise.experiment import model, sources, trials
 from trialwise.experiment.document_paths import LinkSection
 from trialwise.experiment.metric_building import default_bound
 from trialwise.experiment.problems import Problems
@@ -88,26 +88,26 @@ def kpis(draw, better):
 
 sources = st.one_of(
     st.builds(
-        model.TextSource,
+        sources.TextSource,
         path=st.none() | words,
         csv=words,
         time=st.none() | words,
     ),
     st.builds(
-        model.TextSource,
+        sources.TextSource,
         path=st.none() | words,
         json=st.sampled_from(["", "/a/0", "/a~1b/~0"]),
         time=st.none(),
     ),
-    st.builds(model.TextSource, path=st.none() | words, pattern=st.just(r"x: ([0-9.]+)")),
-    st.builds(model.ResourceSource, st.sampled_from(["wall", "user", "system", "max_rss"])),
+    st.builds(sources.TextSource, path=st.none() | words, pattern=st.just(r"x: ([0-9.]+)")),
+    st.builds(sources.ResourceSource, st.sampled_from(["wall", "user", "system", "max_rss"])),
 )
 
 
 @st.composite
 def metrics(draw, name):
     source = draw(sources)
-    resource = isinstance(source, model.ResourceSource)
+    resource = isinstance(source, sources.ResourceSource)
     better = draw(st.sampled_from(["higher", "lower"] if resource else ["higher", "lower", None]))
     found = draw(st.lists(kpis(better), max_size=3, unique=True))
     low, high = sorted(draw(st.tuples(numbers, numbers)))
@@ -135,7 +135,7 @@ environments = st.dictionaries(words.filter(lambda name: "=" not in name), texts
 @st.composite
 def command_trials(draw, factor_names):
     placeholders = tuple(f"{{{name}}}" for name in factor_names)
-    return model.CommandTrial(
+    return trials.CommandTrial(
         command=draw(commands) + placeholders,
         environment=draw(environments),
         directory=draw(words),
@@ -150,7 +150,7 @@ def command_trials(draw, factor_names):
 
 
 python_trials = st.builds(
-    model.PythonTrial,
+    trials.PythonTrial,
     call=st.sampled_from(["module:function", "a.b_c:d.e"]),
     environment=environments,
     directory=words,
@@ -177,7 +177,7 @@ def path_settings(draw):
         {key: pairs[key] for key in KEYS if key in pairs} for pairs in (draw(link_pairs), draw(link_pairs))
     ]
     uplink, downlink = ((tuple(pairs.items()),) for pairs in ways)
-    return model.PathSettings(uplink, downlink, draw(st.integers(1280, 1500)), draw(words))
+    return trials.PathSettings(uplink, downlink, draw(st.integers(1280, 1500)), draw(words))
 
 
 @st.composite
@@ -185,16 +185,16 @@ def path_flows(draw, runtime):
     start = draw(st.floats(0, runtime / 2))
     stop = draw(st.none() | st.floats(runtime * 0.6, runtime))
     direction = draw(st.sampled_from(["uplink", "downlink"]))
-    return model.PathFlow(draw(words), start, stop, direction, draw(words))
+    return trials.PathFlow(draw(words), start, stop, direction, draw(words))
 
 
 @st.composite
 def path_trials(draw, factor_names):
     runtime = draw(st.floats(1, 1000))
     placeholders = "".join(f"{{{name}}}" for name in factor_names)
-    first = model.PathFlow("x" + placeholders)
+    first = trials.PathFlow("x" + placeholders)
     flows = draw(st.lists(path_flows(runtime), max_size=3))
-    return model.PathTrial(
+    return trials.PathTrial(
         flows=(first, *flows),
         path=draw(path_settings() | words),
         runtime=runtime,
@@ -213,7 +213,7 @@ def path_metrics(draw, name):
     flow = draw(st.none() | st.integers(1, 9)) if known.per_flow else None
     metric = draw(metrics(name))
     better = known.better or draw(st.sampled_from(["higher", "lower", None]))
-    source = model.PathSource(quantity, flow, draw(st.sampled_from([0.1, 0.5])))
+    source = sources.PathSource(quantity, flow, draw(st.sampled_from([0.1, 0.5])))
     return dataclasses.replace(metric, source=source, unit=known.unit, better=better)
 
 
@@ -289,7 +289,7 @@ def experiments(draw, folder=Path("/nowhere")):
         "path": path_trials(factor_names),
     }
     trial = draw(kinds[kind])
-    if isinstance(trial, model.PathTrial):
+    if isinstance(trial, trials.PathTrial):
         runtime, warmup = trial.runtime, draw(st.floats(0, trial.runtime / 2))
     experiment = model.Experiment(
         name=draw(names),

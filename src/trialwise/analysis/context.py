@@ -10,18 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from trialwise.experiment.model import (
-    CommandTrial,
-    DrawnFactor,
-    Experiment,
-    Groups,
-    Level,
-    Order,
-    PathTrial,
-    PythonTrial,
-    SimulationTrial,
-    Trial,
-)
+from trialwise.experiment.model import DrawnFactor, Experiment, Level, Order
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.trials import CommandTrial, Groups, PathTrial, PythonTrial, Trial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Session, TrialRow

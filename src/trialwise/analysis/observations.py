@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.analysis.telling import Told
-from trialwise.experiment.model import Experiment, Level, Metric, PathSource
+from trialwise.experiment.model import Experiment, Level, Metric
+from trialwise.experiment.sources import PathSource
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Status, TrialRow

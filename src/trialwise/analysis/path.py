@@ -38,8 +38,9 @@ from trialwise.analysis.plane import invalid_trial, plane_axes, planes
 from trialwise.analysis.results import MetricAnalysis
 from trialwise.analysis.timescales import trial_metric
 from trialwise.errors import AnalysisError
-from trialwise.experiment.model import Experiment, Method, PathFlow, PathTrial
+from trialwise.experiment.model import Experiment, Method
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.trials import PathFlow, PathTrial
 from trialwise.measurement.packets import Packets, read_packets
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger

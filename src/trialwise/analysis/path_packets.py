@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.analysis.path_results import FlowSeries
-from trialwise.experiment.model import PathFlow
+from trialwise.experiment.trials import PathFlow
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.packets import Packets, joined
 

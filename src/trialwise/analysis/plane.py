@@ -9,8 +9,10 @@ import numpy as np
 from trialwise import statistics as st
 from trialwise.analysis.path_results import AxisRange, Plane, PlaneAxes, PlaneRegion, PlaneTrial
 from trialwise.analysis.results import MetricAnalysis, SeriesKpi, TrialMetric
-from trialwise.experiment.model import Experiment, Level, Metric, PathSource, PathTrial
+from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import level_text, names_in
+from trialwise.experiment.sources import PathSource
+from trialwise.experiment.trials import PathTrial
 
 THROUGHPUTS = ("throughput", "pantheon_throughput")
 DELAYS = ("delay", "pantheon_delay", "queueing_delay")

@@ -13,8 +13,9 @@ from cyclopts import Parameter
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.text import say
 from trialwise.errors import TrialwiseError
-from trialwise.experiment.model import CommandTrial, Experiment, Metric
+from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
+from trialwise.experiment.trials import CommandTrial
 from trialwise.experiment.two_versions import either, in_version, margin_of, metric_of, two_versions
 
 if TYPE_CHECKING:

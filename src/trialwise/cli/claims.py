@@ -5,10 +5,11 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
+from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.sentences import wanted_text
-from trialwise.execution.documents import ClaimDocument, StoppingDocument
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.units import Scale, scale
+from trialwise.study.documents import StoppingDocument
 
 
 def show_claims(console: Console, stopping: StoppingDocument, ending: str = "") -> None:
@@ -50,18 +51,18 @@ def forecast_line(stopping: StoppingDocument) -> str:
     return text
 
 
-def _note(claim: ClaimDocument) -> str:
+def _note(claim: ClaimState) -> str:
     return f"{claim.metric} {claim.subject}: {claim.note}"
 
 
-def _how(claim: ClaimDocument) -> str:
+def _how(claim: ClaimState) -> str:
     """What an interval is: its level, its rule, and, where it is of simulated trials or pooled, its estimand and convention."""
     of = "; all samples pooled, trials as clusters" if claim.estimand == "pooled" else ""
     rank = f"; percentiles of samples by {claim.convention.replace('_', ' ')}" if claim.convention else ""
     return f"intervals at {claim.confidence:.4g} %, {claim.method}{of}{rank}"
 
 
-def _number(claim: ClaimDocument) -> str:
+def _number(claim: ClaimState) -> str:
     number = " and ".join(str(n) for n in dict.fromkeys(claim.n))
     units = claim.level if claim.level == "series" else f"{claim.level}s"
     if not claim.looks:
@@ -74,7 +75,7 @@ def _number(claim: ClaimDocument) -> str:
     )
 
 
-def _cells(claim: ClaimDocument) -> list[str]:
+def _cells(claim: ClaimState) -> list[str]:
     known = claim.state if claim.state != "decided" else claim.verdict or "narrow"
     bounded = claim.low is not None and claim.high is not None
     shown = scale([claim.low, claim.high] if bounded else [claim.width], claim.unit)
@@ -93,7 +94,7 @@ def _width(width: float, shown: Scale) -> str:
     return f"{float(f'{width * shown.factor:.2g}'):g} {shown.unit}".strip()
 
 
-def _relative(claim: ClaimDocument) -> str:
+def _relative(claim: ClaimState) -> str:
     if claim.kind == "difference" or not claim.estimate or claim.width is None:
         return ""
     return f" ({100 * claim.width / abs(claim.estimate):.2g} %)"

@@ -20,8 +20,8 @@ from trialwise.cli.files import check_out
 from trialwise.cli.output import messages, print_json, results
 from trialwise.errors import PlanError
 from trialwise.experiment.mahimahi import LinkLog, is_shell, read_shells
-from trialwise.experiment.model import Groups
 from trialwise.experiment.named_paths import path_named, shipped_paths
+from trialwise.experiment.trials import Groups
 
 _LINK_KEYS = ("rate", "queue", "delay", "loss", "outage", "policer", "batches")
 

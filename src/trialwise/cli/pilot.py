@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from trialwise.design.pilot import measured_times
 from trialwise.design.stopping import pilot_rounds
 from trialwise.design.summary import ForecastSummary
 from trialwise.design.timing import TrialTimes
 from trialwise.errors import TrialError
-from trialwise.execution.state import State
 from trialwise.experiment.against_itself import without_stops
 from trialwise.experiment.model import Experiment, Workers
+
+if TYPE_CHECKING:
+    from trialwise.study import State
 
 
 def run_pilot(experiment: Experiment) -> tuple[TrialTimes, tuple[ForecastSummary, ...]]:

@@ -13,8 +13,9 @@ from trialwise.cli.patience import Patience
 from trialwise.cli.text import say
 from trialwise.errors import PlanError
 from trialwise.execution.workers.address import addresses, split_names, with_workers
-from trialwise.experiment.model import Experiment, SimulationTrial
+from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import seconds
+from trialwise.experiment.simulation import SimulationTrial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,10 +6,7 @@ when it runs, and when it should end.
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Callable
-from datetime import UTC, datetime
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -18,20 +15,17 @@ from rich.table import Table
 from rich.text import Text
 
 from trialwise.analysis.widths import LiveWidths, Width
+from trialwise.cli.event_text import AWAITED, computing_text, describe, time_text, width_text
+from trialwise.cli.pace import Pace
 from trialwise.execution.events import (
-    ClockDisturbed,
     Computing,
-    EnvironmentChanged,
-    Interrupted,
     NodesAwaited,
     Observer,
-    Remarked,
     Resetting,
     RunEvent,
     SessionEnded,
     SessionStarted,
     StoppingOutlook,
-    StopRequested,
     TrialEnded,
     TrialRecalled,
     TrialStarted,
@@ -39,8 +33,9 @@ from trialwise.execution.events import (
     WorkerNotice,
 )
 from trialwise.execution.workers.address import LOCAL
-from trialwise.experiment.model import Experiment, SimulationTrial
+from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.records import TrialRow
 
 REDRAW_SECONDS = 0.2
@@ -61,52 +56,6 @@ def observer(console: Console, experiment: Experiment, *, terminal: bool) -> Obs
     if not terminal:
         return Lines(console, each=not isinstance(experiment.trial, SimulationTrial))
     return Bar(console, LiveWidths(experiment), runtime=experiment.runtime)
-
-
-class Pace:
-    """How long trials take in this session, and so how long the rest will.
-
-    Of measured trials it counts from the first one's start (or its reset). Nobody says when those that are computed start: it counts
-    from the end of the first ones, as many as are computed at the same time, which leaves the start of processes out.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._begun: float | None = None
-        self._waited = 0.0
-        self._trials = 0
-        self._together = 1
-        self._last_start: float | None = None
-
-    def notice(self, event: RunEvent) -> None:
-        """Take in what says how fast it goes."""
-        match event:
-            case SessionStarted():
-                self._last_start = event.last_start
-            case Resetting() | TrialStarted() if self._begun is None:
-                self._begin()
-            case Computing():
-                self._together = event.cores
-            case Waiting():
-                self._waited += max(event.until - time.time(), 0.0)
-            case TrialEnded():
-                self._trials += 1
-                if self._begun is None and self._trials >= self._together:
-                    self._begin()
-            case _:
-                pass
-
-    def _begin(self) -> None:
-        self._begun, self._waited, self._trials = self._clock(), 0.0, 0
-
-    def left(self, remaining: int, now: float) -> float | None:
-        """Seconds that `remaining` trials will take at the pace so far, and not before the last round starts."""
-        if self._begun is None or not self._trials or remaining <= 0:
-            return None
-        each = max(self._clock() - self._begun - self._waited, 0.0) / self._trials
-        if self._last_start is None:
-            return each * remaining
-        return max(self._last_start - now + each, each * remaining)
 
 
 class Lines:
@@ -131,7 +80,7 @@ class Lines:
         elif isinstance(event, TrialEnded):
             self._done += event.outcome.status != "abandoned"
         if self._deserves_a_line(event) and (text := describe(event)):
-            line = f"{_time(time.time())} {self._place(event)}{text}"
+            line = f"{time_text(time.time())} {self._place(event)}{text}"
             self._console.print(line, markup=False, soft_wrap=True)
 
     def _deserves_a_line(self, event: RunEvent) -> bool:
@@ -152,7 +101,7 @@ class Lines:
             self._announced = event.total
             what = "trials are the pilot" if event.pilot else "trials in all are expected"
             for text in (f"{event.total} {what}", *event.texts[:MOST_OPEN]):
-                self._console.print(f"{_time(time.time())} {text}", markup=False, soft_wrap=True)
+                self._console.print(f"{time_text(time.time())} {text}", markup=False, soft_wrap=True)
 
     def _place(self, event: RunEvent) -> str:
         if not isinstance(event, TrialEnded):
@@ -189,7 +138,7 @@ class Bar:
             case SessionStarted():
                 self._begin(event)
             case Waiting():
-                self._hands = {None: f"waiting until {_time(event.until)} for the next round"}
+                self._hands = {None: f"waiting until {time_text(event.until)} for the next round"}
                 self._draw(at_once=True)
             case Resetting():
                 self._hands[event.row.worker] = "reset"
@@ -199,10 +148,10 @@ class Bar:
                 self._hands[event.row.worker] = self._trial_text(event.row)
                 self._draw(at_once=self._expected(event.row) > REDRAW_SECONDS)
             case Computing():
-                self._hands = {None: _computing_text(event)}
+                self._hands = {None: computing_text(event)}
                 self._draw()
             case NodesAwaited():
-                self._hands = {None: _AWAITED}
+                self._hands = {None: AWAITED}
                 self._draw(at_once=True)
             case TrialEnded():
                 self._ended(event)
@@ -257,9 +206,9 @@ class Bar:
     def _trial_text(self, row: TrialRow) -> str:
         expected = self._expected(row)
         now = time.time()
-        until = f", ends about {_time(now + expected)}" if expected != float("inf") else ""
+        until = f", ends about {time_text(now + expected)}" if expected != float("inf") else ""
         where = "" if row.worker in (None, LOCAL) else f"{row.worker}: "
-        return f"{where}trial {row.number} since {_time(now)}{until}: {row.treatment}"
+        return f"{where}trial {row.number} since {time_text(now)}{until}: {row.treatment}"
 
     def _draw(self, *, at_once: bool = False, final: bool = False) -> None:
         now = time.monotonic()
@@ -289,68 +238,3 @@ class Bar:
 
 def _one_line(text: str) -> Text:
     return Text(text, no_wrap=True, overflow="ellipsis")
-
-
-_AWAITED = "no node is there: waiting for one"
-
-
-def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence for each event
-    """Say in a line what happened, or None where that is not worth a line."""
-    match event:
-        case SessionStarted() if event.done or event.reclaimed:
-            again = f", {event.reclaimed} abandoned by a kill will run again" if event.reclaimed else ""
-            return f"going on: {event.done} of {event.total} trials are done{again}"
-        case Waiting():
-            return f"waiting until {_time(event.until)} for the next round"
-        case NodesAwaited():
-            return _AWAITED
-        case TrialEnded():
-            return _trial_ended(event)
-        case EnvironmentChanged():
-            return f"the environment has changed ({event.text}); what follows is a series of its own"
-        case ClockDisturbed():
-            return f"{event.text}, before or during trial {event.row.number}; look at its values"
-        case WorkerNotice():
-            return f"worker {event.worker}: {event.text}"
-        case Remarked():
-            return event.text
-        case StopRequested(at_once=False):
-            return "stopping after the trial in hand; Ctrl-C again abandons it"
-        case StopRequested(at_once=True):
-            return "abandoning the trial in hand"
-        case Interrupted():
-            return "stopped" + (
-                "; the trial in hand was abandoned and will run again" if event.at_once else ""
-            )
-        case _:
-            return None
-
-
-def _computing_text(event: Computing) -> str:
-    where = f" of {event.nodes} nodes" if event.nodes > 1 else ""
-    return f"{event.trials} trials in hand on {event.cores} core{'s' if event.cores > 1 else ''}{where}"
-
-
-def _trial_ended(event: TrialEnded) -> str:
-    outcome = event.outcome
-    took = "" if outcome.started is None else f" in {duration_text(outcome.finished - outcome.started)}"
-    reason = f": {outcome.reason}" if outcome.reason else ""
-    where = "" if event.row.worker in (None, LOCAL) else f" on {event.row.worker}"
-    return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{where}{reason}"
-
-
-def width_text(width: Width) -> str:
-    """Write a width as "throughput p50 ±3.1 %", or how many trials are missing."""
-    name = f"{width.metric} p{width.percentile:g}"
-    if width.relative is None:
-        return f"{name}: {width.missing} more rounds for an interval at {width.confidence:g} %"
-    if math.isinf(width.relative):
-        return f"{name}: the interval at {width.confidence:g} % is still open at one end"
-    return f"{name} ±{width.relative * 100:.2g} % at {width.confidence:g} %"
-
-
-def _time(moment: float) -> str:
-    """A moment of the local time of day; with the date where it is not today."""
-    local = datetime.fromtimestamp(moment, UTC).astimezone()
-    today = datetime.now(UTC).astimezone().date()
-    return f"{local:%H:%M:%S}" if local.date() == today else f"{local:%Y-%m-%d %H:%M:%S}"

@@ -12,7 +12,6 @@ from cyclopts import Parameter
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import DrawingWatch
 from trialwise.cli.status import worker_lines
-from trialwise.execution.documents import RunDocument
 from trialwise.execution.workers.address import split_names
 from trialwise.experiment.stopping import stops_by_itself
 
@@ -116,6 +115,8 @@ def run(
             watch=None if quiet else drawing,
         )
     if json:
+        from trialwise.study.documents import RunDocument
+
         ending = result.ending
         document = RunDocument(
             str(result.directory), ending.word, ending.text, result.counts, result.stopping

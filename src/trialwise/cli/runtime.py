@@ -15,7 +15,8 @@ from trialwise.cli.text import say
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
-    from trialwise.analysis.runtime import Pilot, Question, RuntimeAdvice
+    from trialwise.analysis.runtime_pilots import Pilot, Question
+    from trialwise.analysis.runtime_results import RuntimeAdvice
     from trialwise.experiment.model import Experiment
     from trialwise.store.directory import ExperimentDirectory
     from trialwise.store.ledger import Ledger
@@ -82,7 +83,7 @@ def runtime(
     checked_plot(plot)
     check_percentage(tolerance, "--tolerance")
     check_percentage(confidence, "--confidence", least=50)
-    from trialwise.analysis.runtime import Question
+    from trialwise.analysis.runtime_pilots import Question
     from trialwise.cli.tables import measure_named
 
     question = Question(None if measure is None else measure_named(measure), tolerance, confidence)
@@ -103,7 +104,7 @@ def runtime(
 def _of_directory(data: Path, question: Question, metric: str | None) -> tuple[RuntimeAdvice, list[Pilot]]:
     """The advice of a directory, and its pilots, of which simulated trials have none."""
     from trialwise import study
-    from trialwise.analysis.runtime import pilots_of_directory
+    from trialwise.analysis.runtime_pilots import pilots_of_directory
     from trialwise.experiment.simulation import SimulationTrial
 
     experiment, directory, ledger = study.open_directory(data)
@@ -140,7 +141,7 @@ def _of_table(
     data: Path, question: Question, value: str | None, time: str | None, trial: str | None
 ) -> tuple[list[Pilot], list[str]]:
     from trialwise.analysis.condition_table import read_conditions
-    from trialwise.analysis.runtime import doubts_of_table, pilots_of_table
+    from trialwise.analysis.runtime_pilots import doubts_of_table, pilots_of_table
 
     table = read_conditions(data, time=time, value=value, trial=trial, needs_time=False)
     return pilots_of_table(table, question), [*table.notes, *doubts_of_table(table)]

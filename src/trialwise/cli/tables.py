@@ -19,9 +19,9 @@ from trialwise.experiment.model import (
     Measure,
     Method,
     Metric,
-    TextSource,
     Variability,
 )
+from trialwise.experiment.sources import TextSource
 
 if TYPE_CHECKING:
     from trialwise.analysis.results import Analysis

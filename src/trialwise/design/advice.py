@@ -9,19 +9,12 @@ from trialwise.design.orders import rounds_in_block
 from trialwise.design.sizing import Sizing, whole_blocks
 from trialwise.design.timing import TrialTimes, work_seconds
 from trialwise.design.treatments import count_treatments
-from trialwise.experiment.model import (
-    Experiment,
-    Metric,
-    Order,
-    PathSource,
-    ReturnSource,
-    SimulationSource,
-    StreamSource,
-    TextSource,
-)
+from trialwise.experiment.model import Experiment, Metric, Order
 from trialwise.experiment.quantities import QUANTITIES
 from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+from trialwise.experiment.sources import PathSource, ReturnSource, StreamSource, TextSource
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.statistics.relative_margin import WARNING
 

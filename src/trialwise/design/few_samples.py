@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trialwise.errors import PlanError
-from trialwise.experiment.model import Experiment, Metric, SimulationSource
+from trialwise.experiment.model import Experiment, Metric
+from trialwise.experiment.simulation import SimulationSource
 from trialwise.statistics import quantile_refusal
 
 

@@ -11,17 +11,9 @@ from pathlib import Path
 
 from trialwise.design.orders import rounds_in_block
 from trialwise.errors import PlanError
-from trialwise.experiment.model import (
-    CommandTrial,
-    Design,
-    Experiment,
-    FixedFactor,
-    Level,
-    Metric,
-    Order,
-    Reset,
-)
+from trialwise.experiment.model import Design, Experiment, FixedFactor, Level, Metric, Order, Reset
 from trialwise.experiment.placeholders import names_in
+from trialwise.experiment.trials import CommandTrial
 from trialwise.statistics import equivalence_size
 
 FLAVOUR = "flavour"

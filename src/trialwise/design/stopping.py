@@ -13,10 +13,10 @@ from trialwise.design.timing import TrialTimes, total_seconds
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.estimands import estimand_text
-from trialwise.experiment.model import Experiment, Extent, Looks, SimulationTrial, Stop
+from trialwise.experiment.model import Experiment, Extent, Looks, Stop
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.sampling import is_sobol
-from trialwise.experiment.simulation import SOBOL_BLOCK
+from trialwise.experiment.simulation import SOBOL_BLOCK, SimulationTrial
 from trialwise.experiment.stopping import (
     Goal,
     compared_metrics,

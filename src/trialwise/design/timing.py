@@ -8,7 +8,8 @@ from typing import Literal
 
 from trialwise.design.sizing import Sizing
 from trialwise.design.treatments import treatments
-from trialwise.experiment.model import Experiment, PathTrial
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.trials import PathTrial
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialwise.analysis.profile import Profile
-from trialwise.analysis.runtime import RuntimeAdvice
+from trialwise.analysis.runtime_results import RuntimeAdvice
 from trialwise.exchange.plain import Json, plain, schema_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from trialwise.experiment import document as doc
-from trialwise.experiment import model
+from trialwise.experiment import model, trials
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems, nearest
@@ -16,7 +16,7 @@ _BASE: Key = ("design", "base")
 
 def build_design(
     document: doc.Document,
-    trial: model.Trial,
+    trial: trials.Trial,
     metrics: Sequence[model.Metric],
     factors: Sequence[model.Factor],
     problems: Problems,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialwise.experiment import model
+from trialwise.experiment import model, simulation, sources
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
@@ -11,15 +11,15 @@ _OF_FLOWS = frozenset({"fct", "slowdown", "throughput"})
 """Quantities of a simulated trial with one sample for each flow."""
 
 
-def default_estimand(source: model.Source, measure: model.Measure) -> model.Estimand:
+def default_estimand(source: sources.Source, measure: model.Measure) -> model.Estimand:
     """Pooled for the mean or a percentile of flows, of which a simulated trial has many; else one number for each trial."""
-    of_flows = isinstance(source, model.SimulationSource) and source.quantity in _OF_FLOWS
+    of_flows = isinstance(source, simulation.SimulationSource) and source.quantity in _OF_FLOWS
     return "pooled" if of_flows and measure not in ("min", "max") else "per_trial"
 
 
-def default_convention(source: model.Source) -> model.Convention:
+def default_convention(source: sources.Source) -> model.Convention:
     """CCEval's for simulated trials; elsewhere NumPy's, as TriScale has it."""
-    return "nearest_rank" if isinstance(source, model.SimulationSource) else "linear"
+    return "nearest_rank" if isinstance(source, simulation.SimulationSource) else "linear"
 
 
 def measure_text(metric: model.Metric) -> str:
@@ -36,10 +36,10 @@ def estimand_text(metric: model.Metric, estimand: model.Estimand) -> str:
     match metric.source:
         case _ if estimand == "pooled":
             return f"{what} of all samples"
-        case model.SimulationSource(quantity):
+        case simulation.SimulationSource(quantity):
             many = SIMULATION_QUANTITIES[quantity].samples == "many"
             return f"mean over trials of each one's {what}" if many else "mean over trials"
-        case model.PathSource("completion_time"):
+        case sources.PathSource("completion_time"):
             return f"mean over trials of each one's {what}"
         case _:
             return ""

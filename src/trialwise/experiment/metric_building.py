@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Literal, cast
 
-from trialwise.experiment import model
+from trialwise.experiment import model, simulation, sources
 from trialwise.experiment.document_metrics import (
     ConvergenceSection,
     KpiSection,
@@ -73,13 +73,13 @@ def build_metric(name: str, section: MetricSection, kind: str, problems: Problem
     return metric
 
 
-def _of(section: StopSection, source: model.Source) -> Literal["mean"] | float:
+def _of(section: StopSection, source: sources.Source) -> Literal["mean"] | float:
     return default_of(source) if section.of is None else 50.0 if section.of == "median" else section.of
 
 
-def default_of(source: model.Source) -> Literal["mean"] | float:
+def default_of(source: sources.Source) -> Literal["mean"] | float:
     """What of the trials is to be known where the file does not say: of simulated ones CCEval's mean, else the median."""
-    return "mean" if isinstance(source, model.SimulationSource) else 50.0
+    return "mean" if isinstance(source, simulation.SimulationSource) else 50.0
 
 
 def _limits(key: Key, limits: Sequence[float] | None, problems: Problems) -> tuple[float, float] | None:
@@ -114,28 +114,28 @@ def default_bound(percentile: float, better: model.Better | None) -> model.Bound
     return "lower" if percentile < 50 else "upper"
 
 
-def _unit(source: model.Source) -> str:
+def _unit(source: sources.Source) -> str:
     match source:
-        case model.ResourceSource(resource):
+        case sources.ResourceSource(resource):
             return "B" if resource == "max_rss" else "s"
-        case model.InstrumentSource(name):
+        case sources.InstrumentSource(name):
             return instrument_unit(name)
-        case model.PathSource(quantity) if quantity in QUANTITIES:
+        case sources.PathSource(quantity) if quantity in QUANTITIES:
             return QUANTITIES[quantity].unit
-        case model.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
+        case simulation.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
             return SIMULATION_QUANTITIES[quantity].unit
         case _:
             return ""
 
 
-def own_direction(source: model.Source) -> model.Better | None:
+def own_direction(source: sources.Source) -> model.Better | None:
     """Which way is better by the nature of what is read; None where that is for the file to say."""
     match source:
-        case model.ResourceSource():
+        case sources.ResourceSource():
             return "lower"
-        case model.PathSource(quantity) if quantity in QUANTITIES:
+        case sources.PathSource(quantity) if quantity in QUANTITIES:
             return QUANTITIES[quantity].better
-        case model.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
+        case simulation.SimulationSource(quantity) if quantity in SIMULATION_QUANTITIES:
             return SIMULATION_QUANTITIES[quantity].better
         case _:
             return None
@@ -144,7 +144,7 @@ def own_direction(source: model.Source) -> model.Better | None:
 # Sources
 
 
-def _source(key: Key, section: MetricSection, kind: str, problems: Problems) -> model.Source:
+def _source(key: Key, section: MetricSection, kind: str, problems: Problems) -> sources.Source:
     if kind == "path":
         return path_source(key, section, problems)
     if kind == "simulation":
@@ -170,25 +170,25 @@ def _source(key: Key, section: MetricSection, kind: str, problems: Problems) -> 
             problems.add((*key, other), f"does not go with {alone[0]}; give one source for {key[-1]}")
         return _source_alone(section)
     if not readers and not section.file and kind == "python":
-        return model.ReturnSource(section.value or str(key[-1]))
+        return sources.ReturnSource(section.value or str(key[-1]))
     if section.value:
         problems.add((*key, "value"), 'goes with kind = "python" and no other source')
     return _text_source(key, section, readers, problems)
 
 
-def _source_alone(section: MetricSection) -> model.Source:
+def _source_alone(section: MetricSection) -> sources.Source:
     """What nothing else is needed for."""
     if section.resource:
-        return model.ResourceSource(section.resource)
+        return sources.ResourceSource(section.resource)
     if section.instrument:
-        return model.InstrumentSource(section.instrument)
+        return sources.InstrumentSource(section.instrument)
     stream, _, field = (section.source or "").partition(".")
-    return model.StreamSource(stream, field)
+    return sources.StreamSource(stream, field)
 
 
 def _text_source(
     key: Key, section: MetricSection, readers: Sequence[str], problems: Problems
-) -> model.TextSource:
+) -> sources.TextSource:
     if len(readers) != 1:
         have = f"{' and '.join(readers)} are {len(readers)} sources; give one" if readers else "no source"
         problems.add(
@@ -206,7 +206,7 @@ def _text_source(
     for name, pattern in (("stdout", section.stdout), ("pattern", section.pattern)):
         if pattern is not None:
             _check_pattern((*key, name), pattern, problems)
-    return model.TextSource(
+    return sources.TextSource(
         section.file, section.pattern or section.stdout, section.json_, section.csv, section.time
     )
 

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from trialwise.experiment.simulation import SimulationSource, SimulationTrial
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.sources import Source
+from trialwise.experiment.trials import PathTrial, PythonTrial, Trial
 
 Level = str | int | float | bool
 """One value of a factor."""
@@ -31,9 +33,6 @@ Controls = Literal["none", "workload", "fluid"]
 Looks = Literal["two-stage", "geometric", "anytime", "cceval"]
 Order = Literal["random", "fixed", "fixed+random", "balanced"]
 Method = Literal["default", "paper"]
-Namespace = Literal["network", "ipc"]
-PathEngine = Literal["emulated", "simulated"]
-Resource = Literal["wall", "user", "system", "max_rss"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,109 +113,6 @@ class Variability:
 
 
 @dataclass(frozen=True, slots=True)
-class ResourceSource:
-    """What the operating system counted for the program: seconds, or bytes for `max_rss`."""
-
-    resource: Resource
-
-    @property
-    def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
-        return f"resource:{self.resource}"
-
-
-@dataclass(frozen=True, slots=True)
-class TextSource:
-    """A text that the program wrote: its standard output, or the file `path`, and how numbers stand in it."""
-
-    path: str | None = None
-    pattern: str | None = None
-    json: str | None = None
-    csv: str | None = None
-    time: str | None = None
-
-    @property
-    def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
-        where = "stdout" if self.path is None else f"file:{self.path}"
-        how = (
-            f"pattern:{self.pattern}"
-            if self.pattern
-            else f"json:{self.json}"
-            if self.json is not None
-            else f"csv:{self.csv}"
-        )
-        return f"{where}|{how}" + (f"|time:{self.time}" if self.time else "")
-
-
-@dataclass(frozen=True, slots=True)
-class ReturnSource:
-    """What a Python callable returned: the number itself, or the entry `name` of a mapping."""
-
-    name: str
-
-    @property
-    def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
-        return f"return:{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class PathSource:
-    """What the packets of a path trial say: a quantity of `quantities`, of one flow or of all together.
-
-    `bin` is the width in seconds of what a time series is made of.
-    """
-
-    quantity: str
-    flow: int | None = None
-    bin: float = 0.1
-
-    @property
-    def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
-        flow = "" if self.flow is None else f"|flow:{self.flow}"
-        width = f"|bin:{self.bin:g}" if self.quantity == "throughput" else ""
-        return f"path:{self.quantity}{flow}{width}"
-
-
-@dataclass(frozen=True, slots=True)
-class InstrumentSource:
-    """What `[instrumentation]` recorded of the trial under a name of `instruments`."""
-
-    name: str
-
-    @property
-    def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
-        return f"instrument:{self.name}"
-
-
-@dataclass(frozen=True, slots=True)
-class StreamSource:
-    """A field of a measurement stream that the trial's programs sent to the collector beside them."""
-
-    stream: str
-    field: str
-
-    @property
-    def key(self) -> str:
-        """The name under which the ledger keeps what was read."""
-        return f"stream:{self.stream}.{self.field}"
-
-
-Source = (
-    ResourceSource
-    | TextSource
-    | ReturnSource
-    | PathSource
-    | SimulationSource
-    | InstrumentSource
-    | StreamSource
-)
-
-
-@dataclass(frozen=True, slots=True)
 class Metric:
     """One number for one trial, and what is to be claimed about it (the eight parameters of TriScale's Table 2).
 
@@ -245,96 +141,6 @@ class Metric:
         if isinstance(self.measure, str):
             return 50.0 if self.measure == "median" else None
         return self.measure
-
-
-@dataclass(frozen=True, slots=True)
-class CommandTrial:
-    """A trial that is one execution of a program.
-
-    `command` is already split as a shell would; its placeholders are filled for each trial. Times are in seconds.
-    """
-
-    command: tuple[str, ...]
-    environment: tuple[tuple[str, str], ...] = ()
-    directory: str = "."
-    prepare: tuple[str, ...] | None = None
-    conclude: tuple[str, ...] | None = None
-    timeout: float | None = None
-    exit_codes: tuple[int, ...] = (0,)
-    output_limit: int = 64 * 1024 * 1024
-    leftovers: Literal["fail", "end"] = "fail"
-    isolate: tuple[Namespace, ...] = ()
-    kind: str = "command"
-
-
-@dataclass(frozen=True, slots=True)
-class PythonTrial:
-    """A trial that is one call of `module:function`, in a process of its own or in one that the trials of a series share."""
-
-    call: str
-    environment: tuple[tuple[str, str], ...] = ()
-    directory: str = "."
-    timeout: float | None = None
-    isolate: tuple[Namespace, ...] = ()
-    process: Literal["trial", "shared"] = "trial"
-    kind: str = "python"
-
-
-Groups = tuple[tuple[tuple[str, str], ...], ...]
-"""One direction of a path: groups of (key, value), in the order in which a packet meets them."""
-
-
-@dataclass(frozen=True, slots=True)
-class PathSettings:
-    """An emulated path: what packets meet from the sender to the receiver, and back; `mtu` in bytes.
-
-    Files that the links name are looked up in `folder`, relative to that of the experiment. `source` says where the
-    numbers come from.
-    """
-
-    uplink: Groups
-    downlink: Groups
-    mtu: int = 1500
-    folder: str = "."
-    source: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PathFlow:
-    """One flow over a path: a scheme, what it carries and when (seconds since the first flow's start).
-
-    `stop` is None for the end of the trial. `direction` is the way of the data.
-    """
-
-    scheme: str
-    start: float = 0.0
-    stop: float | None = None
-    direction: Literal["uplink", "downlink"] = "uplink"
-    load: str = "bulk"
-
-
-@dataclass(frozen=True, slots=True)
-class PathTrial:
-    """A trial in which senders and receivers talk over an emulated path for `runtime` seconds.
-
-    `engine` says whether their packets are real ("emulated") or simulated in integer time.
-    `path` is the path itself, or the name of one. Packets were late when one in a hundred was later than `lateness`
-    seconds; then the trial is not valid.
-    """
-
-    flows: tuple[PathFlow, ...]
-    path: PathSettings | str
-    runtime: float
-    named_paths: tuple[tuple[str, PathSettings], ...] = ()
-    scheme_folders: tuple[str, ...] = ()
-    environment: tuple[tuple[str, str], ...] = ()
-    packets: Literal["keep", "drop"] = "keep"
-    lateness: float = 0.001
-    engine: PathEngine = "emulated"
-    kind: str = "path"
-
-
-Trial = CommandTrial | PythonTrial | PathTrial | SimulationTrial
 
 
 @dataclass(frozen=True, slots=True)

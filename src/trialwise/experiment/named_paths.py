@@ -10,9 +10,9 @@ from pathlib import Path
 
 from trialwise.errors import PlanError
 from trialwise.experiment.document_paths import PathSection
-from trialwise.experiment.model import PathSettings
 from trialwise.experiment.path_building import path_settings
 from trialwise.experiment.problems import nearest
+from trialwise.experiment.trials import PathSettings
 
 _FILE = Path(__file__).with_name("named_paths.toml")
 

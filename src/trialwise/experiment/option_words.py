@@ -8,11 +8,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from trialwise.errors import PlanError
 from trialwise.experiment import document_values
-from trialwise.experiment.model import (
-    Extent,
+from trialwise.experiment.model import Extent, Level, Metric
+from trialwise.experiment.sources import (
     InstrumentSource,
-    Level,
-    Metric,
     Resource,
     ResourceSource,
     Source,

@@ -7,7 +7,7 @@ from typing import get_args
 
 from trialwise import _core
 from trialwise.experiment import document as doc
-from trialwise.experiment import model
+from trialwise.experiment import sources, trials
 from trialwise.experiment.document_metrics import MetricSection
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection
 from trialwise.experiment.engines import engine_of
@@ -33,10 +33,10 @@ _FROM_FILES = ("trace:", "series:", "pattern:")
 """Links that name files are checked where they are run: an experiment can be read where its files are not."""
 
 
-def path_settings(section: PathSection) -> model.PathSettings:
+def path_settings(section: PathSection) -> trials.PathSettings:
     """The path of a table: its own keys both ways, each overridden by those of uplink or downlink."""
     both = _pairs(section)
-    return model.PathSettings(
+    return trials.PathSettings(
         uplink=(_in_order(both | _pairs(section.uplink)),),
         downlink=(_in_order(both | _pairs(section.downlink)),),
         mtu=section.mtu,
@@ -56,7 +56,7 @@ def check_paths(document: doc.Document, problems: Problems) -> None:
             _check_link(where, both | _pairs(own), problems)
 
 
-def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
+def path_trial(document: doc.Document, problems: Problems) -> trials.PathTrial:
     """The trial of a document whose kind is path; what is wrong is noted."""
     trial = document.trial
     for name in COMMAND_KEYS:
@@ -75,7 +75,7 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
     runtime = trial.runtime or 1.0
     if trial.warmup >= runtime:
         problems.add(("trial", "warmup"), "cuts off the whole trial", "make it shorter than trial.runtime")
-    return model.PathTrial(
+    return trials.PathTrial(
         flows=_flows(trial, runtime, problems),
         path=_path(trial, problems),
         runtime=runtime,
@@ -88,9 +88,9 @@ def path_trial(document: doc.Document, problems: Problems) -> model.PathTrial:
     )
 
 
-def path_engine(written: str | None, problems: Problems) -> model.PathEngine:
+def path_engine(written: str | None, problems: Problems) -> trials.PathEngine:
     """The engine of a path trial; another one is noted, and so is one that a factor names."""
-    allowed = get_args(model.PathEngine)
+    allowed = get_args(trials.PathEngine)
     engine = engine_of(written, allowed, "path", problems)
     if names_in(engine):
         problems.add(
@@ -99,7 +99,7 @@ def path_engine(written: str | None, problems: Problems) -> model.PathEngine:
     return next((known for known in allowed if known == engine), allowed[0])
 
 
-def path_source(key: Key, section: MetricSection, problems: Problems) -> model.PathSource:
+def path_source(key: Key, section: MetricSection, problems: Problems) -> sources.PathSource:
     """The source of a metric of a path trial: the quantity named, or the metric's own name."""
     for name in ("resource", "instrument", "stdout", "file", "json_", "csv", "pattern", "time", "value"):
         if getattr(section, name) is not None:
@@ -117,7 +117,7 @@ def path_source(key: Key, section: MetricSection, problems: Problems) -> model.P
         problems.add((*key, "flow"), f"{name} is of all flows together")
     if quantity is not None and section.unit not in ("", quantity.unit):
         problems.add((*key, "unit"), f'{name} is in "{quantity.unit}"', "leave unit out, or write this one")
-    return model.PathSource(name, section.flow, section.bin or model.PathSource(name).bin)
+    return sources.PathSource(name, section.flow, section.bin or sources.PathSource(name).bin)
 
 
 def path_texts(document: doc.Document) -> Iterator[tuple[Key, str]]:
@@ -167,7 +167,7 @@ def _check_link(key: Key, pairs: Mapping[str, str], problems: Problems) -> None:
         problems.add(key, str(error))
 
 
-def _path(trial: doc.TrialSection, problems: Problems) -> model.PathSettings | str:
+def _path(trial: doc.TrialSection, problems: Problems) -> trials.PathSettings | str:
     if isinstance(trial.path, str):
         return trial.path
     if trial.path is None:
@@ -178,7 +178,7 @@ def _path(trial: doc.TrialSection, problems: Problems) -> model.PathSettings | s
     return path_settings(trial.path)
 
 
-def _flows(trial: doc.TrialSection, runtime: float, problems: Problems) -> tuple[model.PathFlow, ...]:
+def _flows(trial: doc.TrialSection, runtime: float, problems: Problems) -> tuple[trials.PathFlow, ...]:
     if isinstance(trial.flows, list):
         for name in ("scheme", "interval"):
             if name in trial.model_fields_set:
@@ -190,7 +190,7 @@ def _flows(trial: doc.TrialSection, runtime: float, problems: Problems) -> tuple
         if trial.scheme is None:
             problems.add(("trial", "scheme"), "missing", 'name the scheme, as in scheme = "{scheme}"')
         starts = (index * trial.interval for index in range(trial.flows or 1))
-        flows = [model.PathFlow(trial.scheme or "", start, load=trial.load) for start in starts]
+        flows = [trials.PathFlow(trial.scheme or "", start, load=trial.load) for start in starts]
     for flow in flows:
         if flow.start >= (flow.stop or runtime) or (flow.stop or runtime) > runtime:
             problems.add(
@@ -204,6 +204,6 @@ def _flows(trial: doc.TrialSection, runtime: float, problems: Problems) -> tuple
     return tuple(flows)
 
 
-def _flow(flow: FlowSection, trial: doc.TrialSection) -> model.PathFlow:
+def _flow(flow: FlowSection, trial: doc.TrialSection) -> trials.PathFlow:
     load = flow.load if "load" in flow.model_fields_set else trial.load
-    return model.PathFlow(flow.scheme, flow.start, flow.stop, flow.direction, load)
+    return trials.PathFlow(flow.scheme, flow.start, flow.stop, flow.direction, load)

@@ -6,7 +6,7 @@ from itertools import pairwise
 from math import isclose
 
 from trialwise.experiment import document as doc
-from trialwise.experiment import model
+from trialwise.experiment import model, simulation
 from trialwise.experiment.document_simulation import TiltSection
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
@@ -69,8 +69,8 @@ def _defensive(key: Key, section: TiltSection, problems: Problems) -> DefensiveT
 def check_tilted(experiment: model.Experiment, problems: Problems) -> None:
     """Note a tilt that is not there, and what cannot be had of tilted trials or without them."""
     trial = experiment.trial
-    tilt = trial.workload.tilt if isinstance(trial, model.SimulationTrial) else ""
-    if not isinstance(trial, model.SimulationTrial) or not tilt:
+    tilt = trial.workload.tilt if isinstance(trial, simulation.SimulationTrial) else ""
+    if not isinstance(trial, simulation.SimulationTrial) or not tilt:
         for metric in experiment.metrics:
             if metric.estimand == "model_based":
                 hint = 'write estimand = "pooled"; or name a tilt in trial.workload (`trialwise tilt`)'
@@ -102,7 +102,7 @@ def check_tilted(experiment: model.Experiment, problems: Problems) -> None:
 _ALL_FLOWS = "the expected number of flows has to be known exactly, and it is that of all"
 
 
-def _check_name(tilt: str, trial: model.SimulationTrial, problems: Problems) -> None:
+def _check_name(tilt: str, trial: simulation.SimulationTrial, problems: Problems) -> None:
     known = [name for name, _ in trial.tilts]
     if names_in(tilt) or tilt in known:
         return
@@ -116,7 +116,7 @@ def _check_metric(metric: model.Metric, problems: Problems) -> None:
     """Weights make up for a tilt in the tail only: what is asked for has to be a tail quantile of all completion times."""
     key, source = ("metrics", metric.name), metric.source
     lifts = "leave the tilt out, or have another experiment for this metric"
-    if not isinstance(source, model.SimulationSource) or source.quantity != "fct":
+    if not isinstance(source, simulation.SimulationSource) or source.quantity != "fct":
         problems.add(
             key, "is not of flow completion times, all that a tilted workload says something of", lifts
         )

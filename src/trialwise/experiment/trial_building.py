@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from trialwise.experiment import document as doc
-from trialwise.experiment import model
+from trialwise.experiment import trials
 from trialwise.experiment.command_lines import command_words
 from trialwise.experiment.path_building import PATH_KEYS, path_trial
 from trialwise.experiment.positions import Key
@@ -15,7 +15,7 @@ from trialwise.experiment.simulation_building import (
 )
 
 
-def build_trial(document: doc.Document, problems: Problems) -> model.Trial:
+def build_trial(document: doc.Document, problems: Problems) -> trials.Trial:
     """The trial as the record of its kind; keys that go with another kind are noted."""
     section = document.trial
     environment = tuple(sorted(section.environment.items()))
@@ -37,7 +37,7 @@ def build_trial(document: doc.Document, problems: Problems) -> model.Trial:
         problems.add(
             ("trial", "command"), "missing", 'write the command line, as in command = "sleep {duration}"'
         )
-    return model.CommandTrial(
+    return trials.CommandTrial(
         command=command_words(("trial", "command"), section.command, problems) or (),
         environment=environment,
         directory=section.directory,
@@ -81,13 +81,13 @@ def _refuse_simulation_keys(document: doc.Document, problems: Problems) -> None:
 
 def _python_trial(
     section: doc.TrialSection, environment: tuple[tuple[str, str], ...], problems: Problems
-) -> model.PythonTrial:
+) -> trials.PythonTrial:
     for name in ("command", "prepare", "conclude", "exit_codes", "output_limit", "leftovers"):
         if name in section.model_fields_set:
             problems.add(("trial", name), 'goes with kind = "command"')
     if section.call is None:
         problems.add(("trial", "call"), "missing", 'write call = "module:function"')
     isolate = tuple(dict.fromkeys(section.isolate))
-    return model.PythonTrial(
+    return trials.PythonTrial(
         section.call or "", environment, section.directory, section.timeout, isolate, section.process
     )

@@ -8,19 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from shutil import which
 
-from trialwise.experiment.model import (
-    Better,
-    CommandTrial,
-    Design,
-    Experiment,
-    Extent,
-    FixedFactor,
-    Metric,
-    Resource,
-    ResourceSource,
-    TextSource,
-)
+from trialwise.experiment.model import Better, Design, Experiment, Extent, FixedFactor, Metric
 from trialwise.experiment.placeholders import literal
+from trialwise.experiment.sources import Resource, ResourceSource, TextSource
+from trialwise.experiment.trials import CommandTrial
 
 VERSIONS = ("base", "head")
 _RESOURCES: tuple[Resource, ...] = ("wall", "user", "system", "max_rss")

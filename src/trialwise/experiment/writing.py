@@ -9,7 +9,7 @@ from decimal import Decimal
 
 import tomlkit
 
-from trialwise.experiment import model
+from trialwise.experiment import model, simulation, sources, trials
 from trialwise.experiment.estimands import default_convention, default_estimand
 from trialwise.experiment.metric_building import default_bound, default_of, own_direction
 from trialwise.experiment.placeholders import level_text
@@ -54,9 +54,9 @@ def write_experiment(experiment: model.Experiment) -> str:
         tables["measurement"] = _measurement(experiment.measurement)
     tables["workers"] = _workers(experiment.workers)
     tables["instrumentation"] = _instrumentation(experiment.instrumentation)
-    if isinstance(experiment.trial, model.PathTrial):
+    if isinstance(experiment.trial, trials.PathTrial):
         tables |= _path_tables(experiment.trial)
-    if isinstance(experiment.trial, model.SimulationTrial):
+    if isinstance(experiment.trial, simulation.SimulationTrial):
         tables |= {f"tilts.{toml_key(name)}": tilt_table(tilt) for name, tilt in experiment.trial.tilts}
     # A metric with nothing but defaults is there all the same: what a function returns under its name.
     return "\n".join(
@@ -108,12 +108,12 @@ def _factor(factor: model.Factor) -> Value:
 
 def _trial(experiment: model.Experiment) -> Table:
     trial = experiment.trial
-    if isinstance(trial, model.PathTrial):
+    if isinstance(trial, trials.PathTrial):
         return _path_trial(trial, experiment)
-    if isinstance(trial, model.SimulationTrial):
+    if isinstance(trial, simulation.SimulationTrial):
         return _simulation_trial(trial, experiment)
     table: dict[str, Value | None] = {"kind": trial.kind}
-    if isinstance(trial, model.CommandTrial):
+    if isinstance(trial, trials.CommandTrial):
         table |= {
             "command": shlex.join(trial.command),
             "prepare": None if trial.prepare is None else shlex.join(trial.prepare),
@@ -132,7 +132,7 @@ def _trial(experiment: model.Experiment) -> Table:
         "runtime": experiment.runtime,
         "warmup": experiment.warmup,
     }
-    plain = model.CommandTrial(command=())
+    plain = trials.CommandTrial(command=())
     defaults = {
         "exit_codes": plain.exit_codes,
         "output_limit": plain.output_limit,
@@ -144,7 +144,7 @@ def _trial(experiment: model.Experiment) -> Table:
     return _changed(table, defaults)
 
 
-def _path_trial(trial: model.PathTrial, experiment: model.Experiment) -> Table:
+def _path_trial(trial: trials.PathTrial, experiment: model.Experiment) -> Table:
     table: dict[str, Value | None] = {
         "kind": trial.kind,
         "flows": [_flow(flow) for flow in trial.flows],
@@ -160,7 +160,7 @@ def _path_trial(trial: model.PathTrial, experiment: model.Experiment) -> Table:
     return _changed(table, defaults)
 
 
-def _simulation_trial(trial: model.SimulationTrial, experiment: model.Experiment) -> Table:
+def _simulation_trial(trial: simulation.SimulationTrial, experiment: model.Experiment) -> Table:
     table: dict[str, Value | None] = {
         "kind": trial.kind,
         "scheme": trial.scheme,
@@ -197,13 +197,13 @@ def tilt_table(tilt: Tilt | None) -> Table:
     return {"method": "none"} if tilt is None else {"method": tilt.method} | asdict(tilt)
 
 
-def _path_tables(trial: model.PathTrial) -> dict[str, Table]:
+def _path_tables(trial: trials.PathTrial) -> dict[str, Table]:
     tables = {f"paths.{toml_key(name)}": _path(settings) for name, settings in trial.named_paths}
     schemes: Table = {"folders": trial.scheme_folders} if trial.scheme_folders else {}
     return tables | ({"schemes": schemes} if schemes else {})
 
 
-def _flow(flow: model.PathFlow) -> Table:
+def _flow(flow: trials.PathFlow) -> Table:
     table: dict[str, Value | None] = {
         "scheme": flow.scheme,
         "start": flow.start,
@@ -214,7 +214,7 @@ def _flow(flow: model.PathFlow) -> Table:
     return _changed(table, {"start": 0.0, "direction": "uplink", "load": "bulk"})
 
 
-def _path(settings: model.PathSettings) -> Table:
+def _path(settings: trials.PathSettings) -> Table:
     """A path as its table has it: one group of pairs for each direction."""
     (uplink,), (downlink,) = settings.uplink, settings.downlink
     table: Table = {"uplink": dict(uplink)} if uplink else {}
@@ -258,21 +258,21 @@ def _metric(metric: model.Metric) -> Table:
 def _source(metric: model.Metric) -> dict[str, Value | None]:
     table: dict[str, Value | None]
     match metric.source:
-        case model.ResourceSource(resource):
+        case sources.ResourceSource(resource):
             table = {"resource": resource}
-        case model.InstrumentSource(name):
+        case sources.InstrumentSource(name):
             table = {"instrument": name}
-        case model.StreamSource(stream, name):
+        case sources.StreamSource(stream, name):
             table = {"source": f"{stream}.{name}"}
-        case model.ReturnSource(name):
+        case sources.ReturnSource(name):
             table = {"value": None if name == metric.name else name}
-        case model.TextSource(path, pattern, json, csv, time):
+        case sources.TextSource(path, pattern, json, csv, time):
             reader = "stdout" if path is None else "pattern"
             table = {"file": path, reader: pattern, "json": json, "csv": csv, "time": time}
-        case model.PathSource(quantity, flow, width):
+        case sources.PathSource(quantity, flow, width):
             name = None if quantity == metric.name else quantity
             table = {"quantity": name, "flow": flow, "bin": None if width == 0.1 else width}
-        case model.SimulationSource(quantity, sizes, phase):
+        case simulation.SimulationSource(quantity, sizes, phase):
             name = None if quantity == metric.name else quantity
             table = {"quantity": name, "sizes": sizes or None, "phase": None if phase == "stable" else phase}
     return table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialwise.experiment.model import TextSource
+from trialwise.experiment.sources import TextSource
 from trialwise.measurement.csv_reader import read_csv
 from trialwise.measurement.json_reader import read_json
 from trialwise.measurement.pattern_reader import read_pattern

@@ -26,7 +26,8 @@ from trialwise.report.sheets import Sheet, packed
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Profile
-    from trialwise.analysis.runtime import Pilot, PilotNeed, RuntimeAdvice
+    from trialwise.analysis.runtime_pilots import Pilot
+    from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
     from trialwise.report.points import Row
 
 Array = npt.NDArray[np.float64]

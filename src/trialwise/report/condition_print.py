@@ -22,7 +22,8 @@ from trialwise.report.print_style import GREY, STYLE, WIDTH, save
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Profile
-    from trialwise.analysis.runtime import Pilot, PilotNeed, RuntimeAdvice
+    from trialwise.analysis.runtime_pilots import Pilot
+    from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
 
 Array = npt.NDArray[np.float64]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.analysis.profile import Component, Profile, length_words
-from trialwise.analysis.runtime import PilotNeed, RuntimeAdvice
+from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import percent, write
 from trialwise.report.terminal_plot import correlogram_lines

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import DurationAdvice
-from trialwise.analysis.runtime import RuntimeAdvice
+from trialwise.analysis.runtime_results import RuntimeAdvice
 from trialwise.report.estimation_points import BOUNDS, duration_rows, numbers, stable_value
 from trialwise.report.palette import COLOURS, MARKERS
 from trialwise.report.points import in_unit

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from trialwise import statistics as st
 from trialwise.analysis.estimation.results import DurationAdvice, DurationStep, Estimate
 from trialwise.analysis.estimation.transients import change_text, growth_words
-from trialwise.analysis.runtime import RuntimeAdvice
+from trialwise.analysis.runtime_results import RuntimeAdvice
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.estimation_points import made_of, stable_value
 from trialwise.report.estimation_tables import interval_words

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import altair as alt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
-from trialwise.experiment.model import Kpi
 from trialwise.report import marks, points
 from trialwise.report.board import Board, Figure
-from trialwise.report.claims import objective_text
 from trialwise.report.drawn_trials import drawn_words, some, trial_rows
+from trialwise.report.kpi_figures import kpi_figure, series_figure
 from trialwise.report.marks import HEIGHT, Chart
 from trialwise.report.numbers import counted
 from trialwise.report.palette import COLOURS, FAILED, MOST
-from trialwise.report.points import Row
 from trialwise.report.pooled_figures import pooled_figures
+from trialwise.report.sample_figures import samples_figure
 from trialwise.report.sheets import Sheet
-
-_ROW = 26
-_TALLEST = 2400
 
 
 def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> list[Figure]:
@@ -32,8 +26,8 @@ def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet])
         return pooled_figures(board)
     made = [_order(board), _distribution(board)]
     for place, objective in enumerate(found.metric.kpis):
-        made += [_kpi(board, objective, place), _series(board, objective, place)]
-    made += [_autocorrelation(board), _samples(board)]
+        made += [kpi_figure(board, objective, place), series_figure(board, objective, place)]
+    made += [_autocorrelation(board), samples_figure(board)]
     return [figure for figure in made if figure is not None]
 
 
@@ -45,7 +39,7 @@ def _order(board: Board) -> Figure:
     scale = alt.Scale(zero=False, nice=False, padding=8)
     x = alt.X("trial:Q", title="trial, in the order of the plan", scale=scale)
     y = alt.Y("value:Q", title=board.title, scale=alt.Scale(zero=False))
-    base = board.chart(trial_rows(found)).encode(x=x, y=y, tooltip=_trial_tips(found))
+    base = board.chart(trial_rows(found)).encode(x=x, y=y, tooltip=marks.trial_tips(found.metric.name))
     trials = base.mark_point(filled=True, size=55, opacity=0.85)
     layers: list[Chart] = []
     if len(names) <= MOST:
@@ -67,13 +61,6 @@ def _order(board: Board) -> Figure:
         f"Scatter plot of {found.metric.name} of each trial over the order of the trials, by treatment.",
         marks.finished(alt.layer(*layers, *_series_marks(board), *_failure_marks(board))),
     )
-
-
-def _trial_tips(found: MetricAnalysis) -> list[alt.Tooltip]:
-    return [
-        marks.tip("value", found.metric.name),
-        *marks.name_tips("trial", "treatment", "series", "round", "converged"),
-    ]
 
 
 def _highlighted(trials: Chart, names: list[str]) -> list[Chart]:
@@ -103,104 +90,6 @@ def _failure_marks(board: Board) -> list[Chart]:
     tips = marks.name_tips("trial", "treatment", "series", "status", "reason")
     cross = board.chart(failures).mark_text(text="✕", color=FAILED, fontSize=13, fontWeight="bold")
     return [cross.encode(x="trial:Q", y=alt.value(HEIGHT - 8), tooltip=tips)]
-
-
-# KPIs
-
-
-def _kpi(board: Board, objective: Kpi, place: int) -> Figure | None:
-    rows = points.kpi_rows(board.found, objective)
-    if not rows:
-        return None
-    found, lower = board.found, objective.bound == "lower"
-    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
-    ticks = board.chart(trial_rows(found)).mark_tick(thickness=1, size=8, opacity=0.35, color="currentColor")
-    height = _rows_height(board, max(_ROW, 12 * len(board.series)))
-    x = marks.metric_x("value", board.title, height)
-    layers = [ticks.encode(x=x, y=y, yOffset=offset, tooltip=_trial_tips(found)).add_params(marks.zoom("x"))]
-    layers += _interval_marks(
-        board, [row for row in rows if row["low"] is not None and row["high"] is not None]
-    )
-    shape = "triangle-right" if lower else "triangle-left"
-    layers += _bound_marks(board, [row for row in rows if row["bound"] is not None], shape)
-    several = len(board.series) > 1
-    return Figure(
-        f"kpi-{place}-{found.metric.name}",
-        f"KPI: {objective_text(objective)}",
-        f"The triangle is the KPI, read “{'or more' if lower else 'or less'}”; the bar is the two-sided interval of "
-        "the same percentile; ticks are trials."
-        + (f" Rows of a treatment are its {len(board.series)} series, the first on top." if several else "")
-        + drawn_words(found),
-        f"Dot plot of the {objective_text(objective)} bound on {found.metric.name} for each treatment and series.",
-        marks.finished(alt.layer(*layers), height),
-    )
-
-
-def _rows_height(board: Board, each: int = _ROW) -> int:
-    return max(120, min(len(board.names) * each, _TALLEST))
-
-
-def _kpi_tips() -> list[alt.Tooltip]:
-    numbers = [
-        marks.tip("bound", "KPI"),
-        marks.tip("low", "two-sided low"),
-        marks.tip("high", "two-sided high"),
-    ]
-    return [*marks.name_tips("treatment", "series"), *numbers, *marks.name_tips("n", "standing")]
-
-
-def _interval_marks(board: Board, rows: Sequence[Row]) -> list[Chart]:
-    if not rows:
-        return []
-    bars = board.chart(rows).mark_rule(strokeWidth=3, color=COLOURS[0], opacity=0.5)
-    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
-    return [bars.encode(x="low:Q", x2="high:Q", y=y, yOffset=offset, tooltip=_kpi_tips())]
-
-
-def _bound_marks(board: Board, rows: Sequence[Row], shape: str) -> list[Chart]:
-    if not rows:
-        return []
-    stroke, fill = marks.standing()
-    bounds = board.chart(rows).mark_point(shape=shape, size=90, strokeWidth=1.5, opacity=1)
-    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
-    return [bounds.encode(x="bound:Q", y=y, yOffset=offset, stroke=stroke, fill=fill, tooltip=_kpi_tips())]
-
-
-# Series and their variability score
-
-
-def _series(board: Board, objective: Kpi, place: int) -> Figure | None:
-    rows = [row for row in points.kpi_rows(board.found, objective) if row["bound"] is not None]
-    if len(board.series) < 2 or not rows:
-        return None
-    found, y = board.found, marks.treatment_rows(board.names)
-    stroke, fill = marks.standing()
-    dots = board.chart(rows).mark_point(size=45, strokeWidth=1.5, opacity=0.75)
-    x = marks.metric_x("bound", f"KPI of {board.title}", _rows_height(board))
-    layers = [
-        dots.encode(x=x, y=y, stroke=stroke, fill=fill, tooltip=_kpi_tips()).add_params(marks.zoom("x"))
-    ]
-    scores = points.score_rows(found, objective)
-    if scores:
-        tips = [
-            *marks.name_tips("treatment"),
-            *map(marks.tip, ("low", "high", "score")),
-            *marks.name_tips("n"),
-        ]
-        bars = board.chart(scores).mark_bar(height=13, opacity=0.5, color=COLOURS[5])
-        layers.insert(0, bars.encode(x="low:Q", x2="high:Q", y=y, tooltip=tips))
-    return Figure(
-        f"series-{place}-{found.metric.name}",
-        f"From series to series: {objective_text(objective)}",
-        "Each dot is the KPI of one series; "
-        + (
-            "the bar is the variability score: the shorter, the better it replicates."
-            if scores
-            else "no score yet."
-        ),
-        f"Dot plot of the KPIs of {found.metric.name} in all series with the variability score of each treatment.",
-        marks.finished(alt.layer(*layers), _rows_height(board)),
-    )
 
 
 # Distributions
@@ -281,75 +170,3 @@ def _autocorrelation(board: Board) -> Figure | None:
         f"Autocorrelation of {board.found.metric.name} by lag with the threshold of independence.",
         marks.finished(alt.layer(stems.add_params(*marks.choices(**options)), heads, *limits), 240),
     )
-
-
-# Samples within a trial
-
-
-def _samples(board: Board) -> Figure | None:
-    traces = board.found.traces
-    if not traces:
-        return None
-    names = [points.trace_name(trace, board.labels) for trace in traces]
-    here = marks.chosen(trial=names)
-    timed = all(trace.timed for trace in traces)
-    x = alt.X("time:Q", title=f"time within the trial [{'s' if timed else 'samples'}]")
-    y = alt.Y("low:Q", title=board.title, scale=alt.Scale(zero=False))
-    raw = board.chart(points.stretch_rows(traces, board.labels)).transform_filter(here).encode(x=x, y=y)
-    stretches = raw.mark_rule(opacity=0.45, color="currentColor").encode(y2="high:Q")
-    layers = [
-        stretches.add_params(marks.zoom("x", "y"), *marks.choices(trial=names)),
-        raw.mark_circle(size=6, opacity=0.45, color="currentColor"),
-        *_test_marks(board, here),
-    ]
-    return Figure(
-        f"samples-{board.found.metric.name}",
-        "Samples within a trial" + (", and convergence" if board.found.metric.convergence else ""),
-        _samples_caption(board.found),
-        f"Raw samples of {board.found.metric.name} within trials"
-        + (" with the slope of the convergence test." if board.found.metric.convergence else "."),
-        marks.finished(alt.layer(*layers)),
-    )
-
-
-def _test_marks(board: Board, here: str) -> list[Chart]:
-    """The batches of the convergence test, its line and the slope tolerated, and where the start-up was cut."""
-    traces = board.found.traces
-    layers: list[Chart] = []
-    if batches := points.batch_rows(traces, board.labels):
-        dots = (
-            board.chart(batches)
-            .transform_filter(here)
-            .mark_point(filled=True, size=40, color=COLOURS[1], opacity=1)
-        )
-        layers.append(dots.encode(x="time:Q", y="value:Q", tooltip=[marks.tip("time"), marks.tip("value")]))
-    if lines := points.line_rows(traces, board.labels):
-        names = ["fitted slope", "tolerance", "tolerance, falling"]
-        scale = alt.Scale(domain=names, range=[[1, 0], [6, 4], [6, 4]])
-        legend = alt.Legend(orient="top", title=None, values=names[:2], symbolSize=400)
-        kinds = alt.StrokeDash("line:N", scale=scale, legend=legend)
-        line = board.chart(lines).transform_filter(here).mark_line(color=COLOURS[0], strokeWidth=2)
-        layers.append(line.encode(x="time:Q", y="value:Q", strokeDash=kinds, detail="line:N"))
-    if cuts := points.warmup_rows(traces, board.labels):
-        layers.append(
-            board.chart(cuts).transform_filter(here).mark_rule(strokeDash=[2, 3]).encode(x="time:Q")
-        )
-    return layers
-
-
-def _samples_caption(found: MetricAnalysis) -> str:
-    sampled = sum(trial.samples > 1 for trial in found.trials)
-    thinned = [trace for trace in found.traces if trace.samples > len(trace.times)]
-    parts = ["Grey: raw samples."]
-    if found.metric.convergence is not None:
-        parts.append(
-            "Orange: the measure of each batch (window) of the convergence test, with its fitted slope and the slope "
-            "that the tolerance allows. A dotted upright ends a start-up that was cut."
-        )
-    if len(found.traces) < sampled:
-        what = "the first of each treatment, then those that did not converge, then the others"
-        parts.append(f"{len(found.traces)} of {sampled} trials are here: {what}.")
-    if thinned:
-        most, stretches = max(trace.samples for trace in thinned), len(thinned[0].times)
-        parts.append(f"Trials of up to {most} samples are drawn as the extremes of {stretches} stretches.")
-    return " ".join(parts)

@@ -134,3 +134,8 @@ def tip(field: str, title: str | None = None) -> alt.Tooltip:
 def name_tips(*fields: str) -> list[alt.Tooltip]:
     """Names and counts in a tooltip."""
     return [alt.Tooltip(f"{field}:N") for field in fields]
+
+
+def trial_tips(metric: str) -> list[alt.Tooltip]:
+    """What a mark of a trial tells when it is pointed at."""
+    return [tip("value", metric), *name_tips("trial", "treatment", "series", "round", "converged")]

@@ -8,13 +8,13 @@ import altair as alt
 
 from trialwise.analysis.path_results import PathAnalysis, Plane
 from trialwise.analysis.results import Analysis
-from trialwise.report import marks, path_points, points
+from trialwise.report import marks, path_labels, path_plane, path_series, points
 from trialwise.report.board import Figure, charted
 from trialwise.report.looks import Look, looks
 from trialwise.report.marks import Chart
 from trialwise.report.numbers import counted, write
 from trialwise.report.palette import COLOURS, DASHES, MOST
-from trialwise.report.path_points import Axis
+from trialwise.report.path_axes import Axis
 from trialwise.report.points import Row
 from trialwise.report.sheets import Sheet
 
@@ -68,10 +68,10 @@ def course_figures(board: PathBoard) -> list[Figure]:
 
 
 def _plane(board: PathBoard, plane: Plane, place: int) -> Figure:
-    axes = path_points.plane_axes(board.analysis, board.path, plane)
+    axes = path_plane.plane_axes(board.analysis, board.path, plane)
     seen = board.looks_of(plane.treatments, plane.names)
     x, y = _reversed_x("delay", axes[0]), _y("throughput", axes[1])
-    rows = path_points.plane_trials(plane)
+    rows = path_plane.plane_trials(plane)
     tips = [
         *marks.name_tips("treatment", "trial", "series"),
         marks.tip("delay", axes[0].title),
@@ -88,11 +88,11 @@ def _plane(board: PathBoard, plane: Plane, place: int) -> Figure:
         layers.append(cross.encode(x=x, y=y, tooltip=tips))
     layers += _labels(board, plane, axes)
     layers[0] = layers[0].add_params(marks.zoom("x", "y"))
-    name = path_points.plane_name(plane)
+    name = path_plane.plane_name(plane)
     return Figure(
         f"plane-{place}",
         "Throughput and delay" + (f": {name}" if name else ""),
-        path_points.plane_caption(board.analysis, board.path, plane),
+        path_plane.plane_caption(board.analysis, board.path, plane),
         f"Scatter plot of {axes[1].title} over {axes[0].title}, with the delay axis reversed, of each trial by treatment"
         + (f", on {name}." if name else "."),
         marks.finished(alt.layer(*layers), _PLANE),
@@ -122,7 +122,7 @@ def _region_marks(
     board: PathBoard, plane: Plane, axes: tuple[Axis, Axis], seen: dict[str, Look]
 ) -> list[Chart]:
     """The regions of a plane: shaded, with a line where there is a bound, and the point."""
-    drawn = path_points.boxes(plane)
+    drawn = path_plane.boxes(plane)
     if not drawn:
         return []
     colour = marks.colour(seen)
@@ -146,7 +146,7 @@ def _region_marks(
     ]
 
 
-def _areas(drawn: Sequence[path_points.Box]) -> list[Row]:
+def _areas(drawn: Sequence[path_plane.Box]) -> list[Row]:
     return [
         {
             "treatment": box.name,
@@ -159,7 +159,7 @@ def _areas(drawn: Sequence[path_points.Box]) -> list[Row]:
     ]
 
 
-def _lines(drawn: Sequence[path_points.Box]) -> list[Row]:
+def _lines(drawn: Sequence[path_plane.Box]) -> list[Row]:
     return [
         {"treatment": box.name, "x": x, "x2": x2, "y": y, "y2": y2, "standing": _standing(box)}
         for box in drawn
@@ -167,11 +167,11 @@ def _lines(drawn: Sequence[path_points.Box]) -> list[Row]:
     ]
 
 
-def _standing(box: path_points.Box) -> str:
+def _standing(box: path_plane.Box) -> str:
     return "descriptive only" if box.region.descriptive else "holds"
 
 
-def _points(drawn: Sequence[path_points.Box]) -> list[Row]:
+def _points(drawn: Sequence[path_plane.Box]) -> list[Row]:
     return [
         {
             "treatment": box.name,
@@ -191,7 +191,7 @@ def _points(drawn: Sequence[path_points.Box]) -> list[Row]:
 def _labels(board: PathBoard, plane: Plane, axes: tuple[Axis, Axis]) -> list[Chart]:
     """The name of each treatment beside its point, one layer each: Vega-Lite knows no shift by row."""
     layers: list[Chart] = []
-    for label in path_points.placed(path_points.anchors(plane), axes, _NARROWEST, _PLANE):
+    for label in path_labels.placed(path_plane.anchors(plane), axes, _NARROWEST, _PLANE):
         row: Row = {"delay": label.x, "throughput": label.y, "treatment": label.name}
         text = board.chart([row]).mark_text(
             dx=label.right, dy=label.down, align=label.align, fontSize=12, fontWeight=600, baseline="middle"
@@ -207,9 +207,9 @@ def _over_time(board: PathBoard, what: str) -> Figure | None:
     shown = sorted(board.path.series[:MOST_TRIALS], key=lambda series: (series.number, series.attempt))
     if not shown:
         return None
-    names = [path_points.series_name(series, board.labels[series.treatment]) for series in shown]
-    flows = path_points.flow_names(shown)
-    base = board.chart(path_points.series_rows(shown, board.labels)).transform_filter(
+    names = [path_series.series_name(series, board.labels[series.treatment]) for series in shown]
+    flows = path_series.flow_names(shown)
+    base = board.chart(path_series.series_rows(shown, board.labels)).transform_filter(
         marks.chosen(trial=names)
     )
     base = base.encode(
@@ -288,14 +288,14 @@ def _delays(board: PathBoard) -> Figure | None:
         return None
     names = [board.labels[known.treatment] for known in found]
     seen = board.looks_of([known.treatment for known in found], names)
-    axis = path_points.delay_axis(found)
+    axis = path_series.delay_axis(found)
     scale = _delay_scale(axis, reverse=False)
     x = alt.X("delay:Q", title=axis.title, scale=scale, axis=alt.Axis(format="~g"))
     y = alt.Y("share:Q", title="share of packets", axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1]))
-    thin = board.chart(path_points.trial_delay_rows(found, board.labels)).mark_line(
+    thin = board.chart(path_series.trial_delay_rows(found, board.labels)).mark_line(
         strokeWidth=0.7, opacity=0.35
     )
-    thick = board.chart(path_points.delay_rows(found, board.labels)).mark_line(strokeWidth=2.4)
+    thick = board.chart(path_series.delay_rows(found, board.labels)).mark_line(strokeWidth=2.4)
     tips = [
         *marks.name_tips("treatment"),
         marks.tip("delay", "delay [ms]"),

@@ -19,12 +19,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from trialwise.analysis.path_results import FlowSeries, PathAnalysis, PathSeries, Plane
 from trialwise.analysis.results import Analysis
-from trialwise.report import path_points
+from trialwise.report import path_labels, path_plane, path_series
 from trialwise.report.looks import Look, looks
 from trialwise.report.numbers import counted
 from trialwise.report.palette import COLOURS, DASHES, MOST
+from trialwise.report.path_axes import Axis
 from trialwise.report.path_figures import treatment_labels
-from trialwise.report.path_points import Axis
 from trialwise.report.print_style import GREY, PAGE, WIDTH, sheet
 
 MOST_TRIALS = 400
@@ -82,8 +82,8 @@ def _variants(page: PathPage, plane: Plane) -> Iterator[tuple[str, Draw]]:
 def _plane(axes: Axes, page: PathPage, plane: Plane) -> None:
     """Every trial, and the regions of the treatments."""
     seen = page.named(plane)
-    spans = path_points.plane_axes(page.analysis, page.path, plane)
-    for box in path_points.boxes(plane):
+    spans = path_plane.plane_axes(page.analysis, page.path, plane)
+    for box in path_plane.boxes(plane):
         colour = seen[box.name].colour
         corner = (box.delay[0], box.throughput[0])
         width, height = box.delay[1] - box.delay[0], box.throughput[1] - box.throughput[0]
@@ -92,7 +92,7 @@ def _plane(axes: Axes, page: PathPage, plane: Plane) -> None:
         for x, x2, y, y2 in box.bounds:
             axes.plot([x, x2], [y, y2], color=colour, linestyle=dashes, linewidth=0.8)
     _trials(axes, plane, seen, 2.5)
-    for box in path_points.boxes(plane):
+    for box in path_plane.boxes(plane):
         look = seen[box.name]
         axes.plot(
             *box.point,
@@ -102,14 +102,14 @@ def _plane(axes: Axes, page: PathPage, plane: Plane) -> None:
             markeredgecolor="black",
             markeredgewidth=0.6,
         )
-    finish_plane(axes, spans, path_points.anchors(plane))
+    finish_plane(axes, spans, path_plane.anchors(plane))
 
 
 def _runs(axes: Axes, page: PathPage, plane: Plane) -> None:
     """Pantheon's summary of all runs: a mark for each."""
     seen = page.named(plane)
     _trials(axes, plane, seen, 4)
-    finish_plane(axes, path_points.plane_axes(page.analysis, page.path, plane), [])
+    finish_plane(axes, path_plane.plane_axes(page.analysis, page.path, plane), [])
     axes.figure.legend(loc="outside upper center", ncols=3)
 
 
@@ -124,11 +124,11 @@ def _means(axes: Axes, page: PathPage, plane: Plane) -> None:
         axes.plot(region.mean_delay, region.mean_throughput, look.marker, color=look.colour, markersize=5)
         label = names[region.treatment] + (f" ({region.series})" if several else "")
         at.append((label, region.mean_delay, region.mean_throughput))
-    finish_plane(axes, path_points.plane_axes(page.analysis, page.path, plane), at)
+    finish_plane(axes, path_plane.plane_axes(page.analysis, page.path, plane), at)
 
 
 def _trials(axes: Axes, plane: Plane, seen: dict[str, Look], size: float) -> None:
-    rows = path_points.plane_trials(plane)
+    rows = path_plane.plane_trials(plane)
     for name, look in seen.items():
         own = [row for row in rows if row["treatment"] == name and not row["reason"]]
         axes.plot(
@@ -160,7 +160,7 @@ def finish_plane(axes: Axes, spans: tuple[Axis, Axis], names: Sequence[tuple[str
     axes.set_ylim(spans[1].low, spans[1].high)
     axes.set_xlabel(f"{spans[0].title}, better to the right")
     axes.set_ylabel(spans[1].title)
-    for label in path_points.placed(names, spans, *_PLANE_PIXELS) if names else ():
+    for label in path_labels.placed(names, spans, *_PLANE_PIXELS) if names else ():
         axes.annotate(
             label.name,
             (label.x, label.y),
@@ -205,7 +205,7 @@ def _delays(axes: Axes, page: PathPage) -> None:
         axes.plot(
             known.delays, known.shares, color=colour, linestyle=dashes, label=page.labels[known.treatment]
         )
-    _delay_axis(axes, path_points.delay_axis(found))
+    _delay_axis(axes, path_series.delay_axis(found))
     axes.set_ylim(0, 1)
     axes.set_xlabel("one-way delay of packets [ms]")
     axes.set_ylabel("share of packets")
@@ -235,7 +235,7 @@ def _courses(page: PathPage, shown: Sequence[PathSeries]) -> Figure:
 
 
 def _course_title(series: PathSeries, label: str) -> str:
-    return path_points.series_name(series, label) + (
+    return path_series.series_name(series, label) + (
         "\n" + "\n".join(textwrap.wrap(series.reason, 120)) if series.reason else ""
     )
 
@@ -284,19 +284,19 @@ def _plane_page(page: PathPage, plane: Plane) -> Figure:
     figure = sheet()
     grid = figure.add_gridspec(3, 1, height_ratios=[5, 3.6, 1.6])
     top, below, foot = (figure.add_subfigure(grid[row, 0]) for row in range(3))
-    name = path_points.plane_name(plane)
+    name = path_plane.plane_name(plane)
     top.suptitle("Throughput and delay" + (f": {name}" if name else ""), fontsize=10)
     _plane(top.add_subplot(), page, plane)
     left, right = below.add_subplot(1, 2, 1), below.add_subplot(1, 2, 2)
     _means(left, page, plane)
     _trials(right, plane, page.named(plane), 4)
-    finish_plane(right, path_points.plane_axes(page.analysis, page.path, plane), [])
+    finish_plane(right, path_plane.plane_axes(page.analysis, page.path, plane), [])
     right.legend(loc="best")
     left.set_title(
         f"means of {counted(sum(trial.reason is None for trial in plane.trials), 'valid trial')}",
         fontsize=7.5,
     )
     right.set_title("every trial", fontsize=7.5)
-    caption = path_points.plane_caption(page.analysis, page.path, plane).replace("✕", "x")
+    caption = path_plane.plane_caption(page.analysis, page.path, plane).replace("✕", "x")
     foot.text(0.06, 0.95, "\n".join(textwrap.wrap(caption, 115)), va="top", fontsize=7.5, linespacing=1.5)
     return figure

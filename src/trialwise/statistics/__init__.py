@@ -62,13 +62,8 @@ from trialwise.statistics.ranking import RankSets, rank_sets
 from trialwise.statistics.relative_margin import RelativeMarginStop, relative_margin_stop
 from trialwise.statistics.replicates import block_gain
 from trialwise.statistics.resampling import RESAMPLING_FALSE_ALARMS, RESAMPLING_WARNING, resampled
-from trialwise.statistics.runtime import (
-    PrefixCurve,
-    RuntimeCombined,
-    RuntimeNeeded,
-    combine_pilots,
-    runtime_needed,
-)
+from trialwise.statistics.runtime import combine_pilots, runtime_needed
+from trialwise.statistics.runtime_results import PrefixCurve, RuntimeCombined, RuntimeNeeded
 from trialwise.statistics.seasonality import Period, Seasonality, recommended_span, seasonality
 from trialwise.statistics.sequential import SequentialState
 from trialwise.statistics.sequential_batches import SequentialBatches

@@ -1,7 +1,6 @@
 """A study from its file to its analysis: composes the stages, and is the only package beside `cli` that sees them all."""
 
 from trialwise.execution.lanes import planned_row
-from trialwise.execution.state import State
 from trialwise.study.opening import default_directory, itself, load, open_directory
 from trialwise.study.reading import (
     analyse,
@@ -19,6 +18,7 @@ from trialwise.study.reading import (
 )
 from trialwise.study.running import run, run_experiment, run_pilot
 from trialwise.study.sessions import RunResult, check_samples
+from trialwise.study.state import State
 
 __all__ = [
     "RunResult",

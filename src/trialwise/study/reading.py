@@ -29,12 +29,14 @@ from trialwise.analysis.telling import Told
 from trialwise.analysis.trial_set import TrialSet, read_trial_set
 from trialwise.design.stopping import comparisons
 from trialwise.errors import AnalysisError, PlanError
-from trialwise.execution.state import State
-from trialwise.execution.state import state as state_of
-from trialwise.experiment.model import Controls, Experiment, Method, PathSettings, PathTrial, SimulationTrial
+from trialwise.experiment.model import Controls, Experiment, Method
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.trials import PathSettings, PathTrial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.study.opening import opened
+from trialwise.study.state import State
+from trialwise.study.state import state as state_of
 from trialwise.study.stopping import known_workloads, stopping_document, stopping_state
 from trialwise.trials.drawn_means import Watch
 from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of

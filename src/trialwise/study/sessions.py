@@ -9,7 +9,6 @@ from trialwise.design.few_samples import refuse_few_samples, wants_enough_sample
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
 from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
-from trialwise.execution.documents import StoppingDocument
 from trialwise.execution.events import (
     EnvironmentChanged,
     Observer,
@@ -40,6 +39,7 @@ from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
 from trialwise.experiment.model import Experiment, Level
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
+from trialwise.study.documents import StoppingDocument
 from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.simulation import samples_by_metric

@@ -9,12 +9,12 @@ from trialwise.analysis.stopping.results import StoppingState
 from trialwise.analysis.stopping.sentences import what_lifts
 from trialwise.analysis.telling import Told
 from trialwise.design.treatments import treatments
-from trialwise.execution.documents import ClaimDocument, StoppingDocument
 from trialwise.execution.recalling import recalled_together
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import goals, stops_by_itself, stops_with_controls
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.kept_means import KeptMeans
+from trialwise.study.documents import StoppingDocument
 from trialwise.study.opening import frozen_experiment
 from trialwise.trials.drawn_means import Watch
 
@@ -49,8 +49,7 @@ def stopping_document(
     found = stopping_state(directory, watch, told)
     if found is None:
         return None
-    values = dataclasses.asdict(found)
-    values["claims"] = tuple(ClaimDocument(**dataclasses.asdict(claim)) for claim in found.claims)
+    values = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}
     return StoppingDocument(**values, lifts=what_lifts(found))
 
 

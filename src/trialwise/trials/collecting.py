@@ -12,8 +12,9 @@ from pathlib import Path
 
 from trialwise._core import Collector, CollectorCounters, CollectorError
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import Experiment, Level, Measurement, StreamSource
+from trialwise.experiment.model import Experiment, Level, Measurement
 from trialwise.experiment.placeholders import COLLECTOR, fill
+from trialwise.experiment.sources import StreamSource
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.streams import StreamStore
 from trialwise.trials.base import TrialOutcome, TrialRequest

@@ -11,8 +11,10 @@ from pathlib import Path
 
 from trialwise._core import CommandResult
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import CommandTrial, Experiment, Level, TextSource
+from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
+from trialwise.experiment.sources import TextSource
+from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.counting import paranoid_level
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.programs import program_files

@@ -11,8 +11,9 @@ from pathlib import Path
 from trialwise import _core
 from trialwise._core import run_command
 from trialwise.errors import TrialError
-from trialwise.experiment.model import Level, PathSettings
+from trialwise.experiment.model import Level
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.trials import PathSettings
 from trialwise.schemes.needs import search_path
 from trialwise.schemes.scheme import End
 from trialwise.schemes.setup import REBOOT, record, was_done

@@ -11,7 +11,8 @@ import numpy as np
 from trialwise._core import run_command
 from trialwise.errors import PlanError
 from trialwise.experiment.instruments import RESOURCES, counter_unit
-from trialwise.experiment.model import Experiment, Instrumentation, InstrumentSource
+from trialwise.experiment.model import Experiment, Instrumentation
+from trialwise.experiment.sources import InstrumentSource
 from trialwise.measurement.counting import paranoid_level, why_not_counted
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.samples import Samples

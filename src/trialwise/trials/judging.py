@@ -9,14 +9,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from trialwise.errors import TrialError
-from trialwise.experiment.model import (
-    CommandTrial,
-    Experiment,
-    InstrumentSource,
-    Resource,
-    ResourceSource,
-    TextSource,
-)
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSource, TextSource
+from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome
 from trialwise.trials.instrumenting import Counted

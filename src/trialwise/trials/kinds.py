@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from trialwise.experiment.model import CommandTrial, Experiment, PathTrial, PythonTrial, SimulationTrial
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.simulation import SimulationTrial
+from trialwise.experiment.trials import CommandTrial, PathTrial, PythonTrial
 from trialwise.trials.base import TrialKind
 from trialwise.trials.command import CommandKind
 from trialwise.trials.python import PythonKind

@@ -16,8 +16,9 @@ import numpy as np
 
 from trialwise import _core
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import Experiment, Level, PathSettings
+from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest

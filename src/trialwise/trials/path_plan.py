@@ -11,9 +11,10 @@ import numpy as np
 
 from trialwise import _core
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import Experiment, Groups, Level, PathFlow, PathSettings, PathTrial
+from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.named_paths import path_named
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.trials import Groups, PathFlow, PathSettings, PathTrial
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.python_class import PREFIX, python_scheme
 from trialwise.schemes.scheme import Scheme

@@ -11,7 +11,9 @@ from typing import Literal
 import numpy as np
 
 from trialwise.errors import TrialError
-from trialwise.experiment.model import Experiment, PathSettings, PathSource
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.sources import PathSource
+from trialwise.experiment.trials import PathSettings
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.flow_report import Report, completions, flow_series, retransmits
 from trialwise.measurement.packets import DIRECTIONS, Packets, joined, read_packet_log, write_packets

@@ -17,8 +17,10 @@ from pathlib import Path
 import numpy as np
 
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import CommandTrial, Experiment, Level, PythonTrial, ReturnSource
+from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.sources import ReturnSource
+from trialwise.experiment.trials import CommandTrial, PythonTrial
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind

@@ -13,16 +13,9 @@ import numpy as np
 
 from trialwise import _core
 from trialwise.errors import PlanError
-from trialwise.experiment.model import (
-    Experiment,
-    Groups,
-    Level,
-    Metric,
-    PathFlow,
-    PathSettings,
-    PathSource,
-    PathTrial,
-)
+from trialwise.experiment.model import Experiment, Level, Metric
+from trialwise.experiment.sources import PathSource
+from trialwise.experiment.trials import Groups, PathFlow, PathSettings, PathTrial
 from trialwise.schemes.library import scheme_named
 from trialwise.schemes.needs import missing
 from trialwise.schemes.scheme import End, Scheme

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import Experiment, Level, ResourceSource
+from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.sources import ResourceSource
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest

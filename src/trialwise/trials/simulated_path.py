@@ -10,8 +10,9 @@ from pathlib import Path
 
 from trialwise import _core
 from trialwise.errors import PlanError, TrialError
-from trialwise.experiment.model import Experiment, Level, PathSettings
+from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
+from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.packets import packed_packets, simulated_packets
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.library import read_file, scheme_files

@@ -13,7 +13,7 @@ from trialwise.analysis.path import pooled, typical
 from trialwise.analysis.path_packets import Course, TrialNumbers, bin_width, flow_series, trial_numbers
 from trialwise.analysis.path_results import PathAnalysis, PathFacts, PathScheme
 from trialwise.analysis.results import Analysis
-from trialwise.experiment.model import PathFlow
+from trialwise.experiment.trials import PathFlow
 from trialwise.measurement.packets import joined
 
 

@@ -10,7 +10,8 @@ import pytest
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.errors import AnalysisError
-from trialwise.experiment.model import Convergence, Kpi, Measure, Metric, ReturnSource
+from trialwise.experiment.model import Convergence, Kpi, Measure, Metric
+from trialwise.experiment.sources import ReturnSource
 
 SHARED = Path(__file__).parents[4] / "shared" / "data"
 

@@ -7,8 +7,10 @@ from trialwise import study
 from trialwise.cli.new import new
 from trialwise.cli.schema import json_schema, schema
 from trialwise.errors import PlanError
-from trialwise.experiment.model import CommandTrial, FixedFactor, TextSource
+from trialwise.experiment.model import FixedFactor
 from trialwise.experiment.reading import read_experiment
+from trialwise.experiment.sources import TextSource
+from trialwise.experiment.trials import CommandTrial
 
 
 def test_the_example_runs_as_it_is(tmp_path, monkeypatch, capsys):

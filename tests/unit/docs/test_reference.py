@@ -9,8 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from trialwise.cli.schema import json_schema
-from trialwise.experiment.model import SimulationSource
 from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.simulation import SimulationSource
 from trialwise.schemes import reading
 from trialwise.schemes.library import scheme_files
 

@@ -12,7 +12,8 @@ from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.exchange.analysis_json import analysis_document, analysis_schema
 from trialwise.exchange.plain import plain
 from trialwise.exchange.trials_csv import trials_csv
-from trialwise.experiment.model import Kpi, Metric, ReturnSource, Variability
+from trialwise.experiment.model import Kpi, Metric, Variability
+from trialwise.experiment.sources import ReturnSource
 
 SCHEMA = Path(__file__).parents[3] / "schemas" / "analysis.json"
 

@@ -9,7 +9,9 @@ from rich.console import Console
 
 from trialwise.analysis.widths import LiveWidths, Width
 from trialwise.cli import output
-from trialwise.cli.progress import Bar, Lines, Pace, width_text
+from trialwise.cli.event_text import width_text
+from trialwise.cli.pace import Pace
+from trialwise.cli.progress import Bar, Lines
 from trialwise.execution.events import (
     Computing,
     NodesAwaited,

@@ -5,8 +5,10 @@ from pathlib import Path
 
 from trialwise.design.plan import plan_digest
 from trialwise.experiment.against_itself import against_itself
-from trialwise.experiment.model import Experiment, Metric, PythonTrial, ReturnSource
+from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.sources import ReturnSource
+from trialwise.experiment.trials import PythonTrial
 from trialwise.experiment.writing import write_experiment
 
 FRESH = Experiment("x", Path("/nowhere"), PythonTrial("m:f"), (Metric("m", ReturnSource("m")),))

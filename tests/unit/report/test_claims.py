@@ -10,7 +10,8 @@ from json_pointer import resolve
 from trialwise.analysis.results import Analysis
 from trialwise.analysis.table import TableColumns, analyse_table
 from trialwise.exchange.plain import Json
-from trialwise.experiment.model import Better, Kpi, Metric, ReturnSource, Variability
+from trialwise.experiment.model import Better, Kpi, Metric, Variability
+from trialwise.experiment.sources import ReturnSource
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
 from trialwise.report.html import html_report

@@ -16,13 +16,13 @@ from report_page import ReportPage
 from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
-from trialwise.report import path_points
+from trialwise.report import path_axes, path_labels
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.looks import looks
 from trialwise.report.numbers import write
+from trialwise.report.path_axes import Axis
 from trialwise.report.path_figures import PathBoard, course_figures, plane_figures
-from trialwise.report.path_points import Axis
 from trialwise.report.path_print import path_figures
 from trialwise.report.path_tables import path_tables
 from trialwise.report.print_document import write_document
@@ -117,10 +117,8 @@ def test_the_delay_axis_is_reversed_and_the_data_are_there(asked: Analysis) -> N
 
 
 def test_delays_that_differ_by_much_stand_on_a_logarithmic_axis() -> None:
-    assert path_points.padded([10.0, 100.0], logarithmic=True) == pytest.approx(
-        (10 / 10**0.08, 100 * 10**0.08)
-    )
-    low, high = path_points.padded([99.0, 100.0])
+    assert path_axes.padded([10.0, 100.0], logarithmic=True) == pytest.approx((10 / 10**0.08, 100 * 10**0.08))
+    low, high = path_axes.padded([99.0, 100.0])
     assert high - low == pytest.approx(5)
     assert (low + high) / 2 == pytest.approx(99.5)
 
@@ -158,7 +156,7 @@ def test_a_scheme_has_one_colour_on_all_paths_and_shapes_tell_treatments_apart(a
 def test_labels_do_not_lie_upon_each_other_where_there_is_room() -> None:
     axes = (Axis("x", 0, 100), Axis("y", 0, 10))
     points = [("cubic", 50.0, 5.0), ("bbr", 50.5, 5.05), ("reno", 49.5, 4.95)]
-    found = path_points.placed(points, axes, 400, 400)
+    found = path_labels.placed(points, axes, 400, 400)
     assert len({(label.right, label.down) for label in found}) == 3
 
 

@@ -20,9 +20,10 @@ from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.phases import Phases, phases_of
 from trialwise.analysis.estimation.results import DurationAdvice, DurationStep
 from trialwise.analysis.estimation.transients import Edges, Transient, edges_of, flows_lacking, transient_of
-from trialwise.experiment.model import Experiment, Measure, Metric, Source
+from trialwise.experiment.model import Experiment, Measure, Metric
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
+from trialwise.experiment.sources import Source
 
 _PARTS = (0.1, 0.2, 0.5, 1.0)
 _JOINED = (2, 5, 10, 20, 50)

@@ -10,7 +10,9 @@ import numpy.typing as npt
 from trialwise import statistics as st
 from trialwise.analysis.estimation.results import Estimate
 from trialwise.experiment.estimands import estimand_text
-from trialwise.experiment.model import Estimand, Metric, PathSource, SimulationSource
+from trialwise.experiment.model import Estimand, Metric
+from trialwise.experiment.simulation import SimulationSource
+from trialwise.experiment.sources import PathSource
 
 Array = npt.NDArray[np.float64]
 

@@ -18,12 +18,12 @@ class ClaimState:
     """One thing that is to be known, and how far that is.
 
     `state` is open while it is not judged: nothing is told then, since who looks may stop at a lucky moment. The bounds are at
-    `confidence` percent; `width` is half of what lies between them and `target` the half-width asked for, both in `unit`. `n` are
-    the units of `level` that were judged, of each side; `wanted` how many the forecast asks for, null where there is none, and
-    `wanted_low` to `wanted_high` its 95 % interval. `estimand` is per_trial or pooled, `convention` that of a percentile of samples,
-    and `looks` how often a rule has looked that looks more than once. `controls` are control variates where the claim is
-    looked at with them: `gain` is then what they take the variance down by, and of both intervals `low` and `high` is the one that is
-    to be used.
+    `confidence` percent; `width` is half of what lies between them and `target` the half-width asked for (of a difference: the
+    margin), all in `unit`. `n` are the units of `level` that were judged, of each side; `wanted` how many the forecast asks for,
+    null where there is none, and `wanted_low` to `wanted_high` its 95 % interval. `estimand` is per_trial or pooled, `convention`
+    that of a percentile of samples, and `looks` how often a rule has looked that looks more than once. `controls` are control
+    variates where the claim is looked at with them: `gain` is then what they take the variance down by, and of both intervals
+    `low` and `high` is the one that is to be used.
     """
 
     kind: ClaimKind

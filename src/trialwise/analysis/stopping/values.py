@@ -15,7 +15,8 @@ from trialwise import statistics as st
 from trialwise.analysis.estimation.weighted import is_tilted, weighted_trial
 from trialwise.analysis.observations import after_warmup
 from trialwise.analysis.timescales import convergence_requirements
-from trialwise.experiment.model import Experiment, Kpi, Metric, SimulationSource
+from trialwise.experiment.model import Experiment, Kpi, Metric
+from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOG_LIKELIHOOD
 from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow

@@ -6,9 +6,8 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
-from trialwise.execution.documents import NodeDocument
 from trialwise.execution.events import NodesAwaited, RunEvent, WorkerNotice
 from trialwise.execution.tasks.crew import Node
 from trialwise.store.ledger import Ledger
@@ -18,6 +17,15 @@ _KEY = "nodes"
 """Key of `meta` under which the nodes of the last run stand: a JSON list of name, cores (0: gone) and trials done."""
 WRITE_SECONDS = 2.0
 """At most so often are the numbers of trials written."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDocument:
+    """Who computes independent trials in the last run: so many `cores` (0: gone), and so many trials `done` in that run."""
+
+    name: str
+    cores: int
+    done: int
 
 
 class NodeBook:

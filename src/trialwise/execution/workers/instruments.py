@@ -8,7 +8,8 @@ from trialwise._core import counter_setting
 from trialwise.errors import WorkerError
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, counted_rows
-from trialwise.experiment.model import Experiment, InstrumentSource
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.sources import InstrumentSource
 from trialwise.measurement.counting import why_not_counted
 from trialwise.trials.command import trial_of
 from trialwise.trials.instrumenting import remarks

@@ -17,8 +17,10 @@ from trialwise.execution.workers.instruments import (
 )
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import Report, Tasks, WorkerFile, run_of
-from trialwise.experiment.model import CommandTrial, Experiment, Level, TextSource
+from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
+from trialwise.experiment.sources import TextSource
+from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.programs import runs_script
 from trialwise.measurement.reported import Reported, from_output
 from trialwise.measurement.samples import Samples

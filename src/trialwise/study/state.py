@@ -10,34 +10,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from trialwise.execution.documents import (
-    FailureDocument,
-    NodeDocument,
-    StatusDocument,
-    StoppingDocument,
-    WorkerDocument,
-)
 from trialwise.execution.lanes import has_lanes, in_blocks, lanes
-from trialwise.execution.tasks.book import nodes_of
+from trialwise.execution.tasks.book import NodeDocument, nodes_of
 from trialwise.execution.workers.address import LOCAL
 from trialwise.store.directory import ExperimentDirectory, is_locked
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerState:
-    """How far a worker is with its lane: trials that came to an end, of which `finished`, and those `left`; what it has in hand.
-
-    `missing` says in words which rounds are not complete; it is empty where all are.
-    """
-
-    name: str
-    done: int
-    finished: int
-    left: int
-    running: tuple[int, ...]
-    missing: str = ""
+from trialwise.study.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +32,7 @@ class State:
     running: tuple[TrialRow, ...]
     is_active: bool
     left: float | None
-    workers: tuple[WorkerState, ...] = ()
+    workers: tuple[WorkerDocument, ...] = ()
     nodes: tuple[NodeDocument, ...] = ()
     stopping: StoppingDocument | None = None
 
@@ -105,7 +84,7 @@ class State:
             treatments=self.treatments,
             failures=failures,
             events=list(self.events),
-            workers=[WorkerDocument(**dataclasses.asdict(each)) for each in self.workers],
+            workers=list(self.workers),
             nodes=list(self.nodes),
             stopping=self.stopping,
         )
@@ -135,14 +114,14 @@ def state(path: Path) -> State:
         ledger.close()
 
 
-def _workers(ledger: Ledger) -> Iterator[WorkerState]:
+def _workers(ledger: Ledger) -> Iterator[WorkerDocument]:
     open_trials = ledger.trials("planned", "running")
     for lane in lanes(ledger):
         done = ledger.count(["finished", "failed", "invalid"], blocks=lane.blocks)
         finished = ledger.count(["finished"], blocks=lane.blocks)
         left = [row for row in open_trials if in_blocks(row.number, lane.blocks)]
         in_hand = tuple(row.number for row in left if row.status == "running")
-        yield WorkerState(lane.worker or LOCAL, done, finished, len(left), in_hand, _rounds_text(left))
+        yield WorkerDocument(lane.worker or LOCAL, done, finished, len(left), in_hand, _rounds_text(left))
 
 
 def _rounds_text(rows: Sequence[TrialRow]) -> str:

@@ -1,60 +1,18 @@
-"""The points of the figures of an experiment over paths, as rows, and where they are put; nothing is computed from data here."""
+"""The plane of delay and throughput of an experiment over paths: axes, rows, regions, caption; nothing is computed from data here."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
-from trialwise.analysis.path_results import (
-    AxisRange,
-    DelayDistribution,
-    PathAnalysis,
-    PathSeries,
-    Plane,
-    PlaneRegion,
-)
+from trialwise.analysis.path_results import AxisRange, PathAnalysis, Plane, PlaneRegion
 from trialwise.analysis.results import Analysis
-from trialwise.experiment.model import Metric, PathSource
+from trialwise.experiment.model import Metric
 from trialwise.experiment.placeholders import level_text
+from trialwise.experiment.sources import PathSource
 from trialwise.report.numbers import counted, ordinal, percent
+from trialwise.report.path_axes import WIDE, Axis, axis_title, padded
 from trialwise.report.points import Row
-
-Array = npt.NDArray[np.float64]
-WIDE = 4.0
-"""Delays whose extremes differ by this factor stand on a logarithmic axis."""
-
-_NARROW = 0.05
-"""An axis spans this share of its largest value at least, so that differences that hardly matter do not look large."""
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """An axis: what it says, from where to where it goes, and whether it is logarithmic."""
-
-    title: str
-    low: float
-    high: float
-    logarithmic: bool = False
-
-
-# Names
-
-
-def axis_title(metric: Metric) -> str:
-    """A metric as the title of an axis, with what reduces its samples and its unit."""
-    measure = metric.measure
-    said = (
-        f", {ordinal(measure)}"
-        if isinstance(measure, float | int)
-        else ""
-        if measure == "mean"
-        else f", {measure}"
-    )
-    return f"{metric.name}{said}" + (f" [{metric.unit}]" if metric.unit else "")
 
 
 def spanning(analysis: Analysis, path: PathAnalysis) -> tuple[Metric, Metric]:
@@ -68,9 +26,6 @@ def spanning(analysis: Analysis, path: PathAnalysis) -> tuple[Metric, Metric]:
 def plane_name(plane: Plane) -> str:
     """The levels that all treatments of a plane share; empty where there is but one plane."""
     return " · ".join(level_text(level) for level in plane.factors.values())
-
-
-# The plane
 
 
 def plane_axes(analysis: Analysis, path: PathAnalysis, plane: Plane) -> tuple[Axis, Axis]:
@@ -90,17 +45,6 @@ def plane_axes(analysis: Analysis, path: PathAnalysis, plane: Plane) -> tuple[Ax
 
 def _ends(side: AxisRange | None) -> list[float]:
     return [end for end in (side.low, side.high) if end is not None] if side else []
-
-
-def padded(values: Sequence[float], *, logarithmic: bool = False) -> tuple[float, float]:
-    """From where to where an axis goes that shows these values with room around them."""
-    low, high = min(values), max(values)
-    if logarithmic:
-        room = (high / low) ** 0.08
-        return low / room, high * room
-    room = 0.08 * (high - low)
-    lacking = max(0.0, (_NARROW * max(abs(low), abs(high)) or 1.0) - (high - low + 2 * room)) / 2
-    return low - room - lacking, high + room + lacking
 
 
 def plane_trials(plane: Plane) -> list[Row]:
@@ -247,71 +191,6 @@ def _missing(plane: Plane) -> Iterator[str]:
         yield f"No valid trial of {', '.join(none)}."
 
 
-# Labels beside points
-
-_CANDIDATES = (
-    (9, -7, "left"), (9, 13, "left"), (-9, -7, "right"), (-9, 13, "right"), (14, 3, "left"), (-14, 3, "right"),
-    (9, -21, "left"), (9, 27, "left"), (-9, -21, "right"), (-9, 27, "right"),
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A name beside a point: how far off it stands in pixels (down is positive), and which end is at the point."""
-
-    name: str
-    x: float
-    y: float
-    right: int
-    down: int
-    align: str
-
-
-def placed(
-    points: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], width: int, height: int
-) -> list[Label]:
-    """Labels that do not lie upon each other as far as that can be had, on a plane so many pixels wide and high."""
-    at = {
-        name: (width * (1 - _share(axes[0], x)), height * (1 - _share(axes[1], y))) for name, x, y in points
-    }
-    taken = [(across - 8, across + 8, down - 8, down + 8) for across, down in at.values()]
-    labels: list[Label] = []
-    for name, x, y in sorted(points, key=lambda point: -point[2]):
-        across, down = at[name]
-        room = [(_frame(name, across, down, *candidate), candidate) for candidate in _CANDIDATES]
-        inside = [entry for entry in room if _fits(entry[0], width, height)] or room
-        frame, (right, below, align) = min(
-            inside, key=lambda entry: sum(_overlap(entry[0], other) for other in taken)
-        )
-        taken.append(frame)
-        labels.append(Label(name, x, y, right, below, align))
-    return labels
-
-
-def _share(axis: Axis, value: float) -> float:
-    if axis.logarithmic:
-        return math.log(value / axis.low) / math.log(axis.high / axis.low)
-    return (value - axis.low) / (axis.high - axis.low)
-
-
-def _frame(
-    name: str, x: float, y: float, right: int, down: int, align: str
-) -> tuple[float, float, float, float]:
-    length = 6.5 * len(name)
-    left = x + right - (length if align == "right" else 0)
-    return left, left + length, y + down - 11, y + down + 2
-
-
-def _fits(frame: tuple[float, float, float, float], width: int, height: int) -> bool:
-    return frame[0] >= 0 and frame[1] <= width and frame[2] >= 0 and frame[3] <= height
-
-
-def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
-    across = min(one[1], other[1]) - max(one[0], other[0])
-    down = min(one[3], other[3]) - max(one[2], other[2])
-    return across * down if across > 0 and down > 0 else 0.0
-
-
 def anchors(plane: Plane) -> list[tuple[str, float, float]]:
     """Where the name of each treatment stands: at its point, else at the median of its trials; its last series."""
     names = dict(zip(plane.treatments, plane.names, strict=True))
@@ -320,88 +199,3 @@ def anchors(plane: Plane) -> list[tuple[str, float, float]]:
     }
     at |= {box.name: box.point for box in boxes(plane)}
     return [(name, *place) for name, place in at.items()]
-
-
-# Time series
-
-
-def series_name(series: PathSeries, label: str) -> str:
-    """How a trial is called where one can be chosen."""
-    again = f" (attempt {series.attempt})" if series.attempt > 1 else ""
-    return f"trial {series.number}{again}: {label}, series {series.series}" + (
-        " – not valid" if series.reason else ""
-    )
-
-
-def flow_names(shown: Sequence[PathSeries]) -> list[str]:
-    """The flows by number, with their scheme where it is the same in all trials."""
-    schemes: dict[int, set[str]] = {}
-    for series in shown:
-        for flow in series.flows:
-            schemes.setdefault(flow.flow, set()).add(flow.scheme)
-    return [
-        f"flow {flow}" + (f": {next(iter(names))}" if len(names) == 1 else "")
-        for flow, names in schemes.items()
-    ]
-
-
-def series_rows(shown: Sequence[PathSeries], labels: dict[str, str]) -> list[Row]:
-    """One row for each bin of each flow of each trial; times are the middles of bins."""
-    names = flow_names(shown)
-    return [
-        {
-            "trial": series_name(series, labels[series.treatment]),
-            "flow": names[flow.flow - 1],
-            "time": time + series.bin / 2,
-            "throughput": throughput,
-            "low": low,
-            "median": median,
-            "high": high,
-        }
-        for series in shown
-        for flow in series.flows
-        for time, throughput, low, median, high in zip(
-            series.times.tolist(),
-            *map(_finite, (flow.throughput, flow.delay_low, flow.delay_median, flow.delay_high)),
-            strict=True,
-        )
-    ]
-
-
-def _finite(values: Array) -> list[float | None]:
-    listed: list[float] = values.tolist()
-    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in listed]
-
-
-# Delays
-
-
-def delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str]) -> list[Row]:
-    """The pooled delays of each treatment."""
-    return [
-        {"treatment": labels[known.treatment], "delay": delay, "share": share}
-        for known in found
-        for delay, share in zip(known.delays.tolist(), known.shares.tolist(), strict=True)
-    ]
-
-
-def trial_delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str]) -> list[Row]:
-    """The delays of each trial."""
-    return [
-        {
-            "treatment": labels[known.treatment],
-            "trial": f"trial {trial.number}",
-            "delay": float(f"{delay:.5g}"),
-            "share": share,
-        }
-        for known in found
-        for trial in known.trials
-        for delay, share in zip(trial.delays.tolist(), trial.shares.tolist(), strict=True)
-    ]
-
-
-def delay_axis(found: Sequence[DelayDistribution]) -> Axis:
-    """The axis of delays of packets."""
-    ends = [end for known in found for end in (known.delays[0], known.delays[-1])]
-    wide = min(ends) > 0 and max(ends) / min(ends) >= WIDE
-    return Axis("one-way delay of packets [ms]", float(min(ends)), float(max(ends)), wide)

@@ -1,0 +1,89 @@
+"""What happens while an experiment runs, in words: a line for each event."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+
+from trialwise.analysis.widths import Width
+from trialwise.execution.events import (
+    ClockDisturbed,
+    Computing,
+    EnvironmentChanged,
+    Interrupted,
+    NodesAwaited,
+    Remarked,
+    RunEvent,
+    SessionStarted,
+    StopRequested,
+    TrialEnded,
+    Waiting,
+    WorkerNotice,
+)
+from trialwise.execution.workers.address import LOCAL
+from trialwise.experiment.quantity import duration_text
+
+AWAITED = "no node is there: waiting for one"
+
+
+def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence for each event
+    """Say in a line what happened, or None where that is not worth a line."""
+    match event:
+        case SessionStarted() if event.done or event.reclaimed:
+            again = f", {event.reclaimed} abandoned by a kill will run again" if event.reclaimed else ""
+            return f"going on: {event.done} of {event.total} trials are done{again}"
+        case Waiting():
+            return f"waiting until {time_text(event.until)} for the next round"
+        case NodesAwaited():
+            return AWAITED
+        case TrialEnded():
+            return _trial_ended(event)
+        case EnvironmentChanged():
+            return f"the environment has changed ({event.text}); what follows is a series of its own"
+        case ClockDisturbed():
+            return f"{event.text}, before or during trial {event.row.number}; look at its values"
+        case WorkerNotice():
+            return f"worker {event.worker}: {event.text}"
+        case Remarked():
+            return event.text
+        case StopRequested(at_once=False):
+            return "stopping after the trial in hand; Ctrl-C again abandons it"
+        case StopRequested(at_once=True):
+            return "abandoning the trial in hand"
+        case Interrupted():
+            return "stopped" + (
+                "; the trial in hand was abandoned and will run again" if event.at_once else ""
+            )
+        case _:
+            return None
+
+
+def computing_text(event: Computing) -> str:
+    """Say how much is computed at the same time, and where."""
+    where = f" of {event.nodes} nodes" if event.nodes > 1 else ""
+    return f"{event.trials} trials in hand on {event.cores} core{'s' if event.cores > 1 else ''}{where}"
+
+
+def _trial_ended(event: TrialEnded) -> str:
+    outcome = event.outcome
+    took = "" if outcome.started is None else f" in {duration_text(outcome.finished - outcome.started)}"
+    reason = f": {outcome.reason}" if outcome.reason else ""
+    where = "" if event.row.worker in (None, LOCAL) else f" on {event.row.worker}"
+    return f"trial {event.row.number} {event.row.treatment} {outcome.status}{took}{where}{reason}"
+
+
+def width_text(width: Width) -> str:
+    """Write a width as "throughput p50 ±3.1 %", or how many trials are missing."""
+    name = f"{width.metric} p{width.percentile:g}"
+    if width.relative is None:
+        return f"{name}: {width.missing} more rounds for an interval at {width.confidence:g} %"
+    if math.isinf(width.relative):
+        return f"{name}: the interval at {width.confidence:g} % is still open at one end"
+    return f"{name} ±{width.relative * 100:.2g} % at {width.confidence:g} %"
+
+
+def time_text(moment: float) -> str:
+    """A moment of the local time of day; with the date where it is not today."""
+    local = datetime.fromtimestamp(moment, UTC).astimezone()
+    today = datetime.now(UTC).astimezone().date()
+    return f"{local:%H:%M:%S}" if local.date() == today else f"{local:%Y-%m-%d %H:%M:%S}"

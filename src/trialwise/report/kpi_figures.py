@@ -1,0 +1,117 @@
+"""Interactive figures of the KPIs of a metric, and of how far they move from series to series."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import altair as alt
+
+from trialwise.experiment.model import Kpi
+from trialwise.report import marks, points
+from trialwise.report.board import Board, Figure
+from trialwise.report.claims import objective_text
+from trialwise.report.drawn_trials import drawn_words, trial_rows
+from trialwise.report.marks import Chart
+from trialwise.report.palette import COLOURS
+from trialwise.report.points import Row
+
+_ROW = 26
+_TALLEST = 2400
+
+
+def kpi_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
+    """The KPI of each treatment and series, with intervals and trials; None without any. `place` is that of the objective."""
+    rows = points.kpi_rows(board.found, objective)
+    if not rows:
+        return None
+    found, lower = board.found, objective.bound == "lower"
+    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
+    ticks = board.chart(trial_rows(found)).mark_tick(thickness=1, size=8, opacity=0.35, color="currentColor")
+    height = _rows_height(board, max(_ROW, 12 * len(board.series)))
+    x = marks.metric_x("value", board.title, height)
+    layers = [
+        ticks.encode(x=x, y=y, yOffset=offset, tooltip=marks.trial_tips(found.metric.name)).add_params(
+            marks.zoom("x")
+        )
+    ]
+    layers += _interval_marks(
+        board, [row for row in rows if row["low"] is not None and row["high"] is not None]
+    )
+    shape = "triangle-right" if lower else "triangle-left"
+    layers += _bound_marks(board, [row for row in rows if row["bound"] is not None], shape)
+    several = len(board.series) > 1
+    return Figure(
+        f"kpi-{place}-{found.metric.name}",
+        f"KPI: {objective_text(objective)}",
+        f"The triangle is the KPI, read “{'or more' if lower else 'or less'}”; the bar is the two-sided interval of "
+        "the same percentile; ticks are trials."
+        + (f" Rows of a treatment are its {len(board.series)} series, the first on top." if several else "")
+        + drawn_words(found),
+        f"Dot plot of the {objective_text(objective)} bound on {found.metric.name} for each treatment and series.",
+        marks.finished(alt.layer(*layers), height),
+    )
+
+
+def _rows_height(board: Board, each: int = _ROW) -> int:
+    return max(120, min(len(board.names) * each, _TALLEST))
+
+
+def _kpi_tips() -> list[alt.Tooltip]:
+    numbers = [
+        marks.tip("bound", "KPI"),
+        marks.tip("low", "two-sided low"),
+        marks.tip("high", "two-sided high"),
+    ]
+    return [*marks.name_tips("treatment", "series"), *numbers, *marks.name_tips("n", "standing")]
+
+
+def _interval_marks(board: Board, rows: Sequence[Row]) -> list[Chart]:
+    if not rows:
+        return []
+    bars = board.chart(rows).mark_rule(strokeWidth=3, color=COLOURS[0], opacity=0.5)
+    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
+    return [bars.encode(x="low:Q", x2="high:Q", y=y, yOffset=offset, tooltip=_kpi_tips())]
+
+
+def _bound_marks(board: Board, rows: Sequence[Row], shape: str) -> list[Chart]:
+    if not rows:
+        return []
+    stroke, fill = marks.standing()
+    bounds = board.chart(rows).mark_point(shape=shape, size=90, strokeWidth=1.5, opacity=1)
+    y, offset = marks.treatment_rows(board.names), alt.YOffset("series:N", sort=board.series)
+    return [bounds.encode(x="bound:Q", y=y, yOffset=offset, stroke=stroke, fill=fill, tooltip=_kpi_tips())]
+
+
+def series_figure(board: Board, objective: Kpi, place: int) -> Figure | None:
+    """The KPIs of all series with the variability score of each treatment; None for one series, or without a KPI."""
+    rows = [row for row in points.kpi_rows(board.found, objective) if row["bound"] is not None]
+    if len(board.series) < 2 or not rows:
+        return None
+    found, y = board.found, marks.treatment_rows(board.names)
+    stroke, fill = marks.standing()
+    dots = board.chart(rows).mark_point(size=45, strokeWidth=1.5, opacity=0.75)
+    x = marks.metric_x("bound", f"KPI of {board.title}", _rows_height(board))
+    layers = [
+        dots.encode(x=x, y=y, stroke=stroke, fill=fill, tooltip=_kpi_tips()).add_params(marks.zoom("x"))
+    ]
+    scores = points.score_rows(found, objective)
+    if scores:
+        tips = [
+            *marks.name_tips("treatment"),
+            *map(marks.tip, ("low", "high", "score")),
+            *marks.name_tips("n"),
+        ]
+        bars = board.chart(scores).mark_bar(height=13, opacity=0.5, color=COLOURS[5])
+        layers.insert(0, bars.encode(x="low:Q", x2="high:Q", y=y, tooltip=tips))
+    return Figure(
+        f"series-{place}-{found.metric.name}",
+        f"From series to series: {objective_text(objective)}",
+        "Each dot is the KPI of one series; "
+        + (
+            "the bar is the variability score: the shorter, the better it replicates."
+            if scores
+            else "no score yet."
+        ),
+        f"Dot plot of the KPIs of {found.metric.name} in all series with the variability score of each treatment.",
+        marks.finished(alt.layer(*layers), _rows_height(board)),
+    )

@@ -1,0 +1,48 @@
+"""The axes of figures, from where to where they go."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trialwise.experiment.model import Metric
+from trialwise.report.numbers import ordinal
+
+WIDE = 4.0
+"""Delays whose extremes differ by this factor stand on a logarithmic axis."""
+_NARROW = 0.05
+"""An axis spans this share of its largest value at least, so that differences that hardly matter do not look large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """An axis: what it says, from where to where it goes, and whether it is logarithmic."""
+
+    title: str
+    low: float
+    high: float
+    logarithmic: bool = False
+
+
+def axis_title(metric: Metric) -> str:
+    """A metric as the title of an axis, with what reduces its samples and its unit."""
+    measure = metric.measure
+    said = (
+        f", {ordinal(measure)}"
+        if isinstance(measure, float | int)
+        else ""
+        if measure == "mean"
+        else f", {measure}"
+    )
+    return f"{metric.name}{said}" + (f" [{metric.unit}]" if metric.unit else "")
+
+
+def padded(values: Sequence[float], *, logarithmic: bool = False) -> tuple[float, float]:
+    """From where to where an axis goes that shows these values with room around them."""
+    low, high = min(values), max(values)
+    if logarithmic:
+        room = (high / low) ** 0.08
+        return low / room, high * room
+    room = 0.08 * (high - low)
+    lacking = max(0.0, (_NARROW * max(abs(low), abs(high)) or 1.0) - (high - low + 2 * room)) / 2
+    return low - room - lacking, high + room + lacking

@@ -1,0 +1,71 @@
+"""Names beside the points of a plane, put where they do not lie upon each other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from trialwise.report.path_axes import Axis
+
+_CANDIDATES = (
+    (9, -7, "left"), (9, 13, "left"), (-9, -7, "right"), (-9, 13, "right"), (14, 3, "left"), (-14, 3, "right"),
+    (9, -21, "left"), (9, 27, "left"), (-9, -21, "right"), (-9, 27, "right"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A name beside a point: how far off it stands in pixels (down is positive), and which end is at the point."""
+
+    name: str
+    x: float
+    y: float
+    right: int
+    down: int
+    align: str
+
+
+def placed(
+    points: Sequence[tuple[str, float, float]], axes: tuple[Axis, Axis], width: int, height: int
+) -> list[Label]:
+    """Labels that do not lie upon each other as far as that can be had, on a plane so many pixels wide and high."""
+    at = {
+        name: (width * (1 - _share(axes[0], x)), height * (1 - _share(axes[1], y))) for name, x, y in points
+    }
+    taken = [(across - 8, across + 8, down - 8, down + 8) for across, down in at.values()]
+    labels: list[Label] = []
+    for name, x, y in sorted(points, key=lambda point: -point[2]):
+        across, down = at[name]
+        room = [(_frame(name, across, down, *candidate), candidate) for candidate in _CANDIDATES]
+        inside = [entry for entry in room if _fits(entry[0], width, height)] or room
+        frame, (right, below, align) = min(
+            inside, key=lambda entry: sum(_overlap(entry[0], other) for other in taken)
+        )
+        taken.append(frame)
+        labels.append(Label(name, x, y, right, below, align))
+    return labels
+
+
+def _share(axis: Axis, value: float) -> float:
+    if axis.logarithmic:
+        return math.log(value / axis.low) / math.log(axis.high / axis.low)
+    return (value - axis.low) / (axis.high - axis.low)
+
+
+def _frame(
+    name: str, x: float, y: float, right: int, down: int, align: str
+) -> tuple[float, float, float, float]:
+    length = 6.5 * len(name)
+    left = x + right - (length if align == "right" else 0)
+    return left, left + length, y + down - 11, y + down + 2
+
+
+def _fits(frame: tuple[float, float, float, float], width: int, height: int) -> bool:
+    return frame[0] >= 0 and frame[1] <= width and frame[2] >= 0 and frame[3] <= height
+
+
+def _overlap(one: tuple[float, ...], other: tuple[float, ...]) -> float:
+    across = min(one[1], other[1]) - max(one[0], other[0])
+    down = min(one[3], other[3]) - max(one[2], other[2])
+    return across * down if across > 0 and down > 0 else 0.0

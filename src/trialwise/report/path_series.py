@@ -1,0 +1,94 @@
+"""The time series of flows and the delays of packets of an experiment over paths, as rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from trialwise.analysis.path_results import DelayDistribution, PathSeries
+from trialwise.report.path_axes import WIDE, Axis
+from trialwise.report.points import Row
+
+Array = npt.NDArray[np.float64]
+
+
+def series_name(series: PathSeries, label: str) -> str:
+    """How a trial is called where one can be chosen."""
+    again = f" (attempt {series.attempt})" if series.attempt > 1 else ""
+    return f"trial {series.number}{again}: {label}, series {series.series}" + (
+        " – not valid" if series.reason else ""
+    )
+
+
+def flow_names(shown: Sequence[PathSeries]) -> list[str]:
+    """The flows by number, with their scheme where it is the same in all trials."""
+    schemes: dict[int, set[str]] = {}
+    for series in shown:
+        for flow in series.flows:
+            schemes.setdefault(flow.flow, set()).add(flow.scheme)
+    return [
+        f"flow {flow}" + (f": {next(iter(names))}" if len(names) == 1 else "")
+        for flow, names in schemes.items()
+    ]
+
+
+def series_rows(shown: Sequence[PathSeries], labels: dict[str, str]) -> list[Row]:
+    """One row for each bin of each flow of each trial; times are the middles of bins."""
+    names = flow_names(shown)
+    return [
+        {
+            "trial": series_name(series, labels[series.treatment]),
+            "flow": names[flow.flow - 1],
+            "time": time + series.bin / 2,
+            "throughput": throughput,
+            "low": low,
+            "median": median,
+            "high": high,
+        }
+        for series in shown
+        for flow in series.flows
+        for time, throughput, low, median, high in zip(
+            series.times.tolist(),
+            *map(_finite, (flow.throughput, flow.delay_low, flow.delay_median, flow.delay_high)),
+            strict=True,
+        )
+    ]
+
+
+def _finite(values: Array) -> list[float | None]:
+    listed: list[float] = values.tolist()
+    return [float(f"{value:.4g}") if math.isfinite(value) else None for value in listed]
+
+
+def delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str]) -> list[Row]:
+    """The pooled delays of each treatment."""
+    return [
+        {"treatment": labels[known.treatment], "delay": delay, "share": share}
+        for known in found
+        for delay, share in zip(known.delays.tolist(), known.shares.tolist(), strict=True)
+    ]
+
+
+def trial_delay_rows(found: Sequence[DelayDistribution], labels: dict[str, str]) -> list[Row]:
+    """The delays of each trial."""
+    return [
+        {
+            "treatment": labels[known.treatment],
+            "trial": f"trial {trial.number}",
+            "delay": float(f"{delay:.5g}"),
+            "share": share,
+        }
+        for known in found
+        for trial in known.trials
+        for delay, share in zip(trial.delays.tolist(), trial.shares.tolist(), strict=True)
+    ]
+
+
+def delay_axis(found: Sequence[DelayDistribution]) -> Axis:
+    """The axis of delays of packets."""
+    ends = [end for known in found for end in (known.delays[0], known.delays[-1])]
+    wide = min(ends) > 0 and max(ends) / min(ends) >= WIDE
+    return Axis("one-way delay of packets [ms]", float(min(ends)), float(max(ends)), wide)

@@ -1,0 +1,81 @@
+"""The interactive figure of the samples within trials, with the test of convergence."""
+
+from __future__ import annotations
+
+import altair as alt
+
+from trialwise.analysis.results import MetricAnalysis
+from trialwise.report import marks, points
+from trialwise.report.board import Board, Figure
+from trialwise.report.marks import Chart
+from trialwise.report.palette import COLOURS
+
+
+def samples_figure(board: Board) -> Figure | None:
+    """The samples within the trials that traces are kept of; None where there are none."""
+    traces = board.found.traces
+    if not traces:
+        return None
+    names = [points.trace_name(trace, board.labels) for trace in traces]
+    here = marks.chosen(trial=names)
+    timed = all(trace.timed for trace in traces)
+    x = alt.X("time:Q", title=f"time within the trial [{'s' if timed else 'samples'}]")
+    y = alt.Y("low:Q", title=board.title, scale=alt.Scale(zero=False))
+    raw = board.chart(points.stretch_rows(traces, board.labels)).transform_filter(here).encode(x=x, y=y)
+    stretches = raw.mark_rule(opacity=0.45, color="currentColor").encode(y2="high:Q")
+    layers = [
+        stretches.add_params(marks.zoom("x", "y"), *marks.choices(trial=names)),
+        raw.mark_circle(size=6, opacity=0.45, color="currentColor"),
+        *_test_marks(board, here),
+    ]
+    return Figure(
+        f"samples-{board.found.metric.name}",
+        "Samples within a trial" + (", and convergence" if board.found.metric.convergence else ""),
+        _samples_caption(board.found),
+        f"Raw samples of {board.found.metric.name} within trials"
+        + (" with the slope of the convergence test." if board.found.metric.convergence else "."),
+        marks.finished(alt.layer(*layers)),
+    )
+
+
+def _test_marks(board: Board, here: str) -> list[Chart]:
+    """The batches of the convergence test, its line and the slope tolerated, and where the start-up was cut."""
+    traces = board.found.traces
+    layers: list[Chart] = []
+    if batches := points.batch_rows(traces, board.labels):
+        dots = (
+            board.chart(batches)
+            .transform_filter(here)
+            .mark_point(filled=True, size=40, color=COLOURS[1], opacity=1)
+        )
+        layers.append(dots.encode(x="time:Q", y="value:Q", tooltip=[marks.tip("time"), marks.tip("value")]))
+    if lines := points.line_rows(traces, board.labels):
+        names = ["fitted slope", "tolerance", "tolerance, falling"]
+        scale = alt.Scale(domain=names, range=[[1, 0], [6, 4], [6, 4]])
+        legend = alt.Legend(orient="top", title=None, values=names[:2], symbolSize=400)
+        kinds = alt.StrokeDash("line:N", scale=scale, legend=legend)
+        line = board.chart(lines).transform_filter(here).mark_line(color=COLOURS[0], strokeWidth=2)
+        layers.append(line.encode(x="time:Q", y="value:Q", strokeDash=kinds, detail="line:N"))
+    if cuts := points.warmup_rows(traces, board.labels):
+        layers.append(
+            board.chart(cuts).transform_filter(here).mark_rule(strokeDash=[2, 3]).encode(x="time:Q")
+        )
+    return layers
+
+
+def _samples_caption(found: MetricAnalysis) -> str:
+    sampled = sum(trial.samples > 1 for trial in found.trials)
+    thinned = [trace for trace in found.traces if trace.samples > len(trace.times)]
+    parts = ["Grey: raw samples."]
+    if found.metric.convergence is not None:
+        parts.append(
+            "Orange: the measure of each batch (window) of the convergence test, with its fitted slope and the slope "
+            "that the tolerance allows. A dotted upright ends a start-up that was cut."
+        )
+    if len(found.traces) < sampled:
+        what = "the first of each treatment, then those that did not converge, then the others"
+        parts.append(f"{len(found.traces)} of {sampled} trials are here: {what}.")
+    if thinned:
+        most, stretches = max(trace.samples for trace in thinned), len(thinned[0].times)
+        parts.append(f"Trials of up to {most} samples are drawn as the extremes of {stretches} stretches.")
+    return " ".join(parts)

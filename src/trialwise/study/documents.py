@@ -1,0 +1,84 @@
+"""What `run` and `status` print with --json: versioned documents, whose schemas stand in `schemas/`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from trialwise.analysis.stopping.results import StoppingState
+from trialwise.execution.tasks.book import NodeDocument
+from trialwise.store.records import Event, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoppingDocument(StoppingState):
+    """Whether an experiment that stops by itself has enough, and what it knows of each claim.
+
+    `reason` says why it ends, null while it goes on; `lifts` what to do about claims that it ends without. `rounds` have run to
+    their end of `most`, and `forecast` is how many it will be, null while nobody knows. `seconds` is the time used, of `budget`
+    where there is one. `out_of_reach` says that a claim would take far more than `most`, for which it ends before any more runs.
+    """
+
+    lifts: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunDocument:
+    """How a run ended; `counts` holds the attempts at trials by status. `stopping` is null where the plan alone decides."""
+
+    directory: str
+    ending: Literal["complete", "interrupted", "stopped", "reset failed", "worker lost"]
+    text: str
+    counts: dict[str, int]
+    stopping: StoppingDocument | None = None
+    format: Literal["trialwise.run/1"] = "trialwise.run/1"
+
+
+@dataclass(frozen=True, slots=True)
+class FailureDocument:
+    """An attempt at a trial that did not finish, and why."""
+
+    number: int
+    attempt: int
+    treatment: str
+    status: Status
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDocument:
+    """How far a worker is: trials that came to an end, those of them that finished, those left, and what it has in hand.
+
+    `missing` names the rounds that are not complete, in words.
+    """
+
+    name: str
+    done: int
+    finished: int
+    left: int
+    running: tuple[int, ...]
+    missing: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatusDocument:
+    """How far an experiment is; `workers` is empty where only this machine works, `nodes` where trials are measured.
+
+    `planned` and `done` count trials, `counts` and `treatments` attempts by status; `seconds_left` is null where nothing says it, and
+    once a run has stopped by itself. Times of events are Unix seconds. `stopping` is null where the plan alone decides.
+    """
+
+    name: str
+    planned: int
+    done: int
+    active: bool
+    activity: str
+    seconds_left: float | None
+    counts: dict[str, int]
+    treatments: dict[str, dict[str, int]]
+    failures: list[FailureDocument]
+    events: list[Event]
+    workers: list[WorkerDocument] = field(default_factory=list[WorkerDocument])
+    nodes: list[NodeDocument] = field(default_factory=list[NodeDocument])
+    stopping: StoppingDocument | None = None
+    format: Literal["trialwise.status/1"] = "trialwise.status/1"
