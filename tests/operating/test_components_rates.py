@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from trialwise import statistics as st
+from trialwise.statistics.component_bounds import component_bounds
+from trialwise.statistics.nesting import NestedAnova
 
 pytestmark = pytest.mark.operating
 repeated = pytest.mark.parametrize("repetitions", [300, pytest.param(4000, marks=pytest.mark.soak)])
@@ -80,6 +82,35 @@ LAYOUTS = [
 def test_intervals_of_components_and_of_the_mean_hold(shape, sds, kept, repetitions):
     found = coverage(analysed(1, repetitions, shape, sds, kept=kept), sds)
     assert (found >= 0.92 - (0.01 if repetitions < 1000 else 0)).all(), found
+
+
+BALANCED = [
+    ((6, 4, 4, 2), (4, 2.25, 1, 1)),
+    ((6, 4, 4, 2), (0.1, 0.1, 0.1, 1)),
+    ((2, 2, 2), (1, 1, 1)),
+    ((10, 10), (0.09, 1)),
+    ((30, 2), (0.1, 1)),
+    ((2, 30), (1, 1)),
+]
+
+
+@pytest.mark.parametrize("repetitions", [4000, pytest.param(40_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("units", "variances"), BALANCED)
+def test_intervals_of_components_hold_at_their_level_where_units_are_balanced(
+    near, units, variances, repetitions
+):
+    """Mean squares of normal values are then independent chi squares, which are drawn here without the values."""
+    below = np.array([np.prod(units[at + 1 :]) for at in range(len(units))])
+    df = np.array([np.prod(units[:at]) * (own - 1) for at, own in enumerate(units)], dtype=float)
+    expected = np.triu(np.tile(below, (len(units), 1))).astype(float)
+    random = np.random.default_rng([8, *units])
+    held = np.zeros(len(units))
+    for squares in expected @ variances * random.chisquare(df, (repetitions, len(units))) / df:
+        anova = NestedAnova(squares, df, expected)
+        for at, weights in enumerate(anova.solved()):
+            low, high = component_bounds(anova, weights, 0.95)
+            held[at] += low <= variances[at] <= high
+    assert all(near(share, 0.95, repetitions, of=10**9, slack=0.005) for share in held / repetitions), held
 
 
 @repeated

@@ -99,7 +99,7 @@ def _metrics(
     for done, metric in enumerate(experiment.metrics):
         if told is not None:
             told("looking at metrics", done, len(experiment.metrics))
-        yield analyse_metric(metric, observed[metric.name], method)
+        yield analyse_metric(metric, observed[metric.name], method, in_plan_order=experiment.is_simulated)
 
 
 def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]:

@@ -60,7 +60,8 @@ class TrialSet:
 
     `table` has the columns of `SCHEMA`: a row for each metric of each trial that has a value. Those of `LEVELS` name the unit
     that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds and
-    `seconds` from one trial to the next, null where nobody knows. `treatments` maps names to their levels.
+    `seconds` from one trial to the next, null where nobody knows; `started` also of simulated trials, whose order is that of the
+    plan, whenever they were computed. `treatments` maps names to their levels.
     """
 
     name: str
@@ -101,6 +102,7 @@ def read_trial_set(
     hosts = {facts.record.number: _host(facts) for facts in session_facts(directory, ledger)}
     origin = ledger.fact("identity")
     simulated = isinstance(experiment.trial, SimulationTrial)
+    in_plan_order = experiment.is_simulated
     seconds = dict(_seconds(store.rows))
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
@@ -113,7 +115,7 @@ def read_trial_set(
                 missing += 1
             else:
                 key = (row.number, row.attempt)
-                place = (store.series_of(row), row.started, seconds.get(key))
+                place = (store.series_of(row), None if in_plan_order else row.started, seconds.get(key))
                 cells.append(
                     _cells(
                         metric.name, row, float(value), _units(row, hosts, origin, simulated=simulated), place

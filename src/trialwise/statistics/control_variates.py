@@ -35,7 +35,7 @@ class ControlVariates:
     high: float
     """Of the controlled mean where `usable`, else of the plain one."""
     usable: bool
-    """Whether there are enough trials for the controlled interval, and it gains something."""
+    """Whether there are enough trials for the controlled interval, it gains something, and it is no wider than the plain one."""
     controlled: MeanInterval
     plain: MeanInterval
     gain: float
@@ -82,7 +82,8 @@ def control_variates(
     Residuals of a fluid surrogate are mostly about 0 and rarely large, so that few trials understate them: nominal 95 % intervals
     held in 70 % from 30 trials and 86 % from 100 (DCTCP, p99). The controlled interval is therefore used only from 200 trials on, or
     from a tenth of what the plain interval would take for the `precision`, if that is smaller; it misses with four fifths of the
-    probability reported; and its half-width never is below half of the precision. Both intervals are given.
+    probability reported; and its half-width never is below half of the precision. Where that leaves it wider than the plain one, which
+    needs no such guards, the plain one is used. Both intervals are given.
 
     Parameters
     ----------
@@ -136,7 +137,8 @@ def guarded(
     """Both intervals, and which of them is to be used; the precision is a share."""
     n, confidence = controlled.n, controlled.confidence
     needed = _trials_needed(plain, precision)
-    usable = n >= needed and plain_variance > fit.variance
+    gains = n >= needed and plain_variance > fit.variance
+    usable = gains and controlled.high - controlled.low <= plain.high - plain.low
     used = controlled if usable else plain
     return ControlVariates(
         estimate=used.estimate,
@@ -151,7 +153,9 @@ def guarded(
         n=n,
         needed=needed,
         confidence=confidence,
-        warnings=tuple(_warnings(largest, n, needed, floored=precision is not None)),
+        warnings=tuple(
+            _warnings(largest, n, needed, floored=precision is not None, wider=gains and not usable)
+        ),
         method=f"{controlled.method}, at {100 - INNER * (100 - confidence):g} % for a reported {confidence:g} %",
     )
 
@@ -257,7 +261,7 @@ def _largest(residuals: Array) -> float:
     return float(squares.max()) / total if total else 0.0
 
 
-def _warnings(largest: float, n: int, needed: int, *, floored: bool) -> list[str]:
+def _warnings(largest: float, n: int, needed: int, *, floored: bool, wider: bool) -> list[str]:
     """What speaks against the controlled interval here."""
     found: list[str] = []
     if n < needed:
@@ -265,6 +269,9 @@ def _warnings(largest: float, n: int, needed: int, *, floored: bool) -> list[str
             f"the controlled interval takes {needed} trials and there are {n}: the plain one is used; the residuals of few trials "
             "look smaller than they are"
         )
+    if wider:
+        level = "at the level of four fifths" + (" and never below half of the precision" if floored else "")
+        found.append(f"the plain interval is used: the controlled one, {level}, is wider")
     if largest > SPIKE:
         found.append(
             f"one trial makes {100 * largest:.0f} % of what the controls leave: the interval may be too short"

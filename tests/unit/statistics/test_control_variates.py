@@ -44,10 +44,36 @@ def test_few_trials_keep_the_plain_interval_and_show_both():
     assert (found.usable, found.needed, found.low) == (False, 200, found.plain.low)
     assert "takes 200 trials and there are 100" in found.warnings[0]
     assert found.controlled.high - found.controlled.low < found.plain.high - found.plain.low
-    enough = st.control_variates(y, x, [5.0, 1.0], precision=5)
+    enough = st.control_variates(y, x, [5.0, 1.0], precision=3.5)
     assert enough.usable
-    assert enough.needed < 10
-    assert enough.high - enough.low == pytest.approx(0.05 * enough.estimate)
+    assert enough.needed < 20
+    assert enough.high - enough.low == pytest.approx(0.035 * enough.estimate)
+
+
+def test_a_floor_beyond_the_plain_interval_leaves_that_one():
+    y, x = drawn()
+    found = st.control_variates(y, x, [5.0, 1.0], precision=10)
+    assert found.gain > 20
+    assert found.controlled.high - found.controlled.low == pytest.approx(0.1 * found.controlled.estimate)
+    assert (found.usable, found.low, found.high) == (False, found.plain.low, found.plain.high)
+    assert "never below half of the precision, is wider" in " ".join(found.warnings)
+
+
+def test_a_gain_that_the_wider_level_eats_up_leaves_the_plain_interval():
+    random = np.random.default_rng(8)
+    x = random.normal(size=2000)
+    found = st.control_variates(0.18 * x + random.normal(size=2000), x, 0.0)
+    assert 1 < found.gain < 1.08
+    assert (found.usable, found.low) == (False, found.plain.low)
+    assert "of four fifths, is wider" in " ".join(found.warnings)
+
+
+def test_the_quantile_with_a_floor_beyond_the_plain_interval_is_the_plain_one_too():
+    random = np.random.default_rng(9)
+    trials = [random.lognormal(0, 1, 50) for _ in range(300)]
+    control = [np.sum(trial > np.exp(1.6448536)) - 0.05 * 50 for trial in trials]
+    found = st.control_variates_quantile(trials, 95, control, 0.0, precision=50)
+    assert (found.usable, found.low) == (False, found.plain.low)
 
 
 def test_spiky_residuals_are_said():

@@ -75,8 +75,9 @@ class ControlledEstimate:
         """Which of both intervals is to be used, and why."""
         if self.result.usable:
             return "controlled"
-        few = self.result.n < self.result.needed
-        return f"plain, until {self.result.needed} trials" if few else "plain: the controls gain nothing"
+        if self.result.n < self.result.needed:
+            return f"plain, until {self.result.needed} trials"
+        return "plain: " + ("the controls gain nothing" if self.result.gain <= 1 else "it is narrower")
 
 
 @dataclass(frozen=True, slots=True)
