@@ -94,6 +94,17 @@ def test_another_machine_and_other_places_of_files_begin_no_series(half_done: Pa
     assert epochs(half_done) == {1}
 
 
+def test_who_computed_is_for_the_status_and_no_caveat_of_the_values(half_done: Path):
+    assert epochs(half_done) == {1}
+    results = half_done.parent / "results"
+    with sqlite3.connect(results / "ledger.sqlite") as ledger:
+        ledger.execute("INSERT INTO event VALUES (2e9, 'node', '10.0.0.1 is gone')")
+        ledger.execute("UPDATE trial SET boot = 'another' WHERE number = 1")
+    ledger.close()
+    assert study.analyse(results).notes == ()
+    assert "node: 10.0.0.1 is gone" in trialwise("status", results, cwd=half_done.parent).stdout
+
+
 def test_another_simulator_begins_a_series(half_done: Path):
     (environment,) = half_done.parent.glob("results/environments/*.json")
     known = json.loads(environment.read_text())
