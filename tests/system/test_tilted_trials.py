@@ -90,9 +90,7 @@ def test_estimates_tell_their_weights(bench: Bench, straight):
     assert "the tail is worth" in (bench.folder / "r.html").read_text()
 
 
-@pytest.mark.parametrize(
-    "words", [("compare", "--a", "scheme=dctcp", "--b", "scheme=hpcc"), ("order",), ("effects",)]
-)
+@pytest.mark.parametrize("words", [("compare", "--a", "scheme=dctcp", "--b", "scheme=hpcc"), ("effects",)])
 def test_single_trials_are_not_compared(bench: Bench, straight, words):
     command, *options = words
     refused = bench.compute(command, straight, *options)

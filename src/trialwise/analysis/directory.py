@@ -63,7 +63,7 @@ def analyse_directory(
         counts=_counts(counted),
         metrics=metrics,
         failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
-        notes=_notes(store, ledger),
+        notes=_notes(experiment, store, ledger),
         boots=tuple(dict.fromkeys(session.boot for session in ledger.sessions())),
         plan=plan_summary(experiment, counted),
         populations=populations(experiment, counted),
@@ -99,7 +99,7 @@ def _metrics(
     for done, metric in enumerate(experiment.metrics):
         if told is not None:
             told("looking at metrics", done, len(experiment.metrics))
-        yield analyse_metric(metric, observed[metric.name], method, in_plan_order=experiment.is_simulated)
+        yield analyse_metric(metric, observed[metric.name], method)
 
 
 def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]:
@@ -139,9 +139,9 @@ def _failure(store: StoreObservations, directory: ExperimentDirectory, row: Tria
     )
 
 
-def _notes(store: StoreObservations, ledger: Ledger) -> tuple[str, ...]:
-    notes = [f"{event.kind}: {event.text}" for event in ledger.events() if not event.is_routine]
+def _notes(experiment: Experiment, store: StoreObservations, ledger: Ledger) -> tuple[str, ...]:
+    notes = [f"{event.kind}: {event.text}" for event in ledger.events() if event.is_caveat]
     boots = {row.boot for row in store.rows if row.boot}
-    if len(boots) > 1:
+    if len(boots) > 1 and not experiment.is_simulated:
         notes.append(f"the trials ran in {len(boots)} boots of the machine")
     return tuple(notes)

@@ -21,7 +21,11 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """The samples that one trial gave for one metric; `times` in seconds, None where there are none."""
+    """The samples that one trial gave for one metric; `times` in seconds, None where there are none.
+
+    `started` is in Unix seconds. It orders trials in time and is None where that means nothing: simulated trials are computed at the
+    same time and in no order of their own, so that theirs is that of the plan.
+    """
 
     number: int
     attempt: int
@@ -59,6 +63,10 @@ class StoreObservations:
         if row.epoch is None or len(epochs) < 2:
             return str(row.series)
         return f"{row.series}{chr(ord('a') + epochs.index(row.epoch))}"
+
+    def started(self, row: TrialRow) -> float | None:
+        """When a trial began, where that says anything of it."""
+        return None if self._experiment.is_simulated else row.started
 
     def of(self, metric: Metric, status: Status = "finished") -> list[Observation]:
         """The observations of all trials of a status that count, in plan order: the same list for metrics of one source."""
@@ -114,7 +122,7 @@ class StoreObservations:
             series=self.series_of(row),
             round=row.round,
             position=row.position,
-            started=row.started,
+            started=self.started(row),
             values=values,
             times=times,
         )

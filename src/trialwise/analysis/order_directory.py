@@ -9,7 +9,6 @@ from math import isfinite
 
 import polars as pl
 
-from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.order_results import Problem
 from trialwise.analysis.order_trials import FIXED, RANDOM, OrderTrials, recorded_trials
@@ -43,9 +42,13 @@ def read_order_directory(
     Raises
     ------
     AnalysisError
-        A metric is not one of the experiment's, no trial has a value, or trials are tilted.
+        A metric is not one of the experiment's, no trial has a value, or trials are simulated.
     """
-    refuse_tilted(experiment)
+    if experiment.is_simulated:
+        raise AnalysisError(
+            "simulated trials are computed from their seeds alone, whatever ran before them",
+            hint="order matters to trials that are measured",
+        )
     metrics = _metrics(experiment, wanted)
     store = StoreObservations(experiment, directory, ledger)
     attempts = sorted((row for row in store.rows if row.status in _RAN), key=_moment)

@@ -18,19 +18,10 @@ from trialwise.analysis.traces import trial_traces
 from trialwise.experiment.model import Kpi, Method, Metric, Variability
 
 
-def analyse_metric(
-    metric: Metric, observations: Sequence[Observation], method: Method, *, in_plan_order: bool = False
-) -> MetricAnalysis:
-    """Carry one metric through the three timescales.
-
-    A series is in the order in which its trials ran, or, `in_plan_order`, in that of the observations: when a simulated trial is
-    computed depends on the number of processes, and says nothing.
-    """
+def analyse_metric(metric: Metric, observations: Sequence[Observation], method: Method) -> MetricAnalysis:
+    """Carry one metric through the three timescales."""
     trials = trial_metrics(metric, observations, method)
     groups = _by_series(trials)
-    if not in_plan_order:
-        for members in groups.values():
-            members.sort(key=lambda trial: (trial.started is None, trial.started or 0.0, trial.number))
     kpis = tuple(
         _series_kpi(metric, kpi, treatment, series, members, method)
         for kpi in metric.kpis
@@ -139,12 +130,14 @@ def convergence_requirements(metric: Metric) -> dict[str, object] | None:
 
 
 def _by_series(trials: Sequence[TrialMetric]) -> dict[tuple[str, str], list[TrialMetric]]:
-    """Trials with a value by (treatment, series), in their order."""
+    """Trials with a value by (treatment, series), in the order in which they ran."""
     groups: dict[tuple[str, str], list[TrialMetric]] = {}
     for trial in trials:
         groups.setdefault((trial.treatment, trial.series), [])
         if trial.value is not None:
             groups[trial.treatment, trial.series].append(trial)
+    for members in groups.values():
+        members.sort(key=lambda trial: (trial.started is None, trial.started or 0.0, trial.number))
     return groups
 
 

@@ -17,7 +17,6 @@ from trialwise.errors import AnalysisError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric
 from trialwise.experiment.model import Level as FactorLevel
-from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -59,9 +58,9 @@ class TrialSet:
     """The trials of one experiment, or of one file of another tool.
 
     `table` has the columns of `SCHEMA`: a row for each metric of each trial that has a value. Those of `LEVELS` name the unit
-    that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds and
-    `seconds` from one trial to the next, null where nobody knows; `started` also of simulated trials, whose order is that of the
-    plan, whenever they were computed. `treatments` maps names to their levels.
+    that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds (of simulated
+    trials null) and `seconds` from one trial to the next (of simulated ones, those of computing it), null where nobody knows.
+    `treatments` maps names to their levels.
     """
 
     name: str
@@ -101,9 +100,8 @@ def read_trial_set(
     metrics = chosen_metrics(experiment, wanted)
     hosts = {facts.record.number: _host(facts) for facts in session_facts(directory, ledger)}
     origin = ledger.fact("identity")
-    simulated = isinstance(experiment.trial, SimulationTrial)
-    in_plan_order = experiment.is_simulated
-    seconds = dict(_seconds(store.rows))
+    simulated = experiment.is_simulated
+    seconds = dict((_computing if simulated else _seconds)(store.rows))
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
     notes = list(_lost(store.rows))
@@ -115,7 +113,7 @@ def read_trial_set(
                 missing += 1
             else:
                 key = (row.number, row.attempt)
-                place = (store.series_of(row), None if in_plan_order else row.started, seconds.get(key))
+                place = (store.series_of(row), store.started(row), seconds.get(key))
                 cells.append(
                     _cells(
                         metric.name, row, float(value), _units(row, hosts, origin, simulated=simulated), place
@@ -208,6 +206,13 @@ def _seconds(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]
         if row.claimed is not None and end is not None:
             yield (row.number, row.attempt), end - row.claimed
         following[lane] = row
+
+
+def _computing(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]]:
+    """What each trial took that was computed: others at the same time, and none waits for one before it."""
+    for row in rows:
+        if row.started is not None and row.finished is not None:
+            yield (row.number, row.attempt), row.finished - row.started
 
 
 def _lost(rows: Sequence[TrialRow]) -> Iterator[str]:

@@ -35,7 +35,6 @@ from trialwise.execution.events import (
 from trialwise.execution.workers.address import LOCAL
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import duration_text
-from trialwise.experiment.simulation import SimulationTrial
 from trialwise.store.records import TrialRow
 
 REDRAW_SECONDS = 0.2
@@ -54,7 +53,7 @@ MOST_OPEN = 6
 def observer(console: Console, experiment: Experiment, *, terminal: bool) -> Observer:
     """The observer that suits where standard error goes."""
     if not terminal:
-        return Lines(console, each=not isinstance(experiment.trial, SimulationTrial))
+        return Lines(console, each=not experiment.is_simulated)
     return Bar(console, LiveWidths(experiment), runtime=experiment.runtime)
 
 

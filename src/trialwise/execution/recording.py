@@ -6,6 +6,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from trialwise.errors import TrialwiseError
 from trialwise.measurement.samples import Samples
@@ -59,7 +60,9 @@ class Recorder:
         """
         try:
             values = [self._store(row, source, samples) for source, samples in outcome.samples.items()]
-            self._keep_beside(row, outcome)
+            for name, content in _beside(row, outcome):
+                self._directory.write_durably(name, content)
+            self._keep_record(row, outcome)
             self._ledger.finish(
                 row,
                 outcome.status,
@@ -75,7 +78,7 @@ class Recorder:
             raise
 
     def record_together(self, ended: Sequence[Ended], session: Session) -> None:
-        """Write down what came of trials that nobody has claimed yet: one file of samples, then one transaction.
+        """Write down what came of trials that nobody has claimed yet: files, among them one of samples, then one transaction.
 
         Raises
         ------
@@ -87,6 +90,7 @@ class Recorder:
         ends = [self._end(one, segment, entries) for one in ended]
         if entries:
             write_segment(self._directory.path / segment, entries)
+        self._directory.write_together(dict(pair for one in ended for pair in _beside(one.row, one.outcome)))
         self._ledger.record_together(ends, session)
 
     def new_remarks(self, remarks: Iterable[str]) -> Iterator[str]:
@@ -106,7 +110,6 @@ class Recorder:
             else:
                 entries.append((row.number, row.attempt, source, samples.values, samples.times))
                 values.append((source, None, len(samples.values), segment))
-        self._keep_beside(row, outcome)
         return TrialEnd(
             row,
             outcome.status,
@@ -125,23 +128,29 @@ class Recorder:
         write_samples(self._directory.path / name, samples.values, samples.times)
         return source, None, len(samples.values), name
 
-    def _keep_beside(self, row: TrialRow, outcome: TrialOutcome) -> None:
-        """Keep what stands in files of its own: a record of every packet or flow, and the log of a trial that did not finish."""
-        if outcome.record is not None:
-            what, content = outcome.record
-            name = record_name(row.number, row.attempt, what)
-            if isinstance(content, bytes):
-                self._directory.write_durably(name, content)
-            else:
-                keep(content, self._directory.path / name)
-        if outcome.status != "finished":
-            self._log(row, outcome)
+    def _keep_record(self, row: TrialRow, outcome: TrialOutcome) -> None:
+        """Keep a record of every packet that a trial of this machine has left in its scratch folder."""
+        if outcome.record is None:
+            return
+        what, content = outcome.record
+        if isinstance(content, Path):
+            keep(content, self._directory.path / record_name(row.number, row.attempt, what))
 
-    def _log(self, row: TrialRow, outcome: TrialOutcome) -> None:
-        text = f"trial {row.number} attempt {row.attempt}: {row.treatment}\n{outcome.status}: {outcome.reason}\n".encode()
-        output, errors = shortened(outcome.output), shortened(outcome.errors)
-        parts = (b"--- standard output\n", output, b"\n--- standard error\n", errors)
-        self._directory.write_durably(f"logs/{row.number:06d}-{row.attempt}.txt", text + b"".join(parts))
+
+def _beside(row: TrialRow, outcome: TrialOutcome) -> Iterator[tuple[str, bytes]]:
+    """What stands in files of its own: the record of every packet or flow, where it was handed over, and the log of a failed trial."""
+    if outcome.record is not None:
+        what, content = outcome.record
+        if isinstance(content, bytes):
+            yield record_name(row.number, row.attempt, what), content
+    if outcome.status != "finished":
+        yield f"logs/{row.number:06d}-{row.attempt}.txt", _log(row, outcome)
+
+
+def _log(row: TrialRow, outcome: TrialOutcome) -> bytes:
+    text = f"trial {row.number} attempt {row.attempt}: {row.treatment}\n{outcome.status}: {outcome.reason}\n".encode()
+    output, errors = shortened(outcome.output), shortened(outcome.errors)
+    return b"".join((text, b"--- standard output\n", output, b"\n--- standard error\n", errors))
 
 
 def shortened(text: bytes) -> bytes:

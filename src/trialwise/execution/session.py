@@ -6,7 +6,7 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Protocol, cast
@@ -61,12 +61,16 @@ class SessionKeeper:
     """Opens a session in the ledger and watches whether the measured programs stay what they are.
 
     An epoch is a span of sessions of a worker in which nothing that makes rounds incomparable has changed; a change, or another
-    worker, begins the next one, and analysis takes each epoch's rounds as series of their own.
+    worker, begins the next one, and analysis takes each epoch's rounds as series of their own. Where trials are computed (not
+    `measures`), the machine makes nothing incomparable, and programs do by what is in them, wherever they stand.
     """
 
-    def __init__(self, directory: ExperimentDirectory, ledger: Ledger, watch: Watch) -> None:
+    def __init__(
+        self, directory: ExperimentDirectory, ledger: Ledger, watch: Watch, *, measures: bool = True
+    ) -> None:
         self._directory = directory
         self._watch = watch
+        self._measures = measures
         self._stats = watch.stats()
         self.session: Session
         self.marker = marker_of(directory, ledger) + watch.marker
@@ -87,7 +91,7 @@ class SessionKeeper:
         self._stats = stats
         environment = self._watch.environment()
         booted = self.session.boot != _boot(environment)
-        if not booted and _change(self._directory, self.session, environment) is None:
+        if not booted and self._change(self.session, environment) is None:
             return None  # touched, or built again to the same bytes
         ledger.end_session(self.session.number, time.time(), "rebooted" if booted else "program changed")
         return self._begin(ledger, self.session, environment)
@@ -97,7 +101,7 @@ class SessionKeeper:
         ledger.end_session(self.session.number, time.time(), ending)
 
     def _begin(self, ledger: Ledger, previous: Session | None, environment: Environment) -> str | None:
-        change = None if previous is None else _change(self._directory, previous, environment)
+        change = None if previous is None else self._change(previous, environment)
         boot = _boot(environment)
         with ledger.alone():
             sessions = ledger.sessions()
@@ -120,6 +124,20 @@ class SessionKeeper:
             ledger.add_event(Event(time.time(), "environment changed", change))
         return change
 
+    def _change(self, previous: Session, environment: Environment) -> str | None:
+        """What has changed since the session before, in words; None where nothing that matters has."""
+        try:
+            before = json.loads((self._directory.path / previous.environment).read_text())["fingerprint"]
+        except (OSError, ValueError, KeyError):
+            return "the environment of the session before cannot be read"
+        after = json.loads(json.dumps(asdict(environment.fingerprint())))
+        if not self._measures:
+            return _other_contents(before.get(_PROGRAMS), after[_PROGRAMS])
+        differences = [
+            _difference(key, before.get(key), after[key]) for key in after if before.get(key) != after[key]
+        ]
+        return "; ".join(differences) or None
+
 
 def marker_of(directory: ExperimentDirectory, ledger: Ledger) -> str:
     """What the processes of this directory's trials carry; nobody else's do, not even those of a copy of it."""
@@ -141,24 +159,27 @@ def new_identity() -> str:
     return uuid.uuid4().hex
 
 
-def _change(directory: ExperimentDirectory, previous: Session, environment: Environment) -> str | None:
-    """What has changed since the session before, in words; None where nothing that matters has."""
-    try:
-        before = json.loads((directory.path / previous.environment).read_text())["fingerprint"]
-    except (OSError, ValueError, KeyError):
-        return "the environment of the session before cannot be read"
-    after = json.loads(json.dumps(asdict(environment.fingerprint())))
-    differences = [
-        _difference(key, before.get(key), after[key]) for key in after if before.get(key) != after[key]
-    ]
-    return "; ".join(differences) or None
+_PROGRAMS = "executables"
+"""Key of a fingerprint: pairs of a program's path and its digest."""
 
 
 def _difference(key: str, before: object, after: object) -> str:
-    if key != "executables":
+    if key != _PROGRAMS:
         return f"{key.replace('_', ' ')}: {before} → {after}"
-    programs = {path for path, _ in _pairs(after) ^ _pairs(before)}
-    return f"programs: {', '.join(sorted(programs))}"
+    return _programs_text(path for path, _ in _pairs(after) ^ _pairs(before))
+
+
+def _other_contents(before: object, after: object) -> str | None:
+    """Which programs are new by what is in them; None where the same ones are there, at whatever place."""
+    then, now = _pairs(before), _pairs(after)
+    differing = {digest for _, digest in then} ^ {digest for _, digest in now}
+    if not differing:
+        return None
+    return _programs_text(path for path, digest in then | now if digest in differing)
+
+
+def _programs_text(paths: Iterable[str]) -> str:
+    return f"programs: {', '.join(sorted(set(paths)))}"
 
 
 def _pairs(programs: object) -> set[tuple[str, str]]:

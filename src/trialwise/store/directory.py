@@ -6,11 +6,12 @@ import contextlib
 import fcntl
 import os
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
 from trialwise.errors import StoreError
-from trialwise.store.files import sync_folder, write_whole
+from trialwise.store.files import sync_folder, write_together, write_whole
 from trialwise.store.ledger import Ledger
 
 LEDGER = "ledger.sqlite"
@@ -74,6 +75,10 @@ class ExperimentDirectory:
     def write_durably(self, relative: str, content: bytes) -> None:
         """Write a file whole or not at all: a temporary file, synced, then renamed."""
         write_whole(self.path / relative, lambda file: file.write(content))
+
+    def write_together(self, contents: Mapping[str, bytes]) -> None:
+        """Write many files as `write_durably` does, in less time."""
+        write_together({self.path / relative: content for relative, content in contents.items()})
 
     @property
     def token(self) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
 from trialwise.errors import StoreError
+
+WRITERS = 8
+"""So many files of `write_together` wait for the disk at once."""
 
 
 def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
@@ -18,22 +23,54 @@ def write_whole(path: Path, write: Callable[[BinaryIO], object]) -> None:
     StoreError
         When the disk is full or the folder cannot be written.
     """
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        try:
-            with temporary.open("wb") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            temporary.replace(path)
-        except OSError:
-            temporary.unlink(missing_ok=True)
-            raise
+    with _told_of(path):
+        _put(path, write)
         sync_folder(path.parent)
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """Write many files, each as `write_whole` does, in much less time: the disk syncs those together that wait for it.
+
+    Raises
+    ------
+    StoreError
+        When the disk is full or a folder cannot be written; some of the files may be there then.
+    """
+
+    def put(path: Path) -> None:
+        with _told_of(path):
+            _put(path, lambda file: file.write(contents[path]))
+
+    with ThreadPoolExecutor(WRITERS, "files") as writers:
+        for _ in writers.map(put, contents):
+            pass
+    for folder in {path.parent for path in contents}:
+        with _told_of(folder):
+            sync_folder(folder)
+
+
+@contextlib.contextmanager
+def _told_of(path: Path) -> Generator[None]:
+    """Say of what the system refuses which file could not be written."""
+    try:
+        yield
     except OSError as error:
         raise StoreError(
             f"{path}: cannot be written: {error.strerror}", hint="free some space and run again"
         ) from error
+
+
+def _put(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        with temporary.open("wb") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
 
 
 def keep(file: Path, path: Path) -> None:

@@ -93,3 +93,8 @@ class Event:
     def is_routine(self) -> bool:
         """Whether it happens all the time, so that people want the number of such events rather than each."""
         return self.kind == "reset"
+
+    @property
+    def is_caveat(self) -> bool:
+        """Whether readers of the values have to know of it: of each event that counts, but not of who computed them."""
+        return not self.is_routine and self.kind != "node"

@@ -41,10 +41,6 @@ from trialwise.study.stopping import known_workloads, stopping_document, stoppin
 from trialwise.trials.drawn_means import Watch
 from trialwise.trials.path_plan import NOWHERE, flow_plans, settings_of
 
-_COMPUTED = (
-    "The order is not judged: simulated trials are computed from their seeds alone, whatever ran before them."
-)
-
 
 def analyse(
     path: Path,
@@ -135,8 +131,6 @@ def order_view(path: Path) -> OrderView:
     """What the order of trials did, for the report; who wins is only said of metrics that say which direction is better."""
     try:
         with opened(path) as (experiment, directory, ledger):
-            if isinstance(experiment.trial, SimulationTrial):
-                return OrderView(None, _COMPUTED)
             trials = read_order_directory(experiment, directory, ledger)
     except AnalysisError as error:
         return OrderView(None, f"The order cannot be judged: {error.message}.")

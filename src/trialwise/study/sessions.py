@@ -97,7 +97,10 @@ def run_session(
                         experiment, directory, ledger, kind, stopping, observers, interruption, wanted
                     )
                 programs = list(kind.programs(experiment, ledger.factors()))
-                keeper = SessionKeeper(directory, ledger, LocalWatch(programs, experiment.folder))
+                watch = LocalWatch(programs, experiment.folder)
+                keeper = SessionKeeper(
+                    directory, ledger, watch, measures=not isinstance(kind, IndependentKind)
+                )
                 runner = _runner(
                     experiment, directory, ledger, kind, keeper, crew, stopping, observers, wanted
                 )

@@ -55,7 +55,8 @@ class SimulatedPathKind:
                 tried.add(settings)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
-        """Name the files whose change makes trials incomparable: all attachments."""
+        """Name the files whose change makes trials incomparable: the simulator itself, and all attachments."""
+        yield Path(str(_core.__file__))
         yield from (path for _, path in self.attachments(experiment, factors))
 
     def attachments(

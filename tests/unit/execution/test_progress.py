@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import io
 import time
 from pathlib import Path
@@ -11,7 +12,7 @@ from trialwise.analysis.widths import LiveWidths, Width
 from trialwise.cli import output
 from trialwise.cli.event_text import width_text
 from trialwise.cli.pace import Pace
-from trialwise.cli.progress import Bar, Lines
+from trialwise.cli.progress import Bar, Lines, observer
 from trialwise.execution.events import (
     Computing,
     NodesAwaited,
@@ -22,6 +23,7 @@ from trialwise.execution.events import (
     TrialStarted,
     Waiting,
 )
+from trialwise.experiment.trials import PathFlow, PathTrial
 from trialwise.experiment.reading import parse_experiment
 from trialwise.store.records import TrialRow
 from trialwise.trials.base import TrialOutcome
@@ -118,6 +120,17 @@ def test_a_run_that_waits_for_nodes_says_so():
     bar.notice(NodesAwaited())
     assert "no node is there: waiting for one" in drawn.getvalue()
     bar.notice(SessionEnded("worker lost"))
+
+
+def test_trials_that_are_computed_get_a_line_now_and_then():
+    trial = PathTrial((PathFlow("udp-cubic"),), "p", runtime=1.0, engine="simulated")
+    paths = dataclasses.replace(EXPERIMENT, trial=trial)
+    for experiment, lines in ((EXPERIMENT, 50), (paths, 1)):
+        written = io.StringIO()
+        told = observer(Console(file=written, width=200), experiment, terminal=False)
+        for number in range(1, 51):
+            told.notice(_ended(number))
+        assert written.getvalue().count("finished") == lines
 
 
 def test_a_narrow_terminal_shows_the_whole_of_what_is_open():
