@@ -32,8 +32,8 @@ from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSe
 from trialwise.experiment.document_simulation import TiltSection, WorkloadSection
 from trialwise.experiment.quantities import QUANTITIES, Quantity
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+from trialwise.experiment.toml_writing import toml_value
 from trialwise.experiment.words import allowed
-from trialwise.experiment.writing import toml_value
 from trialwise.schemes import reading
 
 ROOT = Path(__file__).resolve().parent.parent
