@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from trialwise.cli.schema import Format, json_schema
-from trialwise.experiment import document
+from trialwise.experiment import document, document_design, document_trial
 from trialwise.experiment.checking import document_schema
 from trialwise.experiment.document_machines import FreshDirectory, GitSection, ResetSection, WorkersSection
 from trialwise.experiment.document_metrics import (
@@ -32,17 +32,17 @@ from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSe
 from trialwise.experiment.document_simulation import TiltSection, WorkloadSection
 from trialwise.experiment.quantities import QUANTITIES, Quantity
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+from trialwise.experiment.toml_writing import toml_value
 from trialwise.experiment.words import allowed
-from trialwise.experiment.writing import toml_value
 from trialwise.schemes import reading
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs/reference/experiment-file.md"
 SECTIONS = {
     "experiment": document.ExperimentSection,
-    "factor": document.Draw,
-    "range": document.Range,
-    "trial": document.TrialSection,
+    "factor": document_design.Draw,
+    "range": document_design.Range,
+    "trial": document_trial.TrialSection,
     "flow": FlowSection,
     "link": LinkSection,
     "path": PathSection,
@@ -55,12 +55,12 @@ SECTIONS = {
     "variability": VariabilitySection,
     "stop": StopSection,
     "precision": PrecisionSection,
-    "design": document.DesignSection,
+    "design": document_design.DesignSection,
     "reset": ResetSection,
     "workers": WorkersSection,
     "git": GitSection,
-    "measurement": document.MeasurementSection,
-    "instrumentation": document.InstrumentationSection,
+    "measurement": document_trial.MeasurementSection,
+    "instrumentation": document_trial.InstrumentationSection,
     "fresh": FreshDirectory,
 }
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"

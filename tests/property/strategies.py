@@ -86,7 +86,7 @@ def kpis(draw, better):
     return model.Kpi(percentile, draw(percents), bound, draw(stops(percentile)))
 
 
-sources = st.one_of(
+text_sources = st.one_of(
     st.builds(
         sources.TextSource,
         path=st.none() | words,
@@ -106,7 +106,7 @@ sources = st.one_of(
 
 @st.composite
 def metrics(draw, name):
-    source = draw(sources)
+    source = draw(text_sources)
     resource = isinstance(source, sources.ResourceSource)
     better = draw(st.sampled_from(["higher", "lower"] if resource else ["higher", "lower", None]))
     found = draw(st.lists(kpis(better), max_size=3, unique=True))

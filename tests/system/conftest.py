@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -9,12 +10,15 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import validate
 
 import in_process
 from in_process import Done
 from trialwise import study
+from trialwise.cli.schema import json_schema
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 
@@ -85,6 +89,12 @@ class Bench:
     def compute(self, *words: str | Path) -> Done:
         """`trialwise …` in the folder, of a command that executes no trials: in the process of the test."""
         return in_process.trialwise(*words, cwd=self.folder)
+
+    def status(self, directory: Path | None = None) -> dict[str, Any]:
+        """What `trialwise status --json` says of a directory; it is as its schema has it."""
+        found = json.loads(self.compute("status", directory or self.directory, "--json").stdout)
+        validate(found, json_schema("status"))
+        return found
 
     def kill_while_computing(self, *words: str | Path) -> None:
         """Run a command that computes trials, and kill it after a trial is recorded."""

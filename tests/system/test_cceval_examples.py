@@ -45,7 +45,7 @@ def test_the_dumbbell_stops_when_each_metric_is_as_exact_as_asked(bench: Bench):
     directory = bench.folder / "results"
     done = bench.command_line("run", bench.file, "-d", directory)
     assert done.returncode in (0, 3), done.stderr
-    stopping = json.loads(bench.compute("status", directory, "--json").stdout)["stopping"]
+    stopping = bench.status(directory)["stopping"]
     claims = {(claim["metric"], claim["subject"]): claim for claim in stopping["claims"]}
     assert len(claims) == 7 * len(SCHEMES)
     for (metric, _), claim in claims.items():

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import json
-
-from jsonschema import validate
 from tests.system.conftest import Bench
-
-from trialwise.cli.schema import json_schema
 
 TEXT = """
 [experiment]
@@ -30,12 +25,6 @@ max_trials = 400
 """
 
 
-def claims(bench: Bench, directory):
-    found = json.loads(bench.compute("status", directory, "--json").stdout)
-    validate(found, json_schema("status"))
-    return found["stopping"]
-
-
 def test_it_stops_when_every_claim_is_known_and_is_the_same_bits_again(bench: Bench):
     bench.file.write_text(TEXT)
     found = []
@@ -45,7 +34,7 @@ def test_it_stops_when_every_claim_is_known_and_is_the_same_bits_again(bench: Be
         assert done.returncode == 0, done.stderr
         assert "trials in all are expected" in done.stderr
         assert done.stderr.count("everything asked for is known (4 claims)") == 1
-        found.append(claims(bench, directory))
+        found.append(bench.status(directory)["stopping"])
     one, two = found
     assert one["claims"] == two["claims"]
     assert (one["looks"], one["rounds"]) == ("geometric", max(claim["n"][0] for claim in one["claims"]))
@@ -60,7 +49,7 @@ def test_a_run_that_was_killed_comes_to_the_same_end(bench: Bench):
     assert bench.command_line("run", bench.file, "-d", straight, "-q").returncode == 0
     bench.kill_while_computing("run", bench.file, "-d", killed)
     assert bench.command_line("run", killed, "-q").returncode == 0
-    one, two = claims(bench, straight), claims(bench, killed)
+    one, two = bench.status(straight)["stopping"], bench.status(killed)["stopping"]
     assert (one["claims"], one["rounds"]) == (two["claims"], two["rounds"])
 
 
@@ -68,7 +57,7 @@ def test_anytime_is_for_the_beginning(bench: Bench):
     bench.file.write_text(TEXT)
     first, other = bench.folder / "first", bench.folder / "other"
     assert bench.command_line("run", bench.file, "-d", first, "--anytime", "-q").returncode == 0
-    found = claims(bench, first)
+    found = bench.status(first)["stopping"]
     assert found["looks"] == "anytime"
     assert "asymptotic confidence sequence" in found["claims"][0]["method"]
     assert bench.command_line("run", first, "--anytime", "-q").returncode == 0
@@ -76,7 +65,7 @@ def test_anytime_is_for_the_beginning(bench: Bench):
     refused = bench.command_line("run", bench.file, "-d", other, "--anytime")
     assert refused.returncode == 2
     assert "has to be there from the beginning" in refused.stderr
-    assert claims(bench, other)["looks"] == "geometric"
+    assert bench.status(other)["stopping"]["looks"] == "geometric"
 
 
 def test_anytime_needs_something_that_stops(bench: Bench):

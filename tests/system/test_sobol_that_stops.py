@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from jsonschema import validate
 from tests.system.conftest import Bench
 
-from trialwise.cli.schema import json_schema
 from trialwise.errors import PlanError
 from trialwise.experiment.reading import parse_experiment
 
@@ -38,8 +36,7 @@ def test_it_stops_at_whole_blocks_and_says_what_they_gain(bench: Bench):
     bench.file.write_text(TEXT)
     done = bench.command_line("run", bench.file, "-d", bench.directory, "-q")
     assert done.returncode == 0, done.stderr
-    found = json.loads(bench.compute("status", bench.directory, "--json").stdout)
-    validate(found, json_schema("status"))
+    found = bench.status()
     analysed = json.loads(bench.compute("analyze", bench.directory, "--json").stdout)["estimation"]
     own = {each["metric"]: each["own"] for each in analysed["estimates"]}
     assert found["stopping"]["rounds"] == max(claim["n"][0] for claim in found["stopping"]["claims"])

@@ -49,8 +49,7 @@ def test_a_run_stops_by_itself_and_tells_what_is_known(bench: Bench):
     assert done.returncode == 0, done.stderr
     assert "everything asked for is known (1 claim)" in done.stderr
     assert "trials in all are expected" in done.stderr
-    found = json.loads(bench.command_line("status", bench.directory, "--json").stdout)
-    validate(found, json_schema("status"))
+    found = bench.status()
     claim = found["stopping"]["claims"][0]
     assert claim["state"] == "decided"
     assert claim["width"] <= claim["target"]

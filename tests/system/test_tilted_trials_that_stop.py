@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from jsonschema import validate
 from tests.system.conftest import Bench
 
-from trialwise.cli.schema import json_schema
 from trialwise.errors import PlanError
 from trialwise.experiment.reading import parse_experiment
 
@@ -50,12 +48,6 @@ def started(bench: Bench, text: str) -> Bench:
     return bench
 
 
-def stopping(bench: Bench, directory: Path):
-    found = json.loads(bench.compute("status", directory, "--json").stdout)
-    validate(found, json_schema("status"))
-    return found["stopping"]
-
-
 @pytest.fixture(scope="module")
 def straight(tmp_path_factory) -> Bench:
     """A run without an interruption, which several tests look at."""
@@ -63,7 +55,7 @@ def straight(tmp_path_factory) -> Bench:
 
 
 def test_all_trials_together_stop_where_the_weighted_tail_is_known(straight: Bench):
-    found = stopping(straight, straight.directory)
+    found = straight.status()["stopping"]
     assert found["decided"]
     for claim in found["claims"]:
         assert claim["what"] == "p95 of all samples"
@@ -78,11 +70,11 @@ def test_a_run_on_more_processes_that_was_killed_comes_to_the_same_end(straight:
     killed = straight.folder / "killed"
     straight.kill_while_computing("run", straight.file, "-d", killed, "--jobs", "1")
     assert straight.command_line("run", killed, "-q", "--jobs", "2").returncode == 0
-    assert stopping(straight, killed)["claims"] == stopping(straight, straight.directory)["claims"]
+    assert straight.status(killed)["stopping"]["claims"] == straight.status()["stopping"]["claims"]
 
 
 def test_ccevals_loop_stops_at_whole_batches_and_says_what_it_is_worth(bench: Bench):
-    found = stopping(started(bench, BATCHES), bench.directory)
+    found = started(bench, BATCHES).status()["stopping"]
     assert found["decided"]
     for claim in found["claims"]:
         assert claim["what"] == "mean of the weighted p95 of batches of 40 trials"

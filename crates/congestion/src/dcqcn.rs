@@ -57,14 +57,6 @@ impl DcqcnSettings {
             window: WindowRule::Unlimited,
         }
     }
-
-    /// The intervals of the paper as the HPCC simulator's scripts have them: 50, 50 and 55 us.
-    pub const fn with_intervals_of_the_paper(mut self) -> Self {
-        self.alpha_interval = Duration::from_microseconds(50);
-        self.decrease_interval = Duration::from_microseconds(50);
-        self.increase_interval = Duration::from_microseconds(55);
-        self
-    }
 }
 
 /// The controller.

@@ -109,11 +109,6 @@ impl Emulator {
         Ok(Self { thread: Some(thread), stop })
     }
 
-    /// Whether the thread has stopped by itself; [`stop`](Self::stop) then tells why.
-    pub fn has_failed(&self) -> bool {
-        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
-    }
-
     /// Stops the thread and tells what it did. Packets that are still inside are held, not delivered.
     ///
     /// # Errors

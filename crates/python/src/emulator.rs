@@ -112,10 +112,7 @@ impl Path {
         bound: Option<f64>,
     ) -> PyResult<Self> {
         let settings = settings(&uplink, &downlink, &directory, seed, mtu)?;
-        let path = python.detach(|| {
-            let log = log.as_deref().map(PacketLog::create).transpose()?;
-            emulator::Path::open(&settings, log).map_err(path_error)
-        })?;
+        let path = opened(python, &settings, log.as_deref(), emulator::Path::open)?;
         Ok(Self { path: Mutex::new(Some(path)), bound: lateness_bound(bound) })
     }
 
@@ -221,10 +218,7 @@ impl OuterPath {
         bound: Option<f64>,
     ) -> PyResult<Self> {
         let settings = settings(&uplink, &downlink, &directory, seed, mtu)?;
-        let path = python.detach(|| {
-            let log = log.as_deref().map(PacketLog::create).transpose()?;
-            emulator::OuterPath::open(&settings, log).map_err(path_error)
-        })?;
+        let path = opened(python, &settings, log.as_deref(), emulator::OuterPath::open)?;
         let environment = path.environment().map(|(name, value)| (name.to_owned(), value)).into();
         Ok(Self {
             address: path.address().to_string(),
@@ -340,6 +334,19 @@ fn settings(
         backward: link_of(downlink, directory)?,
         seed: Seed::new(seed),
         namespaces: NamespaceSettings { mtu, ..NamespaceSettings::default() },
+    })
+}
+
+/// Opens a path, with a packet log where there is to be one, while other threads run.
+fn opened<P: Send>(
+    python: Python<'_>,
+    settings: &PathSettings,
+    log: Option<&std::path::Path>,
+    open: fn(&PathSettings, Option<PacketLog>) -> Result<P, PathError>,
+) -> PyResult<P> {
+    python.detach(|| {
+        let log = log.map(PacketLog::create).transpose()?;
+        open(settings, log).map_err(path_error)
     })
 }
 

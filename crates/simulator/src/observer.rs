@@ -71,11 +71,6 @@ impl<'a> Snapshot<'a> {
         (Bytes::new(state.queued()), Bytes::new(state.statistics.transmitted))
     }
 
-    /// How many ports there are; port `2n` is link `n` from its first end.
-    pub const fn port_count(&self) -> usize {
-        self.network.ports.len()
-    }
-
     /// Bytes that each switch holds, in the order of node numbers.
     pub fn buffers(&self) -> impl Iterator<Item = Bytes> {
         self.network.switches.iter().map(|switch| Bytes::new(switch.buffer.occupied()))

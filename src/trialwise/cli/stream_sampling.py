@@ -61,10 +61,8 @@ def process(
     """
     from trialwise.measurement.adapters.process import sample_process
 
-    if (pid is None) == (not command):
-        raise PlanError("which process?", hint="give --pid PID, or a command behind --")
-    length = None if seconds is None else duration("--seconds", seconds)
-    step = duration("--interval", interval)
+    _check_one_process(pid, command)
+    step, length = _step_and_length(interval, seconds)
     with _target(command, pid, name, oml) as (client, found, stopped, end):
         counted = sample_process(
             client, found, interval=step, seconds=length, children=children, stopped=stopped
@@ -122,8 +120,7 @@ def sockets(
 
     if (pid is not None and command) or (pid is None and port is None and not command):
         raise PlanError("which sockets?", hint="give --pid PID, --port PORT, or a command behind --")
-    length = None if seconds is None else duration("--seconds", seconds)
-    step = duration("--interval", interval)
+    step, length = _step_and_length(interval, seconds)
     with _target(command, pid, name, oml) as (client, found, stopped, end):
         counted = sample_sockets(
             client, pid=found or None, port=port, interval=step, seconds=length, stopped=stopped
@@ -182,10 +179,8 @@ def counters(
     """
     from trialwise.measurement.adapters.counters import open_counters, sample_counters
 
-    if (pid is None) == (not command):
-        raise PlanError("which process?", hint="give --pid PID, or a command behind --")
-    length = None if seconds is None else duration("--seconds", seconds)
-    step = duration("--interval", interval)
+    _check_one_process(pid, command)
+    step, length = _step_and_length(interval, seconds)
     counting = open_counters(counter, pid)
     if not quiet:
         _say_left_out(counting)
@@ -199,6 +194,17 @@ def counters(
             markup=False,
         )
     return code
+
+
+def _check_one_process(pid: int | None, command: Sequence[str]) -> None:
+    if (pid is None) == (not command):
+        raise PlanError("which process?", hint="give --pid PID, or a command behind --")
+
+
+def _step_and_length(interval: str, seconds: str | None) -> tuple[float, float | None]:
+    """Seconds from sample to sample, and after which to end, where that is said."""
+    length = None if seconds is None else duration("--seconds", seconds)
+    return duration("--interval", interval), length
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from trialwise.errors import PlanError
 from trialwise.exchange.printed_lines import READERS, NotUnderstoodError
 from trialwise.experiment.template import usable_name
 from trialwise.experiment.text import read_text
-from trialwise.experiment.writing import toml_value
+from trialwise.experiment.toml_writing import toml_value
 
 _PERF = ("task-clock", "context-switches", "cpu-migrations", "page-faults", "cycles", "instructions", "branches",
          "branch-misses")  # fmt: skip

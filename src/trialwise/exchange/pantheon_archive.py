@@ -51,21 +51,9 @@ def packed_trials(path: Path, name: str, most: int = MOST_BYTES) -> TrialSet:
 
 def _unpack(path: Path, folder: Path, most: int) -> None:
     """Unpack the files of results side by side into a folder."""
-    source: PurePosixPath | None = None
     try:
         with tarfile.open(path) as archive:
-            for member in _wanted(path, archive, most):
-                place = PurePosixPath(member.name)
-                if source not in (None, place.parent):
-                    raise AnalysisError(
-                        f"{path}: holds results in {source} and in {place.parent}",
-                        hint="unpack it and name one of the folders",
-                    )
-                source = place.parent
-                content = archive.extractfile(member)
-                if content is not None:
-                    with content, (folder / place.name).open("wb") as file:
-                        shutil.copyfileobj(content, file)
+            source = _copy(path, archive, folder, most)
             if archive.fileobj:
                 archive.fileobj.read(_PADDING)  # the checksum stands behind it
     except _DAMAGED as error:
@@ -79,6 +67,24 @@ def _unpack(path: Path, folder: Path, most: int) -> None:
             f"{path}: holds no results of a Pantheon test",
             hint="pantheon_perf.json, or logs of runs (SCHEME_datalink_runN.log), are looked for",
         )
+
+
+def _copy(path: Path, archive: tarfile.TarFile, folder: Path, most: int) -> PurePosixPath | None:
+    """Copy the members that hold results into a folder; where in the archive they are, None without any."""
+    source: PurePosixPath | None = None
+    for member in _wanted(path, archive, most):
+        place = PurePosixPath(member.name)
+        if source not in (None, place.parent):
+            raise AnalysisError(
+                f"{path}: holds results in {source} and in {place.parent}",
+                hint="unpack it and name one of the folders",
+            )
+        source = place.parent
+        content = archive.extractfile(member)
+        if content is not None:
+            with content, (folder / place.name).open("wb") as file:
+                shutil.copyfileobj(content, file)
+    return source
 
 
 def _wanted(path: Path, archive: tarfile.TarFile, most: int) -> Iterator[tarfile.TarInfo]:

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from trialwise.errors import PlanError
-from trialwise.experiment import document as doc
 from trialwise.experiment import model
+from trialwise.experiment.document_design import Draw, Range
 from trialwise.experiment.document_values import Level
 from trialwise.experiment.placeholders import BUILT_IN, level_text
 from trialwise.experiment.problems import Problems, shown
@@ -20,14 +20,12 @@ LARGEST_DRAWN = 2**53
 """Up to here doubles hold every whole number."""
 
 
-def build_factor(
-    name: str, section: Sequence[Level] | doc.Draw, path: Path, problems: Problems
-) -> model.Factor:
+def build_factor(name: str, section: Sequence[Level] | Draw, path: Path, problems: Problems) -> model.Factor:
     """A factor of the document as a record; what is wrong with its levels or its draw is noted."""
     if name in BUILT_IN:
         taken = ", ".join(f"{{{word}}}" for word in BUILT_IN)
         problems.add(("factors", name), f"this name is taken; built in are {taken}")
-    if isinstance(section, doc.Draw):
+    if isinstance(section, Draw):
         return _drawn(name, section.draw, path, problems)
     _check_levels(name, section, problems)
     return model.FixedFactor(name, tuple(section))
@@ -60,9 +58,9 @@ def check_treatments(factors: Sequence[model.Factor], problems: Problems) -> Non
 
 
 def _drawn(
-    name: str, draw: str | Sequence[Level] | doc.Range, path: Path, problems: Problems
+    name: str, draw: str | Sequence[Level] | Range, path: Path, problems: Problems
 ) -> model.DrawnFactor:
-    if isinstance(draw, doc.Range):
+    if isinstance(draw, Range):
         return _drawn_from_range(name, draw, problems)
     if not isinstance(draw, str):
         return model.DrawnFactor(name, values=tuple(draw), origin="list")
@@ -84,7 +82,7 @@ def _lines(name: str, draw: str, path: Path, problems: Problems) -> tuple[str, .
     return values
 
 
-def _drawn_from_range(name: str, draw: doc.Range, problems: Problems) -> model.DrawnFactor:
+def _drawn_from_range(name: str, draw: Range, problems: Problems) -> model.DrawnFactor:
     key = ("factors", name, "draw")
     if not draw.low < draw.high:
         problems.add(key, f"low must be less than high; given: {draw.low} and {draw.high}")

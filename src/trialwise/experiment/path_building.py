@@ -10,6 +10,7 @@ from trialwise.experiment import document as doc
 from trialwise.experiment import sources, trials
 from trialwise.experiment.document_metrics import MetricSection
 from trialwise.experiment.document_paths import FlowSection, LinkSection, PathSection
+from trialwise.experiment.document_trial import TrialSection
 from trialwise.experiment.engines import engine_of
 from trialwise.experiment.placeholders import names_in
 from trialwise.experiment.positions import Key
@@ -167,7 +168,7 @@ def _check_link(key: Key, pairs: Mapping[str, str], problems: Problems) -> None:
         problems.add(key, str(error))
 
 
-def _path(trial: doc.TrialSection, problems: Problems) -> trials.PathSettings | str:
+def _path(trial: TrialSection, problems: Problems) -> trials.PathSettings | str:
     if isinstance(trial.path, str):
         return trial.path
     if trial.path is None:
@@ -178,7 +179,7 @@ def _path(trial: doc.TrialSection, problems: Problems) -> trials.PathSettings | 
     return path_settings(trial.path)
 
 
-def _flows(trial: doc.TrialSection, runtime: float, problems: Problems) -> tuple[trials.PathFlow, ...]:
+def _flows(trial: TrialSection, runtime: float, problems: Problems) -> tuple[trials.PathFlow, ...]:
     if isinstance(trial.flows, list):
         for name in ("scheme", "interval"):
             if name in trial.model_fields_set:
@@ -204,6 +205,6 @@ def _flows(trial: doc.TrialSection, runtime: float, problems: Problems) -> tuple
     return tuple(flows)
 
 
-def _flow(flow: FlowSection, trial: doc.TrialSection) -> trials.PathFlow:
+def _flow(flow: FlowSection, trial: TrialSection) -> trials.PathFlow:
     load = flow.load if "load" in flow.model_fields_set else trial.load
     return trials.PathFlow(flow.scheme, flow.start, flow.stop, flow.direction, load)

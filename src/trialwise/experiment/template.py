@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from trialwise.experiment.model import Level
+from trialwise.experiment.toml_writing import toml_key, toml_value
 from trialwise.experiment.words import NAME_PATTERN
-from trialwise.experiment.writing import toml_key, toml_value
 
 _EXAMPLE_COMMAND = '''["python3", "-c", """
 import argparse, pathlib, sys, time, zlib

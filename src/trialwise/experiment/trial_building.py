@@ -5,6 +5,7 @@ from __future__ import annotations
 from trialwise.experiment import document as doc
 from trialwise.experiment import trials
 from trialwise.experiment.command_lines import command_words
+from trialwise.experiment.document_trial import TrialSection
 from trialwise.experiment.path_building import PATH_KEYS, path_trial
 from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
@@ -80,7 +81,7 @@ def _refuse_simulation_keys(document: doc.Document, problems: Problems) -> None:
 
 
 def _python_trial(
-    section: doc.TrialSection, environment: tuple[tuple[str, str], ...], problems: Problems
+    section: TrialSection, environment: tuple[tuple[str, str], ...], problems: Problems
 ) -> trials.PythonTrial:
     for name in ("command", "prepare", "conclude", "exit_codes", "output_limit", "leftovers"):
         if name in section.model_fields_set:

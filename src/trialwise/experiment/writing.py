@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from decimal import Decimal
 
 import tomlkit
@@ -14,25 +12,8 @@ from trialwise.experiment.estimands import default_convention, default_estimand
 from trialwise.experiment.metric_building import default_bound, default_of, own_direction
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.stopping import default_looks, default_most
-from trialwise.experiment.tilts import Tilt
-
-Value = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"]
-Table = dict[str, Value]
-
-
-def toml_value(value: Value) -> str:
-    """A value as it is written in TOML, on one line."""
-    if isinstance(value, Mapping):
-        pairs = (f"{toml_key(name)} = {toml_value(inner)}" for name, inner in value.items())
-        return f"{{ {', '.join(pairs)} }}"
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return f"[{', '.join(toml_value(inner) for inner in value)}]"
-    return str(tomlkit.item(value).as_string())
-
-
-def toml_key(name: str) -> str:
-    """A key as it is written in TOML, in quotes where it needs them."""
-    return str(tomlkit.key(name).as_string())
+from trialwise.experiment.toml_writing import Table, Value, changed, toml_key, written_table
+from trialwise.experiment.trial_writing import path_tables, tilt_table, trial_table
 
 
 def write_experiment(experiment: model.Experiment) -> str:
@@ -43,7 +24,7 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables: dict[str, Table] = {
         "experiment": _experiment(experiment),
         "factors": {factor.name: _factor(factor) for factor in experiment.factors},
-        "trial": _trial(experiment),
+        "trial": trial_table(experiment),
     }
     tables |= {f"metrics.{toml_key(metric.name)}": _metric(metric) for metric in experiment.metrics}
     tables["design"] = _design(experiment)
@@ -55,22 +36,13 @@ def write_experiment(experiment: model.Experiment) -> str:
     tables["workers"] = _workers(experiment.workers)
     tables["instrumentation"] = _instrumentation(experiment.instrumentation)
     if isinstance(experiment.trial, trials.PathTrial):
-        tables |= _path_tables(experiment.trial)
+        tables |= path_tables(experiment.trial)
     if isinstance(experiment.trial, simulation.SimulationTrial):
         tables |= {f"tilts.{toml_key(name)}": tilt_table(tilt) for name, tilt in experiment.trial.tilts}
     # A metric with nothing but defaults is there all the same: what a function returns under its name.
     return "\n".join(
-        _table(name, table) for name, table in tables.items() if table or name.startswith("metrics.")
+        written_table(name, table) for name, table in tables.items() if table or name.startswith("metrics.")
     )
-
-
-def table_lines(name: str, table: Mapping[str, Value]) -> list[str]:
-    """A table as lines of TOML."""
-    return [f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items())]
-
-
-def _table(name: str, table: Table) -> str:
-    return "\n".join([*table_lines(name, table), ""])
 
 
 def with_looks(text: str, looks: model.Looks) -> str:
@@ -80,13 +52,6 @@ def with_looks(text: str, looks: model.Looks) -> str:
         document["design"] = tomlkit.table()
     document["design"]["looks"] = looks  # pyright: ignore[reportIndexIssue]
     return tomlkit.dumps(document)
-
-
-def _changed(table: Mapping[str, Value | None], defaults: Mapping[str, Value]) -> Table:
-    """What is given and is not the default."""
-    return {
-        key: value for key, value in table.items() if value is not None and value != defaults.get(key, ...)
-    }
 
 
 def _experiment(experiment: model.Experiment) -> Table:
@@ -104,122 +69,6 @@ def _factor(factor: model.Factor) -> Value:
     low, high = (int(end) if factor.integer else end for end in (factor.low, factor.high))
     scale: Table = {"scale": "log"} if factor.logarithmic else {}
     return {"draw": {"low": low, "high": high, **scale}}
-
-
-def _trial(experiment: model.Experiment) -> Table:
-    trial = experiment.trial
-    if isinstance(trial, trials.PathTrial):
-        return _path_trial(trial, experiment)
-    if isinstance(trial, simulation.SimulationTrial):
-        return _simulation_trial(trial, experiment)
-    table: dict[str, Value | None] = {"kind": trial.kind}
-    if isinstance(trial, trials.CommandTrial):
-        table |= {
-            "command": shlex.join(trial.command),
-            "prepare": None if trial.prepare is None else shlex.join(trial.prepare),
-            "conclude": None if trial.conclude is None else shlex.join(trial.conclude),
-            "exit_codes": trial.exit_codes,
-            "output_limit": trial.output_limit,
-            "leftovers": trial.leftovers,
-        }
-    else:
-        table |= {"call": trial.call, "process": trial.process}
-    table |= {
-        "directory": trial.directory,
-        "environment": dict(trial.environment) or None,
-        "timeout": trial.timeout,
-        "isolate": trial.isolate or None,
-        "runtime": experiment.runtime,
-        "warmup": experiment.warmup,
-    }
-    plain = trials.CommandTrial(command=())
-    defaults = {
-        "exit_codes": plain.exit_codes,
-        "output_limit": plain.output_limit,
-        "leftovers": "fail",
-        "process": "trial",
-        "directory": ".",
-        "warmup": 0.0,
-    }
-    return _changed(table, defaults)
-
-
-def _path_trial(trial: trials.PathTrial, experiment: model.Experiment) -> Table:
-    table: dict[str, Value | None] = {
-        "kind": trial.kind,
-        "flows": [_flow(flow) for flow in trial.flows],
-        "runtime": trial.runtime,
-        "path": trial.path if isinstance(trial.path, str) else _path(trial.path),
-        "packets": trial.packets,
-        "lateness": trial.lateness,
-        "engine": trial.engine,
-        "environment": dict(trial.environment) or None,
-        "warmup": experiment.warmup,
-    }
-    defaults = {"packets": "keep", "lateness": 0.001, "engine": "emulated", "warmup": 0.0}
-    return _changed(table, defaults)
-
-
-def _simulation_trial(trial: simulation.SimulationTrial, experiment: model.Experiment) -> Table:
-    table: dict[str, Value | None] = {
-        "kind": trial.kind,
-        "scheme": trial.scheme,
-        "topology": trial.topology,
-        "routes": trial.routes or None,
-        "workload": dict(trial.workload.texts)
-        | ({} if trial.workload.sampling == "random" else {"sampling": trial.workload.sampling})
-        if not trial.workload.flows
-        else {"flows": trial.workload.flows},
-        "network": dict(trial.network) or None,
-        "controller": dict(trial.controller) or None,
-        "mode": trial.mode,
-        "engine": trial.engine,
-        "warmup": trial.warmup,
-        "cooldown": trial.cooldown,
-        "sampling": trial.sampling,
-        "records": trial.records,
-        "timeout": trial.timeout,
-        "runtime": experiment.runtime,
-    }
-    defaults = {
-        "mode": "clean",
-        "engine": "trialwise",
-        "warmup": 0.0,
-        "cooldown": 0.0,
-        "sampling": 1e-5,
-        "records": "keep",
-    }
-    return _changed(table, defaults)
-
-
-def tilt_table(tilt: Tilt | None) -> Table:
-    """A tilt as its table has it."""
-    return {"method": "none"} if tilt is None else {"method": tilt.method} | asdict(tilt)
-
-
-def _path_tables(trial: trials.PathTrial) -> dict[str, Table]:
-    tables = {f"paths.{toml_key(name)}": _path(settings) for name, settings in trial.named_paths}
-    schemes: Table = {"folders": trial.scheme_folders} if trial.scheme_folders else {}
-    return tables | ({"schemes": schemes} if schemes else {})
-
-
-def _flow(flow: trials.PathFlow) -> Table:
-    table: dict[str, Value | None] = {
-        "scheme": flow.scheme,
-        "start": flow.start,
-        "stop": flow.stop,
-        "direction": flow.direction,
-        "load": flow.load,
-    }
-    return _changed(table, {"start": 0.0, "direction": "uplink", "load": "bulk"})
-
-
-def _path(settings: trials.PathSettings) -> Table:
-    """A path as its table has it: one group of pairs for each direction."""
-    (uplink,), (downlink,) = settings.uplink, settings.downlink
-    table: Table = {"uplink": dict(uplink)} if uplink else {}
-    table |= {"downlink": dict(downlink)} if downlink else {}
-    return table | _changed({"mtu": settings.mtu, "folder": settings.folder}, {"mtu": 1500, "folder": "."})
 
 
 def _metric(metric: model.Metric) -> Table:
@@ -252,7 +101,7 @@ def _metric(metric: model.Metric) -> Table:
         "convention": default_convention(metric.source),
         "few_samples": "refuse",
     }
-    return _changed(table, defaults)
+    return changed(table, defaults)
 
 
 def _source(metric: model.Metric) -> dict[str, Value | None]:
@@ -323,7 +172,7 @@ def _design(experiment: model.Experiment) -> Table:
         "looks": default_looks(experiment.trial, design.stop, experiment.metrics),
         "max_trials": default_most(experiment.trial),
     }
-    return _changed(table, defaults)
+    return changed(table, defaults)
 
 
 def _workers(workers: model.Workers) -> Table:
@@ -342,7 +191,7 @@ def _workers(workers: model.Workers) -> Table:
         "heartbeat": workers.heartbeat,
     }
     plain = model.Workers()
-    return _changed(table, {name: getattr(plain, name) for name in table})
+    return changed(table, {name: getattr(plain, name) for name in table})
 
 
 def _measurement(measurement: model.Measurement) -> Table:
@@ -352,7 +201,7 @@ def _measurement(measurement: model.Measurement) -> Table:
         "patience": measurement.patience,
         "losses": measurement.losses,
     }
-    return _changed(table, {"listen": "127.0.0.1", "patience": 5.0, "losses": "fail"})
+    return changed(table, {"listen": "127.0.0.1", "patience": 5.0, "losses": "fail"})
 
 
 def _instrumentation(instrumentation: model.Instrumentation) -> Table:
@@ -362,7 +211,7 @@ def _instrumentation(instrumentation: model.Instrumentation) -> Table:
         "resources": instrumentation.resources,
         "interrupts": instrumentation.interrupts,
     }
-    return _changed(table, {"resources": False, "interrupts": False})
+    return changed(table, {"resources": False, "interrupts": False})
 
 
 def _reset(reset: model.Reset) -> Table:
@@ -381,4 +230,4 @@ def _reset(reset: model.Reset) -> Table:
         "settle": reset.settle,
     }
     defaults = {"drop_caches": False, "reboot": False, "every": "round", "timeout": 600.0, "settle": 0.0}
-    return _changed(table, defaults)
+    return changed(table, defaults)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from trialwise.analysis.estimation.results import Estimate, Estimation
+from trialwise.analysis.estimation.results import ControlledEstimate, Estimate, Estimation
 from trialwise.report.claims import Term
 from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent
 from trialwise.report.tables import Cell, Table
@@ -104,35 +104,14 @@ def other_words(found: Estimate | None, shown: Scale) -> str:
 
 def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
     """Both intervals of each estimate that has control variates, and what these were worth."""
-    rows: list[tuple[Cell, ...]] = []
     scales = estimate_scales(found)
-    for place, one in enumerate(found.estimates):
-        if one.controlled is None:
-            continue
-        result, at = one.controlled.result, f"/estimation/estimates/{place}/controlled/result"
-        sides = (("plain", result.plain), ("controlled", result.controlled))
-        ends: tuple[tuple[str, Rounding], ...] = (("estimate", "nearest"), ("low", "down"), ("high", "up"))
-        cells = [
-            scales[one.metric].number(
-                getattr(side, name),
-                f"{at}/{key}/{name}",
-                rounding,
-                Basis(side.n, side.confidence, side.method),
-            )
-            for key, side in sides
-            for name, rounding in ends
-        ]
-        rows.append(
-            (
-                one.metric + scales[one.metric].heading,
-                Term(names.get(one.treatment, one.treatment)),
-                *cells,
-                Number(result.gain, f"{at}/gain"),
-                one.controlled.used,
-                f"{', '.join(one.controlled.features)} (means of {one.controlled.generated:,} drawn workloads)",
-                "; ".join(result.warnings),
-            )
+    rows = [
+        _control_row(
+            one.metric, names.get(one.treatment, one.treatment), one.controlled, scales[one.metric], place
         )
+        for place, one in enumerate(found.estimates)
+        if one.controlled is not None
+    ]
     return Table(
         key="controls",
         caption="Control variates: the same estimands with what is known of the workloads; gain: variance without over with",
@@ -153,6 +132,29 @@ def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
         rows=tuple(rows),
         numeric=frozenset(range(2, 9)),
         remarks=frozenset({10, 11}),
+    )
+
+
+def _control_row(
+    metric: str, treatment: str, controlled: ControlledEstimate, shown: Scale, place: int
+) -> tuple[Cell, ...]:
+    result, at = controlled.result, f"/estimation/estimates/{place}/controlled/result"
+    ends: tuple[tuple[str, Rounding], ...] = (("estimate", "nearest"), ("low", "down"), ("high", "up"))
+    cells = [
+        shown.number(
+            getattr(side, name), f"{at}/{key}/{name}", rounding, Basis(side.n, side.confidence, side.method)
+        )
+        for key, side in (("plain", result.plain), ("controlled", result.controlled))
+        for name, rounding in ends
+    ]
+    return (
+        metric + shown.heading,
+        Term(treatment),
+        *cells,
+        Number(result.gain, f"{at}/gain"),
+        controlled.used,
+        f"{', '.join(controlled.features)} (means of {controlled.generated:,} drawn workloads)",
+        "; ".join(result.warnings),
     )
 
 

@@ -64,7 +64,8 @@ from trialwise.statistics.replicates import block_gain
 from trialwise.statistics.resampling import RESAMPLING_FALSE_ALARMS, RESAMPLING_WARNING, resampled
 from trialwise.statistics.runtime import combine_pilots, runtime_needed
 from trialwise.statistics.runtime_results import PrefixCurve, RuntimeCombined, RuntimeNeeded
-from trialwise.statistics.seasonality import Period, Seasonality, recommended_span, seasonality
+from trialwise.statistics.seasonality import seasonality
+from trialwise.statistics.seasonality_results import Period, Seasonality
 from trialwise.statistics.sequential import SequentialState
 from trialwise.statistics.sequential_batches import SequentialBatches
 from trialwise.statistics.sequential_blocks import SequentialBlocks
@@ -78,6 +79,7 @@ from trialwise.statistics.simple_effects import SimpleEffect, SimpleEffects, sim
 from trialwise.statistics.size_fits import FAMILIES, SizeFit, fit_sizes
 from trialwise.statistics.sizing import samples_needed, series_needed
 from trialwise.statistics.slopes import TheilSen, theil_sen
+from trialwise.statistics.spans import recommended_span
 from trialwise.statistics.steadiness import Convergence
 from trialwise.statistics.summary_difference import SummaryDifference, summary_difference
 from trialwise.statistics.switching import (

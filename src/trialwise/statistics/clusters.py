@@ -48,7 +48,13 @@ class Clusters:
 
     @classmethod
     def of_checked(cls, checked: Sequence[Array], weights: Sequence[ArrayLike] | None = None) -> Clusters:
-        """`of` for samples that have been checked, as those of a sequence were when they came."""
+        """`of` for samples that have been checked, as those of a sequence were when they came.
+
+        Raises
+        ------
+        ValueError
+            Fewer than two trials, weights that are none, or, as `NoSamplesError`, no sample at all.
+        """
         sizes = np.array([trial.size for trial in checked], dtype=np.float64)
         samples = np.concatenate(checked) if len(checked) else np.empty(0)
         require_enough(sizes.size, samples.size)

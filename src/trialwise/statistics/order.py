@@ -169,6 +169,11 @@ def median_interval(values: ArrayLike, confidence: float = 95) -> MedianInterval
 
     From the j-th to the k-th smallest value, j = floor(n/2 - z sqrt(n)/2) and k = ceil(n/2 + 1 + z sqrt(n)/2), clamped
     to 1 and n; z = 1.96 at 95 %. Below six values no interval of the median reaches 95 %: it is then the whole range.
+
+    Raises
+    ------
+    ValueError
+        No value, or one that is not finite.
     """
     return interval_of_sorted(np.sort(as_values(values)), confidence)
 

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from trialwise.statistics.correlogram import Correlogram, correlogram
-from trialwise.statistics.harmonics import (
-    DAY,
-    HUMAN,
-    Candidate,
-    assess_candidates,
-    name_of,
-    strengths,
-    visible,
-)
+from trialwise.statistics.correlogram import correlogram
+from trialwise.statistics.harmonics import HUMAN, Candidate, assess_candidates, name_of, strengths, visible
 from trialwise.statistics.holm import holm
-from trialwise.statistics.measures import percentile_of
+from trialwise.statistics.seasonality_paper import by_paper
+from trialwise.statistics.seasonality_results import Findings, Period, Seasonality
+from trialwise.statistics.spans import MANY_CYCLES, advise
 from trialwise.statistics.spectrum import blind_search
 from trialwise.statistics.surrogates import normal_scores
-from trialwise.statistics.timegrid import TimeGrid, TimeSeries, lay_out, read_series, with_cells
+from trialwise.statistics.timegrid import TimeGrid, TimeSeries, at_most, lag_grid, lay_out, read_series
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,79 +25,9 @@ if TYPE_CHECKING:
 
 DEFAULT_SEED = 7
 FEWEST_VALUES = 20
-CANDIDATE_CELLS = 8192
-MOST_MULTIPLES = 1000
-# From so many cycles on, it no longer matters where in its last cycle a span ends.
-MANY_CYCLES = 10
 MOST_HARMONIC = 20
 # The search looks at periods that nobody asked for: it gets two fifths of the error of the calendar test.
 BLIND_SHARE = 0.4
-# Data shorter than this are about something faster than people's habits.
-HUMAN_SCALE = DAY / 10
-
-
-@dataclass(frozen=True, slots=True)
-class Period:
-    """A seasonal component.
-
-    Attributes
-    ----------
-    seconds
-        Its length.
-    strength
-        Default: partial R² of the period with its harmonics in the rank-normal scores, beside trend and
-        the other periods. Paper: the autocorrelation at the peak.
-    p_value
-        Corrected as `correction` says. None for the paper's method, which has no test.
-    name
-        "minute", "hour", "day", "week", "year", or None.
-    correction
-        "holm" over the candidates named beforehand, "maximum" over all frequencies of the blind search,
-        "none" for the paper's method.
-    """
-
-    seconds: float
-    strength: float
-    p_value: float | None
-    name: str | None
-    correction: Literal["holm", "maximum", "none"]
-
-
-@dataclass(frozen=True, slots=True)
-class Seasonality:
-    """Seasonal components of a time series.
-
-    Attributes
-    ----------
-    periods
-        Those found, shortest first.
-    autocorrelation
-        Coefficients against the lag, with the pairs behind each and the threshold 1.95/√N.
-    span
-        Seconds that a series should cover, or None where nothing asks for a span.
-    n
-        Different times with a value.
-    missing
-        Values that were NaN.
-    tested
-        Names of the calendar periods that the data could show or exclude.
-    confidence
-        Level in percent, for the calendar periods together and for the blind search.
-    method
-        "default" or "paper".
-    note
-        What the reader must know: what could not be tested, what was averaged, how the span came about.
-    """
-
-    periods: tuple[Period, ...]
-    autocorrelation: Correlogram
-    span: float | None
-    n: int
-    missing: int
-    tested: tuple[str, ...]
-    confidence: float
-    method: Literal["default", "paper"]
-    note: str
 
 
 def seasonality(
@@ -155,7 +78,7 @@ def seasonality(
     series = read_series(times, values)
     grid = lay_out(series)
     if method == "paper":
-        findings = _by_paper(series, grid)
+        findings = by_paper(series, grid)
     elif grid.values.size < FEWEST_VALUES or grid.values.min() == grid.values.max():
         findings = _without_test(series, grid)
     else:
@@ -171,15 +94,6 @@ def seasonality(
         method=method,
         note=" ".join([*_remarks(series, grid), *findings.remarks]),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Findings:
-    periods: tuple[Period, ...]
-    autocorrelation: Correlogram
-    span: float | None
-    tested: tuple[str, ...]
-    remarks: tuple[str, ...]
 
 
 def _check(method: str, confidence: float, surrogates: int | None) -> None:
@@ -210,10 +124,7 @@ def _remarks(series: TimeSeries, grid: TimeGrid) -> list[str]:
     return remarks
 
 
-# the default
-
-
-def _without_test(series: TimeSeries, grid: TimeGrid) -> _Findings:
+def _without_test(series: TimeSeries, grid: TimeGrid) -> Findings:
     if grid.values.size < FEWEST_VALUES:
         remark = (
             f"{grid.values.size} values are too few to test for periods: at least {FEWEST_VALUES} needed."
@@ -222,25 +133,25 @@ def _without_test(series: TimeSeries, grid: TimeGrid) -> _Findings:
     else:
         remark = "All values are equal: nothing varies with time."
         open_periods = [human for human in HUMAN if not visible(human, grid)]
-    span, why = _advise(series, (), open_periods)
-    return _Findings((), correlogram(_lag_grid(series, grid)), span, (), (remark, *why))
+    span, why = advise(series, (), open_periods)
+    return Findings((), correlogram(lag_grid(series, grid)), span, (), (remark, *why))
 
 
 def _by_test(
     series: TimeSeries, grid: TimeGrid, alpha: float, surrogates: int | None, seed: np.random.SeedSequence
-) -> _Findings:
+) -> Findings:
     first, second = seed.spawn(2)
     scores = normal_scores(grid.values)
-    tested = _test_calendar(_at_most(series, grid, CANDIDATE_CELLS), alpha, surrogates, first)
+    tested = _test_calendar(at_most(series, grid), alpha, surrogates, first)
     calendar = {candidate: p_value for candidate, p_value in tested.items() if p_value <= alpha}
     stricter = alpha * BLIND_SHARE
     number = surrogates or max(199 if grid.size <= 32_768 else 59, int(np.ceil(1 / stricter)))
     others = blind_search(grid, scores, list(calendar), alpha=stricter, surrogates=number, seed=second)
     periods = _periods(grid, scores, calendar, {other.candidate: other.p_value for other in others})
     lengths = sorted(candidate.seconds for candidate in tested)
-    span, why = _advise(series, periods, [human for human in HUMAN if human.seconds not in lengths])
+    span, why = advise(series, periods, [human for human in HUMAN if human.seconds not in lengths])
     names = tuple(str(name_of(length, 0.0)) for length in lengths)
-    return _Findings(periods, correlogram(_lag_grid(series, grid)), span, names, why)
+    return Findings(periods, correlogram(lag_grid(series, grid)), span, names, why)
 
 
 def _test_calendar(
@@ -272,16 +183,6 @@ def _periods(
     )
 
 
-def _at_most(series: TimeSeries, grid: TimeGrid, cells: int) -> TimeGrid:
-    return grid if grid.size <= cells else with_cells(series, series.duration / (cells - 1))
-
-
-def _lag_grid(series: TimeSeries, grid: TimeGrid) -> TimeGrid:
-    """One cell for each median spacing: quarter cells of irregular times would leave each lag few pairs."""
-    cell = grid.cell if grid.regular else grid.spacing
-    return _at_most(series, with_cells(series, cell), CANDIDATE_CELLS)
-
-
 def _without_fractions(found: Sequence[Candidate], grid: TimeGrid) -> list[Candidate]:
     """Order by length, without the high harmonics of longer periods that made a peak of their own.
 
@@ -302,101 +203,3 @@ def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:
     if not 1.5 < multiple < MOST_HARMONIC or duration < MANY_CYCLES * other.seconds:
         return False
     return abs(1 / one.seconds - round(multiple) / other.seconds) <= 0.25 / duration
-
-
-# the paper
-
-
-def _by_paper(series: TimeSeries, grid: TimeGrid) -> _Findings:
-    regular = _lag_grid(series, grid)
-    full = np.full(regular.size, percentile_of(regular.values, 0.5))
-    full[regular.index] = regular.values
-    lags = correlogram(TimeGrid(regular.cell, np.arange(regular.size), full, regular.regular))
-    periods = tuple(
-        Period(
-            float(lags.lags[at]),
-            float(lags.values[at]),
-            None,
-            name_of(float(lags.lags[at]), 0.5 / grid.duration),
-            "none",
-        )
-        for at in sorted(_prominent_peaks(lags))
-    )
-    span, why = _advise(series, periods, ())
-    filled = regular.size - regular.index.size
-    return _Findings(periods, lags, span, (), (f"{filled} empty cells were filled with the median.", *why))
-
-
-def _prominent_peaks(lags: Correlogram) -> list[int]:
-    """Find the first peak that stands out, then the first that stands out among the peaks, and so on.
-
-    The paper names no algorithm. A period makes a peak at each of its multiples, so that not every peak is a
-    period; but one that stands out from the peaks beside it (a week among days) is. To stand out is to be
-    above the threshold, and above the dips on both sides by as much.
-    """
-    from scipy.signal import find_peaks
-
-    peaks, _ = find_peaks(lags.values, height=lags.threshold, prominence=lags.threshold)
-    prominent: list[int] = []
-    while peaks.size:
-        prominent.append(int(peaks[0]))
-        among, _ = find_peaks(lags.values[peaks], prominence=lags.threshold)
-        peaks = peaks[among]
-    return prominent
-
-
-# the span
-
-
-def recommended_span(periods: Sequence[float]) -> float | None:
-    """Smallest multiple of the longest period that holds whole cycles of each.
-
-    "Whole" means up to a tenth of a cycle, |S/P - round(S/P)| <= 0.1; from ten cycles on any remainder will
-    do, since what is left of the last cycle weighs less than that anyway.
-
-    Parameters
-    ----------
-    periods
-        Seconds.
-
-    Returns
-    -------
-    float or None
-        Seconds; None without periods, and where the first 1,000 multiples hold none.
-    """
-    if not periods:
-        return None
-    spans = np.arange(1, MOST_MULTIPLES + 1) * max(periods)
-    cycles = spans[:, None] / np.asarray(periods)
-    whole = (np.abs(cycles - np.rint(cycles)) <= 0.1 + 1e-9) | (cycles >= MANY_CYCLES)
-    fitting = np.flatnonzero(whole.all(axis=1))
-    return float(spans[fitting[0]]) if fitting.size else None
-
-
-def _advise(
-    series: TimeSeries, periods: Sequence[Period], untested: Sequence[Candidate]
-) -> tuple[float | None, tuple[str, ...]]:
-    """Give the span, and why: what was found, and what people's habits may add that no test can exclude."""
-    names = " or ".join(f"a {name_of(human.seconds, 0.0)}" for human in untested)
-    found = [period.seconds for period in periods]
-    if not untested:
-        return recommended_span(found), () if found else ("No period was found: nothing asks for a span.",)
-    length = f"{series.values.size} values over {_readable(series.duration)}"
-    if found and series.duration < HUMAN_SCALE:
-        why = f"{length} can neither show nor exclude {names}: the span covers only the periods found."
-        return recommended_span(found), (why,)
-    span = recommended_span([*found, *(human.seconds for human in untested)])
-    longest = max(human.seconds for human in untested)
-    why = (
-        f"{length} can neither show nor exclude {names} "
-        f"(a period needs 1.9 cycles and more than two values in each): "
-        f"the span covers a {name_of(longest, 0.0)} nevertheless."
-    )
-    return span, (why,)
-
-
-def _readable(seconds: float) -> str:
-    for unit, size in (("days", DAY), ("hours", 3600.0), ("minutes", 60.0)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} seconds"

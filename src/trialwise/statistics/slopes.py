@@ -87,7 +87,7 @@ def theil_sen(x: ArrayLike, y: ArrayLike, confidence: float) -> TheilSen:
 
 
 def slope_interval(x: Array, y: Array, level: Fraction) -> tuple[float, float, float]:
-    """Median slope and Sen's interval of it."""
+    """Median slope and Sen's interval of it, at a level between 0 and 1; ValueError where all x are the same."""
     pairs = _pairs(x.size) - _pairs_tied(x)
     if pairs == 0:
         raise ValueError("all x are the same; a slope needs two different ones")

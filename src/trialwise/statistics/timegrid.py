@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 MOST_CELLS = 3 << 16
 CELLS_PER_VALUE = 8
+FEW_CELLS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,17 @@ def lay_out(series: TimeSeries) -> TimeGrid:
 def with_cells(series: TimeSeries, cell: float) -> TimeGrid:
     """Make the grid with cells of a given length in seconds."""
     return _fill(series, cell, regular=False)
+
+
+def at_most(series: TimeSeries, grid: TimeGrid) -> TimeGrid:
+    """The grid, or one of 8,192 longer cells where it has more: surrogates of all of them take long."""
+    return grid if grid.size <= FEW_CELLS else with_cells(series, series.duration / (FEW_CELLS - 1))
+
+
+def lag_grid(series: TimeSeries, grid: TimeGrid) -> TimeGrid:
+    """One cell for each median spacing: quarter cells of irregular times would leave each lag few pairs."""
+    cell = grid.cell if grid.regular else grid.spacing
+    return at_most(series, with_cells(series, cell))
 
 
 def _fill(series: TimeSeries, cell: float, *, regular: bool) -> TimeGrid:

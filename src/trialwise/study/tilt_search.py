@@ -61,7 +61,7 @@ def fitted_sizes(cycles: TiltCycles) -> tuple[Array, Array, list[st.SizeFit]]:
 
 
 class TiltSearch:
-    """The search for the tilt of one treatment."""
+    """The search for the tilt of one treatment; PlanError where its arrivals are not Poisson, or its sizes cannot be drawn."""
 
     def __init__(
         self,

@@ -20,7 +20,8 @@ _RATES = 100
 def fullest_queues(found: Simulated, most: int) -> tuple[Array, Mapping[str, Array]]:
     """The times of the looks (seconds), and the queues (bytes) of the ports of switches that were fullest, by their ends.
 
-    Every port of a switch was looked at. Ports before which nothing ever waited are left out, unless that is all.
+    Every port of a switch was looked at. Ports before which nothing ever waited are left out, unless that is all. TypeError where no
+    series was kept.
     """
     series = found.result.series
     if series is None:
@@ -39,7 +40,7 @@ def fullest_queues(found: Simulated, most: int) -> tuple[Array, Mapping[str, Arr
 def largest_rates(found: Simulated, most: int) -> tuple[Array, Mapping[str, Array]]:
     """The rates (bit/s) at which payload of the flows that were looked at was acknowledged up to each time (seconds), by their sizes.
 
-    The flows are those of `Sampling.flows`, largest first.
+    The flows are those of `Sampling.flows`, largest first. TypeError where no series was kept.
     """
     series = found.result.series
     if series is None:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from trialwise.statistics.seasonality import recommended_span, seasonality
+from trialwise.statistics.seasonality import seasonality
+from trialwise.statistics.spans import recommended_span
 
 DAY, WEEK = 86_400.0, 604_800.0
 

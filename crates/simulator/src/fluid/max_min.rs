@@ -192,25 +192,12 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use trialwise_units::{Bytes, Time};
 
     use super::*;
-    use crate::flow::FlowSpecification;
-    use crate::index::NodeId;
+    use crate::fluid::route::tests::lay;
 
-    /// Sources, destinations and starts on a topology, made ready.
     fn prepare(topology: &str, ends: &[(u32, u32)]) -> (MaxMin, RouteTable) {
-        let fabric = Fabric::new(topology.parse().unwrap()).unwrap();
-        let flow = |(source, destination): &(u32, u32)| FlowSpecification {
-            id: 0,
-            source: NodeId::new(*source),
-            destination: NodeId::new(*destination),
-            size: Bytes::new(1),
-            start: Time::ZERO,
-        };
-        let flows: Vec<_> = ends.iter().map(flow).collect();
-        let mut routes = RouteTable::new(&fabric);
-        routes.lay(&fabric, &flows).unwrap();
+        let (fabric, routes) = lay(topology, ends);
         (MaxMin::new(&fabric), routes)
     }
 

@@ -95,12 +95,13 @@ impl RouteTable {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::index::NodeId;
     use trialwise_units::{Bytes, Time};
 
-    fn lay(topology: &str, pairs: &[(u32, u32)]) -> (Fabric, RouteTable) {
+    /// A topology, and the routes of a flow of each pair of source and destination.
+    pub(in crate::fluid) fn lay(topology: &str, pairs: &[(u32, u32)]) -> (Fabric, RouteTable) {
         let fabric = Fabric::new(topology.parse().unwrap()).unwrap();
         let flow = |(source, destination): &(u32, u32)| FlowSpecification {
             id: 0,

@@ -1,16 +1,11 @@
 //! Flow lists from sizes, arrivals, a pattern and a load.
 
-use trialwise_units::{Duration, Rate, Seed};
+use trialwise_units::{Duration, Seed};
 
-use super::{Arrivals, Generator, SizeDistribution};
-use crate::crossings::Ends;
+use super::{Arrivals, Generator, Load, SizeDistribution, WorkloadError};
 use crate::event::INDEX_LIMIT;
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
-use crate::index::NodeId;
-
-/// By which sums of many parts may differ from 1.
-const ROUNDING: f64 = 1e-6;
 
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,24 +23,6 @@ pub enum Pattern {
     Permutation,
 }
 
-/// Of which capacity the load is a part: the two differ by the number of senders.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Load {
-    /// Of the links of the hosts that send, in the mean.
-    Host(f64),
-    /// Of the topology's bottleneck, by the flows that cross it in the direction in which more do.
-    Bottleneck(f64),
-}
-
-/// How full the fullest link is in the mean, as flows are drawn.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Fullest {
-    /// The link, from which of its ends to which.
-    pub link: (NodeId, NodeId),
-    /// Payload asked of it as a part of its capacity.
-    pub load: f64,
-}
-
 /// A random flow list.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -59,67 +36,6 @@ pub struct Workload {
     pub load: Load,
     /// Flows begin from 0 to this.
     pub duration: Duration,
-}
-
-/// Why there is no flow list.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum WorkloadError {
-    /// More is asked for than a link carries, or nothing.
-    #[error("a load of {0} is not above 0 and at most 1, the capacity of {1}: write it like 30% or 0.3")]
-    Load(f64, &'static str),
-    /// The topology has no bottleneck.
-    #[error(
-        "the topology has no bottleneck that all flows share: give the load of the hosts, or take a dumbbell"
-    )]
-    NoBottleneck,
-    /// The topology has no senders and receivers.
-    #[error("the topology has no separate senders and receivers: choose all-to-all, or take a dumbbell")]
-    NoSides,
-    /// Too few hosts.
-    #[error("the pattern needs {needed} hosts and the topology has {there}")]
-    Hosts {
-        /// How many it needs.
-        needed: usize,
-        /// How many there are.
-        there: usize,
-    },
-    /// More flows than the simulator numbers.
-    #[error("about {0:.0} flows are expected and {INDEX_LIMIT} fit: shorten the trial or enlarge the flows")]
-    TooMany(f64),
-    /// The flows offer a link more than it carries.
-    #[error(
-        "a load of {load} of {of} is {offered:.2} of the capacity of the link from node {} to node {} in the mean: \
-         give at most {most:.4}", link.0.get(), link.1.get()
-    )]
-    Overload {
-        /// The load asked for.
-        load: f64,
-        /// Of what.
-        of: &'static str,
-        /// The link, from which of its ends to which.
-        link: (NodeId, NodeId),
-        /// What the load is of the capacity of that link.
-        offered: f64,
-        /// The load that fills the link, rounded down.
-        most: f64,
-    },
-    /// There is no pattern of this name.
-    #[error("no pattern is called {0:?}: write one-way, all-to-all, permutation or incast:8")]
-    Pattern(String),
-    /// There are no arrivals of this name.
-    #[error("no arrivals are called {0:?}: write poisson, lognormal:sigma=2 or bursty:mean=10")]
-    UnknownArrivals(String),
-    /// Points can only drive arrivals that are independent of one another.
-    #[error("{0} arrivals cannot be driven by given numbers: choose Poisson arrivals")]
-    NotPoisson(Arrivals),
-    /// A density is none.
-    #[error(
-        "a density over 0 to 1 needs edges that rise from 0 to 1 and one positive height for each part between"
-    )]
-    Density,
-    /// A parameter of the arrivals is out of range.
-    #[error("arrivals {0}: sigma is from 0 and below 10, the mean burst from 1 and below a million")]
-    Arrivals(Arrivals),
 }
 
 impl Workload {
@@ -146,14 +62,8 @@ impl Workload {
         if let Pattern::Incast { senders } = self.pattern { senders } else { 1 }
     }
 
-    /// The link that the flows fill most, in the mean over flow lists; refuses what [`Self::generate`] refuses.
-    pub fn fullest(&self, fabric: &Fabric) -> Result<Fullest, WorkloadError> {
-        self.check(fabric)?;
-        self.offered(fabric)
-    }
-
     /// Checks everything; gives the mean gap between arrivals in seconds.
-    fn check(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
+    pub(super) fn check(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
         let (fraction, name) = self.fraction();
         if !(fraction > 0.0 && fraction <= 1.0) {
             return Err(WorkloadError::Load(fraction, name));
@@ -171,43 +81,6 @@ impl Workload {
         Ok(self.together() as f64 / flows_per_second)
     }
 
-    /// The load asked for, and of what.
-    const fn fraction(&self) -> (f64, &'static str) {
-        match self.load {
-            Load::Host(fraction) => (fraction, "the hosts' links"),
-            Load::Bottleneck(fraction) => (fraction, "the bottleneck"),
-        }
-    }
-
-    /// Between whom flows go. All patterns but one draw every pair of hosts equally often, seed by seed.
-    const fn ends(&self) -> Ends {
-        match self.pattern {
-            Pattern::OneWay => Ends::Sides,
-            Pattern::AllToAll | Pattern::Incast { .. } | Pattern::Permutation => Ends::Hosts,
-        }
-    }
-
-    fn offered(&self, fabric: &Fabric) -> Result<Fullest, WorkloadError> {
-        let demand = self.fraction().0 * self.capacity(fabric)?;
-        let needed = WorkloadError::Hosts { needed: 2, there: fabric.host_count() };
-        let (port, seconds_per_bit) = fabric.fullest(self.ends()).ok_or(needed)?;
-        let (link, load) = (fabric.link(port), demand * seconds_per_bit);
-        let forth = port.get().is_multiple_of(2);
-        let link = if forth { (link.first, link.second) } else { (link.second, link.first) };
-        Ok(Fullest { link, load })
-    }
-
-    /// Refuses flows that ask more of a link than it carries.
-    fn check_links(&self, fabric: &Fabric) -> Result<(), WorkloadError> {
-        let Fullest { link, load: offered } = self.offered(fabric)?;
-        if offered <= 1.0 + ROUNDING {
-            return Ok(());
-        }
-        let (load, of) = self.fraction();
-        let most = (load / offered * 1e4 + ROUNDING).floor() / 1e4;
-        Err(WorkloadError::Overload { load, of, link, offered, most })
-    }
-
     fn check_pattern(&self, fabric: &Fabric) -> Result<(), WorkloadError> {
         let topology = fabric.topology();
         let needed = match self.pattern {
@@ -220,43 +93,12 @@ impl Workload {
         let there = fabric.host_count();
         if there < needed { Err(WorkloadError::Hosts { needed, there }) } else { Ok(()) }
     }
-
-    /// The capacity of which the load is a part, as payload of all flows together (bit/s).
-    fn capacity(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
-        let topology = fabric.topology();
-        let rate = |host: &NodeId| topology.host_rate(*host).map_or(0, Rate::bits_per_second);
-        let sum = |hosts: &[NodeId]| hosts.iter().map(rate).sum::<u64>() as f64;
-        match (self.load, self.ends()) {
-            (Load::Bottleneck(_), ends) => {
-                let bottleneck = topology.bottleneck.ok_or(WorkloadError::NoBottleneck)?;
-                Ok(bottleneck.bits_per_second() as f64 / bottleneck_part(fabric, ends))
-            }
-            (Load::Host(_), Ends::Sides) => Ok(sum(&topology.senders)),
-            (Load::Host(_), Ends::Hosts) => Ok(sum(&fabric.hosts)),
-        }
-    }
-}
-
-/// The part of the flows that crosses the bottleneck, the link between the two switches, in the direction in which
-/// more do.
-fn bottleneck_part(fabric: &Fabric, ends: Ends) -> f64 {
-    let topology = fabric.topology();
-    let inner = |port: &usize| {
-        let link = &topology.links[port / 2];
-        topology.is_switch[link.first.index()] && topology.is_switch[link.second.index()]
-    };
-    match ends {
-        Ends::Sides => 1.0,
-        Ends::Hosts => {
-            let crossings = fabric.crossings(ends);
-            (0..crossings.len()).filter(inner).map(|port| crossings[port]).fold(0.0, f64::max)
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::NodeId;
     use std::collections::{BTreeMap, BTreeSet};
 
     fn fabric(text: &str) -> Fabric {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
 from trialwise.analysis.estimation.weighted import is_tilted
@@ -11,13 +10,14 @@ from trialwise.analysis.stopping import differences
 from trialwise.analysis.stopping.courses import ClaimCourse
 from trialwise.analysis.stopping.differences import DifferenceClaim
 from trialwise.analysis.stopping.elapsed import Elapsed
-from trialwise.analysis.stopping.intervals import Forecast, IntervalClaim
-from trialwise.analysis.stopping.results import ClaimState, Phase, StoppingState
+from trialwise.analysis.stopping.intervals import IntervalClaim
+from trialwise.analysis.stopping.results import ClaimState, StoppingState, Verdicts
 from trialwise.analysis.stopping.sentences import open_texts, reason_text, too_many
+from trialwise.analysis.stopping.two_stages import TwoStages
 from trialwise.analysis.stopping.values import Round, RoundValues
 from trialwise.analysis.telling import Told
 from trialwise.design.sizing import block_of, size
-from trialwise.design.stopping import comparisons, pilot_size, series_pilot
+from trialwise.design.stopping import comparisons
 from trialwise.design.treatments import treatments
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.sampling import is_sobol
@@ -25,26 +25,6 @@ from trialwise.experiment.stopping import compared_metrics, goals, has_course, s
 from trialwise.measurement.samples import Samples
 from trialwise.statistics.relative_margin import WARNING
 from trialwise.store.records import TrialRow
-
-
-@dataclass(frozen=True, slots=True)
-class _Pilot:
-    """The rounds of the pilot, and what it asks for of each interval and each difference."""
-
-    rounds: int
-    intervals: tuple[Forecast, ...]
-    differences: tuple[Forecast, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Verdicts:
-    """What a look says."""
-
-    phase: Phase
-    claims: tuple[ClaimState, ...]
-    forecast: int | None = None
-    correction: str = ""
-    out_of_reach: bool = False
 
 
 class Judge:
@@ -65,8 +45,6 @@ class Judge:
         self._by_series = stops_by_series(experiment)
         self._block = block_of(experiment)
         self._most = sizing.series * sizing.rounds
-        self._pilot_size = pilot_size(experiment)
-        self._series_pilot = series_pilot(experiment) if self._by_series else 0
         self._rounds_in_series = sizing.rounds
         self._intervals = [IntervalClaim(goal, name) for goal in goals(experiment) for name in names]
         self._differences = [
@@ -88,7 +66,7 @@ class Judge:
         }
         self._values = RoundValues(experiment)
         self._elapsed = Elapsed()
-        self._kept: dict[tuple[object, ...], _Pilot] = {}
+        self._two_stages = TwoStages(experiment, sizing, self._intervals, self._differences, self._values)
 
     def add_time(self, row: TrialRow, started: float | None, finished: float | None) -> None:
         """Take in when a trial ran, whatever came of it."""
@@ -122,7 +100,7 @@ class Judge:
         cut = self._budget_is_short(len(rounds))
         ended = upcoming is None or cut
         verdicts = (
-            self._two_stages(rounds, list(self._look_points(rounds, following)), ended=ended)
+            self._two_stages.after(rounds, list(self._look_points(rounds, following)), ended=ended)
             if self._design.looks == "two-stage"
             else self._every_round(rounds if ended else rounds[: self._last_look(rounds, following)], told)
         )
@@ -189,102 +167,7 @@ class Judge:
         after = rounds[number][0] if number < len(rounds) else following
         return after != series or (not self._by_series and round_ % self._block == 0)
 
-    # Two stages
-
-    def _two_stages(self, rounds: Sequence[Round], looks: Sequence[int], *, ended: bool) -> _Verdicts:
-        # The lower limits of both searches only spare work: nothing is complete before.
-        likely = (look for look in looks if look >= self._pilot_size)
-        end = next((look for look in likely if self._has_pilot(rounds[:look])), None)
-        if end is None:
-            return _Verdicts("pilot", tuple(self._unjudged(rounds, None)), self._pilot_rounds())
-        pilot = self._pilot(rounds[:end])
-        wanted = self._fresh_rounds(pilot)
-        likely = (look for look in looks if look >= end + wanted)
-        last = next((look for look in likely if self._is_full(rounds[end:look], pilot)), None)
-        if last is None and ended and len(rounds) > end:
-            last = len(rounds)
-        if last is None:
-            claims = tuple(self._unjudged(rounds[end:], pilot))
-            far = not ended and self._is_out_of_reach(pilot)
-            phase: Phase = "judged" if ended else "fresh"
-            return _Verdicts(phase, claims, min(end + wanted, self._most), out_of_reach=far)
-        return self._judged(rounds[end:last], pilot, last)
-
-    def _pilot_rounds(self) -> int:
-        if self._by_series:
-            return max(self._series_pilot * self._rounds_in_series, self._pilot_size)
-        return -(-self._pilot_size // self._block) * self._block
-
-    def _has_pilot(self, rounds: Sequence[Round]) -> bool:
-        return all(
-            number >= (self._series_pilot if claim.goal.kind == "variability" else self._pilot_size)
-            for claim, number in zip(self._intervals, self._interval_numbers(rounds), strict=True)
-        ) and all(min(numbers) >= self._pilot_size for numbers in self._difference_numbers(rounds))
-
-    def _pilot(self, rounds: Sequence[Round]) -> _Pilot:
-        key = (len(rounds), *self._interval_numbers(rounds), *self._difference_numbers(rounds))
-        if key not in self._kept:
-            intervals = tuple(claim.forecast(claim.vector(self._values, rounds)) for claim in self._intervals)
-            found = differences.forecasts(self._differences, self._values, rounds)
-            self._kept[key] = _Pilot(len(rounds), intervals, tuple(found))
-        return self._kept[key]
-
-    def _fresh_rounds(self, pilot: _Pilot) -> int:
-        """How many rounds what the pilot asks for takes."""
-        most = self._most - pilot.rounds
-        sizes = [
-            most
-            if forecast.size is None
-            else forecast.size * (self._rounds_in_series if claim.goal.kind == "variability" else 1)
-            for claim, forecast in zip(self._intervals, pilot.intervals, strict=True)
-        ]
-        sizes += [most if forecast.size is None else forecast.size for forecast in pilot.differences]
-        whole = self._rounds_in_series if self._by_series else self._block
-        return -(-max(sizes) // whole) * whole
-
-    def _is_out_of_reach(self, pilot: _Pilot) -> bool:
-        """Whether an interval would take far more than there is; a difference may turn out large, and then takes few."""
-        most = self._most // (self._rounds_in_series if self._by_series else 1)
-        return any(forecast.is_far_beyond(most) for forecast in pilot.intervals)
-
-    def _is_full(self, fresh: Sequence[Round], pilot: _Pilot) -> bool:
-        intervals = zip(pilot.intervals, self._interval_numbers(fresh), strict=True)
-        pairs = zip(pilot.differences, self._difference_numbers(fresh), strict=True)
-        return all(one.size is not None and number >= one.size for one, number in intervals) and all(
-            one.size is not None and min(numbers) >= one.size for one, numbers in pairs
-        )
-
-    def _judged(self, fresh: Sequence[Round], pilot: _Pilot, rounds: int) -> _Verdicts:
-        values = self._values
-        claims = [
-            claim.judged(claim.vector(values, fresh), values.level, forecast.size)
-            for claim, forecast in zip(self._intervals, pilot.intervals, strict=True)
-        ]
-        wanted = [forecast.size for forecast in pilot.differences]
-        verdicts, correction = (
-            differences.judged(self._differences, values, fresh, wanted) if wanted else ([], "")
-        )
-        return _Verdicts("judged", (*claims, *verdicts), rounds, correction)
-
-    def _unjudged(self, rounds: Sequence[Round], pilot: _Pilot | None) -> Iterator[ClaimState]:
-        """Claims with their numbers alone; `rounds` are those of the stage that runs."""
-        level = self._values.level
-        for place, number in enumerate(self._interval_numbers(rounds)):
-            forecast = pilot.intervals[place] if pilot else Forecast(None)
-            yield self._intervals[place].unjudged(level, number, forecast.size, forecast.note)
-        for place, numbers in enumerate(self._difference_numbers(rounds)):
-            forecast = pilot.differences[place] if pilot else Forecast(None)
-            yield self._differences[place].unjudged(level, numbers, forecast.size, forecast.note)
-
-    def _interval_numbers(self, rounds: Sequence[Round]) -> list[int]:
-        return [claim.number(self._values, rounds) for claim in self._intervals]
-
-    def _difference_numbers(self, rounds: Sequence[Round]) -> list[tuple[int, int]]:
-        return [claim.numbers(self._values, rounds) for claim in self._differences]
-
-    # Looks after every round
-
-    def _every_round(self, rounds: Sequence[Round], told: Told | None) -> _Verdicts:
+    def _every_round(self, rounds: Sequence[Round], told: Told | None) -> Verdicts:
         values = self._values
         claims: list[ClaimState] = []
         for place, claim in enumerate(self._intervals):
@@ -303,7 +186,7 @@ class Judge:
             min(max(*sizes, len(rounds)), self._most) if len(sizes) == len((*claims, *verdicts)) else None
         )
         far = any(course.is_far_beyond(self._most) for course in self._courses.values())
-        return _Verdicts("looking", (*claims, *verdicts), forecast, correction, out_of_reach=far)
+        return Verdicts("looking", (*claims, *verdicts), forecast, correction, out_of_reach=far)
 
 
 def _columns(

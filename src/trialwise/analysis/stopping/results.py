@@ -59,6 +59,17 @@ class ClaimState:
 
 
 @dataclass(frozen=True, slots=True)
+class Verdicts:
+    """What a look says."""
+
+    phase: Phase
+    claims: tuple[ClaimState, ...]
+    forecast: int | None = None
+    correction: str = ""
+    out_of_reach: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class StoppingState:
     """Whether an experiment has enough.
 

@@ -146,24 +146,46 @@ class RoundValues:
             self._rounds.insert(place, key)
         unit = f"{row.worker or ''}/{row.boot or ''}" if self._by_boot else f"{row.series}.{row.round}"
         for metric in self._experiment.metrics:
-            found = samples.get(metric.source.key)
-            if found is None:
-                continue
-            values, times = after_warmup(self._experiment, metric, found.values, found.times)
-            name = metric.name, row.treatment
-            may_be_missing = isinstance(metric.source, SimulationSource)
             if _is_whole(metric):
-                if (values.size or may_be_missing) and np.isfinite(values).all():
-                    whole = self._whole(values, samples)
-                    self._pools.setdefault(name, _Column[Whole]()).add(key, whole, unit, values.size)
-            elif may_be_missing and not values.size:
-                self._columns.setdefault(name, _Column[float]()).missing.add(key)
-            elif known and metric.name in known:
-                self._columns.setdefault(name, _Column[float]()).add(
-                    key, known[metric.name], unit, values.size
-                )
-            elif (value := _metric_value(metric, values, times)) is not None:
-                self._columns.setdefault(name, _Column[float]()).add(key, value, unit, values.size)
+                self._add_whole(metric, row.treatment, key, unit, samples)
+            else:
+                self._add_value(metric, row.treatment, key, unit, samples, known or {})
+
+    def _add_whole(
+        self, metric: Metric, treatment: str, key: Round, unit: str, samples: Mapping[str, Samples]
+    ) -> None:
+        """Take in all that a trial has of a metric; simulated flows may be none, others are not there then."""
+        found = samples.get(metric.source.key)
+        if found is None:
+            return
+        values, _ = after_warmup(self._experiment, metric, found.values, found.times)
+        if (values.size or _may_be_missing(metric)) and np.isfinite(values).all():
+            column = self._pools.setdefault((metric.name, treatment), _Column[Whole]())
+            column.add(key, self._whole(values, samples), unit, values.size)
+
+    def _add_value(
+        self,
+        metric: Metric,
+        treatment: str,
+        key: Round,
+        unit: str,
+        samples: Mapping[str, Samples],
+        known: Mapping[str, float],
+    ) -> None:
+        """Take in the one number that a trial has of a metric, or that it has none."""
+        found = samples.get(metric.source.key)
+        if found is None:
+            return
+        values, times = after_warmup(self._experiment, metric, found.values, found.times)
+        if _may_be_missing(metric) and not values.size:
+            self._columns.setdefault((metric.name, treatment), _Column[float]()).missing.add(key)
+            return
+        value = known.get(metric.name)
+        if value is None:
+            value = _metric_value(metric, values, times)
+        if value is not None:
+            column = self._columns.setdefault((metric.name, treatment), _Column[float]())
+            column.add(key, value, unit, values.size)
 
     def _whole(self, values: Array, samples: Mapping[str, Samples]) -> Whole:
         if not self._tilted:
@@ -222,6 +244,11 @@ class RoundValues:
 def _is_whole(metric: Metric) -> bool:
     """Whether trials are taken together as they are: one of them has no number of its own then."""
     return metric.estimand != "per_trial"
+
+
+def _may_be_missing(metric: Metric) -> bool:
+    """Whether a trial may have no sample of it and be whole all the same."""
+    return isinstance(metric.source, SimulationSource)
 
 
 def _values_at_once(metric: Metric, samples: Sequence[Samples | None]) -> Iterator[tuple[int, float]]:

@@ -1,0 +1,42 @@
+"""Values and tables as TOML has them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tomlkit
+
+Value = str | int | float | bool | Sequence["Value"] | Mapping[str, "Value"]
+Table = dict[str, Value]
+
+
+def toml_value(value: Value) -> str:
+    """A value as it is written in TOML, on one line."""
+    if isinstance(value, Mapping):
+        pairs = (f"{toml_key(name)} = {toml_value(inner)}" for name, inner in value.items())
+        return f"{{ {', '.join(pairs)} }}"
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return f"[{', '.join(toml_value(inner) for inner in value)}]"
+    return str(tomlkit.item(value).as_string())
+
+
+def toml_key(name: str) -> str:
+    """A key as it is written in TOML, in quotes where it needs them."""
+    return str(tomlkit.key(name).as_string())
+
+
+def table_lines(name: str, table: Mapping[str, Value]) -> list[str]:
+    """A table as lines of TOML."""
+    return [f"[{name}]", *(f"{toml_key(key)} = {toml_value(value)}" for key, value in table.items())]
+
+
+def written_table(name: str, table: Table) -> str:
+    """A table as TOML, with an empty line behind it."""
+    return "\n".join([*table_lines(name, table), ""])
+
+
+def changed(table: Mapping[str, Value | None], defaults: Mapping[str, Value]) -> Table:
+    """What is given and is not the default."""
+    return {
+        key: value for key, value in table.items() if value is not None and value != defaults.get(key, ...)
+    }
