@@ -60,7 +60,8 @@ class TrialSet:
 
     `table` has the columns of `SCHEMA`: a row for each metric of each trial that has a value. Those of `LEVELS` name the unit
     that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds and
-    `seconds` from one trial to the next, null where nobody knows. `treatments` maps names to their levels.
+    `seconds` from one trial to the next (of a simulated one: its own, of one core), null where nobody knows. `treatments` maps
+    names to their levels.
     """
 
     name: str
@@ -101,7 +102,7 @@ def read_trial_set(
     hosts = {facts.record.number: _host(facts) for facts in session_facts(directory, ledger)}
     origin = ledger.fact("identity")
     simulated = isinstance(experiment.trial, SimulationTrial)
-    seconds = dict(_seconds(store.rows))
+    seconds = dict((_computed if experiment.is_simulated else _seconds)(store.rows))
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
     notes = list(_lost(store.rows))
@@ -206,6 +207,13 @@ def _seconds(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]
         if row.claimed is not None and end is not None:
             yield (row.number, row.attempt), end - row.claimed
         following[lane] = row
+
+
+def _computed(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], float]]:
+    """What each simulated trial took of one core: many are claimed at once, so that claims say nothing."""
+    for row in rows:
+        if row.started is not None and row.finished is not None:
+            yield (row.number, row.attempt), row.finished - row.started
 
 
 def _lost(rows: Sequence[TrialRow]) -> Iterator[str]:

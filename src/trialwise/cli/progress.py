@@ -109,6 +109,39 @@ class Pace:
         return max(self._last_start - now + each, each * remaining)
 
 
+class Course:
+    """How many trials have come to an end, of how many, and how surely that is known where the run stops by itself."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.total = 0
+        self._pace = Pace()
+        self._surely = ""
+
+    def notice(self, event: RunEvent) -> None:
+        """Take in what says how far the run is, and how fast it goes."""
+        self._pace.notice(event)
+        match event:
+            case SessionStarted():
+                self.done, self.total = event.done, event.total
+            case TrialEnded():
+                self.done += event.outcome.status != "abandoned"
+            case StoppingOutlook(total=None):
+                self._surely = "at most "
+            case StoppingOutlook():
+                self.total = event.total or self.total
+                self._surely = "" if event.pilot else "about "
+            case _:
+                pass
+
+    def parts(self) -> list[str]:
+        """So many of so many trials, and what is left of the time, where that is known."""
+        self.total = max(self.total, self.done)  # a forecast may be too low
+        left = self._pace.left(self.total - self.done, time.time())
+        count = f"{self.done} of {self._surely}{self.total}" if self._surely else f"{self.done}/{self.total}"
+        return [count, *([f"{self._surely}{duration_text(left)} left"] if left else [])]
+
+
 class Lines:
     """One line for each trial, for logs; of trials that are not measured but computed, now and then one."""
 
@@ -116,20 +149,14 @@ class Lines:
         self._console = console
         self._each = each
         self._printed = float("-inf")
-        self._done = 0
-        self._total = 0
         self._announced = 0
-        self._pace = Pace()
+        self._course = Course()
 
     def notice(self, event: RunEvent) -> None:
         """Print what matters for a log."""
-        self._pace.notice(event)
-        if isinstance(event, SessionStarted):
-            self._done, self._total = event.done, event.total
-        elif isinstance(event, StoppingOutlook):
+        self._course.notice(event)
+        if isinstance(event, StoppingOutlook):
             self._look_ahead(event)
-        elif isinstance(event, TrialEnded):
-            self._done += event.outcome.status != "abandoned"
         if self._deserves_a_line(event) and (text := describe(event)):
             line = f"{_time(time.time())} {self._place(event)}{text}"
             self._console.print(line, markup=False, soft_wrap=True)
@@ -144,22 +171,15 @@ class Lines:
         return True
 
     def _look_ahead(self, event: StoppingOutlook) -> None:
-        """Take over how many trials there will be; a line where that has changed much."""
-        if event.total is None:
-            return
-        self._total = event.total
-        if abs(event.total - self._announced) > NEWS * self._announced:
+        """A line where it has changed much how many trials there will be."""
+        if event.total is not None and abs(event.total - self._announced) > NEWS * self._announced:
             self._announced = event.total
             what = "trials are the pilot" if event.pilot else "trials in all are expected"
             for text in (f"{event.total} {what}", *event.texts[:MOST_OPEN]):
                 self._console.print(f"{_time(time.time())} {text}", markup=False, soft_wrap=True)
 
     def _place(self, event: RunEvent) -> str:
-        if not isinstance(event, TrialEnded):
-            return ""
-        self._total = max(self._total, self._done)  # a forecast may be too low
-        left = self._pace.left(self._total - self._done, time.time())
-        return f"[{self._done}/{self._total}" + (f", {duration_text(left)} left] " if left else "] ")
+        return f"[{', '.join(self._course.parts())}] " if isinstance(event, TrialEnded) else ""
 
 
 class Bar:
@@ -170,10 +190,8 @@ class Bar:
         self._shown: list[Width] = []
         self._runtime = runtime
         self._lasted: dict[str, float] = {}
-        self._pace = Pace()
+        self._course = Course()
         self._past: list[TrialRecalled] = []
-        self._done = 0
-        self._total = 0
         self._failed = 0
         self._hands: dict[str | None, str] = {}
         self._open: tuple[str, ...] = ()
@@ -182,12 +200,12 @@ class Bar:
 
     def notice(self, event: RunEvent) -> None:  # noqa: C901, PLR0912 one case for each event
         """Redraw what has changed."""
-        self._pace.notice(event)
+        self._course.notice(event)
         match event:
             case TrialRecalled():
                 self._recalled(event)
             case SessionStarted():
-                self._begin(event)
+                self._begin()
             case Waiting():
                 self._hands = {None: f"waiting until {_time(event.until)} for the next round"}
                 self._draw(at_once=True)
@@ -207,7 +225,6 @@ class Bar:
             case TrialEnded():
                 self._ended(event)
             case StoppingOutlook():
-                self._total = event.total or self._total
                 self._open = event.texts
             case WorkerNotice():
                 self._hands.pop(event.worker, None)
@@ -231,16 +248,14 @@ class Bar:
             self._past.clear()
         self._past.append(event)
 
-    def _begin(self, event: SessionStarted) -> None:
+    def _begin(self) -> None:
         for past in self._past:
             self._widths.add(past.row, past.samples())
         self._past.clear()
-        self._done, self._total = event.done, event.total
         self._live.start()
 
     def _ended(self, event: TrialEnded) -> None:
         outcome = event.outcome
-        self._done += outcome.status != "abandoned"
         self._failed += outcome.status in {"failed", "invalid"}
         if outcome.status == "finished":
             self._widths.add(event.row, outcome.samples)
@@ -271,13 +286,10 @@ class Bar:
         self._drawn = time.monotonic()
 
     def _picture(self) -> RenderableType:
-        self._total = max(self._total, self._done)  # a forecast may be too low
-        left = self._pace.left(self._total - self._done, time.time())
         line = Table.grid(padding=(0, 1), expand=False)
-        parts = [f"{self._done}/{self._total}"]
-        parts += [f"{self._failed} failed"] if self._failed else []
-        parts += [f"{duration_text(left)} left"] if left else []
-        bar = ProgressBar(total=max(self._total, 1), completed=self._done, width=24)
+        count, *left = self._course.parts()
+        parts = [count, *([f"{self._failed} failed"] if self._failed else []), *left]
+        bar = ProgressBar(total=max(self._course.total, 1), completed=self._course.done, width=24)
         line.add_row(bar, _one_line(" · ".join(parts)))
         # What is open ends with its forecast, which a narrow terminal must not cut off.
         opened = [Text(text) for text in self._open[:MOST_OPEN]]
