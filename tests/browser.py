@@ -37,17 +37,20 @@ def console(done: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in done.stderr.splitlines() if ":CONSOLE" in line]
 
 
+PARTS = "main, figure, .plot svg, li, p, select, summary"
 PROBE = """<script>setTimeout(() => {
-  const parts = [...document.querySelectorAll("main, figure, .plot svg, li, p, select, summary")];
+  const parts = [...document.querySelectorAll("PARTS")];
   const wide = parts.filter((part) => part.getBoundingClientRect().right > innerWidth + 1);
   parent.postMessage(`${innerWidth} px: ${wide.length} too wide ${wide.map((part) => part.outerHTML.slice(0, 80))}`, "*");
 }, 12000)</script>"""
 
 
-def too_wide(page: Path, width: int, scheme: int) -> str:
+def too_wide(page: Path, width: int, scheme: int, parts: str = PARTS) -> str:
     """What a frame of so many pixels says of parts that are wider; `scheme` 0 is dark, 1 light."""
     before, _, after = page.read_text(encoding="utf-8").rpartition("</body>")
-    page.with_name("probe.html").write_text(before + PROBE + "</body>" + after, encoding="utf-8")
+    page.with_name("probe.html").write_text(
+        before + PROBE.replace("PARTS", parts) + "</body>" + after, encoding="utf-8"
+    )
     frame = page.with_name("frame.html")  # a window is never narrower than 500 pixels, a frame is
     frame.write_text(
         '<link rel="icon" href="data:,"><script>onmessage = (event) => { document.title = event.data }</script>'

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import in_process
+from browser import CHROMIUM, too_wide
 from simulation_directory import run_simulation
 from trialwise.store.samples import read_many, read_samples, write_samples
 
@@ -52,6 +53,19 @@ def test_report_has_a_section(directory: Path, tmp_path: Path) -> None:
     assert '<h2 id="estimates">Estimates</h2>' in page
     for key in ("estimates-p90", "slowdowns", "duration-0", "phases"):
         assert f'"{key}"' in page
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)")
+def test_tables_fit_on_printed_paper(directory: Path, tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    trialwise("report", directory, "--out", page)
+    # A4 between its margins (180 mm, 680 pixels) as a screen with the rules for print; browsers shrink what is a little wider.
+    page.write_text(
+        page.read_text().replace("@media print", "@media all").replace("max-width: 820px", "max-width: 0")
+    )
+    assert too_wide(page, 760, 1, "#table-estimates table, #table-controls table").startswith(
+        "760 px: 0 too wide"
+    )
 
 
 def test_unknown_controls_are_refused(directory: Path) -> None:

@@ -47,7 +47,7 @@ def ab(
     markdown: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
-    """Compare two builds of a program: interleaved, until decided or out of budget.
+    r"""Compare two builds of a program: interleaved, until decided or out of budget.
 
     Both run in turns, in random order within each round. After a pilot it is judged once; where that does not decide, the pilot
     says how many fresh trials would, and these are judged once by themselves. Both looks share the error, so that the verdict
@@ -57,9 +57,12 @@ def ab(
     For example:
 
     ```text
-    trialwise ab --base './old --size 9' --head './new --size 9' --margin 3% --budget 10m
-    trialwise ab --base main --head HEAD --build 'make -j4' --command './prog input'
-    trialwise ab --base ./old --head ./new --metric 'rate:higher=stdout:([0-9.]+) per second'
+    trialwise ab --base './old --size 9' --head './new --size 9' --margin 3% \
+        --budget 10m
+    trialwise ab --base main --head HEAD --build 'make -j4' \
+        --command './prog input'
+    trialwise ab --base ./old --head ./new \
+        --metric 'rate:higher=stdout:([0-9.]+) per second'
     trialwise ab --base ./old --head ./new --floor NAME.aa --markdown
     ```
 

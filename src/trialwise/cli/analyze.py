@@ -25,7 +25,7 @@ def analyze(
     controls: Literal["none", "workload", "fluid"] | None = None,
     table: TableOptions | None = None,
 ) -> int:
-    """Analyse an experiment directory, or a table of measurements (CSV or Parquet, long form).
+    r"""Analyse an experiment directory, or a table of measurements (CSV or Parquet, long form).
 
     Says what can be claimed, what is descriptive only and why, and what would lift a refusal.
 
@@ -34,8 +34,10 @@ def analyze(
     ```text
     trialwise analyze compressors.results
     trialwise analyze compressors.results --json
-    trialwise analyze runs.csv --value delay --group scheme --objective percentile=75,confidence=95
-    trialwise analyze samples.csv --value delay --trial run --time t --measure p95 --convergence 95,5
+    trialwise analyze runs.csv --value delay --group scheme \
+        --objective percentile=75,confidence=95
+    trialwise analyze samples.csv --value delay --trial run --time t \
+        --measure p95 --convergence 95,5
     ```
 
     Exit codes: 0 also on constant data, failed tests and refusals; 2 wrong options, 5 a directory that cannot be used,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 from rich.console import Console
 from rich.table import Table
 
@@ -11,13 +13,12 @@ from trialwise.experiment.quantity import duration_text
 from trialwise.report.units import Scale, scale
 from trialwise.study.documents import StoppingDocument
 
+_LONG_WORD = 16
+
 
 def show_claims(console: Console, stopping: StoppingDocument, ending: str = "") -> None:
     """Print what is known of each claim, why the experiment ended, or the `ending` of this run, and what would lift what is open."""
-    table = Table("claim", "asked", "known", "interval", "±", "n", box=None)
-    for claim in stopping.claims:
-        table.add_row(*_cells(claim))
-    console.print(table)
+    console.print(_table([_cells(claim) for claim in stopping.claims]))
     judged = [claim for claim in stopping.claims if claim.method]
     for text in dict.fromkeys(_how(claim) for claim in judged):
         console.print(text, markup=False)
@@ -25,7 +26,7 @@ def show_claims(console: Console, stopping: StoppingDocument, ending: str = "") 
         console.print(ending, markup=False)
     if stopping.correction:
         console.print(f"verdicts hold together: {stopping.correction}", markup=False)
-    for note in dict.fromkeys(_note(claim) for claim in stopping.claims if claim.note):
+    for note in _notes(stopping.claims):
         console.print(note, markup=False)
     for warning in stopping.warnings:
         console.print(f"! {warning}", markup=False)
@@ -51,8 +52,25 @@ def forecast_line(stopping: StoppingDocument) -> str:
     return text
 
 
-def _note(claim: ClaimState) -> str:
-    return f"{claim.metric} {claim.subject}: {claim.note}"
+def _table(rows: Sequence[Sequence[str]]) -> Table:
+    """A row for each claim; cells are folded at their words, so that a narrow terminal cuts nothing off."""
+    table = Table(box=None)
+    for place, title in enumerate(("claim", "asked", "known", "interval", "±", "n")):
+        longest = max((len(word) for row in rows for word in row[place].split()), default=0)
+        table.add_column(title, overflow="fold", min_width=min(longest, _LONG_WORD))
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _notes(claims: Sequence[ClaimState]) -> Iterator[str]:
+    """What is to be known of claims: each note once, with whose it is unless all have it."""
+    said: dict[str, list[str]] = {}
+    for claim in claims:
+        if claim.note:
+            said.setdefault(claim.note, []).append(f"{claim.metric} {claim.subject}")
+    for note, whose in said.items():
+        yield note if len(whose) == len(claims) > 1 else f"{', '.join(whose)}: {note}"
 
 
 def _how(claim: ClaimState) -> str:

@@ -51,7 +51,7 @@ def collect(
     pause: Flag = False,
     resume: Flag = False,
 ) -> int:
-    """Collect measurement streams from OML and Trialwise programs into a database, until INT or TERM.
+    r"""Collect measurement streams from OML and Trialwise programs into a database, until INT or TERM.
 
     OML's protocol (text and binary, versions 1 to 5) and the native one are served on one port. What arrives is on disk, in
     the spool, before it is acknowledged, and comes from there to the store exactly once, also over crashes: start again
@@ -62,10 +62,14 @@ def collect(
     ```text
     trialwise collect --store sqlite:measurements
     trialwise collect --store parquet:measurements
-    trialwise collect --store postgresql://experimenter@localhost/measurements --spool /var/spool/trialwise
-    trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements --token-file tokens
-    trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements --tls-certificate cert.pem --tls-key key.pem
-    trialwise collect --forward collector.example.org:3003 --spool /var/spool/trialwise
+    trialwise collect --store postgresql://experimenter@localhost/measurements \
+        --spool /var/spool/trialwise
+    trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements \
+        --token-file tokens
+    trialwise collect --listen 0.0.0.0:3003 --store sqlite:measurements \
+        --tls-certificate cert.pem --tls-key key.pem
+    trialwise collect --forward collector.example.org:3003 \
+        --spool /var/spool/trialwise
     trialwise collect --listen 127.0.0.1:0 --store sqlite:measurements --json
     trialwise collect --status
     trialwise collect --status 127.0.0.1:4000 --watch

@@ -82,7 +82,7 @@ def compare(
     columns: TableColumnOptions | None = None,
     files: FileOptions | None = None,
 ) -> int:
-    """Compare B with A: two experiments, results of other tools, or two sets of treatments of one experiment.
+    r"""Compare B with A: two experiments, results of other tools, or two sets of treatments of one experiment.
 
     A and B are experiment directories, Pantheon folders, JSON of hyperfine or pyperf, or tables (CSV or Parquet). Every
     treatment and metric that both have ends in a verdict: different, equivalent within the margin, or undecided with the
@@ -92,8 +92,10 @@ def compare(
 
     ```text
     trialwise compare base.json head.json --margin 3%
-    trialwise compare monday.results today.results --margin 3% --gate --markdown summary.md
-    trialwise compare tcp.results --a scheme=cubic --b scheme=bbr --margin pantheon_delay=5
+    trialwise compare monday.results today.results --margin 3% --gate \
+        --markdown summary.md
+    trialwise compare tcp.results --a scheme=cubic --b scheme=bbr \
+        --margin pantheon_delay=5
     trialwise compare nepal emulated --paper
     trialwise compare base.results head.results --margin 3% --floor NAME.aa
     ```

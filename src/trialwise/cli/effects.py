@@ -73,7 +73,7 @@ def effects(
     svg: Path | None = None,
     columns: EffectsColumns | None = None,
 ) -> int:
-    """Say which factors matter, alone and together, and by how much.
+    r"""Say which factors matter, alone and together, and by how much.
 
     The data are an experiment directory, or a CSV or Parquet file with a column for each factor. Every main effect and
     interaction is tested for every metric; where an interaction matters, simple effects come first; each level is compared with
@@ -85,7 +85,8 @@ def effects(
     trialwise effects probes.results --base flavour=none --margin 3%
     trialwise effects probes.results --by rate --svg figures
     trialwise effects runs.csv --factor flavour --factor load --value delay
-    trialwise effects samples.csv --factor oml --factor threads --value rate --trial run --by speed --method paper
+    trialwise effects samples.csv --factor oml --factor threads --value rate \
+        --trial run --by speed --method paper
     ```
 
     Exit codes: 0 no factor matters: every level is within the margin of its base; 1 a factor matters (beyond the margin where

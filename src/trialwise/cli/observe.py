@@ -58,8 +58,10 @@ def observe(
     For example:
 
     ```text
-    trialwise observe --flavour none='./server --rate {rate}' --flavour probe='./probe ./server --rate {rate}' \
-        --load rate=1000,5000 --metric time=wall --metric 'served=stdout:served ([0-9]+)' --margin 5%
+    trialwise observe --flavour none='./server --rate {rate}' \
+        --flavour probe='./probe ./server --rate {rate}' --load rate=1000,5000 \
+        --metric time=wall --metric 'served=stdout:served ([0-9]+)' \
+        --margin 5%
     trialwise observe experiment.toml
     trialwise observe experiment.results --error loss --margin loss=0.1
     ```

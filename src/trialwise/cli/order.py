@@ -84,7 +84,7 @@ def order(
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     columns: ColumnOptions | None = None,
 ) -> int:
-    """Say whether the order in which treatments ran changes the results, and which predecessor does it.
+    r"""Say whether the order in which treatments ran changes the results, and which predecessor does it.
 
     The data are an experiment directory, or a CSV or Parquet file with a row for each trial: treatment (or test), order,
     round (or run), position, value, and if there are such also worker and metric. Fixed order is compared with random
@@ -94,7 +94,8 @@ def order(
 
     ```text
     trialwise order memcached.results
-    trialwise order trials.csv --group hardware --family benchmark --correction bonferroni
+    trialwise order trials.csv --group hardware --family benchmark \
+        --correction bonferroni
     trialwise order trials.csv --compare ufs,ext4 --svg figures
     ```
 

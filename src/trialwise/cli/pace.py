@@ -10,10 +10,12 @@ from trialwise.execution.events import (
     Resetting,
     RunEvent,
     SessionStarted,
+    StoppingOutlook,
     TrialEnded,
     TrialStarted,
     Waiting,
 )
+from trialwise.experiment.quantity import duration_text
 
 
 class Pace:
@@ -60,3 +62,36 @@ class Pace:
         if self._last_start is None:
             return each * remaining
         return max(self._last_start - now + each, each * remaining)
+
+
+class Course:
+    """How many trials have come to an end, of how many, and how surely that is known where the run stops by itself."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self.total = 0
+        self._pace = Pace()
+        self._surely = ""
+
+    def notice(self, event: RunEvent) -> None:
+        """Take in what says how far the run is, and how fast it goes."""
+        self._pace.notice(event)
+        match event:
+            case SessionStarted():
+                self.done, self.total = event.done, event.total
+            case TrialEnded():
+                self.done += event.outcome.status != "abandoned"
+            case StoppingOutlook(total=None):
+                self._surely = "at most "
+            case StoppingOutlook():
+                self.total = event.total or self.total
+                self._surely = "" if event.pilot else "about "
+            case _:
+                pass
+
+    def parts(self) -> list[str]:
+        """So many of so many trials, and what is left of the time, where that is known."""
+        self.total = max(self.total, self.done)  # a forecast may be too low
+        left = self._pace.left(self.total - self.done, time.time())
+        count = f"{self.done} of {self._surely}{self.total}" if self._surely else f"{self.done}/{self.total}"
+        return [count, *([f"{self._surely}{duration_text(left)} left"] if left else [])]

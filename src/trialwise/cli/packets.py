@@ -38,7 +38,7 @@ def packets(
     force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Say what a log of packets says: throughput, one-way delay and loss of each flow; and write it in another format.
+    r"""Say what a log of packets says: throughput, one-way delay and loss of each flow; and write it in another format.
 
     Logs are packet logs of Trialwise, packets as Parquet, logs of mahimahi's mm-link, and Pantheon's merged logs and tunnel
     logs. Metrics come twice: as Trialwise defines them, and as Pantheon does (docs/concepts/path-metrics.md).
@@ -48,8 +48,10 @@ def packets(
     ```text
     trialwise packets packets.log --port 5001 --port 5002 --rate 12Mbit/s
     trialwise packets uplink.log --json
-    trialwise packets ingress.log --egress egress.log --to pantheon --out merged.log
-    trialwise packets packets.log --rate trace:12mbps.trace --propagation 28ms --to mahimahi --out uplink.log
+    trialwise packets ingress.log --egress egress.log --to pantheon \
+        --out merged.log
+    trialwise packets packets.log --rate trace:12mbps.trace --propagation 28ms \
+        --to mahimahi --out uplink.log
     ```
 
     Exit codes: 0; 2 wrong options, or a file that is there; 5 a file cannot be written; 7 a file that is no log.
@@ -65,8 +67,10 @@ def packets(
         uplink, or what the log says.
     egress
         For a tunnel's ingress log: the log of its other end.
-    start, stop
-        The scheduled time, such as 5s, since the log began; default: all of it.
+    start
+        When the scheduled time begins, such as 5s, since the log began; default with it.
+    stop
+        When it ends; default with the log.
     rate
         What the link can carry, as in a path: 12Mbit/s, or trace:FILE. Logs with opportunities need none.
     propagation

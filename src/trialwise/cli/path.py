@@ -67,7 +67,7 @@ def path(
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
-    """Run a command, or a shell, inside an emulated path.
+    r"""Run a command, or a shell, inside an emulated path.
 
     Servers of this machine answer at the address in TRIALWISE_PEER, and outside of nested paths at that in MAHIMAHI_BASE.
     What the options say holds both ways; --uplink (from the command outwards) and --downlink say what differs. Needs no
@@ -77,10 +77,13 @@ def path(
     For example:
 
     ```text
-    trialwise path --rate 12Mbit/s --delay 28ms --loss 0.4% --queue droptail:packets=50 -- iperf3 -c 100.64.0.1
-    trialwise path --delay 20ms --uplink rate=1Mbit/s --downlink rate=20Mbit/s --log packets.log -- sh -c 'curl $TRIALWISE_PEER:8000'
+    trialwise path --rate 12Mbit/s --delay 28ms --loss 0.4% \
+        --queue droptail:packets=50 -- iperf3 -c 100.64.0.1
+    trialwise path --delay 20ms --uplink rate=1Mbit/s --downlink rate=20Mbit/s \
+        --log packets.log -- sh -c 'curl $TRIALWISE_PEER:8000'
     trialwise path --path pantheon:nepal-aws-india          # a shell
-    trialwise path mm-delay 28 mm-loss uplink .004 mm-link up.trace down.trace -- ./client
+    trialwise path mm-delay 28 mm-loss uplink .004 mm-link up.trace down.trace \
+        -- ./client
     trialwise path --list
     ```
 

@@ -51,7 +51,7 @@ def plan(
     trialwise plan experiment.toml --order        # every trial
     trialwise plan experiment.toml --pilot        # time each treatment once
     trialwise plan experiment.toml --budget 2h    # what fits into two hours
-    trialwise plan x.results --budget 2h          # at the pace of its trials, split between series and rounds as they vary
+    trialwise plan x.results --budget 2h          # at the pace of its trials
     trialwise plan experiment.toml --workers ssh://node1,ssh://node2
     ```
 
@@ -67,7 +67,8 @@ def plan(
     budget
         Time into which the experiment should fit, such as 90min, 2h or "1d 12h".
     pilot
-        Run each treatment once, on this machine and in a temporary directory, to see how long it takes.
+        Run each treatment once, on this machine and in a temporary directory, to see how long it takes; of simulated trials
+        that stop by a precision as many as the first look takes, to forecast how many each claim will take.
     workers
         WORKER[,WORKER…]: plan for these instead of those of the file, as `trialwise run` would take them. Nobody is reached.
     json

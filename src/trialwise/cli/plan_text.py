@@ -80,7 +80,8 @@ def _stopping_lines(stopping: StoppingPlan, treatments: int) -> Iterator[str]:
     )
     yield f"  at least {least}"
     yield f"  at most {most}" + (f" (budget {duration_text(stopping.budget)})" if stopping.budget else "")
-    yield f"  stops when {'; and '.join(stopping.stops_when)}"
+    for place, what in enumerate(stopping.stops_when):
+        yield f"  {'       and' if place else 'stops when'} {what}"
     yield f"  {_LOOKS[stopping.looks].format(stopping.pilot)}"
 
 

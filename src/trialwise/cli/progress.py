@@ -16,7 +16,7 @@ from rich.text import Text
 
 from trialwise.analysis.widths import LiveWidths, Width
 from trialwise.cli.event_text import AWAITED, computing_text, describe, time_text, width_text
-from trialwise.cli.pace import Pace
+from trialwise.cli.pace import Course
 from trialwise.execution.events import (
     Computing,
     NodesAwaited,
@@ -34,7 +34,6 @@ from trialwise.execution.events import (
 )
 from trialwise.execution.workers.address import LOCAL
 from trialwise.experiment.model import Experiment
-from trialwise.experiment.quantity import duration_text
 from trialwise.store.records import TrialRow
 
 REDRAW_SECONDS = 0.2
@@ -64,20 +63,14 @@ class Lines:
         self._console = console
         self._each = each
         self._printed = float("-inf")
-        self._done = 0
-        self._total = 0
         self._announced = 0
-        self._pace = Pace()
+        self._course = Course()
 
     def notice(self, event: RunEvent) -> None:
         """Print what matters for a log."""
-        self._pace.notice(event)
-        if isinstance(event, SessionStarted):
-            self._done, self._total = event.done, event.total
-        elif isinstance(event, StoppingOutlook):
+        self._course.notice(event)
+        if isinstance(event, StoppingOutlook):
             self._look_ahead(event)
-        elif isinstance(event, TrialEnded):
-            self._done += event.outcome.status != "abandoned"
         if self._deserves_a_line(event) and (text := describe(event)):
             line = f"{time_text(time.time())} {self._place(event)}{text}"
             self._console.print(line, markup=False, soft_wrap=True)
@@ -92,22 +85,15 @@ class Lines:
         return True
 
     def _look_ahead(self, event: StoppingOutlook) -> None:
-        """Take over how many trials there will be; a line where that has changed much."""
-        if event.total is None:
-            return
-        self._total = event.total
-        if abs(event.total - self._announced) > NEWS * self._announced:
+        """A line where it has changed much how many trials there will be."""
+        if event.total is not None and abs(event.total - self._announced) > NEWS * self._announced:
             self._announced = event.total
             what = "trials are the pilot" if event.pilot else "trials in all are expected"
             for text in (f"{event.total} {what}", *event.texts[:MOST_OPEN]):
                 self._console.print(f"{time_text(time.time())} {text}", markup=False, soft_wrap=True)
 
     def _place(self, event: RunEvent) -> str:
-        if not isinstance(event, TrialEnded):
-            return ""
-        self._total = max(self._total, self._done)  # a forecast may be too low
-        left = self._pace.left(self._total - self._done, time.time())
-        return f"[{self._done}/{self._total}" + (f", {duration_text(left)} left] " if left else "] ")
+        return f"[{', '.join(self._course.parts())}] " if isinstance(event, TrialEnded) else ""
 
 
 class Bar:
@@ -118,10 +104,8 @@ class Bar:
         self._shown: list[Width] = []
         self._runtime = runtime
         self._lasted: dict[str, float] = {}
-        self._pace = Pace()
+        self._course = Course()
         self._past: list[TrialRecalled] = []
-        self._done = 0
-        self._total = 0
         self._failed = 0
         self._hands: dict[str | None, str] = {}
         self._open: tuple[str, ...] = ()
@@ -130,12 +114,12 @@ class Bar:
 
     def notice(self, event: RunEvent) -> None:  # noqa: C901, PLR0912 one case for each event
         """Redraw what has changed."""
-        self._pace.notice(event)
+        self._course.notice(event)
         match event:
             case TrialRecalled():
                 self._recalled(event)
             case SessionStarted():
-                self._begin(event)
+                self._begin()
             case Waiting():
                 self._hands = {None: f"waiting until {time_text(event.until)} for the next round"}
                 self._draw(at_once=True)
@@ -155,7 +139,6 @@ class Bar:
             case TrialEnded():
                 self._ended(event)
             case StoppingOutlook():
-                self._total = event.total or self._total
                 self._open = event.texts
             case WorkerNotice():
                 self._hands.pop(event.worker, None)
@@ -179,16 +162,14 @@ class Bar:
             self._past.clear()
         self._past.append(event)
 
-    def _begin(self, event: SessionStarted) -> None:
+    def _begin(self) -> None:
         for past in self._past:
             self._widths.add(past.row, past.samples())
         self._past.clear()
-        self._done, self._total = event.done, event.total
         self._live.start()
 
     def _ended(self, event: TrialEnded) -> None:
         outcome = event.outcome
-        self._done += outcome.status != "abandoned"
         self._failed += outcome.status in {"failed", "invalid"}
         if outcome.status == "finished":
             self._widths.add(event.row, outcome.samples)
@@ -219,13 +200,10 @@ class Bar:
         self._drawn = time.monotonic()
 
     def _picture(self) -> RenderableType:
-        self._total = max(self._total, self._done)  # a forecast may be too low
-        left = self._pace.left(self._total - self._done, time.time())
         line = Table.grid(padding=(0, 1), expand=False)
-        parts = [f"{self._done}/{self._total}"]
-        parts += [f"{self._failed} failed"] if self._failed else []
-        parts += [f"{duration_text(left)} left"] if left else []
-        bar = ProgressBar(total=max(self._total, 1), completed=self._done, width=24)
+        count, *left = self._course.parts()
+        parts = [count, *([f"{self._failed} failed"] if self._failed else []), *left]
+        bar = ProgressBar(total=max(self._course.total, 1), completed=self._course.done, width=24)
         line.add_row(bar, _one_line(" · ".join(parts)))
         # What is open ends with its forecast, which a narrow terminal must not cut off.
         opened = [Text(text) for text in self._open[:MOST_OPEN]]

@@ -41,7 +41,7 @@ def report(
     open: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 the flag's name
     table: TableOptions | None = None,
 ) -> int:
-    """Write the report of an experiment, or of a table of measurements, as one HTML file.
+    r"""Write the report of an experiment, or of a table of measurements, as one HTML file.
 
     The file opens from disk without a network: claims that can be pasted, figures, verdicts between treatments and what says
     when to stop, whether the order of trials matters, every table, the plan, the environment, the failures, the methods.
@@ -51,7 +51,8 @@ def report(
     ```text
     trialwise report compressors.results
     trialwise report compressors.results --pdf figures --latex paper
-    trialwise report runs.csv --value delay --group scheme --objective percentile=75,confidence=95
+    trialwise report runs.csv --value delay --group scheme \
+        --objective percentile=75,confidence=95
     ```
 
     Exit codes: 0 written; 2 wrong options, 5 a place that cannot be written, 7 data that cannot be read.
@@ -62,9 +63,11 @@ def report(
         The experiment directory, or a CSV or Parquet file.
     out
         The HTML file; default report.html in the directory, or NAME.report.html beside a table.
-    pdf, svg
-        Folder for figures for print, one column wide; of an experiment over paths, --pdf also writes report.pdf there:
-        what ran, planes, tables, and trials over time.
+    pdf
+        Folder for figures for print, one column wide, as PDF; of paths and simulations also report.pdf: what ran, planes or
+        estimates, tables, and trials over time.
+    svg
+        Folder for the same figures as SVG.
     latex
         Folder for numbers.tex, claims.tex and tables.tex.
     all_trials

@@ -36,7 +36,7 @@ def runtime(
     json: Annotated[bool, Parameter(negative="")] = False,
     plot: Path | None = None,
 ) -> int:
-    """Say from long pilot trials how long a trial must be for its metric to be steady, and what start-up to cut.
+    r"""Say from long pilot trials how long a trial must be for its metric to be steady, and what start-up to cut.
 
     A table holds the samples of one pilot, or of several (--trial). In an experiment directory, every metric with
     samples is looked at, for each treatment (the three longest trials of each); the longest need wins. Of simulated
@@ -46,9 +46,11 @@ def runtime(
 
     ```text
     trialwise runtime pilot.csv --value throughput --time t
-    trialwise runtime pilots.parquet --value delay --time t --trial run --measure p95 --plot settles.html
+    trialwise runtime pilots.parquet --value delay --time t --trial run \
+        --measure p95 --plot settles.html
     trialwise runtime pilot.results --metric throughput
-    trialwise runtime simulation.results --metric p99 --tolerance 2 --plot duration.html
+    trialwise runtime simulation.results --metric p99 --tolerance 2 \
+        --plot duration.html
     ```
 
     Exit codes: 0 also where no runtime can be given; 2 wrong options or columns that have to be named; 5 a directory

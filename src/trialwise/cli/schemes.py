@@ -142,7 +142,7 @@ def check(
     load: str | None = None,
     json: bool = False,
 ) -> int:
-    """Run schemes, each for five seconds over a small emulated path, and say what happened.
+    r"""Run schemes, each for five seconds over a small emulated path, and say what happened.
 
     For example:
 
@@ -150,7 +150,8 @@ def check(
     trialwise schemes check cubic bbr
     trialwise schemes check mine --folder schemes
     trialwise schemes check cubic --path "rate=5Mbit/s delay=40ms loss=1%"
-    trialwise schemes check cubic --path pantheon:nepal-aws-india --load bytes:1MB
+    trialwise schemes check cubic --path pantheon:nepal-aws-india \
+        --load bytes:1MB
     ```
 
     Exit codes: 0 all work; 2 a scheme, a path or a load cannot be; 4 one does not work.

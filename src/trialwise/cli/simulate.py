@@ -54,7 +54,7 @@ def simulate(
     force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Simulate flows over a data-centre network, packet by packet: one trial.
+    r"""Simulate flows over a data-centre network, packet by packet: one trial.
 
     The flows are drawn (--sizes, --load, --duration, --seed) or read (--flows); the trial goes on until the last one ends, or
     none that is left can get on.
@@ -62,10 +62,14 @@ def simulate(
     For example:
 
     ```text
-    trialwise simulate --topology dumbbell:10x10,100Gbit/s,1us --cc hpcc --load 30% --sizes websearch --duration 20ms
-    trialwise simulate --topology fat-tree:4,100Gbit/s,1us --cc dctcp --load 30% --sizes google_rpc --duration 1ms --json
-    trialwise simulate --topology topology.txt --cc dcqcn --flows flows.csv --mode compatible --csv -
-    trialwise simulate --topology dumbbell:8x1,10Gbit/s,1us --cc dctcp --flows incast.csv --set kmin=30kB --plot queue.svg
+    trialwise simulate --topology dumbbell:10x10,100Gbit/s,1us --cc hpcc \
+        --load 30% --sizes websearch --duration 20ms
+    trialwise simulate --topology fat-tree:4,100Gbit/s,1us --cc dctcp \
+        --load 30% --sizes google_rpc --duration 1ms --json
+    trialwise simulate --topology topology.txt --cc dcqcn --flows flows.csv \
+        --mode compatible --csv -
+    trialwise simulate --topology dumbbell:8x1,10Gbit/s,1us --cc dctcp \
+        --flows incast.csv --set kmin=30kB --plot queue.svg
     ```
 
     Exit codes: 0; 2 something that cannot be simulated, or a file that is there; 4 a congestion control in Python that fails; 5 a

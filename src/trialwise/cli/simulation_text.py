@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from trialwise.cli.text import columns
 from trialwise.report.numbers import counted
-from trialwise.trials.simulated_document import SimulateDocument
+from trialwise.trials.simulated_document import ClassDocument, SimulateDocument
+
+_BEYOND = 5
+"""So many flows are wanted beyond a percentile of one trial."""
 
 
 def simulation_lines(document: SimulateDocument) -> Iterator[str]:
@@ -23,25 +26,33 @@ def simulation_lines(document: SimulateDocument) -> Iterator[str]:
         yield f"  {document.offered.text}"
     yield ""
     percentiles = [f"{each.percentile:g}%" for each in document.classes[-1].quantiles]
-    rows = [
-        [
-            "sizes",
-            "flows",
-            *(f"FCT {name}" for name in percentiles),
-            *(f"slowdown {name}" for name in percentiles),
-        ]
-    ]
+    rows = [["sizes", "flows", *_titles("FCT {} [µs]", percentiles), *_titles("slowdown {}", percentiles)]]
     for each in document.classes:
-        fct = [f"{quantile.fct * 1e6:.4g} us" for quantile in each.quantiles]
+        fct = [f"{quantile.fct * 1e6:.4g}" for quantile in each.quantiles]
         slowdown = [f"{quantile.slowdown:.4g}" for quantile in each.quantiles]
         missing = [""] * (2 * (len(percentiles) - len(each.quantiles)))
         rows.append([each.sizes, str(each.flows), *fct, *slowdown, *missing])
     yield from columns(rows)
+    if percentiles:
+        yield "  percentiles by nearest rank" + _few(document.classes[-1])
     if unfinished := document.classes[-1].unfinished:
         verb = "is" if unfinished == 1 else "are"
         yield f"  {counted(unfinished, 'flow')} did not finish and {verb} left out"
     yield ""
     yield from _counts(document)
+
+
+def _titles(kind: str, percentiles: Sequence[str]) -> list[str]:
+    """What columns are stands over the first of their kind alone, so that the table fits into 80 columns."""
+    return [kind.format(name) if place == 0 else name for place, name in enumerate(percentiles)]
+
+
+def _few(flows: ClassDocument) -> str:
+    """That the highest percentile is one of the slowest few flows, where it is."""
+    highest = max(each.percentile for each in flows.quantiles)
+    if (flows.flows - flows.unfinished) * (100 - highest) >= 100 * _BEYOND:
+        return ""
+    return f"; fewer than {_BEYOND} flows lie beyond {highest:g}%: many trials say more (trialwise run)"
 
 
 def _counts(document: SimulateDocument) -> Iterator[str]:

@@ -65,9 +65,13 @@ def output(
 
     ```text
     trialwise stream output --point transfer -- iperf3 -c 192.0.2.1 -i 0.1
-    trialwise stream output --point reply --pattern 'seq=(?P<seq>\d+) .*time=(?P<ms>[\d.]+)' -- ping -c 10 192.0.2.1
-    trialwise stream output --point cpu --format csv --oml-collect tcp:192.0.2.9:3003 -- ./sampler
-    trialwise stream output --point request --format json-lines --type id=string --pty -- ./server
+    trialwise stream output --point reply \
+        --pattern 'seq=(?P<seq>\d+) .*time=(?P<ms>[\d.]+)' -- ping \
+        -c 10 192.0.2.1
+    trialwise stream output --point cpu --format csv \
+        --oml-collect tcp:192.0.2.9:3003 -- ./sampler
+    trialwise stream output --point request --format json-lines \
+        --type id=string --pty -- ./server
     ```
 
     Exit codes: the command's own; 128 and more when a signal ended it; 2 wrong options, no destination, or no such command.
@@ -126,7 +130,7 @@ def packets(
     quiet: Quiet = False,
     oml: Oml = (),
 ) -> int:
-    """Capture the packets of an interface: a sample of the points ip, tcp and udp for each header, stamped by the kernel.
+    r"""Capture the packets of an interface: a sample of the points ip, tcp and udp for each header, stamped by the kernel.
 
     Until --count or --seconds, or INT or TERM. Point radiotap is there where the interface is of that type; point capture says
     every second what the kernel saw and dropped. Needs CAP_NET_RAW. Where samples leave through the same interface, choose
@@ -135,8 +139,10 @@ def packets(
     For example:
 
     ```text
-    trialwise stream packets --interface eth0 --filter tcp --port 5201 --seconds 10s
-    trialwise stream packets --interface lo --count 1000 --oml-collect file:packets.txt
+    trialwise stream packets --interface eth0 --filter tcp --port 5201 \
+        --seconds 10s
+    trialwise stream packets --interface lo --count 1000 \
+        --oml-collect file:packets.txt
     ```
 
     Exit codes: 0; 2 wrong options, no destination, no such interface, or no permission; 4 the interface went away.

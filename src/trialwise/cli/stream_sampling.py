@@ -25,7 +25,7 @@ def process(
     quiet: Quiet = False,
     oml: Oml = (),
 ) -> int:
-    """Sample what the kernel counts of a process, as point usage: CPU seconds, memory, threads, context switches, bytes.
+    r"""Sample what the kernel counts of a process, as point usage: CPU seconds, memory, threads, context switches, bytes.
 
     Of a command that is started, or of a process that is there, until it ends, or INT or TERM. Samples are taken at deadlines that
     do not drift; each says how late it was, and how many deadlines were missed so far.
@@ -34,7 +34,8 @@ def process(
 
     ```text
     trialwise stream process --interval 50ms -- ./server --port 8080
-    trialwise stream process --pid 1234 --seconds 10s --oml-collect file:usage.txt
+    trialwise stream process --pid 1234 --seconds 10s \
+        --oml-collect file:usage.txt
     trialwise stream process --children -- sh -c 'make -j4'
     ```
 
@@ -82,7 +83,7 @@ def sockets(
     quiet: Quiet = False,
     oml: Oml = (),
 ) -> int:
-    """Sample what the kernel knows of TCP connections, as point tcp: window, round-trip time, retransmissions, rates.
+    r"""Sample what the kernel knows of TCP connections, as point tcp: window, round-trip time, retransmissions, rates.
 
     Those of a command that is started, of a process that is there, or of a port (of this network namespace, at either end), until
     the process ends, or INT or TERM. Each sample says how late it was, and how many deadlines were missed so far.
@@ -90,8 +91,10 @@ def sockets(
     For example:
 
     ```text
-    trialwise stream sockets --interval 20ms -- curl -o /dev/null http://192.0.2.1/large
-    trialwise stream sockets --port 5201 --seconds 10s --oml-collect file:tcp.txt
+    trialwise stream sockets --interval 20ms -- curl \
+        -o /dev/null http://192.0.2.1/large
+    trialwise stream sockets --port 5201 --seconds 10s \
+        --oml-collect file:tcp.txt
     ```
 
     Exit codes: 0, or the command's own; 128 and more when a signal ended it; 2 wrong options, no destination, no such process, or one
@@ -140,7 +143,7 @@ def counters(
     quiet: Quiet = False,
     oml: Oml = (),
 ) -> int:
-    """Sample what processor and kernel count of a program and all that it starts, as point counts (`perf_event_open`).
+    r"""Sample what processor and kernel count of a program and all that it starts, as point counts (`perf_event_open`).
 
     Of a command, from when it has become the program; or of a process that is there, with its threads and descendants, from now
     on. Totals so far, scaled where counters take turns on the processor, each with the seconds in which it was on and in which it
@@ -152,7 +155,8 @@ def counters(
 
     ```text
     trialwise stream counters --interval 50ms -- ./server --port 8080
-    trialwise stream counters --counter instructions:u --counter LLC-load-misses --pid 1234 --seconds 10s
+    trialwise stream counters --counter instructions:u \
+        --counter LLC-load-misses --pid 1234 --seconds 10s
     ```
 
     Exit codes: 0, or the command's own; 128 and more when a signal ended it; 2 wrong options, no destination, no such process or

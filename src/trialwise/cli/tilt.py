@@ -38,7 +38,7 @@ def tilt(
     force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
-    """Choose from which sizes flows are drawn, so that a tail quantile of simulated trials takes fewer of them.
+    r"""Choose from which sizes flows are drawn, so that a tail quantile of simulated trials takes fewer of them.
 
     Importance sampling for far tails of short trials: trials draw large flows more often, and weights make up for it in the estimate.
     Says what each tilt is worth on a fluid model, and where none is.
@@ -47,7 +47,8 @@ def tilt(
 
     ```text
     trialwise tilt dumbbell.toml --out tilted.toml
-    trialwise tilt dumbbell.toml --method cross-entropy --plot sizes.svg --out paper.toml
+    trialwise tilt dumbbell.toml --method cross-entropy --plot sizes.svg \
+        --out paper.toml
     trialwise tilt dumbbell.toml --metric p999 --json
     ```
 

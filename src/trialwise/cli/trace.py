@@ -55,7 +55,7 @@ def make(
     out: Out = STANDARD,
     force: Force = False,
 ) -> int:
-    """Make a trace: of a constant, a random or a cellular-like rate, or of a list of rates.
+    r"""Make a trace: of a constant, a random or a cellular-like rate, or of a list of rates.
 
     A rate is written as in a path: 12Mbit/s, poisson:rate=3Mbit/s, on-off:rate=12Mbit/s,on=1s,off=500ms (phases=fixed),
     cellular:rate=5Mbit/s (dwell=100ms,levels=8). The same seed makes the same trace.
@@ -64,7 +64,8 @@ def make(
 
     ```text
     trialwise trace make 12Mbit/s --length 1s --out 12mbps.trace
-    trialwise trace make poisson:rate=3Mbit/s --length 2min --seed 7 --out poisson.trace
+    trialwise trace make poisson:rate=3Mbit/s --length 2min --seed 7 \
+        --out poisson.trace
     trialwise trace make --rates kilobits-per-millisecond.txt --out made.trace
     ```
 
@@ -281,7 +282,7 @@ def from_capture(
     out: Out = STANDARD,
     force: Force = False,
 ) -> int:
-    """Make the trace of a link from a capture (pcap, pcapng) of what left it, while a sender kept it full.
+    r"""Make the trace of a link from a capture (pcap, pcapng) of what left it, while a sender kept it full.
 
     Every 1500 bytes of IP packets become an opportunity; time counts from the first packet.
 
@@ -289,7 +290,8 @@ def from_capture(
 
     ```text
     trialwise trace from-capture uplink.pcap --out uplink.trace
-    trialwise trace from-capture phone.pcapng --host 192.0.2.1 --port 5201 --direction to --out up.trace
+    trialwise trace from-capture phone.pcapng --host 192.0.2.1 --port 5201 \
+        --direction to --out up.trace
     ```
 
     Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no capture, or
@@ -328,7 +330,7 @@ def from_log(
     out: Out = STANDARD,
     force: Force = False,
 ) -> int:
-    """Make the trace of a link from a log: its opportunities where the log has them, else what departed.
+    r"""Make the trace of a link from a log: its opportunities where the log has them, else what departed.
 
     Logs are those of mahimahi's mm-link, Pantheon's merged logs, packet logs of Trialwise, and packets as Parquet.
 
@@ -336,7 +338,8 @@ def from_log(
 
     ```text
     trialwise trace from-log uplink.log --out uplink.trace
-    trialwise trace from-log packets.parquet --direction downlink --out downlink.trace
+    trialwise trace from-log packets.parquet --direction downlink \
+        --out downlink.trace
     ```
 
     Exit codes: 0; 2 wrong options, or a file that is there; 5 the file cannot be written; 7 a file that is no log, or has no

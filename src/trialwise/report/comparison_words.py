@@ -49,8 +49,8 @@ def counts_of(found: Comparison) -> str:
 
 def method_of(found: Comparison) -> str:
     """What the numbers rest on."""
-    methods = dict.fromkeys(row.difference.method for row in found.rows if row.difference)
-    told = "; ".join(methods) or "no test"
+    methods = [row.difference.method for row in found.rows if row.difference]
+    told = "; ".join(dict.fromkeys(part for method in methods for part in method.split("; "))) or "no test"
     return (
         f"B − A: {told}; Hodges–Lehmann shift; B / A with Fieller's interval. Intervals: {percent(found.confidence)}, "
         f"each by itself. p and verdicts: {percent(found.confidence)} for all together, {found.correction}."

@@ -13,6 +13,7 @@ from trialwise.report.estimation_points import (
     BOUNDS,
     active_rows,
     duration_rows,
+    kind_look,
     numbers,
     phase_rows,
     stable_value,
@@ -20,13 +21,12 @@ from trialwise.report.estimation_points import (
 from trialwise.report.looks import Look
 from trialwise.report.marks import Chart
 from trialwise.report.numbers import percent
-from trialwise.report.palette import COLOURS
+from trialwise.report.palette import COLOURS, SHAPES
 from trialwise.report.points import in_unit
 from trialwise.report.sheets import Sheet
 from trialwise.report.units import Scale, scale
 
 _HEIGHT = 260
-_SHAPES = ["circle", "square"]
 
 
 def duration_figures(
@@ -52,9 +52,15 @@ def _durations(place: int, advice: DurationAdvice, name: str, sheets: dict[str, 
     kinds = list(dict.fromkeys(str(row["estimand"]) for row in rows))
     legend = alt.Legend(orient="top", title=None, columns=1, labelLimit=400)
     colour = alt.Color(
-        "estimand:N", scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]), legend=legend
+        "estimand:N",
+        scale=alt.Scale(domain=kinds, range=[COLOURS[kind_look(kind)] for kind in kinds]),
+        legend=legend,
     )
-    shape = alt.Shape("estimand:N", scale=alt.Scale(domain=kinds, range=_SHAPES[: len(kinds)]), legend=legend)
+    shape = alt.Shape(
+        "estimand:N",
+        scale=alt.Scale(domain=kinds, range=[SHAPES[kind_look(kind)] for kind in kinds]),
+        legend=legend,
+    )
     tips = [
         *marks.name_tips("estimand", "trials", "made"),
         *map(marks.tip, ("duration", "estimate", "low", "high", "flows")),

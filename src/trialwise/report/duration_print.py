@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import DurationAdvice
 from trialwise.analysis.runtime_results import RuntimeAdvice
-from trialwise.report.estimation_points import BOUNDS, duration_rows, numbers, stable_value
+from trialwise.report.estimation_points import BOUNDS, duration_rows, kind_look, numbers, stable_value
 from trialwise.report.palette import COLOURS, MARKERS
 from trialwise.report.points import in_unit
 from trialwise.report.print_page import column, rows_of
@@ -41,16 +41,16 @@ def _estimates(axes: Axes, found: DurationAdvice) -> None:
     if (centre := stable_value(found)) is not None:
         ends = [shown.factor * centre * (1 + way * found.tolerance / 100) for way in (-1, 1)]
         axes.axhspan(ends[0], ends[1], color=GREY, alpha=0.2, linewidth=0)
-    for place, kind in enumerate(dict.fromkeys(str(row["estimand"]) for row in rows)):
-        own = rows_of(rows, estimand=kind)
+    for kind in dict.fromkeys(str(row["estimand"]) for row in rows):
+        own, look = rows_of(rows, estimand=kind), kind_look(kind)
         x, y = column(own, "duration"), np.array(column(own, "estimate"))
-        axes.plot(x, y, MARKERS[place] + "-", color=COLOURS[place], label=kind)
+        axes.plot(x, y, MARKERS[look] + "-", color=COLOURS[look], label=kind)
         for row in own:
             if row["low"] is not None and row["high"] is not None:
                 axes.plot(
                     [float(row["duration"] or 0)] * 2,
                     [float(row["low"]), float(row["high"])],
-                    color=COLOURS[place],
+                    color=COLOURS[look],
                     alpha=0.5,
                 )
     for length, style in ((found.duration, (0, (2, 3))), (found.needed, (0, (5, 4)))):

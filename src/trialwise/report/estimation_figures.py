@@ -10,11 +10,11 @@ from trialwise.analysis.estimation.results import Estimation, MetricEstimate, Si
 from trialwise.report import marks
 from trialwise.report.board import Figure, charted
 from trialwise.report.duration_figures import duration_figures
-from trialwise.report.estimation_points import BOUNDS, estimate_rows, numbers, size_rows
+from trialwise.report.estimation_points import BOUNDS, estimate_rows, kind_look, numbers, size_rows
 from trialwise.report.estimation_tables import estimate_scales
 from trialwise.report.looks import Look
 from trialwise.report.numbers import percent
-from trialwise.report.palette import COLOURS
+from trialwise.report.palette import COLOURS, SHAPES
 from trialwise.report.points import Row, in_unit
 from trialwise.report.sheets import Sheet
 from trialwise.report.units import Scale
@@ -50,11 +50,13 @@ def _estimates(one: MetricEstimate, found: Sequence[Row], shown: Scale, sheets: 
     ]
     legend = alt.Legend(orient="top", title=None, columns=1, labelLimit=400)
     colour = alt.Color(
-        "estimand:N", scale=alt.Scale(domain=kinds, range=COLOURS[: len(kinds)]), legend=legend
+        "estimand:N",
+        scale=alt.Scale(domain=kinds, range=[COLOURS[kind_look(kind)] for kind in kinds]),
+        legend=legend,
     )
     shape = alt.Shape(
         "estimand:N",
-        scale=alt.Scale(domain=kinds, range=["circle", "square", "diamond"][: len(kinds)]),
+        scale=alt.Scale(domain=kinds, range=[SHAPES[kind_look(kind)] for kind in kinds]),
         legend=legend,
     )
     base = charted(list(rows), sheets).encode(

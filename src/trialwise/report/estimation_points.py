@@ -20,10 +20,18 @@ _KINDS = {
     "per_trial": "per trial: mean over trials",
     "model_based": "model-based: batches",
 }
+_CONTROLLED = ", with control variates"
 
 
 BOUNDS = ("estimate", "low", "high")
 """The fields of an estimate in the unit of its metric."""
+
+
+def kind_look(kind: str) -> int:
+    """The place of an estimand's colour, shape and marker in the palettes: the same in every figure, whatever else is drawn."""
+    if kind.endswith(_CONTROLLED):
+        return 2
+    return {_KINDS["per_trial"]: 0, _KINDS["pooled"]: 1}.get(kind, 3)
 
 
 def numbers(rows: Sequence[Row], *fields: str) -> list[float]:
@@ -43,7 +51,7 @@ def estimate_rows(members: Sequence[MetricEstimate], names: Mapping[str, str]) -
             rows.append(
                 {
                     "treatment": name,
-                    "estimand": f"{_KINDS[one.own.estimand]}, with control variates",
+                    "estimand": _KINDS[one.own.estimand] + _CONTROLLED,
                     "what": one.own.what,
                     "estimate": side.estimate,
                     "low": _finite(side.low),

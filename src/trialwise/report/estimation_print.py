@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
-from trialwise.report.estimation_points import estimate_rows, size_rows
+from trialwise.report.estimation_points import estimate_rows, kind_look, size_rows
 from trialwise.report.estimation_tables import estimate_scales
 from trialwise.report.looks import Look
 from trialwise.report.palette import COLOURS, MARKERS
@@ -59,7 +59,7 @@ def _intervals(members: Sequence[MetricEstimate], rows: Sequence[Row], shown: Sc
     def draw(axes: Axes) -> None:
         for kind in kinds:
             own = [(place, row) for place, row in enumerate(rows) if row["estimand"] == kind]
-            values, look = column([row for _, row in own], "estimate"), kinds.index(kind)
+            values, look = column([row for _, row in own], "estimate"), kind_look(kind)
             for (place, row), value in zip(own, values, strict=True):
                 low, high = column([row], "low")[0], column([row], "high")[0]
                 if math.isfinite(low) and math.isfinite(high):

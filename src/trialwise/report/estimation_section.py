@@ -65,6 +65,7 @@ def _line(one: MetricEstimate, found: Estimation, names: Mapping[str, str]) -> L
     own, shown = one.own, estimate_scales(found)[one.metric]
     pieces = [f"{interval_words(own, shown)} {shown.unit}".rstrip(), f"n = {counted(own.trials, 'trial')}"]
     pieces += [percent(own.confidence), *([own.convention.replace("_", " ")] if own.convention else [])]
+    pieces.append(own.method)
     text = f"{one.metric}, {names.get(one.treatment, one.treatment)}: {own.what} {', '.join(pieces)}"
     if one.controlled is not None:
         text += f"; with control variates {controlled_words(one, shown)}"

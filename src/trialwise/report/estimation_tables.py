@@ -177,9 +177,11 @@ def size_table(found: Estimation, names: Mapping[str, str]) -> Table:
         rows.append(
             (Term(names.get(one.treatment, one.treatment)), str(one.low), str(one.high), count, *numbers)
         )
+    levels = {percent(each.confidence) for one in found.sizes for each in one.quantiles.values()}
     return Table(
         key="slowdowns",
-        caption="Slowdown of all flows of a size (pooled), in tenths of all sizes",
+        caption="Slowdown of all flows of a size (pooled, trials as clusters), in tenths of all sizes; "
+        f"{' and '.join(sorted(levels))} intervals, each by itself",
         columns=("treatment", "from [B]", "to [B]", "flows", "p50", "low", "high", "p99", "low", "high"),
         rows=tuple(rows),
         numeric=frozenset(range(1, 10)),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from trialwise.analysis.comparison.between import VerdictView
+from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.results import Analysis
@@ -58,6 +60,16 @@ _MOHAMAD = (
 )
 _HSU = "J. C. Hsu: Constrained Simultaneous Confidence Intervals for Multiple Comparisons with the Best. Ann. Statist. 12, 1984."
 _BERGER = "R. L. Berger: Multiparameter Hypothesis Testing and Acceptance Sampling. Technometrics 24, 1982."
+_COCHRAN = "W. G. Cochran: Sampling Techniques. Wiley, 1977."
+_WOODRUFF = "R. S. Woodruff: Confidence Intervals for Medians and Other Position Measures. J. Am. Stat. Assoc. 47, 1952."
+_KORN = (
+    "E. L. Korn, B. I. Graubard: Confidence Intervals for Proportions with Small Expected Number of Positive Counts Estimated From "
+    "Survey Data. Surv. Methodol. 24, 1998."
+)
+_LAVENBERG = (
+    "S. S. Lavenberg, P. D. Welch: A Perspective on the Use of Control Variables to Increase the Efficiency of Monte Carlo "
+    "Simulations. Manag. Sci. 27, 1981."
+)
 _WESTFALL = "P. H. Westfall, S. S. Young: Resampling-Based Multiple Testing. Wiley, 1993."
 _FREEDMAN = "D. Freedman, D. Lane: A Nonstochastic Interpretation of Reported Significance Levels. J. Bus. Econ. Stat. 1, 1983."
 _MASSART = (
@@ -77,13 +89,39 @@ def method_notes(
 ) -> tuple[Note, ...]:
     """The notes on the methods that this analysis, the verdicts on treatments, and the analysis of the order used."""
     paper = analysis.method == "paper"
-    notes = [_kpis(), _scores(), _independence_paper() if paper else _independence(), _band()]
+    notes = [_independence_paper() if paper else _independence(), _band()]
+    if any(found.metric.variability for found in analysis.metrics):
+        notes.insert(0, _scores())
+    if any(found.metric.kpis for found in analysis.metrics):
+        notes.insert(0, _kpis())
+    if analysis.estimation is not None:
+        notes = [*_estimates(analysis.estimation), *notes]
     if any(found.metric.convergence for found in analysis.metrics):
         notes.insert(0, _convergence_paper() if paper else _convergence())
     if analysis.path is not None:
         notes = [_plane(), _packets(analysis.path), *notes]
     judged = verdict_notes(verdicts) if verdicts else ()
     return (*notes, *judged, *(order_notes(order) if order else ()), _rounding())
+
+
+def _estimates(found: Estimation) -> Iterator[Note]:
+    """The notes on what is estimated from many trials; on control variates where some were taken."""
+    yield Note(
+        "Estimates",
+        "Pooled: of all samples of all trials, which are clusters of samples. The interval of a percentile holds every value whose "
+        "share of samples is compatible with it, by the variance of that share between trials; that of a mean is of a ratio, by "
+        "Student's t over trials. Per trial: the mean over trials of each one's own number, by Student's t. Which sample a "
+        "percentile is (nearest rank, or linear between two) stands beside it. Each interval is of its level by itself.",
+        (_COCHRAN, _WOODRUFF, _KORN),
+    )
+    if any(one.controlled is not None for one in found.estimates):
+        yield Note(
+            "Control variates",
+            "A regression on what is known of each trial's workload, whose mean comes from drawn workloads that are not "
+            "simulated, takes out of the estimate what these explain. The plain interval is to be used until there are trials "
+            "enough, and beside the other one in any case.",
+            (_LAVENBERG,),
+        )
 
 
 def verdict_notes(view: VerdictView) -> tuple[Note, ...]:

@@ -55,6 +55,8 @@ def _facts(analysis: Analysis, version: str) -> Iterator[tuple[str, str]]:
         yield from _flows(path)
     else:
         yield "treatments", ", ".join(analysis.treatments)
+        if analysis.plan is not None:
+            yield "trial", analysis.plan.command
     yield from _repeats(analysis)
     if path is not None:
         yield from _paths(path)

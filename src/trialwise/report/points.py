@@ -20,6 +20,7 @@ Row = dict[str, Value]
 Array = npt.NDArray[np.float64]
 
 ALL = "all trials"
+_FEW = 60
 
 
 def treatments(analysis: Analysis, found: MetricAnalysis) -> list[str]:
@@ -240,6 +241,11 @@ def trace_name(trace: TrialTrace, names: Mapping[str, str]) -> str:
     """How a trial is called where one can be chosen."""
     verdict = {True: "converged", False: "not converged", None: "no test"}[trace.converged]
     return f"trial {trace.number}: {names[trace.treatment]}, series {trace.series} ({verdict})"
+
+
+def has_few_samples(trace: TrialTrace) -> bool:
+    """Whether each sample stands alone in a figure, so that a mark as fine as those of a cloud would hardly be seen."""
+    return len(trace.times) <= _FEW
 
 
 def stretch_rows(traces: Sequence[TrialTrace], names: Mapping[str, str]) -> list[Row]:

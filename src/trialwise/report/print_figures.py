@@ -271,13 +271,16 @@ def _samples(axes: Axes, page: Page) -> None:
     factor = page.scale.factor
     lows, highs = trace.lows * factor, trace.highs * factor
     axes.vlines(trace.times, lows, highs, color=GREY, linewidth=0.4, alpha=0.7)
-    axes.plot(trace.times, lows, ".", color=GREY, markersize=1, alpha=0.7)
+    size = 4 if points.has_few_samples(trace) else 1
+    axes.plot(trace.times, lows, ".", color=GREY, markersize=size, alpha=0.7)
+    axes.set_xlabel(f"time within trial {trace.number} [{'s' if trace.timed else 'samples'}]")
+    axes.set_ylabel(page.title)
+    if page.found.metric.convergence is None:
+        return
     axes.plot(trace.batch_starts, trace.batches * factor, "o", color=COLOURS[1], label="batches")
     for kind in ("fitted slope", "tolerance", "tolerance, falling"):
         own = points.in_unit(rows_of(points.line_rows([trace], page.labels), line=kind), page.scale)
         dashes = "-" if kind == "fitted slope" else (0, (4, 3))
         label = None if kind == "tolerance, falling" else kind
         axes.plot(column(own, "time"), column(own, "value"), color=COLOURS[0], linestyle=dashes, label=label)
-    axes.set_xlabel(f"time within trial {trace.number} [{'s' if trace.timed else 'samples'}]")
-    axes.set_ylabel(page.title)
     axes.legend(loc="best")

@@ -25,7 +25,9 @@ def samples_figure(board: Board) -> Figure | None:
     stretches = raw.mark_rule(opacity=0.45, color="currentColor").encode(y2="high:Q")
     layers = [
         stretches.add_params(marks.zoom("x", "y"), *marks.choices(trial=names)),
-        raw.mark_circle(size=6, opacity=0.45, color="currentColor"),
+        raw.mark_circle(
+            size=30 if all(map(points.has_few_samples, traces)) else 6, opacity=0.45, color="currentColor"
+        ),
         *_test_marks(board, here),
     ]
     return Figure(

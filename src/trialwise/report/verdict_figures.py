@@ -18,6 +18,7 @@ _ROW, _AROUND = 34, 100
 _LONG, _READABLE = 20, 640
 """From so many letters of a name on, a figure narrower than so many pixels is scrolled."""
 _BAND = 0.16
+_RANK_TICKS = 12
 _AGAINST = " against "
 _TWO_LINES = (
     f"indexof(datum.label, '{_AGAINST}') < 0 ? datum.label : "
@@ -110,6 +111,11 @@ def _bands(base: Chart) -> list[Chart]:
     return [drawn.encode(x=alt.X("below:Q"), x2="margin:Q")]
 
 
+def _rank_ticks(number: int) -> list[int]:
+    """Whole ranks alone, about a dozen of them at most: ticks between two ranks would be written as one of them."""
+    return list(range(1, number + 1, -(-number // _RANK_TICKS)))
+
+
 def _ranks(picture: Ranks, sheets: dict[str, Sheet]) -> Chart:
     domain, legend = [BEST, NOT_BEST], alt.Legend(orient="top", title=None)
     colour = alt.Color(
@@ -123,7 +129,7 @@ def _ranks(picture: Ranks, sheets: dict[str, Sheet]) -> Chart:
         "best:Q",
         title=picture.axis,
         scale=scale,
-        axis=alt.Axis(tickMinStep=1, format="d", orient=_side(picture.names)),
+        axis=alt.Axis(values=_rank_ticks(len(picture.names)), format="d", orient=_side(picture.names)),
     )
     bars = base.mark_rule(strokeWidth=3, opacity=0.6).encode(x=x, x2="worst:Q")
     ends = [

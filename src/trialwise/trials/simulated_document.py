@@ -23,7 +23,7 @@ CLASSES: Sequence[tuple[str, float, float]] = (
 
 @dataclass(frozen=True, slots=True)
 class QuantileDocument:
-    """A percentile over the flows of a class (linear between order statistics, type 7): `fct` in seconds, and the slowdown."""
+    """A percentile over the flows of a class (nearest rank, as in experiments): `fct` in seconds, and the slowdown."""
 
     percentile: float
     fct: float
@@ -78,8 +78,9 @@ def _class(name: str, chosen: npt.NDArray[np.bool_], found: Simulated) -> ClassD
     unfinished = int(chosen.sum() - finished.sum())
     if not finished.any():
         return ClassDocument(name, int(chosen.sum()), unfinished, ())
-    fct = np.percentile(found.fct[finished], PERCENTILES)
-    slowdown = np.percentile(found.slowdown[finished], PERCENTILES)
+    # Of nearest rank, so that a trial has the same quantiles here and in an experiment.
+    fct = np.percentile(found.fct[finished], PERCENTILES, method="inverted_cdf")
+    slowdown = np.percentile(found.slowdown[finished], PERCENTILES, method="inverted_cdf")
     quantiles = (
         QuantileDocument(*map(float, numbers)) for numbers in zip(PERCENTILES, fct, slowdown, strict=True)
     )

@@ -4,6 +4,7 @@ import polars as pl
 import pytest
 
 from example_directory import write_example
+from simulation_directory import run_simulation
 from trialwise import study
 from trialwise.analysis.trial_set import LEVELS, read_trial_set
 from trialwise.errors import AnalysisError
@@ -61,3 +62,10 @@ def test_time_runs_from_a_trial_to_the_next(example):
 def test_an_unknown_metric_is_refused(example):
     with pytest.raises(AnalysisError, match="no metric 'sped'"):
         read(example, "sped")
+
+
+def test_the_time_of_a_simulated_trial_is_its_own_since_many_are_claimed_at_once(tmp_path):
+    found, rows = read(run_simulation(tmp_path), "mean_fct")
+    took = {row.finished - row.started for row in rows}
+    assert len(took) > 10
+    assert set(found.table["seconds"].to_list()) <= took

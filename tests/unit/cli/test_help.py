@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import pytest
@@ -48,19 +50,30 @@ def test_every_command_is_listed() -> None:
     assert all(f" {command} " in text for command in COMMANDS)
 
 
-IMPORTS = """
-import sys
-from contextlib import redirect_stdout
-from io import StringIO
+EVERY = """
 from trialwise.cli.main import app
-
-HEAVY = {"altair", "dask", "distributed", "matplotlib", "polars", "pyarrow", "scipy", "vl_convert"}
 
 def commands(of, *above):
     for name in of:
         if not name.startswith("-"):
             yield (*above, name)
             yield from commands(of[name], *above, name)
+"""
+NAMES = (
+    EVERY
+    + """
+for words in commands(app):
+    print(*words)
+"""
+)
+IMPORTS = (
+    EVERY
+    + """
+import sys
+from contextlib import redirect_stdout
+from io import StringIO
+
+HEAVY = {"altair", "dask", "distributed", "matplotlib", "polars", "pyarrow", "scipy", "vl_convert"}
 
 for words in commands(app):
     with redirect_stdout(StringIO()) as printed:
@@ -70,6 +83,7 @@ for words in commands(app):
     if loaded:
         break
 """
+)
 
 
 def test_help_of_every_command_is_there_without_heavy_libraries():
@@ -83,3 +97,28 @@ def test_help_of_every_command_is_there_without_heavy_libraries():
         size, *loaded = found.split()
         assert loaded == [], f"trialwise {words} --help imports {loaded}"
         assert int(size) > 200, words
+
+
+OPTION = re.compile(r"│ [* ]*(--[a-z-]+)( --?[a-z-]+)*( [A-Z]+(\.\.\.)?)? *│")
+
+
+STARTS = ("trialwise", "watch")
+
+
+def test_help_says_what_each_option_does_and_its_examples_can_be_copied():
+    listed = subprocess.run([sys.executable, "-c", NAMES], capture_output=True, text=True, check=True).stdout
+    assert len(listed.splitlines()) > 30
+    for words in listed.splitlines():
+        text = trialwise(*words.split(), "--help", cwd=Path(), COLUMNS="80", NO_COLOR="1").stdout
+        bare = [found[1] for line in text.splitlines() if (found := OPTION.fullmatch(line.rstrip()))]
+        assert not bare, f"trialwise {words}: {bare} without a word"
+        for before, line in pairwise(["", *examples(text)]):
+            whole = before.endswith("\\") or line.split()[0] in STARTS
+            assert whole, f"trialwise {words}: an example is torn at {line!r}"
+
+
+def examples(text: str) -> list[str]:
+    """The lines of the examples of a help page."""
+    _, _, after = text.partition("For example")
+    shown = [line.rstrip() for line in after.splitlines()[1:] if line.strip()]
+    return list(takewhile(lambda line: line.startswith(" "), shown))

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from math import ceil
 from pathlib import Path
 
 import pytest
@@ -188,3 +189,24 @@ def test_statistics_are_not_imported_for_a_plain_trial(tmp_path: Path) -> None:
         timeout=120,
     )
     assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr
+
+
+def test_percentiles_are_of_nearest_rank_as_in_experiments_and_say_when_flows_are_few(tmp_path: Path) -> None:
+    done = simulate(tmp_path, *SHAPE, *DRAWN, "--csv", "flows.csv", "--json")
+    times = sorted(int(line.split(",")[5]) for line in (tmp_path / "flows.csv").read_text().splitlines()[1:])
+    for found in json.loads(done.stdout)["classes"][-1]["quantiles"]:
+        rank = ceil(found["percentile"] * len(times) / 100)
+        assert found["fct"] == pytest.approx(times[rank - 1] * 1e-9, abs=1e-9)
+    told = simulate(tmp_path, *SHAPE, *DRAWN).stdout
+    assert "percentiles by nearest rank; fewer than 5 flows lie beyond 99%" in told
+    table = told.partition("percentiles")[0]
+    assert max(map(len, table.splitlines())) <= 80
+    many = ["--load", "90%", "--sizes", "fixed:1kB", "--duration", "1ms"]
+    assert "percentiles by nearest rank\n" in simulate(tmp_path, *SHAPE, *many).stdout
+
+
+def test_flows_of_which_none_finishes_have_no_percentiles(tmp_path: Path) -> None:
+    done = simulate(tmp_path, *SHAPE, *DRAWN, "--set", "faults=8-9 down 0us")
+    assert done.returncode == 0
+    assert "did not finish and are left out" in done.stdout
+    assert "%" not in done.stdout.partition("sizes")[2].partition("\n\n")[0]

@@ -23,8 +23,8 @@ from trialwise.execution.events import (
     TrialStarted,
     Waiting,
 )
-from trialwise.experiment.trials import PathFlow, PathTrial
 from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.trials import PathFlow, PathTrial
 from trialwise.store.records import TrialRow
 from trialwise.trials.base import TrialOutcome
 
@@ -142,3 +142,15 @@ def test_a_narrow_terminal_shows_the_whole_of_what_is_open():
     bar.notice(StoppingOutlook(9, (text,), pilot=False))
     bar.notice(SessionEnded("complete"))
     assert "(2,041 to 3,517) are expected" in " ".join(written.getvalue().split())
+
+
+def test_what_is_not_yet_forecast_is_called_the_most_and_a_forecast_about():
+    written = io.StringIO()
+    lines = Lines(Console(file=written, width=200))
+    lines.notice(SessionStarted(None, done=0, total=900, reclaimed=0))
+    for outlook in (StoppingOutlook(None, ()), StoppingOutlook(40, (), pilot=True), StoppingOutlook(70, ())):
+        lines.notice(outlook)
+        lines.notice(_ended(1))
+    places = [line.split("[")[1].split("]")[0] for line in written.getvalue().splitlines() if "[" in line]
+    assert [place.split(",")[0] for place in places] == ["1 of at most 900", "2/40", "3 of about 70"]
+    assert all(part.startswith("about") for part in places[2].split(", ")[1:])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterator
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,12 +20,16 @@ from trialwise.exchange.analysis_json import analysis_document
 from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_figures import estimation_figures
 from trialwise.report.estimation_section import estimation_section
+from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.latex import latex_files, latex_number
 from trialwise.report.looks import looks
 from trialwise.report.macros import MacroNames
+from trialwise.report.notes import method_notes
+from trialwise.report.path_print_text import title_page
 from trialwise.report.points import labels
 from trialwise.report.print_figures import print_figures
+from trialwise.report.print_style import PAGE
 from trialwise.report.print_tables import table_pages
 from trialwise.study import analyse, run
 
@@ -98,6 +104,52 @@ def test_a_sentence_says_estimand_interval_level_n_and_method(simulated: Analysi
     told = next(estimate_claims(simulated.estimation, MacroNames())).text
     for part in (own.what, "95 % interval", f"n = {own.trials} trials", f"{own.samples} samples", own.method):
         assert part in told
+
+
+def test_a_line_of_the_report_says_n_level_and_method(simulated: Analysis) -> None:
+    assert simulated.estimation is not None
+    section = estimation_section(simulated.estimation, looks(simulated), labels(simulated), {})
+    lines = [line.text for part in section.parts if part.title == "Estimates" for line in part.lines]
+    for one, text in zip(simulated.estimation.estimates, lines, strict=True):
+        for part in (one.own.what, f"n = {one.own.trials} trials", "95 %", one.own.method):
+            assert part in text.replace("\u00a0", " ")
+
+
+def test_the_methods_are_those_of_the_numbers_there_are(simulated: Analysis) -> None:
+    titles = [note.title for note in method_notes(simulated)]
+    assert titles[0] == "Estimates"
+    assert not {"KPIs", "Variability scores", "Control variates"} & set(titles)
+
+
+def test_an_estimand_looks_the_same_in_every_figure(simulated: Analysis) -> None:
+    assert simulated.estimation is not None
+    found = estimation_figures(simulated.estimation, looks(simulated), labels(simulated), {})
+    seen: dict[str, set[tuple[str, str]]] = {}
+    for figure in found:
+        for encoding in _encodings(figure.spec):
+            colour, shape = (encoding.get(kind, {}) for kind in ("color", "shape"))
+            if colour.get("field") == shape.get("field") == "estimand":
+                for name, *look in zip(
+                    colour["scale"]["domain"], colour["scale"]["range"], shape["scale"]["range"], strict=True
+                ):
+                    seen.setdefault(name, set()).add(tuple(look))
+    assert len(seen) == 2
+    assert all(len(each) == 1 for each in seen.values())
+
+
+def _encodings(spec: Any) -> Iterator[Any]:
+    if isinstance(spec, dict):
+        yield from [spec["encoding"]] if "encoding" in spec else []
+        for part in spec.values():
+            yield from _encodings(part)
+    elif isinstance(spec, list):
+        for part in spec:
+            yield from _encodings(part)
+
+
+def test_the_title_page_says_what_a_trial_was(simulated: Analysis) -> None:
+    texts = [text.get_text() for text in title_page(simulated, "1.2.3", PAGE).texts]
+    assert any("dumbbell:4x4,100Gbit/s,1us" in text and "websearch" in text for text in texts)
 
 
 def test_what_is_refused_has_no_macro_and_says_why(simulated: Analysis) -> None:
@@ -220,9 +272,9 @@ def test_figures_with_bars_say_of_which_level(simulated: Analysis) -> None:
         for one in found.estimates
         if one.metric == "mean"
     )
-    figures = estimation_figures(
-        dataclasses.replace(found, sizes=sizes), looks(simulated), labels(simulated), {}
-    )
+    sized = dataclasses.replace(found, sizes=sizes)
+    assert size_table(sized, {}).caption.replace("\u00a0", " ").endswith("95 % intervals, each by itself")
+    figures = estimation_figures(sized, looks(simulated), labels(simulated), {})
     barred = {one.key: one.caption for one in figures if one.key != "phases"}
     assert {key.partition("-")[0] for key in barred} == {"estimates", "slowdowns", "duration"}
     for key, caption in barred.items():

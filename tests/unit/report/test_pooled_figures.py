@@ -130,3 +130,9 @@ def test_the_section_begins_with_each_estimate_by_its_name(analysis: Analysis) -
         r"p90, hpcc: p90 of all samples [0-9.]+ \([0-9.]+ to .*\) [mµ]s, n = 8 trials, 95 %, nearest rank",
         line.text,
     )
+
+
+def test_the_samples_of_a_trial_with_few_of_them_are_seen(analysis: Analysis) -> None:
+    found = next(one for one in figures(analysis, analysis.metrics[1], {}) if one.key == "samples-single")
+    marks = [layer["mark"] for layer in found.spec["layer"]]
+    assert [mark["size"] for mark in marks if mark["type"] == "circle"] == [30]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import html
+import json
 import re
 from itertools import combinations
 from pathlib import Path
@@ -112,6 +114,28 @@ def test_of_many_treatments_those_with_the_best_are_shown_and_the_rest_counted()
     assert len(found.tables[0].rows) == 59
     assert found.parts[0].more == "… and 29 more; the table has them"
     assert not found.parts[0].is_open
+
+
+@pytest.mark.parametrize("count", [2, 3, 40])
+def test_the_axis_of_ranks_has_whole_ranks_alone(count: int) -> None:
+    figure = next(one for one in section(bench(count)).figures if one.key == "ranks-time")
+    ticks = re.findall(r'"values": (\[[\d, ]+\])', json.dumps(figure.spec))
+    assert len(ticks) == 1
+    whole = json.loads(ticks[0])
+    assert whole[0] == 1
+    assert set(whole) <= set(range(1, count + 1))
+    assert len(whole) <= 12
+
+
+def test_each_method_is_named_once() -> None:
+    view = bench(3)
+    assert view.comparison
+    first, *others = view.comparison.rows
+    assert first.difference
+    bare = dataclasses.replace(first.difference, method="Welch", margin=None)
+    rows = (dataclasses.replace(first, difference=bare), *others)
+    text = words.method_of(dataclasses.replace(view.comparison, rows=rows))
+    assert text.startswith("B − A: Welch; two one-sided tests; Hodges–Lehmann shift")
 
 
 def test_where_nobody_knows_what_is_better_the_first_treatment_is_the_reference() -> None:
