@@ -92,50 +92,11 @@ def run_session(
                 wanted = subset(only, ledger.factors())
                 if again:
                     ledger.plan_again()
-                if not is_alone(experiment.workers) or has_lanes(ledger):
-                    return _pool(
-                        experiment, directory, ledger, kind, stopping, observers, interruption, wanted
-                    )
-                programs = list(kind.programs(experiment, ledger.factors()))
-                watch = LocalWatch(programs, experiment.folder)
-                keeper = SessionKeeper(
-                    directory, ledger, watch, measures=not isinstance(kind, IndependentKind)
-                )
-                runner = _runner(
-                    experiment, directory, ledger, kind, keeper, crew, stopping, observers, wanted
-                )
-                return _session(runner, keeper, directory, ledger, observers, interruption, wanted)
+                return _Session(
+                    experiment, directory, ledger, kind, stopping, observers, interruption, wanted
+                ).run(crew)
             finally:
                 ledger.close()
-
-
-def _runner(
-    experiment: Experiment,
-    directory: ExperimentDirectory,
-    ledger: Ledger,
-    kind: TrialKind,
-    keeper: SessionKeeper,
-    crew: Crew | None,
-    stopping: StoppingRule,
-    observers: Sequence[Observer],
-    only: Subset,
-) -> Runner | TaskRunner:
-    """The runner that suits: trials of a crew are computed at the same time, others measured one by one."""
-    if crew is not None and isinstance(kind, IndependentKind):
-        return TaskRunner(
-            experiment,
-            directory,
-            ledger,
-            kind,
-            keeper,
-            crew,
-            stopping=stopping,
-            observers=observers,
-            only=only,
-        )
-    return Runner(
-        experiment, directory, ledger, kind, keeper, stopping=stopping, observers=observers, only=only
-    )
 
 
 def _open_ledger(
@@ -181,76 +142,104 @@ def check_samples(experiment: Experiment, factors: Sequence[Mapping[str, Level]]
         refuse_few_samples(experiment, samples_by_metric(experiment, factors))
 
 
-def _session(
-    runner: Runner | TaskRunner,
-    keeper: SessionKeeper,
-    directory: ExperimentDirectory,
-    ledger: Ledger,
-    observers: Sequence[Observer],
-    interruption: Interruption,
-    only: Subset,
-) -> RunResult:
-    """Clear what a killed runner has left, run, and write down how it ended."""
-    end_leftovers(keeper.marker)
-    shutil.rmtree(directory.scratch, ignore_errors=True)
-    reclaimed = ledger.abandon_running("the runner was killed during this trial")
-    change = keeper.open(ledger)
-    _tell_beginning(directory, ledger, keeper, reclaimed, observers, only)
-    if change:
-        tell(observers, EnvironmentChanged(change))
-    ending = runner.run(interruption)
-    keeper.close(ledger, ending.word)
-    tell(observers, SessionEnded(ending.word))
-    return RunResult(directory.path, ending, ledger.counts(), len(ledger.unsuccessful()))
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """What a session has in hand once its ledger is open."""
 
+    experiment: Experiment
+    directory: ExperimentDirectory
+    ledger: Ledger
+    kind: TrialKind
+    stopping: StoppingRule
+    observers: Sequence[Observer]
+    interruption: Interruption
+    only: Subset
 
-def _pool(
-    experiment: Experiment,
-    directory: ExperimentDirectory,
-    ledger: Ledger,
-    kind: TrialKind,
-    stopping: StoppingRule,
-    observers: Sequence[Observer],
-    interruption: Interruption,
-    only: Subset,
-) -> RunResult:
-    """Run on several workers, or on one that ssh reaches."""
-    end_leftovers(marker_of(directory, ledger))
-    shutil.rmtree(directory.scratch, ignore_errors=True)
-    with allocated(experiment, directory, ledger) as names:
-        if isinstance(stopping, StopByResults):
-            refuse_several(names)
-        named = {address.name: address for address in addresses(names)}
-        lanes = assign_lanes(ledger, experiment, list(named))
-        reclaimed = abandon_local(ledger)
-        _tell_beginning(directory, ledger, None, reclaimed, observers, only)
-        hub = OneAtATime(observers, stopping)
-        common = Common(experiment, directory, ledger, kind, ledger.factors(), hub, only, interruption)
-        ending = run_pool(common, {named[name]: lane for name, lane in lanes.items()})
-    tell(observers, SessionEnded(ending.word))
-    return RunResult(directory.path, ending, ledger.counts(), len(ledger.unsuccessful()))
+    def run(self, crew: Crew | None) -> RunResult:
+        """Run what is wanted, and say how it ended."""
+        alone = is_alone(self.experiment.workers) and not has_lanes(self.ledger)
+        ending = self._here(crew) if alone else self._on_workers()
+        tell(self.observers, SessionEnded(ending.word))
+        return RunResult(self.directory.path, ending, self.ledger.counts(), len(self.ledger.unsuccessful()))
 
+    def _here(self, crew: Crew | None) -> Ending:
+        """Clear what a killed runner has left, run, and write down how it ended."""
+        directory, ledger = self.directory, self.ledger
+        programs = list(self.kind.programs(self.experiment, ledger.factors()))
+        watch = LocalWatch(programs, self.experiment.folder)
+        measures = not isinstance(self.kind, IndependentKind)
+        keeper = SessionKeeper(directory, ledger, watch, measures=measures)
+        runner = self._runner(keeper, crew)
+        end_leftovers(keeper.marker)
+        shutil.rmtree(directory.scratch, ignore_errors=True)
+        reclaimed = ledger.abandon_running("the runner was killed during this trial")
+        change = keeper.open(ledger)
+        self._tell_beginning(keeper, reclaimed)
+        if change:
+            tell(self.observers, EnvironmentChanged(change))
+        ending = runner.run(self.interruption)
+        keeper.close(ledger, ending.word)
+        return ending
 
-def _tell_beginning(
-    directory: ExperimentDirectory,
-    ledger: Ledger,
-    keeper: SessionKeeper | None,
-    reclaimed: int,
-    observers: Sequence[Observer],
-    only: Subset,
-) -> None:
-    last = ledger.last_planned_start()
-    done = ledger.count(["finished", "failed", "invalid"], only)
-    if ledger.count(["finished", "failed", "invalid"]) and observers:
-        for event in recalled(directory, ledger):
-            tell(observers, event)
-    last_start = None if last is None else float(ledger.fact("created")) + last
-    tell(
-        observers,
-        SessionStarted(
-            keeper and keeper.session, done, done + ledger.count(["planned"], only), reclaimed, last_start
-        ),
-    )
+    def _runner(self, keeper: SessionKeeper, crew: Crew | None) -> Runner | TaskRunner:
+        """The runner that suits: trials of a crew are computed at the same time, others measured one by one."""
+        if crew is not None and isinstance(self.kind, IndependentKind):
+            return TaskRunner(
+                self.experiment,
+                self.directory,
+                self.ledger,
+                self.kind,
+                keeper,
+                crew,
+                stopping=self.stopping,
+                observers=self.observers,
+                only=self.only,
+            )
+        return Runner(
+            self.experiment,
+            self.directory,
+            self.ledger,
+            self.kind,
+            keeper,
+            stopping=self.stopping,
+            observers=self.observers,
+            only=self.only,
+        )
+
+    def _on_workers(self) -> Ending:
+        """Run on several workers, or on one that ssh reaches."""
+        experiment, directory, ledger = self.experiment, self.directory, self.ledger
+        end_leftovers(marker_of(directory, ledger))
+        shutil.rmtree(directory.scratch, ignore_errors=True)
+        with allocated(experiment, directory, ledger) as names:
+            if isinstance(self.stopping, StopByResults):
+                refuse_several(names)
+            named = {address.name: address for address in addresses(names)}
+            lanes = assign_lanes(ledger, experiment, list(named))
+            self._tell_beginning(None, abandon_local(ledger))
+            hub = OneAtATime(self.observers, self.stopping)
+            common = Common(
+                experiment,
+                directory,
+                ledger,
+                self.kind,
+                ledger.factors(),
+                hub,
+                self.only,
+                self.interruption,
+            )
+            return run_pool(common, {named[name]: lane for name, lane in lanes.items()})
+
+    def _tell_beginning(self, keeper: SessionKeeper | None, reclaimed: int) -> None:
+        ledger, observers = self.ledger, self.observers
+        last = ledger.last_planned_start()
+        done = ledger.count(["finished", "failed", "invalid"], self.only)
+        if ledger.count(["finished", "failed", "invalid"]) and observers:
+            for event in recalled(self.directory, ledger):
+                tell(observers, event)
+        last_start = None if last is None else float(ledger.fact("created")) + last
+        total = done + ledger.count(["planned"], self.only)
+        tell(observers, SessionStarted(keeper and keeper.session, done, total, reclaimed, last_start))
 
 
 def tell(observers: Sequence[Observer], event: RunEvent) -> None:
