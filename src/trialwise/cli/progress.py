@@ -52,6 +52,8 @@ NEWS = 0.25
 """A forecast is news for a log when it has changed by so much."""
 LINE_SECONDS = 1.0
 """Trials that are computed, thousands a minute, get at most one line in this time, unless they failed."""
+LONG_SECONDS = 10.0
+"""Of trials that have been in hand for longer it is said since when."""
 MOST_OPEN = 6
 """So many claims that are still open are shown."""
 
@@ -328,7 +330,13 @@ def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence
 
 def _computing_text(event: Computing) -> str:
     where = f" of {event.nodes} nodes" if event.nodes > 1 else ""
-    return f"{event.trials} trials in hand on {event.cores} core{'s' if event.cores > 1 else ''}{where}"
+    trials = f"{event.trials} trial{'s' if event.trials != 1 else ''}"
+    since = "" if event.oldest is None or time.time() - event.oldest < LONG_SECONDS else _since(event.oldest)
+    return f"{trials} in hand on {event.cores} core{'s' if event.cores > 1 else ''}{where}{since}"
+
+
+def _since(moment: float) -> str:
+    return f", the first since {_time(moment)} ({duration_text(round(time.time() - moment))})"
 
 
 def _trial_ended(event: TrialEnded) -> str:
