@@ -339,6 +339,8 @@ def test_what_a_kill_left_can_be_read_where_nothing_can_be_written(bench: Bench)
     try:
         assert study.state(copy).counts == {"finished": 1, "running": 1}
         assert study.analyse(copy)
+        with pytest.raises(StoreError, match="where the directory can be written"):
+            study.run(copy)
     finally:
         if os.geteuid() == 0:
             subprocess.run(["umount", copy], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from datetime import UTC, datetime
 
 from trialwise.analysis.widths import Width
@@ -23,6 +24,8 @@ from trialwise.execution.events import (
 from trialwise.execution.workers.address import LOCAL
 from trialwise.experiment.quantity import duration_text
 
+LONG_SECONDS = 10.0
+"""Of trials that have been in hand for longer it is said since when."""
 AWAITED = "no node is there: waiting for one"
 
 
@@ -61,7 +64,13 @@ def describe(event: RunEvent) -> str | None:  # noqa: C901, PLR0911 one sentence
 def computing_text(event: Computing) -> str:
     """Say how much is computed at the same time, and where."""
     where = f" of {event.nodes} nodes" if event.nodes > 1 else ""
-    return f"{event.trials} trials in hand on {event.cores} core{'s' if event.cores > 1 else ''}{where}"
+    trials = f"{event.trials} trial{'s' if event.trials != 1 else ''}"
+    since = "" if event.oldest is None or time.time() - event.oldest < LONG_SECONDS else _since(event.oldest)
+    return f"{trials} in hand on {event.cores} core{'s' if event.cores > 1 else ''}{where}{since}"
+
+
+def _since(moment: float) -> str:
+    return f", the first since {time_text(moment)} ({duration_text(round(time.time() - moment))})"
 
 
 def _trial_ended(event: TrialEnded) -> str:

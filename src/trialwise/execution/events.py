@@ -50,11 +50,15 @@ class TrialStarted:
 
 @dataclass(frozen=True, slots=True)
 class Computing:
-    """So many independent trials are being computed at the same time; told a few times each second."""
+    """So many independent trials are being computed at the same time; told a few times each second.
+
+    `oldest` is when the first of those that are not back was handed out (Unix seconds), None where all are.
+    """
 
     trials: int
     cores: int
     nodes: int
+    oldest: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

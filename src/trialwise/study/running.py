@@ -129,10 +129,18 @@ def _with_errors(running: Callable[[], RunResult], directory: ExperimentDirector
     try:
         return running()
     except OSError as error:
-        hint = (
-            "free some space and run again; what is finished is kept" if error.errno == errno.ENOSPC else None
-        )
-        raise StoreError(f"{error.filename or directory.path}: {error.strerror}", hint=hint) from error
+        raise StoreError(
+            f"{error.filename or directory.path}: {error.strerror}", hint=_HINTS.get(error.errno or 0)
+        ) from error
+
+
+_ELSEWHERE = "run it where the directory can be written, or copy it there: it goes on wherever it is"
+_HINTS = {
+    errno.ENOSPC: "free some space and run again; what is finished is kept",
+    errno.EROFS: _ELSEWHERE,
+    errno.EACCES: _ELSEWHERE,
+}
+"""What to try, by what the system says."""
 
 
 def run_experiment(

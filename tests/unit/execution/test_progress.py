@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import re
 import time
 from pathlib import Path
 
@@ -131,6 +132,21 @@ def test_trials_that_are_computed_get_a_line_now_and_then():
         for number in range(1, 51):
             told.notice(_ended(number))
         assert written.getvalue().count("finished") == lines
+
+
+def in_hand(ago: float) -> str:
+    """What a terminal says of two trials of which the first was handed out so many seconds ago."""
+    console = Console(file=(drawn := io.StringIO()), width=80, force_terminal=True, color_system=None)
+    bar = Bar(console, LiveWidths(EXPERIMENT), runtime=None)
+    bar.notice(SessionStarted(None, done=0, total=9, reclaimed=0))
+    bar.notice(Computing(2, cores=2, nodes=1, oldest=time.time() - ago))
+    bar.notice(SessionEnded("complete"))
+    return next(line.strip() for line in drawn.getvalue().splitlines() if "in hand" in line)
+
+
+def test_of_long_trials_a_terminal_says_since_when_they_are_in_hand():
+    assert in_hand(5.0) == "2 trials in hand on 2 cores"
+    assert re.fullmatch(r"2 trials in hand on 2 cores, the first since .+ \(1h 15min\)", in_hand(4500.0))
 
 
 def test_a_narrow_terminal_shows_the_whole_of_what_is_open():

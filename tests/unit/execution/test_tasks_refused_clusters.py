@@ -61,3 +61,36 @@ def test_without_the_extra_it_says_what_to_install(
     with pytest.raises(PlanError, match=rf"{module}\n.*trialwise\[cluster\]"):
         study.run(experiment, tmp_path / "cluster", cluster="tcp://host:1")
     assert not (tmp_path / "cluster").exists()
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask")
+@pytest.mark.parametrize(
+    ("cluster", "said"),
+    [
+        ("tcp:", "is no address of a scheduler\n.*tcp://host:port"),
+        ("tcp://", "is no address of a scheduler"),
+        ("tcp://localhost", "is no address of a scheduler"),
+        ("tcp://localhost:port", "is no address of a scheduler"),
+        ("tcp://localhost:99999", "is no address of a scheduler"),
+        ("TCP://localhost:8786", "is no address of a scheduler\n.*tcp://host:port"),
+        ("tls://me@localhost:8786", "is no address of a scheduler\n.*tls://host:port"),
+        ("ssh:", "--cluster ssh:: '' is no host"),
+        ("ssh:a,,b", "--cluster ssh:a,,b: '' is no host"),
+        ("ssh:a,b c", "'b c' is no host\n.*ssh:host,user@host:port"),
+        ("ssh://host", "'//host' is no host"),
+        ("ssh:-oProxyCommand=x", "is no host"),
+    ],
+)
+def test_other_forms_are_refused_with_the_right_one(
+    experiment: Path, tmp_path: Path, cluster: str, said: str
+):
+    with pytest.raises(PlanError, match=said):
+        study.run(experiment, tmp_path / "cluster", cluster=cluster)
+    assert not (tmp_path / "cluster").exists()
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="needs Dask")
+@pytest.mark.parametrize("cluster", ["tcp://nowhere.invalid:8786", "ssh:nowhere.invalid"])
+def test_a_host_that_nobody_knows_is_named_at_once(experiment: Path, tmp_path: Path, cluster: str):
+    with pytest.raises(WorkerError, match=r"nowhere\.invalid: .*\n.*check the name of the host"):
+        study.run(experiment, tmp_path / "cluster", cluster=cluster)

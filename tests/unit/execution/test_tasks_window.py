@@ -58,6 +58,18 @@ def test_what_is_lost_goes_out_first_and_alone():
     assert [window.hand_out(3, 2.0) for _ in range(4)] == [[0], [1], [2], [3, 4]]
 
 
+def test_it_knows_since_when_the_first_of_those_that_are_out_is_out():
+    window = Window(rows(4))
+    assert window.oldest is None
+    first, second = window.hand_out(2, 1.0), window.hand_out(1, 2.0)
+    assert window.oldest == 1.0
+    assert window.lose(first) == []
+    assert window.oldest == 2.0
+    again = window.hand_out(1, 3.0)
+    window.come_back(second, [outcome(2)])
+    assert (again, window.oldest) == ([0], 3.0)
+
+
 def test_a_trial_that_is_lost_too_often_is_given_back_as_hopeless_and_keeps_its_place():
     window = Window(rows(2))
     for _ in range(MOST_LOSSES - 1):

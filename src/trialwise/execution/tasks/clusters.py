@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import socket
 from collections.abc import Callable, Generator
 from importlib import import_module
 from importlib.util import find_spec
@@ -51,6 +52,8 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Crew]:
     scheme = urlsplit(name).scheme
     if name != "slurm" and scheme not in ("tcp", "tls", "ssh"):
         raise PlanError(f"--cluster {name}: is no cluster", hint=_FORMS)
+    if scheme in ("tcp", "tls"):
+        _refuse_other_form(name)
     if jobs is not None and name != "slurm":
         raise PlanError(
             f"--jobs {jobs}: of the cluster {name} every core computes", hint="leave --jobs or --cluster out"
@@ -72,6 +75,20 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Crew]:
                 _require_certificates(name)
             with _connected(name) as crew:
                 yield crew
+
+
+def _refuse_other_form(address: str) -> None:
+    """Raise PlanError for what is no address of a scheduler; Dask would come to no end of it."""
+    parts = urlsplit(address)
+    try:
+        port = parts.port
+    except ValueError:
+        port = None
+    if not parts.hostname or not port or address != f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}":
+        raise PlanError(
+            f"--cluster {address}: is no address of a scheduler",
+            hint=f"write {parts.scheme}://host:port, as `dask scheduler` tells it (8786 unless told otherwise)",
+        )
 
 
 @contextlib.contextmanager
@@ -129,6 +146,7 @@ def _connected(address: str) -> Generator[Crew]:
 
     from trialwise.execution.tasks import dask_crew
 
+    _require_host(address)
     try:
         client: Any = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
@@ -144,6 +162,17 @@ def _connected(address: str) -> Generator[Crew]:
             yield crew
         finally:
             crew.close()
+
+
+def _require_host(address: str) -> None:
+    """Raise WorkerError where nobody knows the host; Dask would go on asking for it."""
+    host = urlsplit(address).hostname
+    try:
+        socket.getaddrinfo(host, None)
+    except OSError as error:
+        raise WorkerError(
+            f"--cluster {address}: {host}: {error.strerror}", hint="check the name of the host"
+        ) from error
 
 
 def _await_node(client: _Client, address: str) -> None:

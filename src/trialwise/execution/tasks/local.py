@@ -9,6 +9,7 @@ import pickle
 import signal
 import socket
 import struct
+import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -136,10 +137,11 @@ class _Process:
         self._process.kill()
         self._process.join()
         self._socket.close()
-        code = self._process.exitcode
+        code = self._process.exitcode or 0
         if code == -signal.SIGKILL:
             return "the process that computed it was killed; perhaps it takes more memory than there is"
-        return f"the process that computed it ended with exit code {code}"
+        how = f"by a signal ({signal.strsignal(-code)})" if code < 0 else f"with exit code {code}"
+        return f"the process that computed it ended {how}"
 
 
 def _ready_to_fork() -> None:
@@ -162,6 +164,7 @@ def _send(to: socket.socket, message: bytes) -> None:
 
 def _serve(runner: socket.socket) -> None:
     """What a process of the crew does: compute batch after batch; Ctrl-C is left to the runner."""
+    _print_as_errors()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     runner.set_inheritable(False)  # a program that a trial starts is not to keep it open
@@ -171,6 +174,13 @@ def _serve(runner: socket.socket) -> None:
     while True:
         computed = compute(pickle.loads(batches.get()), NAME)  # noqa: S301 from the runner
         _send(runner, pickle.dumps(computed))
+
+
+def _print_as_errors() -> None:
+    """Have what a trial prints stand among the errors: standard output has results."""
+    sys.stdout = sys.stderr
+    with contextlib.suppress(OSError):  # closed
+        os.dup2(2, 1)
 
 
 def _receive(file: BinaryIO, batches: SimpleQueue[bytes]) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import cast
 
-from trialwise.errors import WorkerError
+from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.workers.address import Address, addresses
 from trialwise.execution.workers.ssh import ssh_words
 
@@ -37,7 +37,7 @@ def started_over_ssh(hosts: str) -> Generator[str]:
     WorkerError
         One cannot be reached.
     """
-    nodes = addresses(f"ssh://{host}" for host in hosts.split(","))
+    nodes = _nodes(hosts)
     with contextlib.ExitStack() as started:
         folder = Path(started.enter_context(tempfile.TemporaryDirectory(prefix="trialwise-cluster-")))
         own = _own_address(nodes)
@@ -61,6 +61,18 @@ def started_over_ssh(hosts: str) -> Generator[str]:
             started.callback(process.end)
             process.await_text("Registered to")
         yield address
+
+
+def _nodes(hosts: str) -> tuple[Address, ...]:
+    for host in hosts.split(","):
+        try:
+            addresses([f"ssh://{host}"])
+        except PlanError as error:
+            raise PlanError(
+                f"--cluster ssh:{hosts}: {host!r} is no host",
+                hint="write ssh:host,user@host:port; a host may be a name of your ssh configuration",
+            ) from error
+    return addresses(f"ssh://{host}" for host in hosts.split(","))
 
 
 class _Started:

@@ -106,21 +106,21 @@ class TaskRunner:
             if interruption.at_once or (interruption.requested and not self._flights):
                 self._tell(Interrupted(at_once=interruption.at_once))
                 return STOPPED_ON_REQUEST
-            if not interruption.requested:
-                self._hand_out()
+            nodes = self._crew.nodes()
+            self._book.look(nodes)
+            cores = sum(node.cores for node in nodes)
+            if cores and not interruption.requested:
+                self._hand_out(cores)
+            if cores:
+                self._tell(Computing(self._window.in_hand, cores, len(nodes), self._window.oldest))
             for delivery in self._crew.collect(POLL_SECONDS):
                 self._receive(delivery)
         return ending
 
     # Handing out and taking in
 
-    def _hand_out(self) -> None:
+    def _hand_out(self, cores: int) -> None:
         window, pacing = self._window, self._pacing
-        nodes = self._crew.nodes()
-        cores = sum(node.cores for node in nodes)
-        self._book.look(nodes)
-        if not cores:
-            return
         size = pacing.batch(cores, window.remaining)
         while len(self._flights) < pacing.in_hand(cores) and (
             window.has_lost or (window.remaining and window.ahead < pacing.window(cores, size))
@@ -130,7 +130,6 @@ class TaskRunner:
             self._flights[ticket] = places
             tasks = tuple(self._task(window.row(place)) for place in places)
             self._crew.submit(ticket, Batch(self._kind, tasks))
-        self._tell(Computing(window.in_hand, cores, len(nodes)))
 
     def _receive(self, delivery: Delivery) -> None:
         places = self._flights.pop(delivery.ticket)

@@ -49,6 +49,11 @@ class Window:
         return len(self._out)
 
     @property
+    def oldest(self) -> float | None:
+        """When the first of the rows that are out was handed out."""
+        return next(iter(self._out.values()), None)
+
+    @property
     def has_lost(self) -> bool:
         """Whether there are rows to be handed out once more."""
         return bool(self._lost)
