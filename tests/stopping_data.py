@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from simulation_directory import simulation_text
 from trialwise.analysis.stopping.judging import Judge
 from trialwise.analysis.stopping.results import StoppingState
 from trialwise.design.plan import make_plan
@@ -35,6 +36,23 @@ unit = "ms"
 
 def experiment_of(metric: str = "", design: str = "", *, sides: str = '"a", "b"', rest: str = ""):
     text = TEXT.format(metric=metric, design=design, sides=sides, rest=rest)
+    return parse_experiment(text, Path("made.toml"))
+
+
+def simulated_pair(
+    metric: str, design: str = 'stop = "verdict"\nmax_trials = 1000', *, varied: str = "scheme"
+):
+    """Two schemes over the same flows, or two loads, with a metric of completion times."""
+    levels, scheme, load = {
+        "scheme": ('"dctcp", "hpcc"', "{side}", "30%"),
+        "load": ('"20%", "30%"', "dctcp", "{side}"),
+    }[varied]
+    text = simulation_text(
+        f'[metrics.m]\nquantity = "fct"\n{metric}\n[design]\n{design}',
+        workload=f'sizes = "websearch", load = "{load}", duration = "20ms"',
+        factors=f"side = [{levels}]",
+        scheme=scheme,
+    )
     return parse_experiment(text, Path("made.toml"))
 
 

@@ -127,7 +127,7 @@ def _together(
         else f'workload = {{ …, duration = "{rounded_up(runtime).replace(" ", "")}" }}',
         warmup_line=None,
         decided_by=None if missing else needs.index(max(needs)),
-        reason=f"{decisive.metric} of {decisive.treatment}: {decisive.reason}{more}",
+        reason=f"{decisive.subject}: {decisive.reason}{more}",
         how=_HOW,
         pilots=(),
         skipped=skipped,

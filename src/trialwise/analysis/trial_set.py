@@ -17,6 +17,7 @@ from trialwise.errors import AnalysisError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Better, Estimand, Experiment, Extent, Metric
 from trialwise.experiment.model import Level as FactorLevel
+from trialwise.experiment.stopping import stops_by_itself
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -104,7 +105,7 @@ def read_trial_set(
     seconds = dict((_computing if simulated else _seconds)(store.rows))
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
-    notes = list(_lost(store.rows))
+    notes = list(_lost(experiment, store.rows))
     for metric in metrics:
         missing = 0
         for found in trial_metrics(metric, store.of(metric), "default"):
@@ -215,7 +216,7 @@ def _computing(rows: Iterable[TrialRow]) -> Iterator[tuple[tuple[int, int], floa
             yield (row.number, row.attempt), row.finished - row.started
 
 
-def _lost(rows: Sequence[TrialRow]) -> Iterator[str]:
+def _lost(experiment: Experiment, rows: Sequence[TrialRow]) -> Iterator[str]:
     last = {row.number: row for row in rows if not row.warmup}
     for status in ("failed", "invalid", "abandoned"):
         number = sum(row.status == status for row in last.values())
@@ -223,7 +224,8 @@ def _lost(rows: Sequence[TrialRow]) -> Iterator[str]:
             yield f"{_trials(number)} {status}, without a value"
     waiting = sum(row.status in ("planned", "running") for row in last.values())
     if waiting:
-        yield f"{_trials(waiting)} of the plan not run yet"
+        why = ": it ends by itself where enough is known" if stops_by_itself(experiment) else " yet"
+        yield f"{_trials(waiting)} of the plan not run{why}"
 
 
 def _trials(number: int) -> str:

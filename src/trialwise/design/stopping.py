@@ -196,8 +196,10 @@ def _conditions(experiment: Experiment) -> tuple[str, ...]:
     number = len(comparisons(experiment)) if compared_metrics(experiment) else 0
     for metric in compared_metrics(experiment):
         many = "the comparison" if number == 1 else f"each of {number} comparisons"
+        named = estimand_text(metric, metric.estimand)
+        of = f" of {named}" if named else ""
         texts.append(
-            f"{metric.name}: {many} is decided by a margin of {extent_text(metric.margin, metric.unit)}"
+            f"{metric.name}: {many}{of} is decided by a margin of {extent_text(metric.margin, metric.unit)}"
         )
     return tuple(texts)
 

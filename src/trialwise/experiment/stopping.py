@@ -109,14 +109,21 @@ def check_stopping(experiment: Experiment, problems: Problems) -> None:
         )
     for metric in compared_metrics(experiment):
         if metric.estimand == "pooled":
-            hint = 'write estimand = "per_trial"; `trialwise compare` compares pooled metrics after the run'
-            problems.add(
-                ("metrics", metric.name, "margin"), "verdicts compare one number for each trial", hint
-            )
+            _check_pooled_verdict(metric, experiment, problems)
     most = design.max_trials if design.rounds is None else design.rounds * (design.series or 1)
     if design.looks == "two-stage" and by_trials and design.pilot >= most:
         hint = f"there are at most {most} trials of each treatment, the pilot included; take a shorter pilot or allow more"
         problems.add(("design", "pilot"), f"a pilot of {design.pilot} leaves no fresh trials to judge", hint)
+
+
+def _check_pooled_verdict(metric: Metric, experiment: Experiment, problems: Problems) -> None:
+    """What is pooled is compared once, by what each trial contributes to the statistic of all of them."""
+    key, each = ("metrics", metric.name, "margin"), 'write estimand = "per_trial"'
+    if experiment.design.looks == "anytime":
+        hint = f'take looks = "two-stage", or {each}'
+        problems.add(key, "no verdict at any time is known for what is pooled", hint)
+    if experiment.reset is not None and experiment.reset.reboot:
+        problems.add(key, "boots are the units here, and the metric is pooled over trials", each)
 
 
 def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> None:

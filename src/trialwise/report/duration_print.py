@@ -28,7 +28,7 @@ def write_durations(advice: RuntimeAdvice, path: Path) -> None:
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 3.6), layout="constrained")
         above, below = figure.subplots(2, 1, height_ratios=(2, 1))
-        figure.suptitle(f"{found.metric}, {found.treatment}", fontsize=7)
+        figure.suptitle(found.subject, fontsize=7)
         _estimates(above, found)
         _phases(below, found)
         save(figure, path)

@@ -51,7 +51,7 @@ def simulation_runtime_lines(advice: RuntimeAdvice, *, tables: bool = True) -> I
 
 def _metric(found: DurationAdvice, *, tables: bool) -> Iterator[str]:
     yield (
-        f"{found.metric} of {found.treatment}: {found.what}; {found.trials} trials of {duration_text(found.duration)}, "
+        f"{found.subject}: {found.what}; {found.trials} trials of {duration_text(found.duration)}, "
         f"tolerance {percent(found.tolerance)}"
     )
     yield f"  phases: {_phases(found)}"

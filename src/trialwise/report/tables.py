@@ -182,7 +182,7 @@ def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
     )
     return Table(
         key=f"independence-{found.metric.name}",
-        caption=f"Independence tests of {found.metric.name}, in the order in which the trials ran",
+        caption=f"Independence tests of {found.metric.name}, of trials in their order: of time, simulated ones of the plan",
         columns=(
             "treatment",
             "series",

@@ -193,7 +193,8 @@ def _comparison_set(
     store = StoreObservations(experiment, directory, ledger, told)
     trials = read_trial_set(experiment, directory, ledger, metrics, store)
     trials = with_estimands(trials, experiment, store)
-    return paired_by_round(trials, flow_list_names(experiment, store.rows)) if paired else trials
+    levels = {row.treatment: row.factors for row in store.rows}
+    return paired_by_round(trials, flow_list_names(experiment, levels)) if paired else trials
 
 
 def calibration(

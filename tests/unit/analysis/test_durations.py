@@ -1,5 +1,7 @@
 """The duration that simulated trials need, against trials whose biases are known."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -15,6 +17,12 @@ def test_trials_without_a_transient_need_no_more_than_their_tolerance() -> None:
     assert "are long enough" in found.reason
     # The same time is simulated for the same precision.
     assert found.trials_needed == pytest.approx(60 / found.needed, abs=1)
+
+
+def test_a_single_treatment_has_no_name() -> None:
+    found = advice_on(alike(np.random.default_rng(1), 60, 400), "1s")
+    assert (found.treatment, found.subject) == ("-", "pooled")
+    assert dataclasses.replace(found, treatment="scheme=hpcc").subject == "pooled of scheme=hpcc"
 
 
 def test_per_trial_quantiles_need_trials_put_together_until_few_flows_do_no_harm() -> None:

@@ -216,7 +216,9 @@ def test_estimates_that_were_looked_at_say_so(tmp_path: Path, looks: str, *, hel
     text = FILE.replace('estimand = "per_trial"', f'estimand = "per_trial"\n{stop}').replace(
         "series = 1\nrounds = 30", f'looks = "{looks}"\nmax_trials = 40'
     )
-    found = estimation(run_simulation(tmp_path, text))
+    directory = run_simulation(tmp_path, text)
+    found = estimation(directory)
+    assert any("not run: it ends by itself" in note for note in study.comparison_set(directory).notes)
     (note,) = (note for note in (*found.notes, *found.remarks) if "said when to stop" in note)
     assert (note in found.notes) is held, "a warning only where the rule does not hold its level"
     assert f'looks = "{looks}"' in note

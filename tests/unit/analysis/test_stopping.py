@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from tests.stopping_data import Filled, experiment_of
+from tests.stopping_data import Filled, experiment_of, simulated_pair
 
 from trialwise import statistics as st
 from trialwise.analysis.stopping.differences import verdict_at_any_time
@@ -274,3 +274,70 @@ def test_an_estimate_of_zero_has_no_percentage():
         state = filled.run_until_it_stops()
         assert not state.decided
         assert "the estimate is 0" in state.claims[0].note
+
+
+# Simulated trials over the same flows
+
+
+def same_flows(trials=120, each=44, seed=21):
+    """Two schemes' completion times of the same flows, hardly different."""
+    random = np.random.default_rng(seed)
+    a = random.lognormal(random.normal(0, 0.3, (trials, 1)), 1, (trials, each))
+    return a, 1.01 * a * random.lognormal(0, 0.05, a.shape)
+
+
+def judged_pair(metric, a, b):
+    """The claim on two schemes when the run has ended, and the places of the trials that it is of."""
+    filled = Filled(simulated_pair(metric), dctcp=a, hpcc=b)
+    state = filled.run_until_it_stops()
+    assert state.phase == "judged"
+    return state.claims[0], slice(20, state.rounds)
+
+
+def test_verdicts_on_schemes_over_the_same_flows_are_of_pairs():
+    a, b = same_flows()
+    claim, fresh = judged_pair('estimand = "per_trial"\nmargin = "5%"', a, b)
+    means = a.mean(axis=1)[fresh], b.mean(axis=1)[fresh]
+    found = st.paired_difference(*means, margin=5, relative=True)
+    assert (claim.verdict, claim.low, claim.n) == ("equivalent", found.welch.low, found.welch.n)
+    assert st.difference(*means, margin=5, relative=True).verdict == "undecided"
+    assert (claim.what, claim.estimand) == ("difference of mean over trials of each one's mean", "per_trial")
+
+
+def test_what_is_pooled_is_compared_by_what_each_fresh_trial_contributes():
+    a, b = same_flows()
+    claim, fresh = judged_pair('measure = "p90"\nmargin = "5%"', a, b)
+    sides = (st.pooled_influence(list(each[fresh]), 90) for each in (a, b))
+    found = st.paired_difference(*sides, margin=5, relative=True)
+    assert (claim.verdict, claim.low, claim.high) == ("equivalent", found.welch.low, found.welch.high)
+    assert claim.estimate == pytest.approx(
+        np.quantile(b[fresh], 0.9, method="inverted_cdf") - np.quantile(a[fresh], 0.9, method="inverted_cdf")
+    )
+    assert (claim.what, claim.estimand, claim.convention) == (
+        "difference of p90 of all samples",
+        "pooled",
+        "nearest_rank",
+    )
+
+
+def test_a_verdict_on_a_pooled_tail_waits_for_twenty_flows_beyond_it():
+    a, b = same_flows()
+    claim, fresh = judged_pair('measure = "p99"\nmargin = "200%"', a, b)
+    assert (claim.wanted, claim.n) == (46, (46, 46))  # 20 / (0.01 · 44)
+    assert fresh == slice(20, 66)
+
+
+def test_a_trial_that_failed_takes_its_pair_with_it():
+    a, b = same_flows(60)
+    a[30] = np.nan
+    claim, _ = judged_pair('measure = "p90"\nmargin = "50%"', a, b)
+    wanted = claim.wanted
+    assert wanted is not None
+    assert claim.n in ((wanted - 1, wanted - 1), (wanted, wanted))
+
+
+def test_treatments_of_different_load_are_not_paired():
+    a, b = same_flows()
+    experiment = simulated_pair('measure = "p90"\nmargin = "50%"', varied="load")
+    claim = Filled(experiment, **{"20%": a, "30%": b}).run_until_it_stops().claims[0]
+    assert claim.method.startswith("two stages: Welch")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from hashlib import sha256
 
 import polars as pl
 
 from trialwise.analysis.trial_set import TrialSet
-from trialwise.experiment.model import Experiment
+from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.simulation import SimulationTrial
-from trialwise.store.records import TrialRow
 
 
-def flow_list_names(experiment: Experiment, rows: Sequence[TrialRow]) -> Mapping[str, str]:
+def flow_list_names(experiment: Experiment, levels: Mapping[str, Mapping[str, Level]]) -> Mapping[str, str]:
     """For each treatment of a simulation a name of what its flow lists are drawn from: those of one round are then the same.
 
-    Treatments whose topology or workload depends on anything but their own levels (a seed, a level that is drawn for each trial)
-    are left out; so are all where trials are not simulated.
+    `levels` are those of each treatment. Treatments whose topology or workload depends on anything but these (a seed, a level that is
+    drawn for each trial) are left out; so are all where trials are not simulated.
     """
     trial = experiment.trial
     if not isinstance(trial, SimulationTrial):
@@ -28,10 +27,9 @@ def flow_list_names(experiment: Experiment, rows: Sequence[TrialRow]) -> Mapping
     if not all(names_in(text) <= fixed for _, text in texts):
         return {}
     found: dict[str, str] = {}
-    for row in rows:
-        if row.treatment not in found:
-            filled = repr([(key, fill(text, row.factors)) for key, text in texts])
-            found[row.treatment] = sha256(filled.encode()).hexdigest()[:12]
+    for treatment, own in levels.items():
+        filled = repr([(key, fill(text, own)) for key, text in texts])
+        found[treatment] = sha256(filled.encode()).hexdigest()[:12]
     return found
 
 

@@ -197,6 +197,11 @@ class DurationAdvice:
     reason: str
     sentences: tuple[str, ...]
 
+    @property
+    def subject(self) -> str:
+        """The metric, and of which treatment where there are several."""
+        return self.metric if self.treatment == "-" else f"{self.metric} of {self.treatment}"
+
 
 @dataclass(frozen=True, slots=True)
 class Estimation:

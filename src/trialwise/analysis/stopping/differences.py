@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import ceil, inf
 
 import numpy as np
 
 from trialwise import statistics as st
+from trialwise.analysis.estimation.trial_values import FEWEST_BEYOND
 from trialwise.analysis.stopping.intervals import Forecast, units_wanted
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.values import Array, Round, RoundValues
 from trialwise.design.stopping import FEWEST_FRESH, FIRST_LOOK, extent_text
+from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Extent, Metric
 from trialwise.statistics.difference_family import trials_to_decide_at
 
@@ -22,18 +24,35 @@ CONFIDENCE = 95.0
 
 @dataclass(frozen=True, slots=True)
 class DifferenceClaim:
-    """A metric of one treatment against that of another: b held against a."""
+    """A metric of one treatment against that of another: b held against a. `same_flows`: their trials of one round meet the same."""
 
     metric: Metric
     margin: Extent
     a: str
     b: str
+    same_flows: bool = False
+
+    @property
+    def _is_pooled(self) -> bool:
+        return self.metric.estimand == "pooled"
 
     def vectors(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[Array, Array, bool]:
-        """The values of both sides; of the units that both have, and True, where units have several treatments' trials."""
-        a, b = (values.units(self.metric.name, side, rounds) for side in (self.a, self.b))
-        paired = values.level == "boot" and bool(a.keys() & b.keys())
-        if paired:
+        """The values of both sides; of the units that both have, and True, where these units are to be compared in pairs.
+
+        Of what is pooled these are what trials contribute to it.
+
+        Raises
+        ------
+        ValueError
+            Nothing can be pooled yet.
+        """
+        a, b = (
+            values.influences(self.metric, side, rounds)
+            if self._is_pooled
+            else values.units(self.metric.name, side, rounds)
+            for side in (self.a, self.b)
+        )
+        if (values.level == "boot" or self.same_flows) and a.keys() & b.keys():
             return *_shared(a, b), True
         return _array(list(a.values())), _array(list(b.values())), False
 
@@ -45,6 +64,14 @@ class DifferenceClaim:
         name = self.metric.name
         return values.number(name, self.a, rounds), values.number(name, self.b, rounds)
 
+    def fewest_fresh(self, values: RoundValues, pilot: Sequence[Round]) -> int:
+        """Units on each side that a verdict takes at least: so many samples beyond a pooled quantile that its slope can be told."""
+        if not self._is_pooled or self.metric.percentile is None:
+            return FEWEST_FRESH
+        share = min(self.metric.percentile, 100 - self.metric.percentile) / 100
+        each = min(values.samples_of_each(self.metric.name, side, pilot) for side in (self.a, self.b))
+        return max(ceil(FEWEST_BEYOND / (share * each)), FEWEST_FRESH) if each else FEWEST_FRESH
+
     def pairs(self, values: RoundValues, rounds: Sequence[Round]) -> tuple[Array, Array]:
         """Both sides unit by unit: rounds, or boots that hold both."""
         a, b = (values.units(self.metric.name, side, rounds) for side in (self.a, self.b))
@@ -55,13 +82,15 @@ class DifferenceClaim:
 
     def unjudged(self, level: str, n: tuple[int, int], wanted: int | None, note: str = "") -> ClaimState:
         """What can be told before the claim is judged."""
+        metric = self.metric
+        what = estimand_text(metric, metric.estimand)
         return ClaimState(
             kind="difference",
-            metric=self.metric.name,
-            unit=self.metric.unit,
+            metric=metric.name,
+            unit=metric.unit,
             subject=f"{self.b} against {self.a}",
-            what="difference",
-            asked=f"margin {extent_text(self.margin, self.metric.unit)}",
+            what=f"difference of {what}" if what else "difference",
+            asked=f"margin {extent_text(self.margin, metric.unit)}",
             state="open",
             verdict=None,
             estimate=None,
@@ -75,6 +104,8 @@ class DifferenceClaim:
             confidence=CONFIDENCE,
             method="",
             note=note,
+            estimand=metric.estimand,
+            convention=metric.convention if what and metric.percentile is not None else "",
         )
 
 
@@ -102,8 +133,9 @@ def forecasts(
         except ValueError as error:
             found.append(Forecast(None, str(error)))
             continue
+        fewest = claim.fewest_fresh(values, pilot)
         note = "no number up to 10,000 gives a chance of 90 %: the difference is about the margin"
-        found.append(Forecast(None, note) if needed is None else Forecast(max(needed, FEWEST_FRESH)))
+        found.append(Forecast(None, note) if needed is None else Forecast(max(needed, fewest)))
     return found
 
 
@@ -124,8 +156,8 @@ def judged(
     family = st.difference_family(found) if found else None
     states: list[ClaimState] = []
     for place, claim in enumerate(claims):
-        a, b, _ = claim.vectors(values, fresh)
-        empty = claim.unjudged(values.level, (a.size, b.size), wanted[place], errors.get(place, ""))
+        numbers = claim.numbers(values, fresh)
+        empty = claim.unjudged(values.level, numbers, wanted[place], errors.get(place, ""))
         if family is None or place in errors:
             states.append(replace(empty, state="undecided"))
         else:
@@ -146,6 +178,7 @@ def _of_member(empty: ClaimState, member: st.FamilyMember) -> ClaimState:
         empty,
         state="undecided" if member.verdict == "undecided" else "decided",
         verdict=member.verdict,
+        n=welch.n,
         estimate=welch.estimate,
         low=welch.low,
         high=welch.high,

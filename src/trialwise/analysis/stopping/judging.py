@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from trialwise.analysis.estimation.control_columns import ControlColumns, KnownWorkloads, control_columns
+from trialwise.analysis.estimation.flow_lists import flow_list_names
 from trialwise.analysis.estimation.weighted import is_tilted
 from trialwise.analysis.stopping import differences
 from trialwise.analysis.stopping.courses import ClaimCourse
@@ -40,6 +41,7 @@ class Judge:
         sizing = size(experiment)
         factors = {treatment.name: dict(treatment.levels) for treatment in treatments(experiment)}
         names = list(factors)
+        flows = flow_list_names(experiment, factors)
         self._design = design
         self._treatments = len(names)
         self._by_series = stops_by_series(experiment)
@@ -48,7 +50,7 @@ class Judge:
         self._rounds_in_series = sizing.rounds
         self._intervals = [IntervalClaim(goal, name) for goal in goals(experiment) for name in names]
         self._differences = [
-            DifferenceClaim(metric, metric.margin, a, b)
+            DifferenceClaim(metric, metric.margin, a, b, same_flows=a in flows and flows[a] == flows.get(b))
             for metric in compared_metrics(experiment)
             for a, b in comparisons(experiment)
             if metric.margin is not None

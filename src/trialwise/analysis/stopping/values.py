@@ -223,9 +223,30 @@ class RoundValues:
             found.setdefault(unit, []).append(value)
         return {unit: sum(values) / len(values) for unit, values in found.items()}
 
+    def influences(self, metric: Metric, treatment: str, rounds: Sequence[Round]) -> dict[str, float]:
+        """What each trial in these rounds contributes to the statistic of all their samples, which is the mean of it.
+
+        Raises
+        ------
+        ValueError
+            There are fewer than two trials, or no samples.
+        """
+        column = self._pools.get((metric.name, treatment), _Column[Whole]())
+        part = column.within(rounds)
+        trials = [np.asarray(whole) for whole in column.values[part]]
+        found: list[float] = st.pooled_influence(trials, metric.percentile).tolist()
+        return dict(zip(column.units[part], found, strict=True))
+
+    def samples_of_each(self, metric: str, treatment: str, rounds: Sequence[Round]) -> float:
+        """How many samples that are pooled a trial in these rounds has, on average; 0 where there is none."""
+        column = self._pools.get((metric, treatment), _Column[Whole]())
+        sizes = column.sizes[column.within(rounds)]
+        return sum(sizes) / max(len(sizes), 1)
+
     def number(self, metric: str, treatment: str, rounds: Sequence[Round]) -> int:
         """How many units there are in these rounds."""
-        column = self._columns.get((metric, treatment), _Column[float]())
+        name = metric, treatment
+        column = self._pools.get(name) or self._columns.get(name, _Column[float]())
         part = column.within(rounds)
         return len(set(column.units[part])) if self._by_boot else part.stop - part.start
 
