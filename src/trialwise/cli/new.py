@@ -13,6 +13,7 @@ from trialwise.errors import PlanError
 from trialwise.exchange.ordersage import experiment_text, read_ordersage
 from trialwise.experiment.option_words import levels_of
 from trialwise.experiment.reading import parse_experiment
+from trialwise.experiment.simulation_template import simulation_template
 from trialwise.experiment.template import template, usable_name
 
 DEFAULT = Path("experiment.toml")
@@ -28,6 +29,7 @@ def new(
     metric: Annotated[list[str] | None, _Repeated] = None,
     from_ordersage: Path | None = None,
     commands: Path | None = None,
+    simulation: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     r"""Write an experiment file to start from.
 
@@ -41,6 +43,7 @@ def new(
     trialwise new ping.toml --command 'ping -c {count} localhost' \
         --factor count=1,5 --metric 'rtt== [0-9.]+/([0-9.]+)/'
     trialwise new --from-ordersage ~/ordersage
+    trialwise new dumbbell.toml --simulation
     ```
 
     Exit codes: 0 written; 2 wrong options, or the file is there already.
@@ -59,7 +62,11 @@ def new(
         Folder with OrderSage's config.py and the script that prints the test commands; both are read, neither is run.
     commands
         For --from-ordersage: a file with what that script prints, where reading it is not enough.
+    simulation
+        Two congestion controls of data centres, simulated packet by packet until completion times are known.
     """
+    if simulation and (command or factor or metric or from_ordersage or commands):
+        raise PlanError("--simulation takes no other option", hint="leave it out, or the others")
     if from_ordersage is not None:
         if command or factor or metric:
             raise PlanError("--from-ordersage takes no --command, --factor or --metric")
@@ -69,6 +76,8 @@ def new(
     if command is None and (factor or metric):
         raise PlanError("--factor and --metric go with --command", hint="--command 'CMD {factor}'")
     name = usable_name(file.resolve().parent.name if file.name == DEFAULT.name else file.stem)
+    if simulation:
+        return _written(file, simulation_template(name))
     levels = {key: levels_of(text) for key, text in _pairs("--factor", factor).items()}
     text = template(name, command=command, factors=levels, metrics=_pairs("--metric", metric))
     return _written(file, text)

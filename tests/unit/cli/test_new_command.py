@@ -98,3 +98,20 @@ def test_the_schema_takes_what_is_read_and_refuses_what_is_not(tmp_path):
     assert not validator.is_valid(table | {"design": {"rounds": 0}})
     assert not validator.is_valid(table | {"factors": {"a b": [1]}})
     assert validator.is_valid(table | {"factors": {"a": {"draw": {"low": 1, "high": 2}}}})
+
+
+def test_a_simulation_to_start_from_runs_as_it_is(tmp_path):
+    file = tmp_path / "dumbbell.toml"
+    assert new(file, simulation=True) == 0
+    experiment = read_experiment(file)
+    assert experiment.name == "dumbbell"
+    assert experiment.is_simulated
+    short = file.read_text().replace("max_trials = 10000", "max_trials = 30").replace('"10%"', '"90%"')
+    file.write_text(short)
+    result = study.run(file)
+    assert result.counts == {"finished": 60}
+
+
+def test_a_simulation_takes_no_command(tmp_path):
+    with pytest.raises(PlanError, match="--simulation takes no other option"):
+        new(tmp_path / "x.toml", command="true", simulation=True)
