@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trialwise.cli.text import columns
 from trialwise.report.numbers import counted
+from trialwise.report.units import scale
 from trialwise.trials.simulated_document import ClassDocument, SimulateDocument
 
 _BEYOND = 5
@@ -26,9 +27,12 @@ def simulation_lines(document: SimulateDocument) -> Iterator[str]:
         yield f"  {document.offered.text}"
     yield ""
     percentiles = [f"{each.percentile:g}%" for each in document.classes[-1].quantiles]
-    rows = [["sizes", "flows", *_titles("FCT {} [µs]", percentiles), *_titles("slowdown {}", percentiles)]]
+    # By the lowest percentile of all, so that small flows, of which there are most, have whole numbers.
+    shown = scale([each.fct for each in document.classes[-1].quantiles[:1]], "s")
+    titles = _titles(f"FCT {{}} [{shown.unit}]", percentiles) + _titles("slowdown {}", percentiles)
+    rows = [["sizes", "flows", *titles]]
     for each in document.classes:
-        fct = [f"{quantile.fct * 1e6:.4g}" for quantile in each.quantiles]
+        fct = [f"{quantile.fct * shown.factor:.4g}" for quantile in each.quantiles]
         slowdown = [f"{quantile.slowdown:.4g}" for quantile in each.quantiles]
         missing = [""] * (2 * (len(percentiles) - len(each.quantiles)))
         rows.append([each.sizes, str(each.flows), *fct, *slowdown, *missing])

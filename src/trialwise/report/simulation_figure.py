@@ -13,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from trialwise.report.palette import COLOURS
+from trialwise.report.palette import COLOURS, DASHES
 from trialwise.report.print_style import STYLE, WIDTH, save
+from trialwise.report.units import scale
 
 Array = npt.NDArray[np.float64]
 
@@ -29,13 +30,25 @@ def write_simulation(
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(WIDTH, 3.2), layout="constrained")
         above, below = figure.subplots(2, 1, sharex=True)
-        for axes, (times, lines), scale in ((above, queues, 1e3), (below, rates, 1e9)):
+        end = scale([float(times[-1]) for times, _ in (queues, rates) if len(times)], "s")
+        for axes, (times, lines), what, unit, one in (
+            (above, queues, "queue", "kB", 1e3),
+            (below, rates, "acknowledged", "bit/s", 1.0),
+        ):
+            shown = scale([float(values.max(initial=0.0)) / one for values in lines.values()], unit)
             for place, (name, values) in enumerate(lines.items()):
-                colour = COLOURS[place % len(COLOURS)]
-                axes.plot(times * 1e3, values / scale, label=name, color=colour, linewidth=0.7)
+                look = place % len(COLOURS)
+                axes.plot(
+                    times * end.factor,
+                    values / one * shown.factor,
+                    label=name,
+                    color=COLOURS[look],
+                    linestyle=(0, DASHES[look]),
+                    linewidth=0.7,
+                )
+            axes.set_ylabel(what + shown.heading)
             axes.set_ylim(bottom=0)
             axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=5, handlelength=1.2)
-        above.set(ylabel="queue [kB]")
-        below.set(ylabel="acknowledged [Gbit/s]", xlabel="time [ms]")
+        below.set_xlabel(f"time{end.heading}")
         figure.suptitle(title, fontsize=7)
         save(figure, path)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from trialwise.report.palette import COLOURS
+from trialwise.report.palette import COLOURS, DASHES
 from trialwise.report.print_style import STYLE, WIDTH, log_scale, save
 from trialwise.statistics import SizeFit
 
@@ -24,7 +24,7 @@ _POINTS = 400
 def write_size_fits(path: Path, sizes: Array, shares: Array, fits: Sequence[SizeFit], title: str) -> None:
     """Draw the distribution function of sizes (bytes; percent of flows up to each), and those of the fits with their errors."""
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(WIDTH, 2.7), layout="constrained")
+        figure = Figure(figsize=(WIDTH, 2.4), layout="constrained")
         axes = figure.subplots()
         known = sizes > 0
         ends = np.log10([float(sizes[known].min()) / 10, float(sizes.max()) * 10])
@@ -32,10 +32,16 @@ def write_size_fits(path: Path, sizes: Array, shares: Array, fits: Sequence[Size
         axes.plot(at, np.interp(at, sizes, shares), color="black", linewidth=1.2, label="sizes")
         for place, fit in enumerate(fits):
             label = f"{fit.family} (error {fit.rmse:.2g}, mean ×{fit.mean_ratio:.2g})"
+            look = place % len(COLOURS)
             axes.plot(
-                at, 100 * fit.shares(at), color=COLOURS[place % len(COLOURS)], linewidth=0.7, label=label
+                at,
+                100 * fit.shares(at),
+                color=COLOURS[look],
+                linestyle=(0, DASHES[look]),
+                linewidth=0.8,
+                label=label,
             )
-        axes.set(xlabel="flow size [bytes]", ylabel="flows up to it [%]", title=title)
         log_scale(axes, "x")
-        figure.legend(loc="outside lower center", ncols=2, fontsize=5)
+        axes.set(xlabel="flow size [B]", ylabel="flows up to it [%]", title=title)
+        axes.legend(fontsize=5)
         save(figure, path)
