@@ -13,6 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 ALLOWED = {
     "units": set[str](),
+    "allocations": set[str](),
     "kernels": set[str](),
     "process": set[str](),
     "link": {"units"},

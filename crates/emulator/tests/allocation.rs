@@ -4,36 +4,17 @@
 
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io;
 use std::net::UdpSocket;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use support::{PORT, at_both, open, settings};
+use trialwise_allocations::{Counting, by_all_threads};
 use trialwise_emulator::{End, PacketLog};
-
-static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
-
-struct Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches only a number.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.fetch_add(1, Relaxed);
-        // SAFETY: the caller keeps the promises of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `alloc` above with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 /// Sends for a while without allocating; how many datagrams.
 fn send(socket: &UdpSocket, count: u64) -> u64 {
@@ -62,9 +43,9 @@ fn a_steady_stream_allocates_nothing() {
         let socket = UdpSocket::bind(("0.0.0.0", 0)).unwrap();
         socket.connect((End::Receiver.address(), PORT)).unwrap();
         send(&socket, 4_000);
-        let before = ALLOCATIONS.load(Relaxed);
+        let before = by_all_threads();
         send(&socket, 4_000);
-        ALLOCATIONS.load(Relaxed) - before
+        by_all_threads() - before
     };
     let (received, allocations) = at_both(&path, receive, send_twice);
     let report = path.close().unwrap();

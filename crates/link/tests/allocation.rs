@@ -2,47 +2,18 @@
 
 mod common;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
 use common::{Mix, Numbered, no_file, packet};
+use trialwise_allocations::{Counting, by_this_thread};
 use trialwise_link::{Ecn, Link, LinkSpec};
 use trialwise_units::{Duration, Seed, Time};
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-// SAFETY: every call is handed to the system's allocator unchanged; counting touches no memory but a
-// thread-local number.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller keeps the promises of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the pointer came from `alloc` above with this layout.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the pointer came from `alloc` above with this layout.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
-
 fn allocations(act: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
+    let before = by_this_thread();
     act();
-    ALLOCATIONS.get() - before
+    by_this_thread() - before
 }
 
 /// Offers half as much again as 12 Mbit/s can carry, in full packets of eight flows.

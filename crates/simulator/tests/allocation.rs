@@ -1,39 +1,10 @@
 //! A packet and an event cost no allocation once the slabs have grown.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
-
+use trialwise_allocations::{Counting, by_this_thread};
 use trialwise_congestion::Algorithm;
 use trialwise_simulator::{Fabric, FlowSpecification, NodeId, Settings, simulate};
 use trialwise_units::{Bytes, Rate, Time};
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting for each thread.
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator unchanged; the counter allocates nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-
-    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.realloc(pointer, layout, size) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -52,10 +23,10 @@ fn allocations(name: &str, size: u64) -> u64 {
     let flows: Vec<_> = (0..4).map(flow).collect();
     let algorithm = Algorithm::named(name, line).unwrap();
     let settings = Settings::for_algorithm(&algorithm, line);
-    let before = ALLOCATIONS.with(Cell::get);
+    let before = by_this_thread();
     let outcome = simulate(&fabric, &settings, &algorithm, &flows).unwrap();
     assert_eq!(outcome.unfinished(), 0);
-    ALLOCATIONS.with(Cell::get) - before
+    by_this_thread() - before
 }
 
 #[test]

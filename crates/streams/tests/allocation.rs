@@ -2,33 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::time::Duration;
 
+use trialwise_allocations::{Counting, by_this_thread};
 use trialwise_streams::client::{Client, Point};
 use trialwise_streams::config::{Config, Destination, LEAST_BUFFER};
 use trialwise_streams::protocol::{ElementType, FieldType, Value, Vector};
-
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
-
-struct Counting;
-
-// SAFETY: every call goes to the system's allocator unchanged; the count is a thread-local without destructor.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promises are passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -46,9 +25,9 @@ fn inject(point: &Point) -> bool {
 
 /// Allocations of this thread in many injects; whether all, or some, succeeded.
 fn allocations(point: &Point, injects: usize) -> (u64, usize) {
-    let before = ALLOCATIONS.get();
+    let before = by_this_thread();
     let succeeded = (0..injects).filter(|_| inject(point)).count();
-    (ALLOCATIONS.get() - before, succeeded)
+    (by_this_thread() - before, succeeded)
 }
 
 #[test]
