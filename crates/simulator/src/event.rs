@@ -49,11 +49,9 @@ const ORDER_SHIFT: u32 = INDEX_BITS + KIND_BITS;
 /// Flows, hosts and ports that an event can name.
 pub(crate) const INDEX_LIMIT: usize = 1 << INDEX_BITS;
 
+/// Time above place and payload, in one number: it compares without a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Entry {
-    time: u64,
-    key: u64,
-}
+struct Entry(u128);
 
 impl Entry {
     fn new(time: Time, order: Order, event: Event) -> Self {
@@ -68,12 +66,21 @@ impl Entry {
             Event::Sample => (7, 0),
         };
         let payload = kind << INDEX_BITS | u64::from(index);
-        Self { time: time.picoseconds(), key: order.0 << ORDER_SHIFT | payload }
+        let key = order.0 << ORDER_SHIFT | payload;
+        Self(u128::from(time.picoseconds()) << 64 | u128::from(key))
+    }
+
+    const fn time(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    const fn key(self) -> u64 {
+        self.0 as u64
     }
 
     fn event(self) -> Event {
-        let index = (self.key & ((1 << INDEX_BITS) - 1)) as u32;
-        match self.key >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
+        let index = (self.key() & ((1 << INDEX_BITS) - 1)) as u32;
+        match self.key() >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
             0 => Event::Arrival(PortId::new(index)),
             1 => Event::Free(PortId::new(index)),
             2 => Event::Wake(HostId::new(index)),
@@ -127,7 +134,7 @@ impl EventQueue {
     #[inline]
     pub(crate) fn push(&mut self, time: Time, order: Order, event: Event) {
         let entry = Entry::new(time, order, event);
-        if !self.near.insert(entry.time, entry) {
+        if !self.near.insert(entry.time(), entry) {
             self.far.push(Reverse(entry));
         }
     }
@@ -143,10 +150,10 @@ impl EventQueue {
             }
             _ => self.far.pop()?.0,
         };
-        self.near.advance(entry.time);
+        self.near.advance(entry.time());
         Some(Due {
-            time: Time::from_picoseconds(entry.time),
-            order: Order(entry.key >> ORDER_SHIFT),
+            time: Time::from_picoseconds(entry.time()),
+            order: Order(entry.key() >> ORDER_SHIFT),
             event: entry.event(),
         })
     }

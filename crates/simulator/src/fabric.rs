@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use trialwise_units::{Bytes, Duration, Rate};
 
 use crate::index::{HostId, NodeId, PortId, SwitchId};
+use crate::paths::SwitchPorts;
 use crate::routing::{RouteOrder, Routes, check_size, far_end, ports_by_node};
 use crate::topology::{Link, Topology, TopologyError};
 
@@ -55,7 +56,7 @@ pub struct Fabric {
     pub(crate) hosts: Vec<NodeId>,
     pub(crate) host_ports: Vec<PortId>,
     pub(crate) switches: Vec<NodeId>,
-    pub(crate) switch_ports: Vec<Vec<PortId>>,
+    pub(crate) switch_ports: SwitchPorts,
     path_classes: Vec<PathFacts>,
     path_of_pair: Vec<u32>,
     /// Between senders and receivers, and among all hosts.
@@ -77,7 +78,7 @@ impl Fabric {
         check_size(&topology, &ports)?;
         let switches: Vec<_> = nodes_of(&topology, true).collect();
         let host_ports = hosts.iter().map(|host| ports[host.index()][0]).collect();
-        let switch_ports = switches.iter().map(|switch| ports[switch.index()].clone()).collect();
+        let switch_ports = SwitchPorts::new(switches.iter().map(|switch| &ports[switch.index()]));
         let (path_classes, path_of_pair) = measure_paths(&topology, &ports, &hosts)?;
         let routes = Routes::shortest(&topology, &vec![true; topology.links.len()], order.as_ref());
         let ends = number_ends(&topology);

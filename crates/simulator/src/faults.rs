@@ -4,6 +4,7 @@ use crate::event::Event;
 use crate::fabric::End;
 use crate::index::PortId;
 use crate::network::Network;
+use crate::paths::Path;
 
 impl Network<'_> {
     /// The next fault of the list, and others of the same instant by their own events.
@@ -30,12 +31,12 @@ impl Network<'_> {
     /// What is on the wire or waits for it is lost, and so are pauses. Acknowledgements and flows of a host
     /// wait.
     fn lose_everything(&mut self, port: PortId) {
-        while let Some(id) = self.ports[port.index()].flight.pop(&self.packets) {
+        while let Some(id) = self.ports[port.index()].flight.lose(&self.packets) {
             self.totals.dropped_fault += 1;
             self.discard(id);
         }
         while let Some((class, id)) = self.ports[port.index()].dequeue_any(&self.packets) {
-            if let End::Switch(switch) = self.ports[port.reverse().index()].end
+            if let End::Switch(switch) = self.ports[port.index()].owner
                 && class != crate::buffer::CONTROL
             {
                 self.release_buffer(switch, class, id);
@@ -50,10 +51,11 @@ impl Network<'_> {
         let links = self.fabric.topology().links.len();
         let up: Vec<_> = (0..links).map(|link| self.ports[2 * link].up).collect();
         self.rerouted = Some(self.fabric.routes_over(&up));
+        self.paths.fill(Path::UNKNOWN);
     }
 
     fn serve(&mut self, port: PortId) {
-        match self.ports[port.reverse().index()].end {
+        match self.ports[port.index()].owner {
             End::Switch(switch) => self.serve_switch_port(switch, port),
             End::Host(host) => self.serve_host(host),
         }

@@ -32,8 +32,9 @@ pub(crate) enum Stage {
     Finished(Time),
 }
 
-/// The state that the packets of a flow meet: what the sender's scheduler looks at comes first.
+/// The state that the packets of a flow meet: a cache line for what the sender looks at, and one for the rest.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Flow {
     pub(crate) size: u64,
     /// Offset of the next byte to send.
@@ -45,14 +46,15 @@ pub(crate) struct Flow {
     pub(crate) next_departure: Time,
     /// Bits per second at which it is paced; all ones for not at all.
     pub(crate) rate: u64,
-    pub(crate) stage: Stage,
+    /// Wire size of the last packet.
+    pub(crate) last_wire: u64,
     pub(crate) source: HostId,
+    pub(crate) transport: TransportId,
+
+    pub(crate) stage: Stage,
     pub(crate) destination: HostId,
     pub(crate) destination_node: NodeId,
     pub(crate) source_node: NodeId,
-    /// Wire size of the last packet.
-    pub(crate) last_wire: u64,
-    pub(crate) transport: TransportId,
     /// Tells this flow from others of the same pair in the hash of equal-cost paths.
     pub(crate) source_port: u32,
     /// The offset that the receiver waits for.
@@ -66,6 +68,34 @@ pub(crate) struct Flow {
 pub(crate) const UNLIMITED: u64 = u64::MAX;
 
 impl Flow {
+    /// A flow that has not begun.
+    pub(crate) const fn new(
+        asked: &FlowSpecification,
+        source: HostId,
+        destination: HostId,
+        source_port: u32,
+    ) -> Self {
+        Self {
+            size: asked.size.get(),
+            sent: 0,
+            acknowledged: 0,
+            window: UNLIMITED,
+            next_departure: Time::ZERO,
+            rate: UNLIMITED,
+            last_wire: 0,
+            source,
+            transport: TransportId::NONE,
+            stage: Stage::Waiting(0),
+            destination,
+            destination_node: asked.destination,
+            source_node: asked.source,
+            source_port,
+            expected: 0,
+            gap: UNLIMITED,
+            gap_report_after: Time::ZERO,
+        }
+    }
+
     #[inline]
     pub(crate) const fn in_flight(&self) -> u64 {
         self.sent - self.acknowledged
@@ -82,8 +112,9 @@ impl Flow {
         self.in_flight() < self.window
     }
 
+    /// Whether all is acknowledged, so that its stage says when that was.
     pub(crate) const fn is_finished(&self) -> bool {
-        matches!(self.stage, Stage::Finished(_))
+        self.acknowledged >= self.size
     }
 }
 

@@ -1,12 +1,12 @@
 //! How flows come into a trial: admitted in order of start, begun, and told to their source when they have ended.
 
 use trialwise_congestion::{Context, Controller};
-use trialwise_units::Time;
 
 use crate::event::Event;
-use crate::flow::{Flow, FlowSpecification, Stage, Transport, TransportId, UNLIMITED};
-use crate::index::{FlowId, HostId};
+use crate::flow::{Flow, FlowSpecification, Stage, Transport};
+use crate::index::FlowId;
 use crate::network::{Network, packets_of};
+use crate::paths::Path;
 use crate::run::{SimulationError, check_count, check_flow};
 use crate::settings::PathKnowledge;
 use crate::source::FlowSource;
@@ -81,9 +81,10 @@ impl Network<'_> {
         check_count(self.flows.len())?;
         let (source, destination) = check_flow(self.fabric, flow)?;
         let source_port = self.source_ports.take(source, destination);
-        let flow = new_flow(flow, source, destination, source_port);
+        let flow = Flow::new(flow, source, destination, source_port);
         self.count_admitted(&flow);
         self.flows.push(flow);
+        self.paths.push(Path::UNKNOWN);
         Ok(FlowId::new(self.flows.len() as u32 - 1))
     }
 
@@ -92,6 +93,9 @@ impl Network<'_> {
         let flow = &self.flows[id.index()];
         let host = flow.source;
         let context = self.context(flow);
+        if self.rerouted.is_none() {
+            self.paths[id.index()] = Path::new(self.fabric, flow);
+        }
         match self.factory.build(&context) {
             Ok(controller) => {
                 debug_assert!(controller.timers().len() <= crate::flow::CONTROLLER_TIMERS);
@@ -123,27 +127,5 @@ impl Network<'_> {
             base_rtt: Some(round_trip),
             path_window: Some(window),
         }
-    }
-}
-
-fn new_flow(flow: &FlowSpecification, source: HostId, destination: HostId, source_port: u32) -> Flow {
-    Flow {
-        size: flow.size.get(),
-        sent: 0,
-        acknowledged: 0,
-        window: UNLIMITED,
-        next_departure: Time::ZERO,
-        rate: UNLIMITED,
-        stage: Stage::Waiting(0),
-        source,
-        destination,
-        destination_node: flow.destination,
-        source_node: flow.source,
-        last_wire: 0,
-        transport: TransportId::NONE,
-        source_port,
-        expected: 0,
-        gap: UNLIMITED,
-        gap_report_after: Time::ZERO,
     }
 }

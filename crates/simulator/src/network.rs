@@ -3,18 +3,20 @@
 use trialwise_congestion::{Factory, Feedback};
 use trialwise_units::{Duration, Time};
 
-use crate::buffer::{IngressLimits, SharedBuffer};
+use crate::buffer::SharedBuffer;
 use crate::ending::Ending;
 use crate::event::{Event, EventQueue, Order};
 use crate::fabric::{End, Fabric};
 use crate::flow::{Flow, FlowSpecification, Transports};
 use crate::framing::Framing;
 use crate::host::Host;
-use crate::index::{FlowId, HostId, NodeId, PacketId, PortId};
-use crate::marking::{Marker, Thresholds};
+use crate::index::{FlowId, HostId, NodeId, PacketId, PortId, SwitchId};
+use crate::link_kind::LinkKinds;
+use crate::marking::Marker;
 use crate::metrics::Totals;
 use crate::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
 use crate::packet::{Kind, PacketSlab, TelemetrySlab};
+use crate::paths::Path;
 use crate::port::Port;
 use crate::random::Random;
 use crate::routing::{Routes, SourcePorts};
@@ -23,8 +25,9 @@ use crate::settings::{Mode, Settings};
 use crate::source::FlowSource;
 use crate::timing::Quantum;
 
-/// A switch: its buffer, and its number for the hash of paths.
+/// A switch: its buffer, and its number for the hash of paths. A cache line.
 #[derive(Debug)]
+#[repr(align(64))]
 pub(crate) struct Switch {
     pub(crate) node: NodeId,
     pub(crate) buffer: SharedBuffer,
@@ -48,11 +51,14 @@ pub(crate) struct Network<'a> {
     pub(crate) packets: PacketSlab,
     pub(crate) telemetry: TelemetrySlab,
     pub(crate) ports: Vec<Port>,
+    pub(crate) link_kinds: LinkKinds,
     pub(crate) hosts: Vec<Host>,
     pub(crate) switches: Vec<Switch>,
     /// Routes after a failure; those of the fabric before.
     pub(crate) rerouted: Option<Routes>,
     pub(crate) flows: Vec<Flow>,
+    /// Of each flow; unknown before it begins and after a failure.
+    pub(crate) paths: Vec<Path>,
     pub(crate) transports: Transports,
     pub(crate) source_ports: SourcePorts,
     /// How many flows are known beforehand.
@@ -89,13 +95,18 @@ impl<'a> Network<'a> {
     ) -> Self {
         let framing = Framing::new(settings, factory.feedback());
         let compatible = settings.mode == Mode::Compatible;
-        let ports: Vec<_> = (0..2 * fabric.topology().links.len())
-            .map(|port| make_port(fabric, settings, PortId::new(port as u32)))
-            .collect();
-        let switches = fabric.switches.iter().zip(&fabric.switch_ports).map(|(node, own)| Switch {
-            node: *node,
-            buffer: SharedBuffer::new(settings, own.iter().map(|port| ports[port.index()].limits)),
+        let links = &fabric.topology().links;
+        let (link_kinds, kinds) = LinkKinds::new(links, fabric.host_rate(HostId::new(0)), settings);
+        let ports = (0..2 * links.len()).map(|number| {
+            let port = PortId::new(number as u32);
+            Port::new(kinds[number / 2], fabric.end(port.reverse()), fabric.end(port))
         });
+        let limits = |port: &PortId| link_kinds[kinds[port.index() / 2]].limits;
+        let switches = fabric.switches.iter().enumerate().map(|(number, node)| {
+            let own = fabric.switch_ports.of(SwitchId::new(number as u32));
+            Switch { node: *node, buffer: SharedBuffer::new(settings, own.iter().map(limits)) }
+        });
+        let (ports, switches) = (ports.collect(), switches.collect());
         Self {
             settings,
             fabric,
@@ -110,11 +121,13 @@ impl<'a> Network<'a> {
             events: EventQueue::new(event_spacing(fabric, settings)),
             packets: PacketSlab::new(),
             telemetry: TelemetrySlab::default(),
-            switches: switches.collect(),
+            switches,
             ports,
+            link_kinds,
             hosts: fabric.host_ports.iter().map(|port| Host::new(*port)).collect(),
             rerouted: None,
             flows: Vec::with_capacity(listed.len()),
+            paths: Vec::with_capacity(listed.len()),
             transports: Transports::default(),
             source_ports: SourcePorts::default(),
             listed: listed.len(),
@@ -192,33 +205,28 @@ impl<'a> Network<'a> {
     /// The first packet on the wire has arrived, unless the wire has lost it meanwhile.
     fn on_arrival(&mut self, port: PortId) {
         let wire = &mut self.ports[port.index()];
-        let first = wire.flight.first();
-        if !first.is_some() || self.packets[first].order != self.running {
-            return;
-        }
-        wire.flight.pop(&self.packets);
-        let next = wire.flight.first();
-        let (end, loss) = (wire.end, wire.loss);
-        if next.is_some() {
-            let packet = &self.packets[next];
-            self.events.push(packet.arrival, packet.order, Event::Arrival(port));
+        let Some((id, next)) = wire.flight.land(&self.packets, self.running) else { return };
+        let (end, kind) = (wire.end, wire.kind);
+        if let Some((time, order)) = next {
+            self.events.push(time, order, Event::Arrival(port));
         }
         self.totals.hops += 1;
-        if loss > 0.0 && self.is_lost(first, loss) {
+        if self.is_lost(id, self.link_kinds[kind].loss) {
             self.totals.dropped_link += 1;
-            self.discard(first);
+            self.discard(id);
             return;
         }
         match end {
-            End::Switch(switch) => self.arrive_at_switch(switch, port.reverse(), first),
-            End::Host(host) => self.arrive_at_host(host, first),
+            End::Switch(switch) => self.arrive_at_switch(switch, port, id),
+            End::Host(host) => self.arrive_at_host(host, id),
         }
     }
 
     /// Whether a lossy link loses this packet. Pause frames are spared: nothing would repeat them.
     fn is_lost(&mut self, packet: PacketId, loss: f64) -> bool {
-        let control = matches!(self.packets[packet].kind, Kind::Pause | Kind::Resume);
-        !control && self.losses.uniform() < loss
+        loss > 0.0
+            && !matches!(self.packets[packet].kind, Kind::Pause | Kind::Resume)
+            && self.losses.uniform() < loss
     }
 
     fn on_free(&mut self, port: PortId) {
@@ -234,17 +242,13 @@ impl<'a> Network<'a> {
     pub(crate) fn transmit(&mut self, port: PortId, id: PacketId) {
         let wire = &mut self.ports[port.index()];
         let size = u64::from(self.packets[id].wire);
-        wire.statistics.transmitted += size;
-        wire.free_at = self.now + wire.duration(self.quantum, size);
+        let kind = &mut self.link_kinds[wire.kind];
+        wire.transmitted += size;
+        wire.free_at = self.now + kind.duration(self.quantum, size);
         wire.free_order = self.events.reserve();
         wire.free_scheduled = false;
-        let packet = &mut self.packets[id];
-        packet.arrival = wire.free_at + wire.delay;
-        packet.order = self.events.reserve();
-        let (arrival, order) = (packet.arrival, packet.order);
-        let alone = wire.flight.is_empty();
-        wire.flight.push(&mut self.packets, id);
-        if alone {
+        let (arrival, order) = (wire.free_at + kind.delay, self.events.reserve());
+        if wire.flight.launch(&mut self.packets, id, (arrival, order)) {
             self.events.push(arrival, order, Event::Arrival(port));
         }
     }
@@ -285,19 +289,6 @@ impl<'a> Network<'a> {
         let peak = self.switches.iter().map(|switch| switch.buffer.peak()).max().unwrap_or(0);
         Totals { held: self.packets.held(), peak_buffer: trialwise_units::Bytes::new(peak), ..self.totals }
     }
-}
-
-fn make_port(fabric: &Fabric, settings: &Settings, port: PortId) -> Port {
-    let link = fabric.link(port);
-    let thresholds = match &settings.marking {
-        Some(marking) => Thresholds::of(marking, link.rate),
-        None => Thresholds::NEVER,
-    };
-    let host_rate = fabric.host_rate(HostId::new(0));
-    let limits = IngressLimits::new(link.rate, link.delay, host_rate, settings);
-    let loss = settings.loss.unwrap_or(link.loss);
-    let ends = (fabric.end(port.reverse()), fabric.end(port));
-    Port::new(link.rate, link.delay, ends, loss, thresholds, limits)
 }
 
 /// About how far apart events lie where every link is busy: a port has one or two in the time that the

@@ -68,7 +68,7 @@ impl<'a> Snapshot<'a> {
     /// Bytes that wait before a port, and bytes that it has sent since the trial began.
     pub fn port(&self, port: PortId) -> (Bytes, Bytes) {
         let state = &self.network.ports[port.index()];
-        (Bytes::new(state.queued()), Bytes::new(state.statistics.transmitted))
+        (Bytes::new(state.queued()), Bytes::new(state.transmitted))
     }
 
     /// Bytes that each switch holds, in the order of node numbers.

@@ -24,9 +24,9 @@ pub(crate) enum Kind {
 /// One packet: a cache line. It stands in one list at a time: a queue, a wire, or the free packets.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet {
-    /// When it reaches the end of its wire, and its place there.
-    pub(crate) arrival: Time,
-    pub(crate) order: Order,
+    /// When the packet behind it on its wire reaches the end, and its place there.
+    pub(crate) next_arrival: Time,
+    pub(crate) next_order: Order,
     /// When its data left the sender; an acknowledgement echoes it.
     pub(crate) stamp: Time,
     /// When its data reached the receiver.
@@ -35,34 +35,35 @@ pub(crate) struct Packet {
     pub(crate) sequence: u64,
     pub(crate) flow: FlowId,
     pub(crate) next: PacketId,
-    /// The port of the present switch through which it came, for the buffer's accounts.
-    pub(crate) ingress: PortId,
+    /// The port whose wire brought it to the present switch, for the buffer's accounts.
+    pub(crate) wire_before: PortId,
     pub(crate) telemetry: TelemetryId,
     /// Bytes on the wire.
     pub(crate) wire: u16,
-    pub(crate) payload: u16,
     pub(crate) kind: Kind,
-    /// The class in which it travels (0 to 7).
-    pub(crate) class: u8,
+    /// The place of the next switch in the path of its flow.
+    pub(crate) step: u8,
+    /// How many telemetry records it carries.
+    pub(crate) records: u8,
     pub(crate) marked: bool,
     /// Of an acknowledgement: whether its data were marked.
     pub(crate) echoes_mark: bool,
 }
 
 const EMPTY: Packet = Packet {
-    arrival: Time::ZERO,
-    order: Order::FIRST,
+    next_arrival: Time::ZERO,
+    next_order: Order::FIRST,
     stamp: Time::ZERO,
     received: Time::ZERO,
     sequence: 0,
     flow: FlowId::NONE,
     next: PacketId::NONE,
-    ingress: PortId::NONE,
+    wire_before: PortId::NONE,
     telemetry: TelemetryId::NONE,
     wire: 0,
-    payload: 0,
     kind: Kind::Data,
-    class: 0,
+    step: 0,
+    records: 0,
     marked: false,
     echoes_mark: false,
 };
@@ -131,8 +132,8 @@ pub(crate) struct PacketList {
 impl PacketList {
     pub(crate) const EMPTY: Self = Self { first: PacketId::NONE, last: PacketId::NONE };
 
-    pub(crate) const fn first(&self) -> PacketId {
-        self.first
+    pub(crate) const fn last(&self) -> PacketId {
+        self.last
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -161,31 +162,13 @@ impl PacketList {
     }
 }
 
-/// The records of one packet.
+/// The records of one packet, so that none lies across two cache lines.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Telemetry {
-    records: [HopRecord; MAXIMUM_HOPS],
-    count: usize,
-}
+#[repr(align(32))]
+struct Telemetry([HopRecord; MAXIMUM_HOPS]);
 
 const NO_RECORD: HopRecord =
     HopRecord { time: Time::ZERO, transmitted: 0, queue: Bytes::ZERO, rate: Rate::ZERO };
-
-impl Telemetry {
-    const EMPTY: Self = Self { records: [NO_RECORD; MAXIMUM_HOPS], count: 0 };
-
-    /// Appends a record; a packet that is full goes on without (as the header of HPCC has room for five).
-    pub(crate) fn push(&mut self, record: HopRecord) {
-        if self.count < MAXIMUM_HOPS {
-            self.records[self.count] = record;
-            self.count += 1;
-        }
-    }
-
-    pub(crate) fn records(&self) -> &[HopRecord] {
-        &self.records[..self.count]
-    }
-}
 
 /// A place in [`TelemetrySlab`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -203,12 +186,12 @@ pub(crate) struct TelemetrySlab {
 }
 
 impl TelemetrySlab {
+    /// A block for a packet without records.
     pub(crate) fn take(&mut self) -> TelemetryId {
         if let Some(id) = self.free.pop() {
-            self.blocks[id.0 as usize].count = 0;
             return id;
         }
-        self.blocks.push(Telemetry::EMPTY);
+        self.blocks.push(Telemetry([NO_RECORD; MAXIMUM_HOPS]));
         TelemetryId(self.blocks.len() as u32 - 1)
     }
 
@@ -218,13 +201,21 @@ impl TelemetrySlab {
         }
     }
 
-    pub(crate) fn get(&self, id: TelemetryId) -> &[HopRecord] {
-        if id == TelemetryId::NONE { &[] } else { self.blocks[id.0 as usize].records() }
+    /// The records of a packet.
+    pub(crate) fn of(&self, packet: &Packet) -> &[HopRecord] {
+        if packet.telemetry == TelemetryId::NONE {
+            return &[];
+        }
+        &self.blocks[packet.telemetry.0 as usize].0[..usize::from(packet.records)]
     }
 
-    /// The block to write into, where the packet carries one.
-    pub(crate) fn get_mut(&mut self, id: TelemetryId) -> Option<&mut Telemetry> {
-        if id == TelemetryId::NONE { None } else { Some(&mut self.blocks[id.0 as usize]) }
+    /// Appends a record; a packet that is full goes on without (as the header of HPCC has room for five).
+    pub(crate) fn push(&mut self, packet: &mut Packet, record: HopRecord) {
+        let block = &mut self.blocks[packet.telemetry.0 as usize];
+        if let Some(place) = block.0.get_mut(usize::from(packet.records)) {
+            *place = record;
+            packet.records += 1;
+        }
     }
 }
 
@@ -251,12 +242,14 @@ mod tests {
     #[test]
     fn a_sixth_record_finds_no_room() {
         let mut slab = TelemetrySlab::default();
-        let id = slab.take();
+        let mut packet = Packet { telemetry: slab.take(), ..EMPTY };
         for transmitted in 0..6 {
-            slab.get_mut(id).unwrap().push(HopRecord { transmitted, ..HopRecord::default() });
+            slab.push(&mut packet, HopRecord { transmitted, ..HopRecord::default() });
         }
-        assert_eq!(slab.get(id).iter().map(|record| record.transmitted).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
-        slab.give_back(id);
-        assert!(slab.take() == id && slab.get(id).is_empty());
+        let carried = slab.of(&packet).iter().map(|record| record.transmitted);
+        assert_eq!(carried.collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+        slab.give_back(packet.telemetry);
+        let next = Packet { telemetry: slab.take(), ..EMPTY };
+        assert!(next.telemetry == packet.telemetry && slab.of(&next).is_empty());
     }
 }

@@ -1,14 +1,14 @@
-//! One direction of a link: its wire, the queues before it, and the accounts of what came the other way.
+//! One direction of a link: its wire, the queues before it, and the accounts of what came over it.
 
-use trialwise_units::{Duration, Rate, Time};
+use trialwise_units::{Duration, Time};
 
-use crate::buffer::{CLASSES, CONTROL, Held, IngressLimits};
+use crate::buffer::{CLASSES, CONTROL, Held};
 use crate::event::Order;
 use crate::fabric::End;
+use crate::flight::Flight;
 use crate::index::PacketId;
-use crate::marking::Thresholds;
+use crate::link_kind::LinkKindId;
 use crate::packet::{PacketList, PacketSlab};
-use crate::timing::Quantum;
 
 /// Packets of one class that wait.
 #[derive(Clone, Copy, Debug)]
@@ -28,22 +28,29 @@ pub struct PortStatistics {
     pub paused: Duration,
 }
 
-/// An egress port and its wire. The accounts belong to the same socket seen from the other side: what arrived
-/// through it. What every packet meets comes first, by cache lines: fabrics have more ports than fit near.
+/// The class whose queue and account stand first: that of data, if nobody wants another.
+const USUAL_CLASS: usize = 3;
+
+/// The place of a class among queues and accounts.
+const fn place(class: usize) -> usize {
+    (class ^ USUAL_CLASS) % CLASSES
+}
+
+/// An egress port and its wire, and the accounts of what came over it. What every packet meets comes first, by cache
+/// lines: fabrics have more ports than fit near. The number of lines is odd, so that the first ones of all ports do
+/// not share a few sets of the cache.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Port {
-    /// Packets on the wire, in the order of arrival.
-    pub(crate) flight: PacketList,
-    pub(crate) end: End,
-    /// What sends through this port.
-    pub(crate) owner: End,
-    pub(crate) loss: f64,
+    /// Packets on the wire.
+    pub(crate) flight: Flight,
     /// When the wire takes the next packet, and the place of that instant among events.
     pub(crate) free_at: Time,
     pub(crate) free_order: Order,
     queued: u64,
-    last_served: u32,
+    pub(crate) end: End,
+    pub(crate) kind: LinkKindId,
+    last_served: u8,
     /// Whether an event stands at the place where the wire falls free.
     pub(crate) free_scheduled: bool,
     pub(crate) up: bool,
@@ -51,50 +58,40 @@ pub(crate) struct Port {
     waiting: u8,
     paused: u8,
 
-    durations: [(u64, Duration); 2],
-    pub(crate) delay: Duration,
-    pub(crate) statistics: PortStatistics,
-
+    /// Bytes sent.
+    pub(crate) transmitted: u64,
+    peak_queue: u64,
+    /// What sends through this port.
+    pub(crate) owner: End,
     queues: [ClassQueue; CLASSES],
-    pub(crate) held: [Held; CLASSES],
+    /// What the switch at the far end holds that came over this wire.
+    held: [Held; CLASSES],
 
-    pub(crate) rate: u64,
-    pub(crate) thresholds: Thresholds,
-    pub(crate) limits: IngressLimits,
     paused_since: Time,
+    paused_before: Duration,
 }
 
 impl Port {
-    pub(crate) fn new(
-        rate: Rate,
-        delay: Duration,
-        (owner, end): (End, End),
-        loss: f64,
-        thresholds: Thresholds,
-        limits: IngressLimits,
-    ) -> Self {
+    pub(crate) fn new(kind: LinkKindId, owner: End, end: End) -> Self {
         Self {
-            rate: rate.bits_per_second(),
-            delay,
-            end,
-            owner,
-            loss,
-            up: true,
-            thresholds,
+            flight: Flight::EMPTY,
             free_at: Time::ZERO,
             free_order: Order::FIRST,
+            queued: 0,
+            end,
+            kind,
+            last_served: 0,
             free_scheduled: false,
-            flight: PacketList::EMPTY,
-            durations: [(0, Duration::ZERO); 2],
+            up: true,
             waiting: 0,
             paused: 0,
-            last_served: 0,
-            queued: 0,
+            transmitted: 0,
+            peak_queue: 0,
+            owner,
             queues: [ClassQueue { list: PacketList::EMPTY, bytes: 0 }; CLASSES],
-            limits,
             held: [Held::default(); CLASSES],
-            statistics: PortStatistics::default(),
             paused_since: Time::ZERO,
+            paused_before: Duration::ZERO,
         }
     }
 
@@ -104,26 +101,43 @@ impl Port {
         now < self.free_at || (now == self.free_at && order < self.free_order)
     }
 
-    /// How long `bytes` occupy the wire. Most packets have one of two sizes, so two results are kept.
+    /// What the far end holds of one class.
     #[inline]
-    pub(crate) fn duration(&mut self, quantum: Quantum, bytes: u64) -> Duration {
-        if self.durations[0].0 != bytes {
-            self.durations.swap(0, 1);
-            if self.durations[0].0 != bytes {
-                self.durations[0] = (bytes, quantum.transmission(bytes, self.rate));
-            }
+    pub(crate) const fn held(&mut self, class: usize) -> &mut Held {
+        &mut self.held[place(class)]
+    }
+
+    /// Lets a packet through at once where the wire is idle and nothing keeps its class or waits before it. The port is
+    /// then as if it had been queued and taken out.
+    #[inline]
+    pub(crate) fn pass(&mut self, now: Time, order: Order, class: usize, size: u64) -> bool {
+        if self.waiting != 0
+            || self.is_busy(now, order)
+            || !self.up
+            || (class != CONTROL && self.is_paused(class))
+        {
+            return false;
         }
-        self.durations[0].1
+        self.peak_queue = self.peak_queue.max(size);
+        self.note_served(class);
+        true
+    }
+
+    #[inline]
+    const fn note_served(&mut self, class: usize) {
+        if class != CONTROL {
+            self.last_served = class as u8;
+        }
     }
 
     pub(crate) fn enqueue(&mut self, packets: &mut PacketSlab, class: usize, id: PacketId) {
         let size = u64::from(packets[id].wire);
-        let queue = &mut self.queues[class];
+        let queue = &mut self.queues[place(class)];
         queue.list.push(packets, id);
         queue.bytes += size;
         self.queued += size;
         self.waiting |= 1 << class;
-        self.statistics.peak_queue = self.statistics.peak_queue.max(self.queued);
+        self.peak_queue = self.peak_queue.max(self.queued);
     }
 
     /// The class to serve next: control first, then round robin after the class served last, without paused
@@ -137,14 +151,14 @@ impl Port {
         if ready == 0 {
             return None;
         }
-        let start = (self.last_served + 1) % CLASSES as u32;
+        let start = u32::from(self.last_served + 1) % CLASSES as u32;
         Some(((ready.rotate_right(start).trailing_zeros() + start) % CLASSES as u32) as usize)
     }
 
     /// Takes the first packet of `class` out.
     #[inline]
     pub(crate) fn dequeue(&mut self, packets: &PacketSlab, class: usize) -> Option<PacketId> {
-        let queue = &mut self.queues[class];
+        let queue = &mut self.queues[place(class)];
         let id = queue.list.pop(packets)?;
         let size = u64::from(packets[id].wire);
         queue.bytes -= size;
@@ -152,9 +166,7 @@ impl Port {
         if queue.list.is_empty() {
             self.waiting &= !(1 << class);
         }
-        if class != CONTROL {
-            self.last_served = class as u32;
-        }
+        self.note_served(class);
         Some(id)
     }
 
@@ -171,7 +183,7 @@ impl Port {
 
     /// Bytes that wait in one class.
     pub(crate) const fn queued_in(&self, class: usize) -> u64 {
-        self.queues[class].bytes
+        self.queues[place(class)].bytes
     }
 
     /// Whether the far end has paused `class`.
@@ -184,7 +196,7 @@ impl Port {
         self.paused = if paused { before | 1 << class } else { before & !(1 << class) };
         match (before, self.paused) {
             (0, after) if after != 0 => self.paused_since = now,
-            (before, 0) if before != 0 => self.statistics.paused += now - self.paused_since,
+            (before, 0) if before != 0 => self.paused_before += now - self.paused_since,
             _ => {}
         }
     }
@@ -192,7 +204,11 @@ impl Port {
     /// What the port has seen until `now`, with a pause that still lasts.
     pub(crate) fn statistics_until(&self, now: Time) -> PortStatistics {
         let lasting = if self.paused == 0 { Duration::ZERO } else { now - self.paused_since };
-        PortStatistics { paused: self.statistics.paused + lasting, ..self.statistics }
+        PortStatistics {
+            transmitted: self.transmitted,
+            peak_queue: self.peak_queue,
+            paused: self.paused_before + lasting,
+        }
     }
 
     /// Ends every pause, as the loss of the link does.
@@ -205,24 +221,44 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::{HostId, PortId};
+    use crate::index::HostId;
     use crate::packet::Kind;
-    use crate::settings::Settings;
 
     fn port() -> Port {
-        let rate = Rate::from_megabits_per_second(100_000);
         let host = |number| End::Host(HostId::new(number));
-        let limits = IngressLimits::new(rate, Duration::ZERO, rate, &Settings::for_line_rate(rate));
-        Port::new(rate, Duration::ZERO, (host(0), host(1)), 0.0, Thresholds::NEVER, limits)
+        Port::new(LinkKindId::FIRST, host(0), host(1))
     }
 
     fn fill(port: &mut Port, packets: &mut PacketSlab, class: usize) -> PacketId {
         let id = packets.take();
         packets[id].wire = 100;
         packets[id].kind = Kind::Data;
-        packets[id].ingress = PortId::NONE;
         port.enqueue(packets, class, id);
         id
+    }
+
+    #[test]
+    fn a_port_is_an_odd_number_of_cache_lines_and_packets_meet_two() {
+        assert_eq!((size_of::<Port>() % 128, std::mem::offset_of!(Port, held)), (64, 64 + 24 + 128));
+        assert!(std::mem::offset_of!(Port, transmitted) == 64);
+    }
+
+    #[test]
+    fn a_packet_passes_only_an_idle_port() {
+        let (mut port, mut packets) = (port(), PacketSlab::new());
+        let now = Time::from_nanoseconds(5);
+        assert!(port.pass(now, Order::FIRST, 3, 100));
+        assert_eq!((port.statistics_until(now).peak_queue, port.last_served), (100, 3));
+        port.set_paused(now, 3, true);
+        assert!(!port.pass(now, Order::FIRST, 3, 100) && port.pass(now, Order::FIRST, CONTROL, 100));
+        port.set_paused(now, 3, false);
+        fill(&mut port, &mut packets, 5);
+        assert!(!port.pass(now, Order::FIRST, 3, 100));
+        port.dequeue(&packets, 5).unwrap();
+        port.up = false;
+        assert!(!port.pass(now, Order::FIRST, 3, 100));
+        (port.up, port.free_at) = (true, Time::from_nanoseconds(6));
+        assert!(!port.pass(now, Order::FIRST, 3, 100));
     }
 
     #[test]
@@ -248,7 +284,8 @@ mod tests {
         let lasting = port.statistics_until(Time::from_nanoseconds(20));
         assert_eq!(lasting.paused, Duration::from_nanoseconds(10));
         port.set_paused(Time::from_nanoseconds(25), 3, false);
-        assert_eq!((port.next_class(), port.statistics.paused), (Some(3), Duration::from_nanoseconds(15)));
+        let over = port.statistics_until(Time::from_nanoseconds(30));
+        assert_eq!((port.next_class(), over.paused), (Some(3), Duration::from_nanoseconds(15)));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use trialwise_units::{Bytes, Rate, Time};
 use crate::buffer::{CONTROL, PAUSE_BYTES};
 use crate::index::{PacketId, PortId, SwitchId};
 use crate::network::Network;
-use crate::packet::Kind;
+use crate::packet::{Kind, TelemetryId};
 use crate::routing::{data_hash, reply_hash};
 
 /// Quanta of the telemetry of the HPCC simulator, for each 25 Gbit/s of the link.
@@ -15,16 +15,16 @@ const QUEUE_QUANTUM: u64 = 80;
 const QUANTUM_RATE: u64 = 25_000_000_000;
 
 impl Network<'_> {
-    /// A packet has come in through `ingress`.
-    pub(crate) fn arrive_at_switch(&mut self, switch: SwitchId, ingress: PortId, id: PacketId) {
+    /// A packet has come in over the wire of `wire`.
+    pub(crate) fn arrive_at_switch(&mut self, switch: SwitchId, wire: PortId, id: PacketId) {
         match self.packets[id].kind {
             Kind::Pause | Kind::Resume => {
-                self.obey_pause(ingress, id);
-                self.serve_switch_port(switch, ingress);
+                self.obey_pause(wire.reverse(), id);
+                self.serve_switch_port(switch, wire.reverse());
             }
             Kind::Data | Kind::Acknowledgement | Kind::NegativeAcknowledgement => {
                 match self.egress(switch, id) {
-                    Some(egress) => self.forward(switch, ingress, egress, id),
+                    Some(egress) => self.forward(switch, wire, egress, id),
                     None => {
                         self.totals.dropped_fault += 1;
                         self.discard(id);
@@ -42,9 +42,22 @@ impl Network<'_> {
         self.consume(id);
     }
 
-    /// The way to the packet's destination: by the hash of its addresses and ports where several are as
-    /// short.
-    fn egress(&self, switch: SwitchId, id: PacketId) -> Option<PortId> {
+    /// The way to the packet's destination.
+    #[inline]
+    fn egress(&mut self, switch: SwitchId, id: PacketId) -> Option<PortId> {
+        let packet = &mut self.packets[id];
+        match self.paths[packet.flow.index()].port(packet.step) {
+            Some(number) => {
+                packet.step += 1;
+                Some(self.fabric.switch_ports.port(switch, number))
+            }
+            None => self.routed(switch, id),
+        }
+    }
+
+    /// The same by the routes: by the hash of its addresses and ports where several ways are as short.
+    #[cold]
+    fn routed(&self, switch: SwitchId, id: PacketId) -> Option<PortId> {
         let packet = &self.packets[id];
         let flow = &self.flows[packet.flow.index()];
         let node = self.switches[switch.index()].node;
@@ -57,75 +70,95 @@ impl Network<'_> {
         }
     }
 
-    fn forward(&mut self, switch: SwitchId, ingress: PortId, egress: PortId, id: PacketId) {
-        let first = self.settings.priorities.acknowledgements_first_in_switches;
+    fn forward(&mut self, switch: SwitchId, wire: PortId, egress: PortId, id: PacketId) {
+        let priorities = &self.settings.priorities;
         let packet = &mut self.packets[id];
-        packet.ingress = ingress;
-        let class = if first && packet.kind != Kind::Data { CONTROL } else { usize::from(packet.class) };
+        packet.wire_before = wire;
+        let control = priorities.acknowledgements_first_in_switches && packet.kind != Kind::Data;
+        let class = if control { CONTROL } else { usize::from(priorities.data) };
         let size = u64::from(packet.wire);
         if class != CONTROL {
+            let port = &mut self.ports[wire.index()];
+            let limits = self.link_kinds[port.kind].limits;
+            let held = port.held(class);
             let buffer = &mut self.switches[switch.index()].buffer;
-            let port = &mut self.ports[ingress.index()];
-            if !buffer.admit(&mut port.held[class], port.limits, size) {
+            if !buffer.admit(held, limits, size) {
                 self.totals.dropped_buffer += 1;
                 self.discard(id);
                 return;
             }
-            if buffer.should_pause(&port.held[class], port.limits) {
-                self.send_pause(switch, ingress, class, true);
+            if buffer.should_pause(held, limits) {
+                self.send_pause(switch, wire, class, true);
             }
         }
-        self.ports[egress.index()].enqueue(&mut self.packets, class, id);
-        self.serve_switch_port(switch, egress);
+        let port = &mut self.ports[egress.index()];
+        if port.pass(self.now, self.running, class, size) {
+            self.dispatch(switch, egress, class, id);
+        } else {
+            port.enqueue(&mut self.packets, class, id);
+            self.serve_switch_port(switch, egress);
+        }
     }
 
     /// Sends the next packet of a port, if its wire is idle and some class may go.
     pub(crate) fn serve_switch_port(&mut self, switch: SwitchId, port: PortId) {
-        let state = &self.ports[port.index()];
+        let state = &mut self.ports[port.index()];
         if !state.up {
             return;
         }
         let Some(class) = state.next_class() else { return };
-        if self.is_busy(port) {
+        if state.is_busy(self.now, self.running) {
             self.serve_when_free(port);
             return;
         }
-        let Some(id) = self.ports[port.index()].dequeue(&self.packets, class) else { return };
-        if class != CONTROL {
-            self.let_go(switch, port, class, id);
-        }
-        self.record_hop(port, id);
-        self.transmit(port, id);
+        let Some(id) = state.dequeue(&self.packets, class) else { return };
+        self.dispatch(switch, port, class, id);
         if self.ports[port.index()].next_class().is_some() {
             self.serve_when_free(port);
         }
     }
 
+    /// Puts a packet that has left its queue on the wire.
+    fn dispatch(&mut self, switch: SwitchId, port: PortId, class: usize, id: PacketId) {
+        if class != CONTROL {
+            self.let_go(switch, port, class, id);
+        }
+        self.record_hop(port, id);
+        self.transmit(port, id);
+    }
+
     /// What happens when a packet leaves its queue: its buffer is free, it may be marked by what stays
     /// behind, and a paused sender may go on.
+    #[inline]
     fn let_go(&mut self, switch: SwitchId, port: PortId, class: usize, id: PacketId) {
-        self.release_buffer(switch, class, id);
+        let packet = &mut self.packets[id];
         let egress = &self.ports[port.index()];
-        if self.marker.marks(&egress.thresholds, egress.queued_in(class)) {
-            self.packets[id].marked = true;
+        if egress.queued() > 0
+            && self.marker.marks(&self.link_kinds[egress.kind].thresholds, egress.queued_in(class))
+        {
+            packet.marked = true;
             self.totals.marks += 1;
         }
-        let ingress = self.packets[id].ingress;
-        let account = &self.ports[ingress.index()];
-        if self.switches[switch.index()].buffer.should_resume(&account.held[class], account.limits) {
-            self.send_pause(switch, ingress, class, false);
+        let wire = packet.wire_before;
+        let account = &mut self.ports[wire.index()];
+        let limits = self.link_kinds[account.kind].limits;
+        let held = account.held(class);
+        let buffer = &mut self.switches[switch.index()].buffer;
+        buffer.release(held, u64::from(packet.wire));
+        if buffer.should_resume(held, limits) {
+            self.send_pause(switch, wire, class, false);
         }
     }
 
     pub(crate) fn release_buffer(&mut self, switch: SwitchId, class: usize, id: PacketId) {
         let packet = &self.packets[id];
-        let account = &mut self.ports[packet.ingress.index()];
-        self.switches[switch.index()].buffer.release(&mut account.held[class], u64::from(packet.wire));
+        let account = self.ports[packet.wire_before.index()].held(class);
+        self.switches[switch.index()].buffer.release(account, u64::from(packet.wire));
     }
 
-    /// Tells the sender behind `ingress` to stop or to go on.
-    fn send_pause(&mut self, switch: SwitchId, ingress: PortId, class: usize, pause: bool) {
-        self.ports[ingress.index()].held[class].paused = pause;
+    /// Tells the sender at the other end of `wire` to stop or to go on.
+    fn send_pause(&mut self, switch: SwitchId, wire: PortId, class: usize, pause: bool) {
+        self.ports[wire.index()].held(class).paused = pause;
         let id = self.packets.take();
         self.totals.created += 1;
         let packet = &mut self.packets[id];
@@ -134,20 +167,22 @@ impl Network<'_> {
         packet.wire = PAUSE_BYTES as u16;
         let count = if pause { &mut self.totals.pauses } else { &mut self.totals.resumes };
         *count += 1;
-        self.ports[ingress.index()].enqueue(&mut self.packets, CONTROL, id);
-        self.serve_switch_port(switch, ingress);
+        let back = wire.reverse();
+        self.ports[back.index()].enqueue(&mut self.packets, CONTROL, id);
+        self.serve_switch_port(switch, back);
     }
 
     /// Writes the state of the port into a data packet that asks for it.
+    #[inline]
     fn record_hop(&mut self, port: PortId, id: PacketId) {
-        if self.packets[id].kind != Kind::Data {
+        let packet = &mut self.packets[id];
+        if packet.kind != Kind::Data || packet.telemetry == TelemetryId::NONE {
             return;
         }
-        if let Some(block) = self.telemetry.get_mut(self.packets[id].telemetry) {
-            let state = &self.ports[port.index()];
-            let record = hop_record(self.now, state.statistics.transmitted, state.queued(), state.rate);
-            block.push(if self.compatible { quantised(record) } else { record });
-        }
+        let state = &self.ports[port.index()];
+        let rate = self.link_kinds[state.kind].rate;
+        let record = hop_record(self.now, state.transmitted, state.queued(), rate);
+        self.telemetry.push(packet, if self.compatible { quantised(record) } else { record });
     }
 }
 

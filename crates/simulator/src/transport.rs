@@ -7,6 +7,7 @@ use crate::flow::{RETRANSMISSION, Stage, TransportId, UNLIMITED};
 use crate::index::{FlowId, HostId, PacketId, PortId};
 use crate::network::Network;
 use crate::packet::{Kind, Packet};
+use crate::paths::Path;
 
 /// The resolution of the retransmission clock.
 const CLOCK_GRANULARITY: Duration = Duration::from_microseconds(1);
@@ -23,9 +24,8 @@ impl Network<'_> {
         packet.flow = flow_id;
         packet.sequence = flow.sent;
         packet.stamp = self.now;
-        packet.payload = payload as u16;
         packet.wire = (payload + self.data_header) as u16;
-        packet.class = self.settings.priorities.data;
+        packet.step = Path::DATA;
         if self.carries_telemetry {
             packet.telemetry = self.telemetry.take();
         }
@@ -76,7 +76,7 @@ impl Network<'_> {
         let flow = &mut self.flows[packet.flow.index()];
         let kind = match packet.sequence.cmp(&flow.expected) {
             std::cmp::Ordering::Equal => {
-                flow.expected += u64::from(packet.payload);
+                flow.expected += u64::from(packet.wire) - self.data_header;
                 Some(Kind::Acknowledgement)
             }
             std::cmp::Ordering::Less => (!self.compatible).then_some(Kind::Acknowledgement),
@@ -105,6 +105,7 @@ impl Network<'_> {
         packet.received = self.now;
         packet.sequence = expected;
         packet.wire = wire;
+        packet.step = Path::REPLY;
         packet.echoes_mark = packet.marked;
         packet.marked = false;
         self.queue_acknowledgement(host, id);
@@ -186,7 +187,7 @@ impl Network<'_> {
             marked_packets: u32::from(packet.echoes_mark),
             delivery_rate: None,
             application_limited: !flow.has_data(),
-            hops: self.telemetry.get(packet.telemetry),
+            hops: self.telemetry.of(packet),
         });
         if newly > 0 {
             transport.repetition = 0;

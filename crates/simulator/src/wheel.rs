@@ -1,12 +1,15 @@
 //! A wheel of short sorted lists, one for each narrow span of the near future (R. Brown, "Calendar queues: a
-//! fast O(1) priority queue implementation for the simulation event set problem", CACM 31(10), 1988, with a
-//! bitmap in place of its search).
+//! fast O(1) priority queue implementation for the simulation event set problem", CACM 31(10), 1988, with
+//! bitmaps in place of its search).
 //!
 //! It takes what falls into its turn and finds room in a short list, and refuses the rest: so its cost is
 //! bounded whatever the times are, and a heap beside it takes what it refuses.
 
-/// Slots of a turn: what two levels of 64 bits can tell apart.
-const SLOTS: usize = 64 * 64;
+/// Slots of a turn. Many narrow ones measure best: a list that has to be walked costs more than a bitmap does.
+const SLOTS: usize = 1 << 14;
+/// Words of 64 slots, and groups of 64 words.
+const WORDS: usize = SLOTS / 64;
+const GROUPS: usize = WORDS / 64;
 /// A longer list refuses what belongs behind these.
 const LONGEST_WALK: usize = 16;
 const NONE: u32 = u32::MAX;
@@ -24,10 +27,10 @@ pub(crate) struct Wheel<T> {
     shift: u32,
     /// The span at which the turn begins.
     start: u64,
-    heads: Vec<u32>,
+    heads: Box<[u32; SLOTS]>,
     /// One bit for each slot that holds something, and one for each word of them.
-    occupied: [u64; 64],
-    summary: u64,
+    occupied: [u64; WORDS],
+    summary: [u64; GROUPS],
     nodes: Vec<Node<T>>,
     free: u32,
 }
@@ -42,9 +45,9 @@ impl<T: Copy + Ord> Wheel<T> {
         Self {
             shift: width.max(1).ilog2(),
             start: 0,
-            heads: vec![NONE; SLOTS],
-            occupied: [0; 64],
-            summary: 0,
+            heads: Box::new([NONE; SLOTS]),
+            occupied: [0; WORDS],
+            summary: [0; GROUPS],
             nodes: Vec::new(),
             free: NONE,
         }
@@ -59,24 +62,32 @@ impl<T: Copy + Ord> Wheel<T> {
             return false;
         }
         let slot = span as usize % SLOTS;
-        let (mut previous, mut next) = (NONE, self.heads[slot]);
-        let mut steps = 0;
-        while next != NONE && self.nodes[next as usize].value < value {
-            if steps == LONGEST_WALK {
-                return false;
+        let first = self.heads[slot];
+        if first != NONE {
+            if self.nodes[first as usize].value < value {
+                return self.insert_behind(first, value);
             }
-            steps += 1;
-            (previous, next) = (next, self.nodes[next as usize].next);
-        }
-        let node = self.take(Node { value, next });
-        if previous == NONE {
-            self.heads[slot] = node;
-            self.occupied[slot / 64] |= 1 << (slot % 64);
-            self.summary |= 1 << (slot / 64);
         } else {
-            self.nodes[previous as usize].next = node;
+            let word = slot / 64;
+            self.occupied[word] |= 1 << (slot % 64);
+            self.summary[word / 64] |= 1 << (word % 64);
         }
+        self.heads[slot] = self.take(Node { value, next: first });
         true
+    }
+
+    /// The same in a list whose first value comes before.
+    fn insert_behind(&mut self, first: u32, value: T) -> bool {
+        let mut previous = first;
+        for _ in 0..LONGEST_WALK {
+            let next = self.nodes[previous as usize].next;
+            if next == NONE || value < self.nodes[next as usize].value {
+                self.nodes[previous as usize].next = self.take(Node { value, next });
+                return true;
+            }
+            previous = next;
+        }
+        false
     }
 
     #[inline]
@@ -101,9 +112,6 @@ impl<T: Copy + Ord> Wheel<T> {
     /// The occupied slot that comes first from the start of the turn on.
     #[inline]
     fn first_slot(&self) -> Option<usize> {
-        if self.summary == 0 {
-            return None;
-        }
         let start = self.start as usize % SLOTS;
         let (word, bit) = (start / 64, start % 64);
         let rest = self.occupied[word] >> bit;
@@ -111,10 +119,20 @@ impl<T: Copy + Ord> Wheel<T> {
             return Some(start + rest.trailing_zeros() as usize);
         }
         // The words behind this one come first, and its own lower bits last.
-        let turned = (word + 1) % 64;
-        let ahead = self.summary.rotate_right(turned as u32).trailing_zeros() as usize;
-        let word = (turned + ahead) % 64;
-        Some(word * 64 + self.occupied[word].trailing_zeros() as usize)
+        let (group, behind) = (word / 64, !1 << (word % 64));
+        let rest = self.summary[group] & behind;
+        if rest != 0 {
+            return Some(self.first_in(group, rest));
+        }
+        let later = (group + 1..GROUPS).chain(0..=group).find(|group| self.summary[*group] != 0)?;
+        Some(self.first_in(later, self.summary[later]))
+    }
+
+    /// The first occupied slot of the first of these words of a group.
+    #[inline]
+    fn first_in(&self, group: usize, words: u64) -> usize {
+        let word = group * 64 + words.trailing_zeros() as usize;
+        word * 64 + self.occupied[word].trailing_zeros() as usize
     }
 
     /// Takes the first value of a slot out.
@@ -127,9 +145,10 @@ impl<T: Copy + Ord> Wheel<T> {
         self.free = place;
         self.heads[slot] = next;
         if next == NONE {
-            self.occupied[slot / 64] &= !(1 << (slot % 64));
-            if self.occupied[slot / 64] == 0 {
-                self.summary &= !(1 << (slot / 64));
+            let word = slot / 64;
+            self.occupied[word] &= !(1 << (slot % 64));
+            if self.occupied[word] == 0 {
+                self.summary[word / 64] &= !(1 << (word % 64));
             }
         }
     }
@@ -155,25 +174,40 @@ mod tests {
         .collect()
     }
 
+    const TURN: u64 = SLOTS as u64;
+
     #[test]
     fn values_of_a_turn_come_out_in_order_also_where_it_passes_the_last_slot() {
         let mut wheel = Wheel::new(4);
-        wheel.advance(4 * 4090);
-        let last = 4 * (4090 + 4096) - 1;
-        for value in [last, 4 * 4096 + 1, 4 * 4090, 4 * 4096, 4 * 4095, 4 * 4096 + 3] {
+        wheel.advance(4 * (TURN - 6));
+        let last = 4 * (TURN - 6 + TURN) - 1;
+        for value in [last, 4 * TURN + 1, 4 * (TURN - 6), 4 * TURN, 4 * (TURN - 1), 4 * TURN + 3] {
             assert!(wheel.insert(value, value));
         }
-        let sorted = [4 * 4090, 4 * 4095, 4 * 4096, 4 * 4096 + 1, 4 * 4096 + 3, last];
+        let sorted = [4 * (TURN - 6), 4 * (TURN - 1), 4 * TURN, 4 * TURN + 1, 4 * TURN + 3, last];
         assert_eq!((drain(&mut wheel).as_slice(), wheel.first()), (sorted.as_slice(), None));
+    }
+
+    #[test]
+    fn the_first_is_found_wherever_the_turn_begins_and_however_far_it_is() {
+        for start in (0..TURN).step_by(61) {
+            for far in [0, 1, 63, 64, 65, 4000, 4096, 4160, 9000, TURN - 65, TURN - 64, TURN - 1] {
+                let mut wheel = Wheel::new(1);
+                wheel.advance(start);
+                assert!(wheel.insert(start + far, start + far));
+                assert_eq!(drain(&mut wheel), [start + far]);
+                assert_eq!(wheel.first(), None);
+            }
+        }
     }
 
     #[test]
     fn what_is_past_or_beyond_the_turn_or_behind_a_long_list_is_refused() {
         let mut wheel = Wheel::new(16);
         wheel.advance(160);
-        assert!(!wheel.insert(159, 159) && !wheel.insert(160 + 16 * 4096, 160 + 16 * 4096));
+        assert!(!wheel.insert(159, 159) && !wheel.insert(160 + 16 * TURN, 160 + 16 * TURN));
         assert!((0..LONGEST_WALK).all(|_| wheel.insert(160, 1)));
         assert!(wheel.insert(160, 2) && !wheel.insert(160, 3) && wheel.insert(160, 0));
-        assert!(wheel.insert(160 + 16 * 4095, 3));
+        assert!(wheel.insert(160 + 16 * (TURN - 1), 3));
     }
 }

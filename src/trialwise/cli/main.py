@@ -33,7 +33,7 @@ Exit codes:
 )
 GROUPS = ("schemes", "stream", "trace")
 """Commands with commands of their own, which their `app` describes."""
-for _name, _summary in {
+_SUMMARIES = {
     "new": "Write an experiment file to start from.",
     "plan": "Show what an experiment needs, its order, its schedule and the time it takes.",
     "run": "Run an experiment, or go on with it.",
@@ -59,14 +59,17 @@ for _name, _summary in {
     "collect": "Collect measurement streams into a database.",
     "doctor": "Name what will disturb a measurement on this machine.",
     "schema": "Print the JSON Schema of a public format.",
-}.items():
+}
+for _name, _summary in _SUMMARIES.items():
     # The summaries, and plain text, spare `trialwise --help` the imports; a command that is called shows its docstring.
     _help = {} if sys.argv[1:2] == [_name] else {"help": _summary}
     if _name in GROUPS:
         app.command(f"trialwise.cli.{_name}:app", name=_name, **_help)
     else:
         app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help_format="markdown", **_help)
-app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
+if not set(sys.argv[1:2]) & set(_SUMMARIES):
+    # A command that is called needs no completion, whose import takes longer than most others.
+    app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
 
 
 def _words() -> list[str]:

@@ -8,9 +8,12 @@ import sys
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from trialwise.errors import PlanError
-from trialwise.schemes.scheme import Scheme, Side, Simulated
+
+if TYPE_CHECKING:
+    from trialwise.schemes.scheme import Scheme
 
 PREFIX = "python:"
 _LOADS: Mapping[str, str] = {
@@ -30,6 +33,8 @@ def python_scheme(name: str, folder: Path) -> Scheme:
     PlanError
         The name is of another form, the file is not there, fails, or has no such class.
     """
+    from trialwise.schemes.scheme import Scheme, Side, Simulated
+
     found = class_named(name, folder)
     _, class_name = _parts(name)
     return Scheme(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import traceback
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from trialwise.trials.base import TrialOutcome
+if TYPE_CHECKING:
+    from trialwise.trials.base import TrialOutcome
 
 
 def reason_of(error: Exception) -> str:
@@ -23,6 +25,8 @@ def traceback_of(error: Exception) -> str:
 
 def raised(error: Exception, started: float) -> TrialOutcome:
     """The outcome of a trial that it ended: the reason says where, the output has the whole traceback."""
+    from trialwise.trials.base import TrialOutcome
+
     return TrialOutcome(
         "failed", started, time.time(), reason=reason_of(error), errors=traceback_of(error).encode()
     )

@@ -66,6 +66,12 @@ for words in commands(app):
     print(*words)
 """
 )
+
+
+def test_completion_can_be_installed() -> None:
+    assert "--shell" in trialwise("--install-completion", "--help", cwd=Path()).stdout
+
+
 IMPORTS = (
     EVERY
     + """
