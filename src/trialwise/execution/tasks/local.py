@@ -12,11 +12,12 @@ import struct
 import sys
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import wait
 from queue import SimpleQueue
+from types import ModuleType
 from typing import BinaryIO
 
 from trialwise.execution.tasks.computing import Batch, Computed, compute
@@ -95,7 +96,8 @@ class _Process:
             self._process = _CONTEXT.Process(target=_serve, args=(theirs,), daemon=True)
             _ready_to_fork()
             try:
-                self._process.start()
+                with _no_script():
+                    self._process.start()
             except (EOFError, ConnectionError) as error:
                 self._socket.close()
                 raise CrewLostError(
@@ -155,6 +157,20 @@ def _ready_to_fork() -> None:
         forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextlib.contextmanager
+def _no_script() -> Generator[None]:
+    """Have processes begin without the script that called us, which multiprocessing would run in each of them first.
+
+    Trials need nothing of it, and one that calls `study.run` without asking for its name would start the experiment again there.
+    """
+    script = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 def _send(to: socket.socket, message: bytes) -> None:
