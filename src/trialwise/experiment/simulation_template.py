@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from trialwise.experiment.writing import toml_value
+from trialwise.experiment.toml_writing import toml_value
 
 
 def simulation_template(name: str) -> str:
