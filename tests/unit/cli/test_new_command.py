@@ -108,7 +108,7 @@ def test_a_simulation_to_start_from_runs_as_it_is(tmp_path):
     assert experiment.is_simulated
     short = file.read_text().replace("max_trials = 10000", "max_trials = 30").replace('"10%"', '"90%"')
     file.write_text(short)
-    result = study.run(file)
+    result = study.run(file, tmp_path / "results")
     assert result.counts == {"finished": 60}
 
 
