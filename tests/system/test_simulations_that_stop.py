@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.system.conftest import Bench
 
 TEXT = """
@@ -25,17 +26,22 @@ max_trials = 400
 """
 
 
-def test_it_stops_when_every_claim_is_known_and_is_the_same_bits_again(bench: Bench):
+@pytest.fixture(scope="module")
+def straight(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """A run without an interruption, which several tests look at."""
+    bench = Bench(tmp_path_factory.mktemp("straight"))
     bench.file.write_text(TEXT)
-    found = []
-    for name in ("one", "two"):
-        directory = bench.folder / name
-        done = bench.command_line("run", bench.file, "-d", directory)
-        assert done.returncode == 0, done.stderr
-        assert "trials in all are expected" in done.stderr
-        assert done.stderr.count("everything asked for is known (4 claims)") == 1
-        found.append(bench.status(directory)["stopping"])
-    one, two = found
+    bench.run()
+    return bench
+
+
+def test_it_stops_when_every_claim_is_known_and_is_the_same_bits_again(bench: Bench, straight: Bench):
+    bench.file.write_text(TEXT)
+    done = bench.command_line("run", bench.file, "-d", bench.directory)
+    assert done.returncode == 0, done.stderr
+    assert "trials in all are expected" in done.stderr
+    assert done.stderr.count("everything asked for is known (4 claims)") == 1
+    one, two = (each.status(each.directory)["stopping"] for each in (bench, straight))
     assert one["claims"] == two["claims"]
     assert (one["looks"], one["rounds"]) == ("geometric", max(claim["n"][0] for claim in one["claims"]))
     assert {claim["estimand"] for claim in one["claims"]} == {"pooled"}
@@ -43,34 +49,30 @@ def test_it_stops_when_every_claim_is_known_and_is_the_same_bits_again(bench: Be
     assert all(claim["width"] <= claim["target"] and claim["looks"] >= 1 for claim in one["claims"])
 
 
-def test_a_run_that_was_killed_comes_to_the_same_end(bench: Bench):
+def test_a_run_that_was_killed_comes_to_the_same_end(bench: Bench, straight: Bench):
     bench.file.write_text(TEXT)
-    straight, killed = bench.folder / "straight", bench.folder / "killed"
-    assert bench.command_line("run", bench.file, "-d", straight, "-q").returncode == 0
-    bench.kill_while_computing("run", bench.file, "-d", killed)
-    assert bench.command_line("run", killed, "-q").returncode == 0
-    one, two = bench.status(straight)["stopping"], bench.status(killed)["stopping"]
+    bench.kill_while_computing("run", bench.file, "-d", bench.directory)
+    bench.run()
+    one, two = (each.status(each.directory)["stopping"] for each in (straight, bench))
     assert (one["claims"], one["rounds"]) == (two["claims"], two["rounds"])
 
 
-def test_anytime_is_for_the_beginning(bench: Bench):
+def test_anytime_is_for_the_beginning(bench: Bench, straight: Bench):
     bench.file.write_text(TEXT)
-    first, other = bench.folder / "first", bench.folder / "other"
-    assert bench.command_line("run", bench.file, "-d", first, "--anytime", "-q").returncode == 0
-    found = bench.status(first)["stopping"]
+    assert bench.command_line("run", bench.file, "-d", bench.directory, "--anytime", "-q").returncode == 0
+    found = bench.status(bench.directory)["stopping"]
     assert found["looks"] == "anytime"
     assert "asymptotic confidence sequence" in found["claims"][0]["method"]
-    assert bench.command_line("run", first, "--anytime", "-q").returncode == 0
-    assert bench.command_line("run", bench.file, "-d", other, "-q").returncode == 0
-    refused = bench.command_line("run", bench.file, "-d", other, "--anytime")
+    assert bench.run(anytime=True).ending.word == "stopped"
+    refused = bench.compute("run", straight.file, "-d", straight.directory, "--anytime")
     assert refused.returncode == 2
     assert "has to be there from the beginning" in refused.stderr
-    assert bench.status(other)["stopping"]["looks"] == "geometric"
+    assert straight.status(straight.directory)["stopping"]["looks"] == "geometric"
 
 
 def test_anytime_needs_something_that_stops(bench: Bench):
     bench.file.write_text("\n".join(line for line in TEXT.splitlines() if not line.startswith("stop")))
-    refused = bench.command_line("run", bench.file, "--anytime")
+    refused = bench.compute("run", bench.file, "--anytime")
     assert refused.returncode == 2
     assert "nothing says when to stop" in refused.stderr
 

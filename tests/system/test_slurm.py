@@ -34,6 +34,7 @@ pytestmark = [
 ]
 DASHBOARD = 8787
 """The usual port of Dask's pages."""
+PLAN = {"rounds": 300, "stop": "20%"}
 JOB = {"cores": 1, "processes": 1, "memory": "1GB", "interface": "lo", "python": sys.executable}
 
 
@@ -41,6 +42,16 @@ JOB = {"cores": 1, "processes": 1, "memory": "1GB", "interface": "lo", "python":
 def controller(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Slurm]:
     with slurm(tmp_path_factory.mktemp("slurm")) as made:
         yield made
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[object, ...]]:
+    """The record of one process, of trials that take no time."""
+    folder = tmp_path_factory.mktemp("alone")
+    with pytest.MonkeyPatch.context() as patches:
+        patches.setattr(sessions, "kind_of", lambda _: DrawnKind())
+        study.run(task_trials.write(folder, **PLAN), folder / "alone", jobs=1)
+    return facts(folder / "alone")
 
 
 @dataclass
@@ -74,7 +85,7 @@ def bench(tmp_path: Path, controller: Slurm, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)  # where jobs leave what they print
     monkeypatch.setattr(sessions, "kind_of", lambda _: DrawnKind(seconds=0.04))
     monkeypatch.setattr("trialwise.execution.tasks.slurm.QUEUE_SECONDS", 1.0)
-    task_trials.write(tmp_path, rounds=300, stop="20%")
+    task_trials.write(tmp_path, **PLAN)
     with configured():
         yield Bench(tmp_path, controller)
     wait_until(lambda: not controller.jobs())
@@ -97,7 +108,9 @@ class Watch:
             self.told.append(event.text)
 
 
-def test_jobs_compute_what_one_process_does_and_are_gone_at_the_end(bench: Bench):
+def test_jobs_compute_what_one_process_does_and_are_gone_at_the_end(
+    bench: Bench, alone: list[tuple[object, ...]]
+):
     watch = Watch()
     with ExitStack() as taken:
         with suppress(OSError):  # or somebody has it already
@@ -106,22 +119,22 @@ def test_jobs_compute_what_one_process_does_and_are_gone_at_the_end(bench: Bench
     assert result.ending.word == "stopped"
     assert watch.told[0] == "awaited"
     assert watch.told[1].startswith("has come")
-    bench.run("alone", jobs=1)
-    assert bench.facts("cluster") == bench.facts("alone")
+    assert bench.facts("cluster") == alone
 
 
-def test_a_job_that_ends_in_the_middle_loses_nothing(bench: Bench):
+def test_a_job_that_ends_in_the_middle_loses_nothing(bench: Bench, alone: list[tuple[object, ...]]):
     def cancel_one() -> None:
         wait_until(lambda: len(bench.slurm.jobs("RUNNING")) == 2)
         bench.slurm.ask("scancel", bench.slurm.jobs()[0])
 
     result = bench.run("cluster", cluster="slurm", jobs=2, observers=[Watch(5, cancel_one)])
     assert result.ending.word == "stopped"
-    bench.run("alone", jobs=1)
-    assert bench.facts("cluster") == bench.facts("alone")
+    assert bench.facts("cluster") == alone
 
 
-def test_a_run_whose_last_job_has_ended_says_so_and_goes_on_later(bench: Bench):
+def test_a_run_whose_last_job_has_ended_says_so_and_goes_on_later(
+    bench: Bench, alone: list[tuple[object, ...]]
+):
     def cancel_all() -> None:
         bench.slurm.ask("scancel", *bench.slurm.jobs())
 
@@ -131,8 +144,7 @@ def test_a_run_whose_last_job_has_ended_says_so_and_goes_on_later(bench: Bench):
     assert "slurm-" in lost.ending.text
     assert lost.counts["finished"] >= 5
     assert bench.run("cluster", cluster="slurm").ending.word == "stopped"
-    bench.run("alone", jobs=1)
-    assert bench.facts("cluster") == bench.facts("alone")
+    assert bench.facts("cluster") == alone
 
 
 def test_jobs_that_cannot_begin_end_the_run(bench: Bench):
