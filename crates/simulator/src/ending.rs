@@ -1,8 +1,8 @@
 //! When a trial ends though flows have not: where nothing can get on any more.
 
-use trialwise_units::{Duration, Time};
+use trialwise_units::{Bytes, Duration, Time};
 
-use crate::flow::Flow;
+use crate::flow::{Flow, UNLIMITED};
 use crate::index::FlowId;
 use crate::network::Network;
 use crate::settings::Settings;
@@ -17,14 +17,17 @@ pub(crate) struct Ending {
     pub(crate) by: Time,
     /// Once links have failed for good: how many flows have begun, not ended, and still have a way.
     connected: Option<usize>,
-    /// Packets that had ended where they should at the last look, and when that was first seen.
-    consumed: u64,
+    /// Payload that was acknowledged for the first time, of all flows: how much, how much at the last look, and when
+    /// that was first seen.
+    pub(crate) acknowledged: u64,
+    seen: u64,
     quiet_since: Time,
 }
 
 impl Ending {
     pub(crate) fn new(settings: &Settings) -> Self {
-        Self { by: settings.stop.unwrap_or(Time::MAX), connected: None, consumed: 0, quiet_since: Time::ZERO }
+        let by = settings.stop.unwrap_or(Time::MAX);
+        Self { by, connected: None, acknowledged: 0, seen: 0, quiet_since: Time::ZERO }
     }
 }
 
@@ -60,25 +63,41 @@ impl Network<'_> {
         if self.ending.connected != Some(0) || self.next_start.is_some() {
             return;
         }
-        let slowest = self.fabric.topology().links.iter().map(|link| link.rate).min();
-        let buffer = slowest.map_or(Duration::ZERO, |rate| rate.transmission_time(self.settings.buffer));
+        let buffer = self.at_slowest_link(self.settings.buffer);
         let (round_trip, _) = self.fabric.extremes();
         self.ending.by = self.ending.by.min(self.now + round_trip + buffer * 2);
     }
 
-    /// Whether flows wait for what never comes, such as a lost packet without time-outs: no flow and no fault is
-    /// to come, and for a second and twice the time that had gone by then no packet has ended where it should. A
-    /// time-out that doubles during a failure is over by then.
+    /// Whether flows wait for what never comes, such as a lost packet without time-outs, or send again and again what is
+    /// never taken: no flow and no fault is to come, and for a second, twice the time that had gone by then and the time
+    /// that a packet may be on its way nothing has been acknowledged for the first time. A time-out that doubles during a
+    /// failure is over by then.
     ///
     /// Asked now and then.
     pub(crate) fn is_stalled(&mut self) -> bool {
         let to_come = self.next_start.is_some() || self.next_fault < self.settings.faults.len();
-        if to_come || self.totals.consumed != self.ending.consumed {
-            self.ending.consumed = self.totals.consumed;
+        if to_come || self.ending.acknowledged != self.ending.seen {
+            self.ending.seen = self.ending.acknowledged;
             self.ending.quiet_since = self.now;
         }
         let before = self.ending.quiet_since.since(Time::ZERO);
-        self.now.since(self.ending.quiet_since) >= STALL + before * 2
+        self.now.since(self.ending.quiet_since) >= STALL + before * 2 + self.longest_way()
+    }
+
+    /// How long a packet takes at most from its turn to its acknowledgement: the pace of its flow, the empty path with a
+    /// packet on each link, and twice the fullest buffer that there was, at the slowest link.
+    fn longest_way(&self) -> Duration {
+        let paced = self.hosts.iter().flat_map(|host| host.active()).map(|flow| &self.flows[flow.index()]);
+        let paced = paced.filter(|flow| flow.rate > 0 && flow.rate != UNLIMITED);
+        let pause = paced.map(|flow| self.quantum.transmission(flow.last_wire, flow.rate)).max();
+        let (round_trip, _) = self.fabric.extremes();
+        let peak = self.switches.iter().map(|switch| switch.buffer.peak()).max().unwrap_or(0);
+        pause.unwrap_or(Duration::ZERO) + round_trip * 2 + self.at_slowest_link(Bytes::new(peak)) * 2
+    }
+
+    fn at_slowest_link(&self, bytes: Bytes) -> Duration {
+        let slowest = self.fabric.topology().links.iter().map(|link| link.rate).min();
+        slowest.map_or(Duration::ZERO, |rate| rate.transmission_time(bytes))
     }
 
     fn has_way(&self, flow: &Flow) -> bool {

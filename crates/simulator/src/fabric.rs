@@ -76,6 +76,7 @@ impl Fabric {
         let hosts: Vec<_> = topology.hosts().collect();
         check_hosts(&hosts, &ports)?;
         check_size(&topology, &ports)?;
+        order.as_ref().map_or(Ok(()), |order| order.check(&topology, &ports))?;
         let switches: Vec<_> = nodes_of(&topology, true).collect();
         let host_ports = hosts.iter().map(|host| ports[host.index()][0]).collect();
         let switch_ports = SwitchPorts::new(switches.iter().map(|switch| &ports[switch.index()]));

@@ -14,6 +14,12 @@ use crate::timing::floor_to_nanoseconds;
 const HPCC_ORIGIN: u64 = 2;
 const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 const COLUMNS: [&str; 5] = ["flow_id", "src", "dst", "size_bytes", "start_ns"];
+/// The largest number that tables of 64 bits with a sign hold, and the start of as many picoseconds (106 days).
+const LARGEST: u64 = i64::MAX as u64;
+const LARGEST_START: u64 = LARGEST / 1000;
+
+/// The place of the start among the columns.
+const START: usize = 4;
 
 /// A flow list that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -75,7 +81,9 @@ fn read_csv_line(number: usize, line: &str, places: &[usize; 5]) -> Result<FlowS
         let wrong = |problem| FlowListError::Line { line: number, problem };
         let name = COLUMNS[column];
         let text = fields.get(places[column]).ok_or_else(|| wrong(format!("{name} is missing")))?;
-        text.parse::<u64>().map_err(|_| wrong(format!("{name} is {text:?}: write a whole number")))
+        let limit = if column == START { LARGEST_START } else { LARGEST };
+        let number = text.parse::<u64>().ok().filter(|number| *number <= limit);
+        number.ok_or_else(|| wrong(format!("{name} is {text:?}: write a whole number, {limit} at most")))
     };
     Ok(FlowSpecification {
         id: field(0)?,
@@ -116,19 +124,18 @@ fn csv_fields(flow: &FlowSpecification) -> String {
 
 /// Reads the HPCC simulator's format: a count, then `<src> <dst> <class> <port> <bytes> <start in seconds>`.
 /// Starts go through binary fractions as there (some are a nanosecond early) and count from its origin at 2
-/// s.
+/// s. What stands below the flows is passed over where it is none, such as the notes in the files of that simulator.
 pub fn read_hpcc(text: &str) -> Result<Vec<FlowSpecification>, FlowListError> {
     let mut lines = text.lines().enumerate().map(|(line, text)| (line + 1, text.trim()));
     let wrong = |line, problem: &str| FlowListError::Line { line, problem: problem.to_owned() };
     let count = lines.next().and_then(|(_, text)| text.parse::<usize>().ok());
     let count = count.ok_or_else(|| wrong(1, "here stands the number of flows"))?;
-    let flows: Vec<_> = lines
-        .filter(|(_, text)| !text.is_empty())
-        .enumerate()
-        .map(|(id, (line, text))| read_hpcc_line(id as u64, line, text))
-        .collect::<Result<_, _>>()?;
-    if flows.len() != count {
-        return Err(wrong(1, &format!("{count} flows are announced and {} there", flows.len())));
+    let mut lines = lines.filter(|(_, text)| !text.is_empty()).enumerate();
+    let mut read = |(id, (line, text))| read_hpcc_line(id as u64, line, text);
+    let flows: Vec<_> = lines.by_ref().take(count).map(&mut read).collect::<Result<_, _>>()?;
+    let there = flows.len() + lines.map(read).filter(Result::is_ok).count();
+    if there != count {
+        return Err(wrong(1, &format!("{count} flows are announced and {there} there")));
     }
     Ok(flows)
 }
@@ -213,11 +220,30 @@ mod tests {
         let message = |text: &str| read_csv(text).unwrap_err().to_string();
         assert!(message("flow_id,src,dst,start_ns\n").contains("size_bytes"));
         let line = |fields: &str| message(&format!("flow_id,src,dst,size_bytes,start_ns\n{fields}\n"));
-        assert_eq!(line("0,1,2,1MB,3"), "line 2: size_bytes is \"1MB\": write a whole number");
+        assert!(line("0,1,2,1MB,3").starts_with("line 2: size_bytes is \"1MB\": write a whole number"));
+        for beyond in
+            ["9223372036854775808,1,2,5,3", "0,1,2,9223372036854775808,3", "0,1,2,5,9223372036854776"]
+        {
+            assert!(line(beyond).ends_with(" at most"), "{beyond}");
+        }
+        assert!(
+            read_csv(&format!("{}\n9223372036854775807,1,2,5,9223372036854775\n", COLUMNS.join(","))).is_ok()
+        );
         assert_eq!(line("0,1,2"), "line 2: size_bytes is missing");
         let twice = message("flow_id,src,dst,size_bytes,start_ns\n7,1,2,5,3\n8,1,2,5,3\n\n7,1,2,5,4\n");
         assert!(twice.starts_with("line 5: flow_id 7 is on line 2"), "{twice}");
         assert!(read_hpcc("2\n0 1 3 100 5 2.0\n").unwrap_err().to_string().contains("announced"));
         assert!(read_hpcc("1\n0 1 3 100 5 1.0\n").is_err());
+        let more = read_hpcc("1\n0 1 3 100 5 2.0\n0 1 3 100 5 2.1\n").unwrap_err().to_string();
+        assert_eq!(more, "line 1: 1 flows are announced and 2 there");
+    }
+
+    #[test]
+    fn notes_below_the_flows_are_passed_over() {
+        let flows = vec![flow(0, 76_748)];
+        assert_eq!(
+            read_hpcc(&(write_hpcc(&flows) + "\nFirst line: # of flows\nsrc0 dst0 3 port0\n...\n")),
+            Ok(flows)
+        );
     }
 }

@@ -211,7 +211,8 @@ impl SourcePorts {
 /// An order of equal next hops that the topology does not imply: for repeating somebody's run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteOrder {
-    next_hops: HashMap<(NodeId, NodeId), Vec<NodeId>>,
+    /// And the lines on which they stand.
+    next_hops: HashMap<(NodeId, NodeId), (usize, Vec<NodeId>)>,
 }
 
 impl RouteOrder {
@@ -225,14 +226,36 @@ impl RouteOrder {
                 problem: "here stand a node, a host and the next hops".to_owned(),
             })?;
             let key = (NodeId::new(nodes[0]), NodeId::new(nodes[1]));
-            order.next_hops.insert(key, nodes[2..].iter().copied().map(NodeId::new).collect());
+            let hops = nodes[2..].iter().copied().map(NodeId::new).collect();
+            order.next_hops.insert(key, (number + 1, hops));
         }
         Ok(order)
     }
 
+    /// Refuses an order of another topology: nodes that it does not have, and next hops that no link leads to.
+    pub(crate) fn check(&self, topology: &Topology, ports: &[Vec<PortId>]) -> Result<(), TopologyError> {
+        let mut lines: Vec<_> =
+            self.next_hops.iter().map(|(ends, (line, hops))| (*line, *ends, hops)).collect();
+        lines.sort_unstable();
+        lines.into_iter().try_for_each(|(line, (node, host), hops)| {
+            let wrong = |problem| Err(TopologyError::Routes { line, problem });
+            if topology.is_switch.get(host.index()) != Some(&false) {
+                return wrong(format!("node {} is no host of the topology", host.get()));
+            }
+            let Some(own) = ports.get(node.index()) else {
+                return wrong(format!("the topology has no node {}", node.get()));
+            };
+            let is_next = |hop: &NodeId| own.iter().any(|port| far_end(topology, *port) == *hop);
+            match hops.iter().find(|hop| !is_next(hop)) {
+                Some(hop) => wrong(format!("no link leads from node {} to node {}", node.get(), hop.get())),
+                None => Ok(()),
+            }
+        })
+    }
+
     /// Puts `towards` into the order listed; ports to nodes that are not listed come last, as they were.
     fn sort(&self, topology: &Topology, node: NodeId, host: NodeId, towards: &mut [PortId]) {
-        let Some(listed) = self.next_hops.get(&(node, host)) else { return };
+        let Some((_, listed)) = self.next_hops.get(&(node, host)) else { return };
         towards.sort_by_key(|port| {
             let next = far_end(topology, *port);
             listed.iter().position(|hop| *hop == next).unwrap_or(listed.len())
@@ -323,6 +346,21 @@ mod tests {
         let routes = Routes::shortest(&topology, &[true, true, false], None);
         assert_eq!(routes.next(NodeId::new(0), 1, || 0), None);
         assert!(routes.next(NodeId::new(2), 0, || 0).is_some());
+    }
+
+    #[test]
+    fn an_order_of_another_topology_is_refused() {
+        let topology: Topology = "fat-tree:4,100Gbit/s,1us".parse().unwrap();
+        let ports = ports_by_node(&topology);
+        let message = |text: &str| {
+            let checked = RouteOrder::parse(text).unwrap().check(&topology, &ports);
+            checked.map_err(|error| error.to_string())
+        };
+        assert_eq!(message("16 15 25 24\n\n17 0 24\n"), Ok(()));
+        let refused = |text: &str| message(text).unwrap_err();
+        assert_eq!(refused("16 15 25 24\n\n99 0 24\n"), "routes, line 3: the topology has no node 99");
+        assert_eq!(refused("16 17 24\n"), "routes, line 1: node 17 is no host of the topology");
+        assert_eq!(refused("16 15 25 26\n"), "routes, line 1: no link leads from node 16 to node 26");
     }
 
     #[test]

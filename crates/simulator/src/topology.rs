@@ -67,6 +67,14 @@ pub enum TopologyError {
         /// What is wrong.
         problem: String,
     },
+    /// An order of next hops does not go with the topology.
+    #[error("routes, line {line}: {problem}")]
+    Routes {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
     /// A file ends too early.
     #[error(
         "the file ends before all links are there: its first line says how many nodes, switches and links it has"

@@ -69,17 +69,24 @@ impl Network<'_> {
         }
     }
 
+    /// Whether data that came before are acknowledged again. The reference, which has no time-outs, ignores them; a
+    /// time-out after a lost acknowledgement would send them for ever.
+    const fn repeats_what_is_known(&self) -> bool {
+        !self.compatible || self.settings.recovery.minimum_timeout.is_some()
+    }
+
     /// Data have arrived: what was expected is acknowledged, a gap is reported, what came before is said
     /// again (or, in the reference, ignored).
     pub(crate) fn receive_data(&mut self, host: HostId, id: PacketId) {
         let packet = self.packets[id];
+        let repeats = self.repeats_what_is_known();
         let flow = &mut self.flows[packet.flow.index()];
         let kind = match packet.sequence.cmp(&flow.expected) {
             std::cmp::Ordering::Equal => {
                 flow.expected += u64::from(packet.wire) - self.data_header;
                 Some(Kind::Acknowledgement)
             }
-            std::cmp::Ordering::Less => (!self.compatible).then_some(Kind::Acknowledgement),
+            std::cmp::Ordering::Less => repeats.then_some(Kind::Acknowledgement),
             std::cmp::Ordering::Greater => {
                 let report = flow.gap != flow.expected || self.now >= flow.gap_report_after;
                 if report {
@@ -123,6 +130,7 @@ impl Network<'_> {
         let host = flow.source;
         let newly = packet.sequence.saturating_sub(flow.acknowledged);
         flow.acknowledged += newly;
+        self.ending.acknowledged += newly;
         flow.sent = flow.sent.max(flow.acknowledged);
         if flow.acknowledged >= flow.size {
             self.complete(flow_id);
@@ -171,7 +179,7 @@ impl Network<'_> {
         let flow = &self.flows[flow_id.index()];
         let transport = &mut self.transports[flow.transport];
         let rtt = self.now - packet.stamp;
-        if !self.compatible {
+        if self.settings.recovery.minimum_timeout.is_some() {
             transport.round_trip.update(rtt);
         }
         transport.controller.on_acknowledgement(&Acknowledgement {

@@ -5,7 +5,7 @@
 use proptest::prelude::*;
 use trialwise_congestion::Algorithm;
 use trialwise_simulator::{
-    Arrivals, Fabric, Fault, FlowSpecification, Load, Mode, NodeId, Outcome, Pattern, PortId, Settings,
+    Arrivals, Fabric, Fault, FlowSpecification, Link, Load, Mode, NodeId, Outcome, Pattern, PortId, Settings,
     SimulationError, Topology, Trial, Workload, simulate, simulate_batch, simulate_observed,
 };
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
@@ -357,6 +357,50 @@ fn a_trial_in_which_nothing_arrives_any_more_ends() {
     let outcome = simulate(&fabric, &settings, &algorithm, &incast(2, 2, 50_000)).unwrap();
     assert_eq!(outcome.unfinished(), 2);
     assert!(outcome.end < Time::from_milliseconds(2000), "{:?}", outcome.end);
+}
+
+/// What is known is acknowledged again where time-outs ask for it, in compatible mode too.
+#[test]
+fn time_outs_repair_lost_acknowledgements_in_compatible_mode() {
+    let fabric = fabric("dumbbell:4x1,100Gbit/s,1us");
+    let mut settings = Settings::for_line_rate(LINE).with_mode(Mode::Compatible);
+    (settings.loss, settings.recovery.minimum_timeout) = (Some(0.02), Some(Duration::from_microseconds(100)));
+    for name in Algorithm::NAMES {
+        let algorithm = algorithm(name).with_fidelity(Mode::Compatible.fidelity());
+        let outcome = simulate(&fabric, &settings, &algorithm, &incast(4, 4, 30_000)).unwrap();
+        assert_conserved(&outcome);
+        assert_eq!(outcome.unfinished(), 0, "{name}");
+        assert!(outcome.end < Time::from_milliseconds(100), "{name}: {:?}", outcome.end);
+    }
+}
+
+/// Flows that are paced beyond the buffer and get no time-outs can fall into step, so that a full buffer drops each
+/// repetition of what their receivers wait for and takes useless packets behind it, for ever.
+#[test]
+fn a_trial_in_which_nothing_new_is_acknowledged_any_more_ends() {
+    let link = |first, gigabits: u64| Link {
+        first: NodeId::new(first),
+        second: NodeId::new(3),
+        rate: Rate::from_megabits_per_second(1000 * gigabits),
+        delay: Duration::from_microseconds(1),
+        loss: 0.0,
+    };
+    let mut topology: Topology = "leaf-spine:1x1x3,10Gbit/s,1us".parse().unwrap();
+    topology.is_switch.truncate(4);
+    topology.links = vec![link(0, 10), link(1, 1), link(2, 100)];
+    let fabric = Fabric::new(topology).unwrap();
+    let line = Rate::from_megabits_per_second(10_000);
+    let flows: Vec<_> = (0..30)
+        .map(|id| flow(id, (id % 2) as u32, 1 - (id % 2) as u32, 500_000, Time::from_nanoseconds(100 * id)))
+        .collect();
+    let mut settings = Settings { flow_control: None, ..Settings::for_line_rate(line) };
+    (settings.buffer, settings.header) = (Bytes::new(20_000), Bytes::new(400));
+    settings.recovery.minimum_timeout = None;
+    let timely = Algorithm::named("timely", line).unwrap();
+    let outcome = simulate(&fabric, &settings, &timely, &flows).unwrap();
+    assert_conserved(&outcome);
+    assert!(outcome.unfinished() > 0);
+    assert!(outcome.end < Time::from_milliseconds(10_000), "{:?}", outcome.end);
 }
 
 /// A failure that lasts longer than a stall may last is waited for.

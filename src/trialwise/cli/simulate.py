@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -149,15 +149,26 @@ def simulate(
 def _check_places(
     csv: Path | None, save_flows: Path | None, plot: Path | None, *, force: bool, json: bool
 ) -> None:
-    for path in (csv, save_flows, plot):
-        if path is not None:
-            check_out(path, force=force)
+    given = {"--csv": csv, "--save-flows": save_flows, "--plot": plot}
+    places = {option: path for option, path in given.items() if path is not None}
+    for path in places.values():
+        check_out(path, force=force)
+    _check_different(places)
     if plot is not None and plot.suffix.lower() not in _ENDINGS:
         raise TrialwiseError(f"--plot {plot}: the ending says the format; allowed: {', '.join(_ENDINGS)}")
     if json and csv == STANDARD:
         raise TrialwiseError(
             "--json and --csv - both write to standard output", hint="name a file: --csv flows.csv"
         )
+
+
+def _check_different(places: Mapping[str, Path]) -> None:
+    """Refuse a file that two options name: one of them would be lost."""
+    seen: dict[Path, str] = {}
+    for option, path in places.items():
+        other = seen.setdefault(path.resolve(), option)
+        if other != option:
+            raise TrialwiseError(f"{other} and {option} both name {path}", hint="name two files")
 
 
 # What is simulated

@@ -90,6 +90,7 @@ def test_the_picture_of_flows_that_begin_together_is_no_larger_than_others(tmp_p
         ),
         (["--flows", "nowhere.csv"], "cannot be read"),
         ([*DRAWN, "--csv", "taken"], "there is such a file"),
+        ([*DRAWN, "--csv", "a.csv", "--save-flows", "./a.csv"], "--csv and --save-flows both name"),
         ([*DRAWN, "--plot", "queue.gif"], ".svg"),
         ([*DRAWN, "--json", "--csv", "-"], "name a file"),
         ([*DRAWN, "--seed", "-1"], "from 0 to 2^64 - 1"),

@@ -81,6 +81,9 @@ pub enum SizeError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// Flows have a byte at least, so that these have another mean.
+    #[error("half of the flows of this table would be smaller than a byte: give sizes in bytes")]
+    Small,
     /// A table lacks its begin or its end.
     #[error("a table of sizes begins at 0 percent and ends at 100")]
     Incomplete,
@@ -119,9 +122,14 @@ impl SizeTable {
             knots.push(knot);
         }
         match (knots.first(), knots.last()) {
-            (Some((_, 0.0)), Some((largest, 1.0))) if *largest > 0.0 => Ok(Self { knots }),
+            (Some((_, 0.0)), Some((_, 1.0))) => Self { knots }.checked(),
             _ => Err(SizeError::Incomplete),
         }
+    }
+
+    /// Refuses sizes that are cut to whole bytes up to several times what they are.
+    fn checked(self) -> Result<Self, SizeError> {
+        if self.quantile(0.5) < 1.0 { Err(SizeError::Small) } else { Ok(self) }
     }
 
     /// The mean in bytes.
@@ -278,5 +286,8 @@ mod tests {
         let table = |text| SizeTable::parse(text).unwrap_err().to_string();
         assert!(table("0 0\n10 50\n5 100\n").starts_with("line 3"));
         assert!(table("0 0\n10 50\n").starts_with("a table of sizes begins"));
+        for small in ["0 0\n0 100\n", "0 0\n0.2 100\n", "0 0\n0 60\n1000 100\n"] {
+            assert!(table(small).starts_with("half of the flows"), "{small}");
+        }
     }
 }
