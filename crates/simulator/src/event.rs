@@ -139,6 +139,11 @@ impl EventQueue {
         }
     }
 
+    /// Whether nothing is to happen any more.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.far.is_empty() && self.near.first().is_none()
+    }
+
     /// Takes the earliest event out.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<Due> {

@@ -198,6 +198,9 @@ impl<'a> Network<'a> {
 
     fn on_sample(&mut self, observer: &mut impl Observer) {
         observer.on_sample(&Snapshot::new(self));
+        if self.events.is_empty() {
+            return; // looking alone must not keep a trial going
+        }
         let interval = self.settings.sample_interval.unwrap_or(Duration::MAX);
         self.events.schedule(self.now + interval * observer.stride(), Event::Sample);
     }

@@ -232,6 +232,24 @@ fn patched_timely_comes_to_its_fixed_point() {
 }
 
 #[test]
+fn looks_do_not_keep_a_trial_going_in_which_nothing_can_happen() {
+    let fabric =
+        Fabric::new("dumbbell:1x1,100Gbit/s,1us".parse::<Topology>().unwrap().with_loss(0.999)).unwrap();
+    let settings = Settings {
+        sample_interval: Some(Duration::from_microseconds(10)),
+        ..Settings::for_line_rate(LINE).with_mode(Mode::Compatible)
+    };
+    let algorithm = algorithm("dctcp").with_fidelity(Mode::Compatible.fidelity());
+    let mut looks = 0;
+    let mut observer = |_: &trialwise_simulator::Snapshot<'_>| looks += 1;
+    let flows = [flow(0, 0, 1, 1000, Time::ZERO)];
+    let outcome = simulate_observed(&fabric, &settings, &algorithm, &flows, &mut observer).unwrap();
+    assert_conserved(&outcome);
+    assert_eq!(outcome.flows[0].finish, None);
+    assert!((1..10).contains(&looks), "{looks}");
+}
+
+#[test]
 fn a_trial_may_stop_before_its_flows() {
     let fabric = fabric("dumbbell:1x1,100Gbit/s,1us");
     let settings = Settings { stop: Some(Time::from_nanoseconds(20_000)), ..Settings::for_line_rate(LINE) };
