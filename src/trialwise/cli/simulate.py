@@ -332,7 +332,7 @@ def _document(trial: SimulationTrial, seed: int, found: Simulated, seconds: floa
         engine=trial.engine,
         mode=trial.mode,
         seed=seed,
-        offered=offered_load(trial.workload, found.fabric, Path()),
+        offered=offered_load(trial, found.fabric, Path(), [found.flows]),
         simulated=found.result.end_ps / 1e12,
         seconds=seconds,
         hops_per_second=found.result.totals["hops"] / seconds,

@@ -52,22 +52,27 @@ class OfferedLoad:
     """What a workload asks of the network in the mean.
 
     `load` is a part of the capacity of `load_of`, and `fullest_load` what that comes to on the link that is fullest for its rate,
-    from its first node to its second; equal-cost paths share evenly.
+    from its first node to its second; equal-cost paths share evenly. Both are of payload; `fullest_with_headers` is of the packets
+    of flows as they are drawn, without what a controller adds to them.
     """
 
     load: float
     load_of: str
     fullest_link: tuple[int, int]
     fullest_load: float
+    fullest_with_headers: float
 
     @property
     def text(self) -> str:
         """In words."""
         of = "the hosts' links" if self.load_of == "host" else "the bottleneck"
         first, second = self.fullest_link
-        return (
+        text = (
             f"load {self.load:.4g} of {of}, {self.fullest_load:.4g} of the fullest link ({first} to {second})"
         )
+        if self.fullest_with_headers <= 1:
+            return text
+        return f"{text}; with headers {self.fullest_with_headers:.3g}, more than it carries"
 
 
 @dataclass(frozen=True, slots=True)

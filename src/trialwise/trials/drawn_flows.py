@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
@@ -10,11 +11,13 @@ import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.errors import PlanError
-from trialwise.experiment.simulation import OfferedLoad, Workload, names_file
+from trialwise.experiment.simulation import OfferedLoad, SimulationTrial, Workload, names_file
 
 Flows: TypeAlias = dict[str, npt.NDArray[np.int64]]
 """A flow list by columns: flow_id, src, dst, size_bytes, start_ps, each of shape (flows,)."""
 _PICOSECONDS = 1e12
+_PACKETS = {"segment": "1000B", "header": "48B"}
+"""What packets are where nothing else is said (crate `simulator`, `Settings::for_line_rate`)."""
 
 
 class Drawing(TypedDict):
@@ -67,16 +70,30 @@ def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> fl
         raise PlanError(f"workload: {error}") from error
 
 
-def offered_load(workload: Workload, fabric: _core.Fabric, folder: Path) -> OfferedLoad | None:
-    """What a drawn workload asks of the network, None for a list of flows; PlanError where the workload cannot be."""
-    if workload.flows:
+def offered_load(
+    trial: SimulationTrial, fabric: _core.Fabric, folder: Path, lists: Sequence[Flows]
+) -> OfferedLoad | None:
+    """What a drawn workload asks of the network, None for a list of flows; PlanError where the workload cannot be.
+
+    `lists` are some of its flow lists, which tell how much headers add.
+    """
+    if trial.workload.flows:
         return None
     try:
-        drawn = drawing(workload, fabric, folder)
+        drawn = drawing(trial.workload, fabric, folder)
         first, second, fullest = _core.fullest_link(fabric, **drawn)
     except ValueError as error:
         raise PlanError(f"workload: {error}") from error
-    return OfferedLoad(drawn["load"], drawn["load_of"], (first, second), fullest)
+    with_headers = fullest * (1 + _headers(trial, lists))
+    return OfferedLoad(drawn["load"], drawn["load_of"], (first, second), fullest, with_headers)
+
+
+def _headers(trial: SimulationTrial, lists: Sequence[Flows]) -> float:
+    """Bytes of headers for each byte of payload."""
+    network = {**_PACKETS, **dict(trial.network)}
+    segment, header = (_core.parse_size(network[key]) for key in _PACKETS)
+    sizes = np.concatenate([flows["size_bytes"] for flows in lists])
+    return header * float((-(-sizes // segment)).sum()) / max(float(sizes.sum()), 1.0)
 
 
 def _listed(path: Path) -> Flows:

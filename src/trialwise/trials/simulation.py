@@ -155,7 +155,12 @@ def loads_by_treatment(
     """What the flows of each treatment ask of the network, None for listed ones; PlanError where a workload cannot be."""
     trials = [filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors]
     found = {
-        trial: offered_load(trial.workload, open_fabric(trial, experiment.folder), experiment.folder)
+        trial: offered_load(
+            trial,
+            open_fabric(trial, experiment.folder),
+            experiment.folder,
+            _tried_lists(trial, experiment.folder),
+        )
         for trial in dict.fromkeys(trials)
     }
     return [found[trial] for trial in trials]

@@ -162,6 +162,21 @@ def test_it_is_said_of_what_the_load_is(
     ).stdout.replace("\n", " ")
 
 
+@pytest.mark.parametrize(
+    ("sizes", "settings", "asked"),
+    [("fixed:1B", (), 0.3 * 49), ("fixed:1kB", (), 0.3 * 1.048), ("fixed:1kB", ("segment=10B",), 0.3 * 5.8)],
+)
+def test_headers_that_overload_a_link_are_said(
+    tmp_path: Path, sizes: str, settings: tuple[str, ...], asked: float
+) -> None:
+    words = [*SHAPE, "--sizes", sizes, "--load", "30%", "--duration", "2us"]
+    words += [word for setting in settings for word in ("--set", setting)]
+    offered = json.loads(simulate(tmp_path, *words, "--json").stdout)["offered"]
+    assert offered["fullest_with_headers"] == pytest.approx(asked)
+    said = f"with headers {asked:.3g}, more than it carries" in simulate(tmp_path, *words).stdout
+    assert said == (asked > 1)
+
+
 @pytest.mark.parametrize("option", ["--csv", "--save-flows", "--plot"])
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, option: str) -> None:
     name = "out.svg" if option == "--plot" else "out.csv"
