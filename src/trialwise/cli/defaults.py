@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import cast
+from collections.abc import Sequence
+from typing import cast, get_args
 
-from cyclopts import Parameter
+from cyclopts import Parameter, Token, convert
 
 
 def shown(value: object) -> str | None:
@@ -16,5 +17,20 @@ def shown(value: object) -> str | None:
     return str(value)
 
 
-OPTIONS = Parameter(negative=(), show_default=shown)
+def read(kind: type, tokens: Sequence[Token]) -> object:
+    """The value of an option as ever, but for whole numbers: cyclopts would round 1.5 and say nothing.
+
+    Raises
+    ------
+    ValueError
+        A whole number is asked for, and something else was given.
+    """
+    if int in (kind, *get_args(kind)):
+        for token in tokens:
+            if "." in token.value:
+                raise ValueError(f"{token.value} is no whole number")
+    return cast("object", convert(kind, tokens))
+
+
+OPTIONS = Parameter(negative=(), show_default=shown, converter=read)
 """There is no `--no-FLAG`."""

@@ -226,3 +226,10 @@ def test_flows_of_which_none_finishes_have_no_percentiles(tmp_path: Path) -> Non
     assert done.returncode == 0
     assert "did not finish and are left out" in done.stdout
     assert "%" not in done.stdout.partition("sizes")[2].partition("\n\n")[0]
+
+
+@pytest.mark.parametrize("seed", ["1.5", "2.0", "one"])
+def test_a_seed_that_is_no_whole_number_is_not_rounded(tmp_path: Path, seed: str) -> None:
+    refused = simulate(tmp_path, *SHAPE, *DRAWN, "--seed", seed)
+    assert refused.returncode == 2
+    assert seed in refused.stderr
