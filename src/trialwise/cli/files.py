@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
@@ -45,7 +46,7 @@ def whole_file(path: Path) -> Generator[Path]:
     """
     target = path.resolve()
     ordinary = target.is_file() or not target.exists()
-    aside = target.with_name(f"{target.stem}.tmp{target.suffix}") if ordinary else target
+    aside = target.with_name(f"{target.stem}.tmp-{os.getpid()}{target.suffix}") if ordinary else target
     try:
         yield aside
         if ordinary:
