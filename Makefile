@@ -54,7 +54,7 @@ lint: setup
 	cargo clippy --quiet --workspace --all-targets --locked $(CARGO_FEATURES) -- -D warnings
 
 check-rust:
-	cargo test --quiet --workspace --locked $(CARGO_FEATURES)
+	cargo test --quiet --no-fail-fast --workspace --locked $(CARGO_FEATURES)
 
 check-python: setup
 	$(BIN)/pytest -n 2 -m 'not soak and not alone'
