@@ -83,7 +83,9 @@ fn read_csv_line(number: usize, line: &str, places: &[usize; 5]) -> Result<FlowS
         let text = fields.get(places[column]).ok_or_else(|| wrong(format!("{name} is missing")))?;
         let limit = if column == START { LARGEST_START } else { LARGEST };
         let number = text.parse::<u64>().ok().filter(|number| *number <= limit);
-        number.ok_or_else(|| wrong(format!("{name} is {text:?}: write a whole number, {limit} at most")))
+        let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let most = if is_number { format!(", {limit} at most") } else { String::new() };
+        number.ok_or_else(|| wrong(format!("{name} is {text:?}: write a whole number{most}")))
     };
     Ok(FlowSpecification {
         id: field(0)?,
@@ -220,7 +222,7 @@ mod tests {
         let message = |text: &str| read_csv(text).unwrap_err().to_string();
         assert!(message("flow_id,src,dst,start_ns\n").contains("size_bytes"));
         let line = |fields: &str| message(&format!("flow_id,src,dst,size_bytes,start_ns\n{fields}\n"));
-        assert!(line("0,1,2,1MB,3").starts_with("line 2: size_bytes is \"1MB\": write a whole number"));
+        assert!(line("0,1,2,1MB,3").ends_with("line 2: size_bytes is \"1MB\": write a whole number"));
         for beyond in
             ["9223372036854775808,1,2,5,3", "0,1,2,9223372036854775808,3", "0,1,2,5,9223372036854776"]
         {
