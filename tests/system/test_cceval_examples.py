@@ -18,6 +18,7 @@ FILES = [
     "cceval-dumbbell/long-trials.toml",
     "cceval-fat-tree/experiment.toml",
     "cceval-dumbbell/with-fluid-model.toml",
+    "cceval-dumbbell/tails.toml",
 ]
 
 
