@@ -130,3 +130,10 @@ def test_bad_options(options, message):
         st.SequentialMean(**options)
     with pytest.raises(ValueError, match="trial 1 gave nan"):
         st.SequentialMean(1).add(float("nan"))
+
+
+def test_the_method_of_a_quantile_is_named() -> None:
+    random = np.random.default_rng(3)
+    trials = [random.exponential(size=44) for _ in range(40)]
+    assert st.sequential_quantile(trials, 90, 50).method.startswith("clustered share of samples")
+    assert st.sequential_mean([float(trial.mean()) for trial in trials], 50).method.startswith("Student's t")
