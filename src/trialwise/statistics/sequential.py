@@ -85,8 +85,8 @@ class Seen:
     warnings: list[str]
     least: float = 0.0
     """Trials before which the interval is not to be trusted, by what these tell: the rule does not stop before."""
-    interval: str = ""
-    """What the interval is made of, in words, where that is no mean."""
+    method: str = ""
+    """How the interval is made, in words, where the rule does not say all of it."""
 
 
 _Trial = TypeVar("_Trial")
@@ -176,7 +176,7 @@ class Course:
             next_look=self._next,
             forecast=forecast,
             estimand=seen.estimand,
-            method=f"{seen.interval}, {looks.method}" if seen.interval else looks.method,
+            method=", ".join(filter(None, (seen.method, looks.method))),
             warnings=tuple(warnings),
         )
 

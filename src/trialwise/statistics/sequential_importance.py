@@ -89,6 +89,7 @@ class SequentialImportance(Sequential[WeightedTrial]):
             estimand=estimand,
             warnings=[warning] if warning else [],
             least=n * FEWEST_EFFECTIVE / found.diagnostics.effective,
+            method=found.method,
         )
 
     def _spread(self, found: ImportanceQuantile, error: float) -> float:

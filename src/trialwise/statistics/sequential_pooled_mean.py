@@ -66,6 +66,7 @@ class SequentialPooledMean(Sequential["ArrayLike"]):
             factors=chi_square_factors(residuals.degrees_of_freedom),
             estimand="mean of all samples",
             warnings=tail_warnings(residuals),
+            method="ratio estimator",
         )
 
 

@@ -84,7 +84,7 @@ class SequentialQuantile(Sequential["ArrayLike"]):
             factors=lognormal_factors(spread),
             estimand=found.estimand,
             warnings=[found.note] if found.note else [],
-            interval="clustered share of samples, inverted (Woodruff)",
+            method=found.method,
         )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from in_process import trialwise
-from simulation_directory import run_simulation
+from simulation_directory import FILE, run_simulation
 from trialwise import study
 from trialwise.store.ledger import Ledger
 
@@ -30,6 +30,12 @@ measure = "mean"
 series = 1
 rounds = 3
 """
+RANDOM_PATHS = (
+    PATHS.replace('"python:gentle:Gentle"', '"udp-cubic"')
+    .replace("12Mbit/s", "poisson:rate=5Mbit/s")
+    .replace("rounds = 3", "rounds = 12")
+)
+"""Trials of a treatment differ, and are enough for a test of their order."""
 GENTLE = """
 class Gentle:
     def __init__(self, context):
@@ -47,8 +53,9 @@ def compute_in_another_order(directory: Path) -> None:
     ledger.close()
 
 
-def test_tests_and_comparisons_take_trials_in_the_order_of_the_plan(tmp_path: Path):
-    directory = run_simulation(tmp_path)
+@pytest.mark.parametrize("text", [FILE, RANDOM_PATHS], ids=["simulation", "path"])
+def test_tests_and_comparisons_take_trials_in_the_order_of_the_plan(tmp_path: Path, text: str):
+    directory = run_simulation(tmp_path, text)
 
     def said() -> list[object]:
         done = [trialwise(what, directory, "--json", cwd=tmp_path) for what in ("analyze", "effects")]
