@@ -6,19 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 
-EXPERIMENT = """
-[experiment]
-name = "small"
-[trial]
-kind = "simulation"
-scheme = "dctcp"
-topology = "dumbbell:2x2,10Gbit/s,1us"
-workload = { sizes = "fixed:10kB", load = "30%", duration = "1ms" }
+from simulation_directory import simulation_text
+
+EXPERIMENT = simulation_text(
+    """
 [metrics.fct]
 [design]
 series = 1
-rounds = 4
-"""
+rounds = 2
+""",
+    workload='sizes = "fixed:10kB", load = "30%", duration = "1ms"',
+)
 SCRIPT = """
 from pathlib import Path
 from trialwise import study
