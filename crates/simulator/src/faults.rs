@@ -39,7 +39,7 @@ impl Network<'_> {
             if let End::Switch(switch) = self.ports[port.index()].owner
                 && class != crate::buffer::CONTROL
             {
-                self.release_buffer(switch, class, id);
+                self.free_buffer(switch, class, id);
             }
             self.totals.dropped_fault += 1;
             self.discard(id);

@@ -127,8 +127,7 @@ impl Network<'_> {
         self.transmit(port, id);
     }
 
-    /// What happens when a packet leaves its queue: its buffer is free, it may be marked by what stays
-    /// behind, and a paused sender may go on.
+    /// What happens when a packet leaves its queue: it may be marked by what stays behind, and its buffer is free.
     #[inline]
     fn let_go(&mut self, switch: SwitchId, port: PortId, class: usize, id: PacketId) {
         let packet = &mut self.packets[id];
@@ -139,6 +138,13 @@ impl Network<'_> {
             packet.marked = true;
             self.totals.marks += 1;
         }
+        self.free_buffer(switch, class, id);
+    }
+
+    /// The packet no longer takes buffer, and a sender that was paused for it may go on.
+    #[inline]
+    pub(crate) fn free_buffer(&mut self, switch: SwitchId, class: usize, id: PacketId) {
+        let packet = &self.packets[id];
         let wire = packet.wire_before;
         let account = &mut self.ports[wire.index()];
         let limits = self.link_kinds[account.kind].limits;
@@ -148,12 +154,6 @@ impl Network<'_> {
         if buffer.should_resume(held, limits) {
             self.send_pause(switch, wire, class, false);
         }
-    }
-
-    pub(crate) fn release_buffer(&mut self, switch: SwitchId, class: usize, id: PacketId) {
-        let packet = &self.packets[id];
-        let account = self.ports[packet.wire_before.index()].held(class);
-        self.switches[switch.index()].buffer.release(account, u64::from(packet.wire));
     }
 
     /// Tells the sender at the other end of `wire` to stop or to go on.

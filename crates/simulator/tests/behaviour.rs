@@ -361,6 +361,30 @@ fn flows_that_are_cut_off_for_good_do_not_hold_the_trial() {
     }
 }
 
+/// Two senders are paused for what waits before a link that then fails: what is lost there must not keep them paused.
+#[test]
+fn the_failure_of_a_link_lets_those_go_on_that_were_paused_for_it() {
+    let fabric = fabric("fat-tree:4,100Gbit/s,1us");
+    let fault =
+        |microseconds: u64, up| Fault { time: Time::from_nanoseconds(1000 * microseconds), link: 0, up };
+    let settings = Settings {
+        buffer: Bytes::new(555_112),
+        faults: vec![fault(27, false), fault(57, true)],
+        ..Settings::for_line_rate(LINE)
+    };
+    let at = Time::from_nanoseconds;
+    let flows = [
+        flow(0, 3, 0, 33_001, at(1357)),
+        flow(1, 0, 3, 125_001, at(6699)),
+        flow(2, 3, 0, 108_884, at(15_751)),
+        flow(3, 1, 0, 97_537, at(18_175)),
+    ];
+    let outcome = simulate(&fabric, &settings, &algorithm("dctcp"), &flows).unwrap();
+    assert_conserved(&outcome);
+    assert!(outcome.totals.pauses > 0 && outcome.totals.resumes > 0, "{:?}", outcome.totals);
+    assert_eq!(outcome.unfinished(), 0);
+}
+
 /// A tail that a passing failure has lost is never sent again without time-outs, though timers of the controller go on.
 #[test]
 fn a_trial_in_which_nothing_arrives_any_more_ends() {
