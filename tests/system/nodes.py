@@ -80,8 +80,7 @@ def cluster(machines: Machines, folder: Path) -> Iterator[Cluster]:
             [*WITH_US, *words], stdout=log, stderr=log, start_new_session=True, env=environment()
         )
     try:
-        wait_until(file.exists)
-        port = int(json.loads(file.read_text())["address"].rpartition(":")[2])
+        port = int(scheduler_address(file).rpartition(":")[2])
         made = Cluster(scheduler, port, machines, folder)
         try:
             yield made
@@ -90,6 +89,19 @@ def cluster(machines: Machines, folder: Path) -> Iterator[Cluster]:
     finally:
         scheduler.kill()
         scheduler.wait()
+
+
+def scheduler_address(file: Path) -> str:
+    """What a scheduler writes into its file, once it is there: the file is empty at first."""
+    document: dict[str, str] = {}
+
+    def is_whole() -> bool:
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+            document.update(json.loads(file.read_text()))
+        return "address" in document
+
+    wait_until(is_whole)
+    return document["address"]
 
 
 def wait_until(found: Callable[[], object]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import subprocess
 import sys
@@ -11,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from tests.system.nodes import environment, wait_until
+from tests.system.nodes import environment, scheduler_address
 
 from task_trials import facts
 from trialwise import study
@@ -61,8 +60,7 @@ def cluster(folder: Path, settings: Mapping[str, str], *words: str) -> Iterator[
         file = folder / "scheduler.json"
         own = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file), "--no-show")
         start("dask_scheduler", *own, *words)
-        wait_until(file.exists)
-        address = json.loads(file.read_text())["address"]
+        address = scheduler_address(file)
         start("dask_worker", address, "--no-nanny", "--nthreads", "1", "--local-directory", str(folder))
         yield address
 
@@ -170,3 +168,14 @@ def test_a_node_without_the_module_of_a_scheme_is_named_with_it(tmp_path: Path, 
     assert str(refusal.value).startswith(f"node 127.0.0.1: has {what} {module}")
     assert "same place on every node" in str(refusal.value.hint)
     assert study.state(tmp_path / "results").failures == ()
+
+
+def test_what_was_computed_while_a_module_changed_is_not_believed(tmp_path: Path, folder: Path):
+    module = folder / "newreno.py"
+    changes = "import os\nif 'CHANGES' in os.environ:\n    open(__file__, 'a').write('#')\n"
+    module.write_text(f"{NEWRENO.read_text()}\n{changes}")
+    with cluster(tmp_path, {"CHANGES": "yes"}) as address, pytest.raises(WorkerError) as refusal:
+        study.run(folder / "experiment.toml", tmp_path / "results", cluster=address)
+    assert str(refusal.value).startswith(f"node 127.0.0.1: has another file {module}")
+    ended = [fact for fact in facts(tmp_path / "results") if "finished" in fact or "failed" in fact]
+    assert all("scheme=hpcc" in fact for fact in ended)

@@ -179,9 +179,15 @@ def compute_on_node(batch: bytes, build: Build, files: Files) -> Computed:
     node = _host(get_worker().address)
     if own_build() != build:
         raise OtherBuildError(node, ", ".join(differences(own_build(), build)))
+    _require_files(node, files)
+    computed = compute(pickle.loads(batch), node)  # noqa: S301 from who may have anything run here
+    _require_files(node, files)  # what was computed while a file changed is of nobody knows which one
+    return computed
+
+
+def _require_files(node: str, files: Files) -> None:
     if lacking := ", ".join(differing(files)):
         raise OtherFilesError(node, lacking)
-    return compute(pickle.loads(batch), node)  # noqa: S301 from who may have anything run here
 
 
 def other_build(node: str, differing: str) -> WorkerError:
