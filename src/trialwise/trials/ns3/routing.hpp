@@ -97,9 +97,24 @@ class FlowRoutes
     std::vector<Ptr<Ipv4Route>> m_ways;
 };
 
+/// What RouteInput takes for a callback: a copy in ns-3 3.37, a reference in 3.44.
+template <typename Method>
+struct Taken;
+
+template <typename Packet, typename Header, typename Device, typename F, typename M, typename D, typename E>
+struct Taken<bool (Ipv4RoutingProtocol::*)(Packet, Header, Device, F, M, D, E)>
+{
+    using Forward = F;
+    using Multicast = M;
+    using Deliver = D;
+    using Error = E;
+};
+
 /// Routing of one node: hosts have one link, and switches ask the routes of flows.
 class FlowRouting : public Ipv4RoutingProtocol
 {
+    using TakenHere = Taken<decltype(&Ipv4RoutingProtocol::RouteInput)>;
+
   public:
     static TypeId
     GetTypeId()
@@ -124,10 +139,10 @@ class FlowRouting : public Ipv4RoutingProtocol
     RouteInput(Ptr<const Packet> packet,
                const Ipv4Header& header,
                Ptr<const NetDevice>,
-               const UnicastForwardCallback& forward,
-               const MulticastForwardCallback&,
-               const LocalDeliverCallback& deliver,
-               const ErrorCallback&) override
+               TakenHere::Forward forward,
+               TakenHere::Multicast,
+               TakenHere::Deliver deliver,
+               TakenHere::Error) override
     {
         if (m_out && header.GetDestination() == m_out->GetSource())
         {
