@@ -663,7 +663,7 @@ def check_simulation(
     parameters: Sequence[tuple[str, str]] = ...,
     network: Sequence[tuple[str, str]] = ...,
     mode: str = "clean",
-) -> None: ...
+) -> list[str]: ...
 
 @final
 class SimulationSeries:

@@ -73,18 +73,21 @@ pub(crate) struct SharedBuffer {
 
 impl SharedBuffer {
     pub(crate) fn new(settings: &Settings, ingresses: impl Iterator<Item = IngressLimits>) -> Self {
-        let reserve = settings.reserve.get();
-        let pauses = settings.flow_control.is_some();
-        let set_apart: u64 = ingresses.map(|limits| reserve + if pauses { limits.headroom } else { 0 }).sum();
         Self {
-            reserve,
-            shareable: settings.buffer.get().saturating_sub(set_apart),
+            reserve: settings.reserve.get(),
+            shareable: settings.buffer.get().saturating_sub(Self::set_apart(settings, ingresses)),
             shared: 0,
             hysteresis: settings.flow_control.map_or(0, |control| control.hysteresis.get()),
-            pauses,
+            pauses: settings.flow_control.is_some(),
             peak: 0,
             occupied: 0,
         }
+    }
+
+    /// Bytes that ports have to themselves.
+    pub(crate) fn set_apart(settings: &Settings, ingresses: impl Iterator<Item = IngressLimits>) -> u64 {
+        let (reserve, pauses) = (settings.reserve.get(), settings.flow_control.is_some());
+        ingresses.map(|limits| reserve + if pauses { limits.headroom } else { 0 }).sum()
     }
 
     /// How much of the shared part one class of this port may hold now.

@@ -33,6 +33,7 @@
 struct AddAController;
 
 mod buffer;
+mod cautions;
 mod configuration;
 mod crossings;
 mod ending;
@@ -74,6 +75,7 @@ mod transport;
 mod wheel;
 mod workload;
 
+pub use cautions::{Caution, cautions};
 pub use configuration::{Configuration, ConfigurationError, settings_for};
 pub use fabric::{Fabric, PathFacts};
 pub use flow::{FlowSpecification, FlowView};

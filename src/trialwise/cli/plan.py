@@ -142,12 +142,15 @@ def _expected_flows(summary: PlanSummary, experiment: Experiment) -> tuple[Flows
         return ()
     from trialwise.design.summary import FlowsSummary
     from trialwise.study import check_samples
-    from trialwise.trials.simulation import flows_by_treatment, loads_by_treatment
+    from trialwise.trials.simulation import cautions_by_treatment, flows_by_treatment, loads_by_treatment
 
     drawn = {trial.treatment: trial.factors for trial in reversed(summary.trials or ())}
     names = [each.name for each in summary.treatments if each.name in drawn]
     factors = [drawn[name] for name in names]
     with Patience("looking at the flows of the treatments"):
         check_samples(experiment, factors)
-        counts, loads = flows_by_treatment(experiment, factors), loads_by_treatment(experiment, factors)
-    return tuple(map(FlowsSummary, names, counts, loads))
+        found = (
+            each(experiment, factors)
+            for each in (flows_by_treatment, loads_by_treatment, cautions_by_treatment)
+        )
+        return tuple(map(FlowsSummary, names, *found))

@@ -156,6 +156,8 @@ def _flows(summary: PlanSummary) -> Iterator[str]:
             for each in shown
         ]
     )
+    for caution in dict.fromkeys(text for each in summary.flows for text in each.cautions):
+        yield f"  ! {caution}"
 
 
 def _workers(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +13,14 @@ from cyclopts import Parameter
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import DrawingWatch
 from trialwise.cli.status import worker_lines
+from trialwise.errors import PlanError
 from trialwise.execution.workers.address import split_names
+from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.stopping import stops_by_itself
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from rich.console import Console
 
     from trialwise.execution.events import Observer
@@ -135,8 +140,22 @@ def _warn(console: Console, experiment: Experiment) -> None:
 
     if experiment.design.looks == "cceval" and stops_by_itself(experiment):
         console.print(f'! looks = "cceval": {WARNING}', markup=False)
-    for text in too_fine(experiment, size(experiment)):
+    for text in (*too_fine(experiment, size(experiment)), *_cautions(experiment)):
         console.print(f"! {text}", markup=False)
+
+
+def _cautions(experiment: Experiment) -> Iterable[str]:
+    """Of simulated networks, each once; of a factor that is drawn for each round, `plan` knows the levels."""
+    if not isinstance(experiment.trial, SimulationTrial) or experiment.drawn_factors:
+        return ()
+    from trialwise.design.treatments import treatments
+    from trialwise.trials.simulation import cautions_by_treatment
+
+    factors = [dict(treatment.levels) for treatment in treatments(experiment)]
+    try:
+        return dict.fromkeys(chain.from_iterable(cautions_by_treatment(experiment, factors)))
+    except PlanError:  # running says it
+        return ()
 
 
 def _exit_code(result: RunResult) -> int:

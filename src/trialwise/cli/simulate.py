@@ -325,6 +325,7 @@ def _draw(path: Path, trial: SimulationTrial, found: Simulated) -> None:
 def _document(trial: SimulationTrial, seed: int, found: Simulated, seconds: float) -> SimulateDocument:
     from trialwise.trials.drawn_flows import offered_load
     from trialwise.trials.simulated_document import SimulateDocument, classes_of
+    from trialwise.trials.simulating import cautions_of
 
     return SimulateDocument(
         topology=trial.topology,
@@ -333,6 +334,7 @@ def _document(trial: SimulationTrial, seed: int, found: Simulated, seconds: floa
         mode=trial.mode,
         seed=seed,
         offered=offered_load(trial, found.fabric, Path(), [found.flows]),
+        cautions=cautions_of(trial, found.fabric, Path()),
         simulated=found.result.end_ps / 1e12,
         seconds=seconds,
         hops_per_second=found.result.totals["hops"] / seconds,

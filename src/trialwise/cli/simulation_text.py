@@ -25,6 +25,7 @@ def simulation_lines(document: SimulateDocument) -> Iterator[str]:
     )
     if document.offered is not None:
         yield f"  {document.offered.text}"
+    yield from (f"  ! {caution}" for caution in document.cautions)
     yield ""
     percentiles = [f"{each.percentile:g}%" for each in document.classes[-1].quantiles]
     # By the lowest percentile of all, so that small flows, of which there are most, have whole numbers.

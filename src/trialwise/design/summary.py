@@ -99,11 +99,15 @@ class LaneSummary:
 
 @dataclass(frozen=True, slots=True)
 class FlowsSummary:
-    """How many flows a simulated trial of a treatment has in the mean, and what they ask of the network (null for listed flows)."""
+    """How many flows a simulated trial of a treatment has in the mean, and what they ask of the network (null for listed flows).
+
+    `cautions` are what the network does as it is told and hardly anybody means.
+    """
 
     treatment: str
     expected: float
     offered: OfferedLoad | None = None
+    cautions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

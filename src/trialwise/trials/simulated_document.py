@@ -46,7 +46,8 @@ class SimulateDocument:
 
     `simulated` is when it ended in simulated seconds, `seconds` how long that took (of ns-3 the processor time of Simulator::Run).
 
-    `offered` is what the workload asks of the network, null where the flows were given.
+    `offered` is what the workload asks of the network, null where the flows were given; `cautions` are what the network does as it
+    is told and hardly anybody means.
 
     `totals` counts packets (created, consumed, held at the end, dropped, sent, sent again), the links they crossed (hops),
     events, marks, pauses, time-outs, and the most bytes that a switch held; of ns-3, some of them.
@@ -58,6 +59,7 @@ class SimulateDocument:
     mode: str
     seed: int
     offered: OfferedLoad | None
+    cautions: tuple[str, ...]
     simulated: float
     seconds: float
     hops_per_second: float

@@ -114,9 +114,18 @@ def check_settings(trial: SimulationTrial, fabric: _core.Fabric, folder: Path, f
         from trialwise.trials.ns3.request import ns3_request, ns3_settings
 
         ns3_request(ns3_settings(trial, fabric), fabric, flows, seed=0)
-        return
+    else:
+        _checked(trial, fabric, folder, flows)
+
+
+def cautions_of(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> tuple[str, ...]:
+    """What our own simulator does as it is told and hardly anybody means; PlanError for settings that cannot be."""
+    return () if is_ns3(trial) else tuple(_checked(trial, fabric, folder, None))
+
+
+def _checked(trial: SimulationTrial, fabric: _core.Fabric, folder: Path, flows: Flows | None) -> list[str]:
     try:
-        _core.check_simulation(
+        return _core.check_simulation(
             fabric,
             flows,
             controller=congestion_of(trial, folder),

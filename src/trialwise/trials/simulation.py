@@ -28,7 +28,15 @@ from trialwise.trials.ns3.installation import NS3_FILES, ns3_installation
 from trialwise.trials.ns3.process import ns3_process
 from trialwise.trials.programs import readable
 from trialwise.trials.raised import raised
-from trialwise.trials.simulating import Sampling, Simulated, check_settings, filled, is_ns3, simulate
+from trialwise.trials.simulating import (
+    Sampling,
+    Simulated,
+    cautions_of,
+    check_settings,
+    filled,
+    is_ns3,
+    simulate,
+)
 from trialwise.trials.simulation_samples import (
     chosen_flows,
     counted,
@@ -164,6 +172,14 @@ def loads_by_treatment(
         for trial in dict.fromkeys(trials)
     }
     return [found[trial] for trial in trials]
+
+
+def cautions_by_treatment(
+    experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+) -> list[tuple[str, ...]]:
+    """What to tell people of the network of each treatment before anything runs; PlanError where one cannot be simulated."""
+    trials = [filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors]
+    return [cautions_of(trial, open_fabric(trial, experiment.folder), experiment.folder) for trial in trials]
 
 
 def samples_by_metric(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> dict[str, float]:

@@ -1,11 +1,14 @@
 import json
 import re
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from in_process import trialwise
 from simulation_directory import simulation_text
 from trialwise.cli.plan import plan
 from trialwise.cli.schema import json_schema
@@ -263,6 +266,22 @@ def test_how_long_simulated_trials_take_is_not_what_they_simulate(capsys, tmp_pa
     path = tmp_path / "simulated.toml"
     path.write_text(text)
     assert "Time\n  not known; run a pilot with --pilot\n" in printed(capsys, path)
+
+
+def test_networks_that_hardly_anybody_means_are_said_before_they_run(tmp_path):
+    path = tmp_path / "slow.toml"
+    metrics = "[metrics.fct]\n[design]\nseries = 1\nrounds = 1\n"
+    workload = 'sizes = "fixed:2kB", load = "30%", duration = "20ms"'
+    path.write_text(simulation_text(metrics, workload=workload, topology="dumbbell:4x4,100Mbit/s,1us"))
+    planned = trialwise("plan", path, cwd=tmp_path)
+    assert planned.stdout.count("  ! on links of 100 Mbit/s marks begin at queues of 300 bytes") == 1
+    assert planned.stdout.count("give a larger buffer") == 1
+    found = json.loads(trialwise("plan", path, "--json", cwd=tmp_path).stdout)["flows"]
+    assert [len(each["cautions"]) for each in found] == [2, 1], "HPCC sees no marks"
+    program = Path(sys.executable).parent / "trialwise"
+    ran = subprocess.run([program, "run", path], cwd=tmp_path, capture_output=True, text=True, check=True)
+    said = [f"! {text}" for text in dict.fromkeys(text for each in found for text in each["cautions"])]
+    assert [line for line in ran.stderr.splitlines() if line.startswith("!")] == said
 
 
 def test_a_pilot_finds_the_modules_and_files_of_the_experiment(capsys, tmp_path, monkeypatch):

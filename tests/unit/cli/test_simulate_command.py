@@ -177,6 +177,27 @@ def test_headers_that_overload_a_link_are_said(
     assert said == (asked > 1)
 
 
+def test_defaults_that_are_not_meant_for_slow_links_are_said(tmp_path: Path) -> None:
+    slow = [
+        "--topology",
+        "dumbbell:4x4,100Mbit/s,1us",
+        "--cc",
+        "dctcp",
+        *DRAWN[2:4],
+        "--load",
+        "30%",
+        "--duration",
+        "20ms",
+    ]
+    cautions = json.loads(simulate(tmp_path, *slow, "--json").stdout)["cautions"]
+    assert ["kmin" in text for text in cautions] == [True, False]
+    assert ["larger buffer" in text for text in cautions] == [False, True]
+    assert f"  ! {cautions[0]}\n  ! {cautions[1]}\n" in simulate(tmp_path, *slow).stdout
+    given = [f"--set={setting}" for setting in ("kmin=30kB", "kmax=30kB", "buffer=1MB")]
+    assert "!" not in simulate(tmp_path, *slow, *given).stdout
+    assert "!" not in simulate(tmp_path, *SHAPE, *DRAWN).stdout
+
+
 @pytest.mark.parametrize("option", ["--csv", "--save-flows", "--plot"])
 def test_a_full_disk_leaves_what_was_there(tmp_path: Path, option: str) -> None:
     name = "out.svg" if option == "--plot" else "out.csv"

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use trialwise_simulator::{FlowId, PortId, Series, check, simulate_observed};
+use trialwise_simulator::{FlowId, PortId, Series, cautions, check, simulate_observed};
 use trialwise_units::Duration;
 
 use super::controllers::{Congestion, Setup};
@@ -13,6 +13,11 @@ use super::watch::Watch;
 use super::{Pairs, refused};
 
 /// Refuse what `simulate` would refuse, without running anything; flows may come later.
+///
+/// Returns
+/// -------
+/// list of str
+///     What can be simulated and is hardly meant: marks before a packet waits, a buffer of which ports share nothing.
 ///
 /// Raises
 /// ------
@@ -29,15 +34,16 @@ fn check_simulation(
     parameters: Pairs,
     network: Pairs,
     mode: &str,
-) -> PyResult<()> {
+) -> PyResult<Vec<String>> {
     let Setup { factory, settings, failure } =
         Setup::new(&fabric.0, &controller, &parameters, &network, mode, 0)?;
     let flows = flows.map(flows_of).transpose()?;
     let checked = check(&fabric.0, &settings, factory.as_ref(), flows.as_deref());
-    match failure.take() {
-        Some(error) => Err(error),
-        None => checked.map_err(refused),
+    if let Some(error) = failure.take() {
+        return Err(error);
     }
+    checked.map_err(refused)?;
+    Ok(cautions(&fabric.0, &settings, factory.feedback()).iter().map(ToString::to_string).collect())
 }
 
 /// Run one trial until its last flow ends, the parameter `stop` of the network comes, or no flow can get on; other threads go
