@@ -51,7 +51,7 @@ fn a_loader_that_stops_anywhere_goes_on_inside_the_row() {
         stops += 1;
     }
     println!("{stops} stops");
-    assert!(stops > 3, "too fast to be stopped inside");
+    assert!(stops > 1, "all was loaded before the first stop");
     assert_eq!(counted(&folder, "d", "app_m"), "120000|120000|119999");
     assert_eq!(counted(&folder, "d", "app_late"), "60000|60000|59999");
     assert_eq!(query(&open(&folder, "d"), "SELECT count(*) FROM _trialwise_damaged"), ["0"]);

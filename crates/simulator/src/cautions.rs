@@ -63,6 +63,9 @@ impl fmt::Display for Caution {
 /// What is to be said of these settings on this network, each kind once: of the slowest link, and of the switch that
 /// lacks the most. A `minimum` of 0 is somebody's choice and goes unsaid, as do marks that no controller sees.
 pub fn cautions(fabric: &Fabric, settings: &Settings, feedback: Feedback) -> Vec<Caution> {
+    if fabric.host_count() == 0 {
+        return Vec::new(); // nothing can be sent, and nothing has the rate that shares are measured by
+    }
     let marks = if feedback == Feedback::Marks { marks(fabric, settings) } else { None };
     marks.into_iter().chain(buffer(fabric, settings)).collect()
 }
@@ -104,6 +107,7 @@ mod tests {
     use super::*;
     use crate::configuration::Configuration;
     use crate::settings::Mode;
+    use crate::topology::Topology;
     use trialwise_congestion::Factory;
     use trialwise_units::Seed;
 
@@ -124,6 +128,12 @@ mod tests {
                 assert_eq!(said(topology, controller, &[]), []);
             }
         }
+    }
+
+    #[test]
+    fn nothing_is_said_of_switches_without_hosts() {
+        let fabric = Fabric::new(Topology::from_hpcc("2 2 1\n0 1\n0 1 1Mbps 1us 0\n").unwrap()).unwrap();
+        assert_eq!(cautions(&fabric, &Settings::for_line_rate(Rate::ZERO), Feedback::Marks), []);
     }
 
     #[test]

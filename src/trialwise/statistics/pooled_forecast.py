@@ -56,7 +56,7 @@ def forecast_spread(
 def _degrees_of_freedom(clusters: Clusters, p: Fraction) -> float:
     """Of the variance of the share: of the residuals of the trials' numbers of samples beyond the quantile."""
     above = clusters.above(inner_rank(clusters.ordered.size, p))
-    return RunningMoments.of(ratio_residuals(above, clusters.sizes).tolist()).degrees_of_freedom
+    return RunningMoments.of(ratio_residuals(above, clusters.sizes)).degrees_of_freedom
 
 
 def spacing_noise(inside: Array) -> float:

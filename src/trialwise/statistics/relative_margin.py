@@ -91,5 +91,5 @@ def relative_margin_stop(
         margin=float(margin),
         confidence=float(confidence),
         method=f"CCEval: normal quantile, a look after every trial from {start} on",
-        warning="; ".join([WARNING, *tail_warnings(RunningMoments.of(scaled[:count]))]),
+        warning="; ".join([WARNING, *tail_warnings(RunningMoments.of(np.array(scaled[:count])))]),
     )

@@ -7,7 +7,7 @@ from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from trialwise.statistics.checks import Array
 
 _SHARE = 0.2
 _SKEW = 3.0
@@ -27,12 +27,25 @@ class RunningMoments:
     largest: float = -inf
 
     @classmethod
-    def of(cls, values: Iterable[float]) -> RunningMoments:
-        """Of all of them, one by one."""
-        moments = cls()
-        for value in values:
-            moments.add(value)
-        return moments
+    def of(cls, values: Array) -> RunningMoments:
+        """Of all of them at once, shape (n,): the same as one by one, to rounding."""
+        if not values.size:
+            return cls()
+        first = float(values[0])
+        from_first = (
+            values - first
+        )  # of numbers that are all equal, the mean is then no other number by rounding
+        mean = float(from_first.mean())
+        deviations = from_first - mean
+        squared = deviations * deviations
+        return cls(
+            n=values.size,
+            mean=first + mean,
+            squares=float(squared.sum()),
+            cubes=float((squared * deviations).sum()),
+            fourths=float((squared * squared).sum()),
+            largest=float(values.max()),
+        )
 
     def add(self, value: float) -> None:
         """Take one number in."""

@@ -94,7 +94,7 @@ class SequentialImportance(Sequential[WeightedTrial]):
 
     def _spread(self, found: ImportanceQuantile, error: float) -> float:
         """Of the logarithm of the forecast, as `forecast_spread` has it: variance of the tail weights, slope, estimate."""
-        tails = RunningMoments.of(tail_weight(cycle, found.estimate) for cycle in self._cycles)
+        tails = RunningMoments.of(np.array([tail_weight(cycle, found.estimate) for cycle in self._cycles]))
         spread = 2 / tails.degrees_of_freedom + spacing_noise(self._inside(found))
         if self._looks.relative:
             spread += 4 * (error / found.estimate) ** 2

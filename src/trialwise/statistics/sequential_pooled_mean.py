@@ -56,7 +56,7 @@ class SequentialPooledMean(Sequential["ArrayLike"]):
             raise NoSamplesError
         estimate = float(sums.sum()) / total
         error = ratio_standard_error(sums, sizes)
-        residuals = RunningMoments.of((sums - estimate * sizes).tolist())
+        residuals = RunningMoments.of(sums - estimate * sizes)
         return Seen(
             n=n,
             estimate=estimate,

@@ -11,9 +11,17 @@ from trialwise.statistics.running import RunningMoments
 VALUES = np.random.default_rng(1).normal(100, 20, 3000)
 
 
-def test_moments_are_scipys():
+def one_by_one(values):
+    moments = RunningMoments()
+    for value in values:
+        moments.add(float(value))
+    return moments
+
+
+@pytest.mark.parametrize("moments_of", [one_by_one, RunningMoments.of])
+def test_moments_are_scipys(moments_of):
     values = np.random.default_rng(2).lognormal(0, 1, 500) + 1e6
-    found = RunningMoments.of(values.tolist())
+    found = moments_of(values)
     assert found.mean == pytest.approx(values.mean())
     assert found.deviation == pytest.approx(values.std(ddof=1), rel=1e-9)
     assert found.skewness == pytest.approx(stats.skew(values), rel=1e-6)
@@ -22,6 +30,12 @@ def test_moments_are_scipys():
     )
     share = (values.max() - values.mean()) ** 2 / np.sum((values - values.mean()) ** 2)
     assert found.largest_share == pytest.approx(share, rel=1e-6)
+
+
+@pytest.mark.parametrize("moments_of", [one_by_one, RunningMoments.of])
+def test_equal_numbers_have_no_spread_and_none_have_nothing(moments_of):
+    assert moments_of(np.full(7, 0.1)).squares == 0
+    assert moments_of(np.empty(0)) == RunningMoments()
 
 
 @pytest.mark.parametrize("precision", [2, 5])
@@ -84,7 +98,7 @@ def test_the_forecast_is_the_first_number_that_is_narrow(rule):
 
 def test_the_interval_of_the_forecast_is_that_of_the_variance():
     found = st.sequential_mean(VALUES[:60], 1, rule="cceval").forecast
-    moments = RunningMoments.of(VALUES[:60].tolist())
+    moments = RunningMoments.of(VALUES[:60])
     free = moments.degrees_of_freedom
     assert free == pytest.approx(59, rel=0.35)
     assert found.low / found.trials == pytest.approx(free / stats.chi2.ppf(0.975, free), rel=0.01)

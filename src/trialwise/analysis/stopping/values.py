@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
@@ -99,8 +100,8 @@ class RoundValues:
     def __init__(self, experiment: Experiment) -> None:
         self._experiment = experiment
         self._by_boot = experiment.reset is not None and experiment.reset.reboot
-        self._columns: dict[tuple[str, str], _Column[float]] = {}
-        self._pools: dict[tuple[str, str], _Column[Whole]] = {}
+        self._columns: defaultdict[tuple[str, str], _Column[float]] = defaultdict(_Column[float])
+        self._pools: defaultdict[tuple[str, str], _Column[Whole]] = defaultdict(_Column[Whole])
         self._tilted = is_tilted(experiment)
         self._rounds: list[Round] = []
 
@@ -160,7 +161,7 @@ class RoundValues:
             return
         values, _ = after_warmup(self._experiment, metric, found.values, found.times)
         if (values.size or _may_be_missing(metric)) and np.isfinite(values).all():
-            column = self._pools.setdefault((metric.name, treatment), _Column[Whole]())
+            column = self._pools[metric.name, treatment]
             column.add(key, self._whole(values, samples), unit, values.size)
 
     def _add_value(
@@ -178,13 +179,13 @@ class RoundValues:
             return
         values, times = after_warmup(self._experiment, metric, found.values, found.times)
         if _may_be_missing(metric) and not values.size:
-            self._columns.setdefault((metric.name, treatment), _Column[float]()).missing.add(key)
+            self._columns[metric.name, treatment].missing.add(key)
             return
         value = known.get(metric.name)
         if value is None:
             value = _metric_value(metric, values, times)
         if value is not None:
-            column = self._columns.setdefault((metric.name, treatment), _Column[float]())
+            column = self._columns[metric.name, treatment]
             column.add(key, value, unit, values.size)
 
     def _whole(self, values: Array, samples: Mapping[str, Samples]) -> Whole:
