@@ -12,6 +12,7 @@ from pathlib import Path
 from matplotlib.backends.backend_pdf import PdfPages
 from matplotlib.figure import Figure
 
+from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.results import Analysis
 from trialwise.report.estimation_print import estimation_drawings
@@ -21,6 +22,7 @@ from trialwise.report.path_print_text import title_page
 from trialwise.report.points import labels
 from trialwise.report.print_style import PAGE, sheet
 from trialwise.report.print_tables import table_pages
+from trialwise.report.stopping_section import stopping_section
 
 _ROOM = 9.5
 """Inches of a page for figures, one below the other."""
@@ -31,8 +33,8 @@ def has_document(analysis: Analysis) -> bool:
     return analysis.path is not None or analysis.estimation is not None
 
 
-def write_document(analysis: Analysis, file: Path, version: str) -> None:
-    """Write everything as one PDF.
+def write_document(analysis: Analysis, file: Path, version: str, verdicts: VerdictView | None = None) -> None:
+    """Write everything as one PDF; of `verdicts` what the experiment waits for.
 
     Raises
     ------
@@ -40,17 +42,18 @@ def write_document(analysis: Analysis, file: Path, version: str) -> None:
         The file cannot be written.
     """
     with PdfPages(file, metadata={"CreationDate": None, "Title": f"{analysis.name} – report"}) as pages:
-        for figure in _pages(analysis, version):
+        for figure in _pages(analysis, version, verdicts):
             pages.savefig(figure)
 
 
-def _pages(analysis: Analysis, version: str) -> Iterator[Figure]:
+def _pages(analysis: Analysis, version: str, verdicts: VerdictView | None) -> Iterator[Figure]:
     yield title_page(analysis, version, PAGE)
     if analysis.path is not None:
         yield from plane_pages(analysis, analysis.path)
     if analysis.estimation is not None:
         yield from _estimate_pages(analysis, analysis.estimation)
-    yield from table_pages(analysis, (PAGE[1], PAGE[0]))
+    stopping = verdicts and verdicts.stopping and stopping_section(verdicts.stopping, verdicts.lifts)
+    yield from table_pages(analysis, (PAGE[1], PAGE[0]), stopping or None)
     if analysis.path is not None:
         yield from course_pages(analysis, analysis.path)
 

@@ -66,7 +66,7 @@ def print_figures(
             figure.savefig(path, format=kind, metadata=metadata)
             written.append(path)
         if has_document(analysis) and kind == "pdf":
-            write_document(analysis, folder / DOCUMENT, version)
+            write_document(analysis, folder / DOCUMENT, version, verdicts)
             written.append(folder / DOCUMENT)
     return written
 

@@ -20,6 +20,7 @@ from trialwise.report.numbers import ABSENT, Number
 from trialwise.report.path_tables import path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.points import labels
+from trialwise.report.section import Section
 from trialwise.report.tables import Cell, Table
 from trialwise.report.trial_tables import MOST_ROWS
 
@@ -31,6 +32,7 @@ _ROWS = 28
 _LONGEST = 60
 _LETTERS, _MOST_LINES = 225, 6
 """Letters in a line of a footnote, and lines of one."""
+_MOST_WARNINGS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +48,12 @@ class _Sheet:
         return _ROW * (len(self.table.rows) + 4) + _LINE * len(self.footnotes)
 
 
-def table_pages(analysis: Analysis, size: tuple[float, float]) -> Iterator[Figure]:
-    """Tables one below the other on landscape pages; those that are longer than a page go on."""
+def table_pages(
+    analysis: Analysis, size: tuple[float, float], stopping: Section | None = None
+) -> Iterator[Figure]:
+    """Tables one below the other on landscape pages, `stopping` among them; those that are longer than a page go on."""
     figure, height = Figure(figsize=size), _TOP
-    for part in _sheets(analysis):
+    for part in _sheets(analysis, stopping):
         if height - part.height < _FOOT and height < _TOP:
             yield figure
             figure, height = Figure(figsize=size), _TOP
@@ -59,7 +63,7 @@ def table_pages(analysis: Analysis, size: tuple[float, float]) -> Iterator[Figur
         yield figure
 
 
-def _sheets(analysis: Analysis) -> Iterator[_Sheet]:
+def _sheets(analysis: Analysis, stopping: Section | None) -> Iterator[_Sheet]:
     for table in (
         *path_paper_tables(analysis),
         *(table for table in path_tables(analysis) if table.key == "emulator"),
@@ -68,8 +72,20 @@ def _sheets(analysis: Analysis) -> Iterator[_Sheet]:
     if (found := analysis.estimation) is not None:
         for table in estimation_tables(found, labels(analysis)):
             yield from _parts(table, _of_all(found) if table.key == "estimates" else ())
+    if stopping is not None:
+        for table in stopping.tables:
+            yield from _parts(table, _of_section(stopping))
     if (failures := failure_table(analysis, MOST_ROWS)) is not None:
         yield from _parts(failures.without_remarks)  # exit codes and names of logs are no sentences
+
+
+def _of_section(section: Section) -> tuple[str, ...]:
+    """What a section says beside its tables; of many warnings the first ones."""
+    hidden = len(section.warnings) - _MOST_WARNINGS
+    more = (f"… and {hidden} more warnings",) if hidden > 0 else ()
+    said = (f"{section.verdict} {section.facts}", *section.notes, *section.warnings[:_MOST_WARNINGS], *more)
+    lifts = (f"{part.title}: {line.text}" for part in section.parts for line in part.lines if not line.mark)
+    return (*said, *lifts)
 
 
 def _of_all(found: Estimation) -> tuple[str, ...]:

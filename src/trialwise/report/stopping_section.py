@@ -109,6 +109,7 @@ def claim_table(claims: Sequence[ClaimState]) -> Table:
         columns=_COLUMNS,
         rows=tuple(_cells(claim) for claim in claims),
         numeric=frozenset(range(3, 11)),
+        remarks=frozenset({14, 15}),
     )
 
 

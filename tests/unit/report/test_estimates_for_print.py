@@ -14,6 +14,7 @@ import pytest
 
 from json_pointer import resolve
 from trialwise import statistics as st
+from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.estimation.results import SizeBin
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
@@ -31,7 +32,8 @@ from trialwise.report.points import labels
 from trialwise.report.print_figures import print_figures
 from trialwise.report.print_style import PAGE
 from trialwise.report.print_tables import table_pages
-from trialwise.study import analyse, run
+from trialwise.report.stopping_section import stopping_section
+from trialwise.study import analyse, run, verdict_view
 
 _FILE = """
 [experiment]
@@ -78,11 +80,21 @@ def simulated(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
 
 
 @pytest.fixture(scope="module")
-def looked_at(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("looked-at")
     file = folder / "experiment.toml"
     file.write_text(_FILE.partition("[metrics.mean]")[0] + _LOOKED_AT)
-    return analyse(run(file, folder / "results").directory, controls="workload")
+    return run(file, folder / "results").directory
+
+
+@pytest.fixture(scope="module")
+def looked_at(directory: Path) -> Analysis:
+    return analyse(directory, controls="workload")
+
+
+@pytest.fixture(scope="module")
+def verdicts(directory: Path) -> VerdictView:
+    return verdict_view(directory)
 
 
 def test_every_number_of_a_sentence_is_that_of_the_document(simulated: Analysis) -> None:
@@ -228,6 +240,37 @@ def test_pages_of_tables_hold_all_footnotes_of_their_rows(looked_at: Analysis) -
     for place in range(40):
         assert any(f"  note {place} " in text.get_text() for text in texts)
     assert all(text.get_position()[1] > 0.02 for text in texts)
+
+
+def test_what_the_experiment_waits_for_is_printed_below_the_estimates(
+    looked_at: Analysis, verdicts: VerdictView
+) -> None:
+    assert verdicts.stopping is not None
+    section = stopping_section(verdicts.stopping, "raise max_trials")
+    *_, page = table_pages(looked_at, (12, 8), section)
+    cells = page.axes[-1].tables[0].get_celld()
+    rows = sorted({row for row, _ in cells})
+    printed = [[cells[row, place].get_text().get_text() for place in range(10)] for row in rows[1:]]
+    assert printed == [list(row[:10]) for row in section.tables[0].rows]
+    said = [text.get_text() for text in page.texts]
+    for text in (section.verdict, "To know more: raise max_trials", *section.warnings):
+        assert text in " ".join(" ".join(said).split())
+    methods = {claim.method for claim in verdicts.stopping.claims}
+    assert all(any(line.endswith(f"  {method}") for line in said) for method in methods)
+
+
+def test_of_many_warnings_the_first_are_printed(looked_at: Analysis, verdicts: VerdictView) -> None:
+    assert verdicts.stopping is not None
+    warnings = tuple(f"warning {place} of many" for place in range(30))
+    state = dataclasses.replace(verdicts.stopping, warnings=warnings)
+    said = [
+        text.get_text()
+        for page in table_pages(looked_at, (12, 8), stopping_section(state, None))
+        for text in page.texts
+    ]
+    shown = [text for text in said if text.endswith(" of many")]
+    assert shown == list(warnings[: len(shown)])
+    assert f"… and {30 - len(shown)} more warnings" in said
 
 
 def test_what_speaks_against_a_controlled_interval_stands_beside_it(looked_at: Analysis) -> None:
