@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
@@ -9,16 +10,23 @@ from rich.table import Table
 
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.sentences import wanted_text
+from trialwise.cli.text import columns
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.units import Scale, scale
 from trialwise.study.documents import StoppingDocument
 
 _LONG_WORD = 16
+_WIDE = 100
+"""Columns that a table of claims takes without folding most of its cells."""
 
 
 def show_claims(console: Console, stopping: StoppingDocument, ending: str = "") -> None:
     """Print what is known of each claim, why the experiment ended, or the `ending` of this run, and what would lift what is open."""
-    console.print(_table([_cells(claim) for claim in stopping.claims]))
+    if console.width < _WIDE:
+        for line in _lines(stopping.claims):
+            console.print(line, markup=False)
+    else:
+        console.print(_table([_cells(claim) for claim in stopping.claims]))
     judged = [claim for claim in stopping.claims if claim.method]
     for text in dict.fromkeys(_how(claim) for claim in judged):
         console.print(text, markup=False)
@@ -61,6 +69,22 @@ def _table(rows: Sequence[Sequence[str]]) -> Table:
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def _lines(claims: Sequence[ClaimState]) -> Iterator[str]:
+    """For a narrow terminal: what is asked of a metric stands over its claims, and the number of trials below each."""
+    for asked, group in itertools.groupby(
+        claims, lambda claim: f"{claim.metric}: {claim.what} {claim.asked}"
+    ):
+        yield asked
+        members = list(group)
+        rows = [
+            [claim.subject, known, interval, width and f"± {width}"]
+            for claim, (_, _, known, interval, width, _) in zip(members, map(_cells, members), strict=True)
+        ]
+        for line, claim in zip(columns(rows), members, strict=True):
+            yield line
+            yield f"    {_number(claim)}"
 
 
 def _notes(claims: Sequence[ClaimState]) -> Iterator[str]:

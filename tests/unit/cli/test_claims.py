@@ -50,6 +50,30 @@ def test_a_narrow_terminal_cuts_off_no_name() -> None:
     assert "scheme=timely" in printed
 
 
+def test_a_narrow_terminal_has_what_is_asked_over_the_claims_and_the_trials_below_each() -> None:
+    known = replace(
+        CLAIM, subject="scheme=hpcc", state="decided", wanted=300, wanted_low=250, wanted_high=400
+    )
+    other = replace(CLAIM, metric="p99", what="p99 of all samples", wanted=9, wanted_low=7, wanted_high=12)
+    lines = _shown(CLAIM, known, other, width=80).splitlines()
+    assert lines[:8] == [
+        "trial_p99_9: mean over trials of each one's p99.9 ±8 %",
+        "  scheme=timely  open    2.887 to 3.358 ms  ± 0.24 ms (7.7 %)",
+        "    305 trials, 24 looks",
+        "  scheme=hpcc    narrow  2.887 to 3.358 ms  ± 0.24 ms (7.7 %)",
+        "    305 trials, 24 looks",
+        "p99: p99 of all samples ±8 %",
+        "  scheme=timely  open  2.887 to 3.358 ms  ± 0.24 ms (7.7 %)",
+        "    305 of about 9 trials (7 to 12), 24 looks",
+    ]
+
+
+def test_a_wide_terminal_has_a_row_for_each_claim() -> None:
+    row = "trial_p99_9 scheme=timely mean over trials of each one's p99.9 ±8 % open 2.887 to 3.358 ms 0.24 ms (7.7 %)"
+    lines = [" ".join(line.split()) for line in _shown(CLAIM, width=150).splitlines()]
+    assert lines[:2] == ["claim asked known interval ± n", f"{row} 305 trials, 24 looks"]
+
+
 def test_what_all_claims_have_in_common_is_said_once() -> None:
     others = [replace(CLAIM, subject=f"scheme={name}") for name in ("dctcp", "hpcc")]
     assert _shown(CLAIM, *others).count("the first look is") == 1
