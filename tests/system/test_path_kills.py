@@ -203,6 +203,13 @@ def kill_at(place: Place, rng: random.Random, words: list[str | Path], longest: 
     return was_running
 
 
+def seconds_of(place: Place, words: list[str | Path]) -> float:
+    """How long a command takes that nobody kills."""
+    started = time.monotonic()
+    assert place.start(*words).wait(60) == 0
+    return time.monotonic() - started
+
+
 def plan_of(directory: Path) -> list[tuple[object, ...]]:
     """What is planned: the same after any number of kills."""
     ledger = sqlite3.connect(f"file:{directory}/ledger.sqlite?mode=ro", uri=True)
@@ -274,9 +281,7 @@ def kill_runs(place: Place, rng: random.Random, kills: int) -> int:
     """Kill runs, each directory often until its plan is used up; how many were still at work."""
     write_experiment(place)
     reference = place.folder / "reference"
-    started = time.monotonic()
-    assert place.start(*run_words(reference)).wait(60) == 0
-    longest = time.monotonic() - started
+    longest = seconds_of(place, run_words(reference))
     plan = plan_of(reference)
     at_work, directory = 0, None
     for kill in range(kills):
@@ -296,8 +301,9 @@ def test_killed_runs_leave_nothing_and_go_on_with_the_same_plan(place: Place):
 @pytest.mark.parametrize("kind", list(path_commands()))
 def test_killed_paths_and_checks_leave_nothing(place: Place, kind: str):
     words, found = path_commands()[kind], 0
-    for kill in range(10):  # a busy machine takes its time until there is a path to be killed
-        found += kill_at(place, random.Random(f"{kind} {kill}"), words, 1.5 + kill / 2)
+    longest = seconds_of(place, words)
+    for kill in range(10):
+        found += kill_at(place, random.Random(f"{kind} {kill}"), words, longest)
         if found and kill:
             break
     assert found
@@ -318,8 +324,9 @@ def test_signals_do_not_disturb_the_making_of_a_path():
 
 @pytest.mark.soak
 def test_a_hundred_kills_of_paths_and_checks_leave_nothing(place: Place):
-    rng, commands = random.Random(32), list(path_commands().values())
-    assert sum(kill_at(place, rng, rng.choice(commands), 2.5) for _ in range(100)) >= 50
+    rng = random.Random(32)
+    commands = [(words, seconds_of(place, words)) for words in path_commands().values()]
+    assert sum(kill_at(place, rng, *rng.choice(commands)) for _ in range(100)) >= 50
 
 
 @pytest.mark.soak
