@@ -78,10 +78,8 @@ def _lines(claims: Sequence[ClaimState]) -> Iterator[str]:
     ):
         yield asked
         members = list(group)
-        rows = [
-            [claim.subject, known, interval, width and f"± {width}"]
-            for claim, (_, _, known, interval, width, _) in zip(members, map(_cells, members), strict=True)
-        ]
+        found = [(claim.subject, *_told(claim)) for claim in members]
+        rows = [[*begin, width and f"± {width}"] for *begin, width in found]
         for line, claim in zip(columns(rows), members, strict=True):
             yield line
             yield f"    {_number(claim)}"
@@ -118,17 +116,24 @@ def _number(claim: ClaimState) -> str:
 
 
 def _cells(claim: ClaimState) -> list[str]:
-    known = claim.state if claim.state != "decided" else claim.verdict or "narrow"
-    bounded = claim.low is not None and claim.high is not None
-    shown = scale([claim.low, claim.high] if bounded else [claim.width], claim.unit)
     return [
         f"{claim.metric} {claim.subject}",
         f"{claim.what} {claim.asked}",
+        *_told(claim),
+        _number(claim),
+    ]
+
+
+def _told(claim: ClaimState) -> tuple[str, str, str]:
+    """Its state, its interval, and half the width of that."""
+    known = claim.state if claim.state != "decided" else claim.verdict or "narrow"
+    bounded = claim.low is not None and claim.high is not None
+    shown = scale([claim.low, claim.high] if bounded else [claim.width], claim.unit)
+    return (
         known,
         f"{shown.write(claim.low)} to {shown.with_unit(claim.high)}" if bounded else "",
         "" if claim.width is None else f"{_width(claim.width, shown)}{_relative(claim)}",
-        _number(claim),
-    ]
+    )
 
 
 def _width(width: float, shown: Scale) -> str:

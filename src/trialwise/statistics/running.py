@@ -32,9 +32,8 @@ class RunningMoments:
         if not values.size:
             return cls()
         first = float(values[0])
-        from_first = (
-            values - first
-        )  # of numbers that are all equal, the mean is then no other number by rounding
+        # So the mean of numbers that are all equal is no other number by rounding.
+        from_first = values - first
         mean = float(from_first.mean())
         deviations = from_first - mean
         squared = deviations * deviations

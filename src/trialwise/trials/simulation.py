@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -47,6 +48,8 @@ from trialwise.trials.simulation_samples import (
 )
 from trialwise.trials.sobol import sobol_point
 from trialwise.trials.tilting import tilt_of
+
+_Found = TypeVar("_Found")
 
 _NOWHERE: Mapping[str, Level] = dict.fromkeys(BUILT_IN, 0)
 """Stand-ins for the built-in placeholders, while no trial runs."""
@@ -148,38 +151,46 @@ def trial_of(experiment: Experiment) -> SimulationTrial:
 
 def flows_by_treatment(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> list[float]:
     """How many flows a trial of each treatment has in the mean; PlanError where one cannot be simulated."""
-    found: dict[SimulationTrial, float] = {}
-    for trial in _different(experiment, factors):
+
+    def flows(trial: SimulationTrial, fabric: _core.Fabric) -> float:
         _check(trial, experiment)
-        found[trial] = expected_flows(
-            trial.workload, open_fabric(trial, experiment.folder), experiment.folder
-        )
-    return [found[filled(trial_of(experiment), {**_NOWHERE, **values})] for values in factors]
+        return expected_flows(trial.workload, fabric, experiment.folder)
+
+    return _of_each(experiment, factors, flows)
 
 
 def loads_by_treatment(
     experiment: Experiment, factors: Sequence[Mapping[str, Level]]
 ) -> list[OfferedLoad | None]:
     """What the flows of each treatment ask of the network, None for listed ones; PlanError where a workload cannot be."""
-    trials = [filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors]
-    found = {
-        trial: offered_load(
-            trial,
-            open_fabric(trial, experiment.folder),
-            experiment.folder,
-            _tried_lists(trial, experiment.folder),
-        )
-        for trial in dict.fromkeys(trials)
-    }
-    return [found[trial] for trial in trials]
+
+    def load(trial: SimulationTrial, fabric: _core.Fabric) -> OfferedLoad | None:
+        return offered_load(trial, fabric, experiment.folder, _tried_lists(trial, experiment.folder))
+
+    return _of_each(experiment, factors, load)
 
 
 def cautions_by_treatment(
     experiment: Experiment, factors: Sequence[Mapping[str, Level]]
 ) -> list[tuple[str, ...]]:
     """What to tell people of the network of each treatment before anything runs; PlanError where one cannot be simulated."""
-    trials = [filled(trial_of(experiment), {**_NOWHERE, **values}) for values in factors]
-    return [cautions_of(trial, open_fabric(trial, experiment.folder), experiment.folder) for trial in trials]
+
+    def cautions(trial: SimulationTrial, fabric: _core.Fabric) -> tuple[str, ...]:
+        return cautions_of(trial, fabric, experiment.folder)
+
+    return _of_each(experiment, factors, cautions)
+
+
+def _of_each(
+    experiment: Experiment,
+    factors: Sequence[Mapping[str, Level]],
+    find: Callable[[SimulationTrial, _core.Fabric], _Found],
+) -> list[_Found]:
+    """What is found of each treatment; trials that are the same are asked about once."""
+    found = {
+        trial: find(trial, open_fabric(trial, experiment.folder)) for trial in _different(experiment, factors)
+    }
+    return [found[filled(trial_of(experiment), {**_NOWHERE, **values})] for values in factors]
 
 
 def samples_by_metric(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> dict[str, float]:
