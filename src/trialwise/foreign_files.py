@@ -1,0 +1,216 @@
+"""Files that others made: regular, of bounded size, and inside the folder that was named.
+
+Whoever reads such a file opens it here. Nothing waits for ever (a FIFO without a writer), nothing grows without bound (`/dev/zero`,
+a packed file of zeros), and a name inside a foreign folder leads nowhere else (links, `..`). A file that a person names on the command
+line may be a pipe (`<(…)`, `/dev/stdin`) where its reader says so.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from trialwise.errors import AnalysisError, TrialwiseError
+
+MEBIBYTE = 1 << 20
+PATIENCE = 30.0
+"""Seconds that nothing has to come out of a pipe before it is given up."""
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+_AT_ONCE = 1 << 20
+_GZIP = 16 + zlib.MAX_WBITS
+_KINDS = (
+    (stat.S_ISDIR, "is a folder"),
+    (stat.S_ISFIFO, "is a pipe"),
+    (stat.S_ISCHR, "is a device"),
+    (stat.S_ISBLK, "is a device"),
+    (stat.S_ISSOCK, "is a socket"),
+)
+
+
+def open_foreign(
+    path: Path, *, within: Path | None = None, error: type[TrialwiseError] = AnalysisError
+) -> BinaryIO:
+    """Open a regular file for reading, without waiting.
+
+    Parameters
+    ----------
+    path
+        The file.
+    within
+        A folder that somebody else filled: `path` has to lie below it, and no link is followed on the way from it.
+    error
+        What is raised.
+
+    Raises
+    ------
+    TrialwiseError
+        It cannot be opened, is no regular file, or lies outside `within`; of the class `error`.
+    """
+    descriptor = _descriptor(path, within, error)
+    try:
+        _check_kind(path, os.fstat(descriptor).st_mode, error, pipe=False)
+        os.set_blocking(descriptor, True)
+        return os.fdopen(descriptor, "rb")
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def read_foreign(
+    path: Path,
+    most: int,
+    *,
+    within: Path | None = None,
+    pipe: bool = False,
+    error: type[TrialwiseError] = AnalysisError,
+) -> bytes:
+    """The content of a file of at most so many bytes.
+
+    Parameters
+    ----------
+    path
+        The file.
+    most
+        Bytes; a file that is larger is refused before it is read.
+    within
+        As `open_foreign` takes it.
+    pipe
+        Whether a pipe will do too; it is read to its end.
+    error
+        What is raised.
+
+    Raises
+    ------
+    TrialwiseError
+        It cannot be read, is no regular file (or pipe), is larger, or lies outside `within`; of the class `error`.
+    """
+    descriptor = _descriptor(path, within, error)
+    try:
+        found = os.fstat(descriptor)
+        _check_kind(path, found.st_mode, error, pipe=pipe)
+        if found.st_size > most:
+            raise too_large(path, most, error)
+        content = b"".join(_chunks(path, descriptor, most, error))
+    except OSError as failure:
+        raise unreadable(path, failure, error) from failure
+    finally:
+        os.close(descriptor)
+    return content
+
+
+def unpacked_gzip(path: Path, packed: bytes, most: int, error: type[TrialwiseError] = AnalysisError) -> bytes:
+    """What a gzip file of this content holds (all its members, RFC 1952, 2.2), at most so many bytes.
+
+    Raises
+    ------
+    TrialwiseError
+        It is damaged or cut off, or holds more; of the class `error`.
+    """
+    parts: list[bytes] = []
+    left = most + 1
+    rest = packed
+    while rest:
+        member = zlib.decompressobj(_GZIP)
+        try:
+            parts.append(member.decompress(rest, left))
+        except zlib.error as failure:
+            raise error(f"{path}: is no whole gzip file: {failure}") from failure
+        left -= len(parts[-1])
+        if left <= 0:
+            raise error(f"{path}: holds more than {megabytes(most)}", hint="unpack it, and cut it")
+        if not member.eof:
+            raise error(f"{path}: is no whole gzip file", hint="was it copied or downloaded to its end?")
+        rest = member.unused_data.lstrip(b"\0")
+    return b"".join(parts)
+
+
+def too_large(path: Path, most: int, error: type[TrialwiseError] = AnalysisError) -> TrialwiseError:
+    """What a file is refused with that has more bytes than are read."""
+    return error(f"{path}: is larger than {megabytes(most)}", hint="is it the right file? If it is, cut it")
+
+
+def unreadable(path: Path, failure: OSError, error: type[TrialwiseError] = AnalysisError) -> TrialwiseError:
+    """What a file is refused with that the system does not give."""
+    return error(f"{path}: cannot be read: {failure.strerror or failure}")
+
+
+def megabytes(size: int) -> str:
+    """A bound in bytes as people read it."""
+    return f"{size / MEBIBYTE:.4g} MiB"
+
+
+def _descriptor(path: Path, within: Path | None, error: type[TrialwiseError]) -> int:
+    try:
+        return os.open(path, _FLAGS) if within is None else _below(path, within, error)
+    except OSError as failure:
+        raise unreadable(path, failure, error) from failure
+    except ValueError as failure:  # a NUL in the name
+        raise error(f"{path!s}: cannot be read: {failure}") from failure
+
+
+def _below(path: Path, within: Path, error: type[TrialwiseError]) -> int:
+    """Open a file below a folder, step by step, so that no link leads out of it even if one is put there meanwhile."""
+    try:
+        steps = path.relative_to(within).parts
+    except ValueError:
+        steps = ()
+    if not steps or ".." in steps:
+        raise error(f"{path}: lies outside {within}", hint="name a file inside the folder")
+    folder = os.open(within, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    for step in steps[:-1]:
+        folder = _step(folder, step, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, path, error)
+    return _step(folder, steps[-1], _FLAGS, path, error)
+
+
+def _step(folder: int, name: str, flags: int, path: Path, error: type[TrialwiseError]) -> int:
+    """Open a name in a folder, which is closed; a link is refused."""
+    try:
+        with suppress(FileNotFoundError):
+            if stat.S_ISLNK(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+                raise error(
+                    f"{path}: {name} is a link, which is not followed out of a folder that others made",
+                    hint="copy what it leads to, if you trust it",
+                )
+        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _check_kind(path: Path, mode: int, error: type[TrialwiseError], *, pipe: bool) -> None:
+    if stat.S_ISREG(mode) or (pipe and stat.S_ISFIFO(mode)):
+        return
+    kind = next((words for is_one, words in _KINDS if is_one(mode)), "is no file")
+    raise error(f"{path}: {kind}, and a file is wanted")
+
+
+def _chunks(path: Path, descriptor: int, most: int, error: type[TrialwiseError]) -> Iterator[bytes]:
+    """What comes out of a file or pipe, while it is not more than wanted."""
+    is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+    size = 0
+    while True:
+        if is_pipe:
+            _wait(path, descriptor, error)
+        chunk = os.read(descriptor, min(_AT_ONCE, most + 1 - size))
+        size += len(chunk)
+        if size > most:
+            raise too_large(path, most, error)
+        if not chunk:
+            return
+        yield chunk
+
+
+def _wait(path: Path, descriptor: int, error: type[TrialwiseError]) -> None:
+    """Wait until a pipe has something to read or came to its end."""
+    waiting = select.poll()
+    waiting.register(descriptor, select.POLLIN)
+    if not waiting.poll(PATIENCE * 1000):
+        raise error(
+            f"{path}: nothing came out of this pipe for {PATIENCE:.0f} s",
+            hint="does the program still run that writes into it?",
+        )
