@@ -8,6 +8,7 @@ from math import exp, pi, sqrt
 import numpy as np
 from scipy.special import erfc
 
+from trialwise.statistics.anderson_ties import tied_tail
 from trialwise.statistics.checks import Array
 from trialwise.statistics.pooled import Pooled
 
@@ -20,9 +21,10 @@ _LIMIT_DEVIATION = sqrt(2 * (pi**2 - 9) / 3)
 def anderson_darling(first: Array, second: Array) -> tuple[float, float]:
     """A² of two checked samples in the midrank form, and its p-value.
 
-    Scholz and Stephens 1987, equation 7 (ties allowed). A² is brought to the standard deviation of its limit by the
-    exact one of its sample sizes (their equation 4), and compared with that limit, which for two samples is that of
-    the one-sample statistic (Pettitt 1976).
+    Scholz and Stephens 1987, equation 7 (ties allowed). Where no value occurs twice, A² is brought to the standard
+    deviation of its limit by the exact one of its sample sizes (their equation 4), and compared with that limit, which for
+    two samples is that of the one-sample statistic (Pettitt 1976). Ties make A² vary more; then the p-value is conditional
+    on them.
     """
     return of_pooled(Pooled.of(first, second))
 
@@ -38,6 +40,8 @@ def of_pooled(pooled: Pooled) -> tuple[float, float]:
     beyond = total * (np.cumsum(own) - own / 2) - m * upto
     weights = times / (upto * (total - upto) - total * times / 4)
     statistic = float((weights * beyond**2).sum() * (total - 1) / (total * m * n))
+    if own.size < total:
+        return statistic, tied_tail(pooled, statistic)
     return statistic, limit_tail(1 + (statistic - 1) * _LIMIT_DEVIATION / _deviation(m, n))
 
 
