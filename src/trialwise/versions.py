@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from trialwise import study
@@ -13,27 +13,49 @@ from trialwise.analysis.versions.judging import judge
 from trialwise.analysis.versions.looks import LooksPlan, TwoLooks
 from trialwise.analysis.versions.results import Forecast, VersionsResult
 from trialwise.errors import AnalysisError
-from trialwise.execution.events import Observer, RunEvent, SessionStarted, TrialEnded, TrialRecalled
+from trialwise.execution.events import (
+    Observer,
+    Remarked,
+    RunEvent,
+    SessionStarted,
+    StoppingOutlook,
+    TrialEnded,
+    TrialRecalled,
+)
 from trialwise.experiment.model import Experiment
+from trialwise.experiment.quantity import duration_text
+from trialwise.report.numbers import counted
+from trialwise.report.versions_text import announcement, bill_words
 from trialwise.store.records import TrialRow
 
 
 class Steering:
-    """Runs the looks: a stopping rule that is told what happens, and tells observers how many trials it means to run."""
+    """Runs the looks: a stopping rule that hears what happens, and tells observers how many trials it means to run, and how long.
+
+    Whatever decides how many trials are wanted, `budget` (in seconds) ends them.
+    """
 
     def __init__(
-        self, looks: TwoLooks, experiment: Experiment, budget: float | None, observers: Sequence[Observer]
+        self,
+        looks: TwoLooks,
+        experiment: Experiment,
+        budget: float | None,
+        observers: Sequence[Observer],
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._looks = looks
         self._warmup = experiment.design.warmup_trials
         self._budget = budget
         self._observers = observers
+        self._clock = clock
         self._began: float | None = None
-        self._session: SessionStarted | None = None
         self._done = 0
-        self._ran: list[float] = []
+        self._ran = 0
+        self._timed = False
         self.forecast: Forecast | None = None
         self.reason = ""
+        self.over = False
+        """Whether the budget ended it."""
 
     def notice(self, event: RunEvent) -> None:
         """Take in trials, and pass on what happens with the number of trials that are wanted."""
@@ -43,38 +65,71 @@ class Steering:
             finished = event.outcome.status == "finished"
             self._looks.add(event.row, event.outcome.samples if finished else None)
             self._done += 1
-            if event.outcome.started is not None:
-                self._ran.append(event.outcome.finished - event.outcome.started)
+            self._ran += 1
         elif isinstance(event, SessionStarted):
-            self._session, self._done = event, event.done
+            self._done = event.done
             event = dataclasses.replace(event, total=max(self._total(), event.done))
-        for observer in self._observers:
-            observer.notice(event)
+        self._pass_on(event)
 
     def reason_to_stop(self, upcoming: TrialRow) -> str | None:  # noqa: ARG002 the protocol's
         """Why no more need run, or None."""
-        self._began = self._began or time.monotonic()
-        before = self._looks.wanted()
-        self.reason = self._looks.reason_to_stop() or self._over() or ""
-        if not self.reason and self._looks.wanted() != before and self._session is not None:
-            self.forecast = Forecast(self._looks.fresh, self._seconds())
-            again = dataclasses.replace(self._session, done=self._done, total=self._total(), reclaimed=0)
-            for observer in self._observers:
-                observer.notice(again)
+        first = self._began is None
+        self._began = self._clock() if self._began is None else self._began
+        looked = self._looks.looked
+        self.reason = self._looks.reason_to_stop() or ""
+        if not self.reason:
+            self._tell(first=first, looked=looked)
+            self._end_with_the_budget()
         return self.reason or None
 
-    def _over(self) -> str | None:
-        if self._budget is None or self._began is None:
-            return None
-        return "the budget is used up" if time.monotonic() - self._began >= self._budget else None
+    def _end_with_the_budget(self) -> None:
+        self.over = self._budget is not None and self._spent() >= self._budget
+        if self.over:
+            self.reason = "the budget is used up"
+
+    def _tell(self, *, first: bool, looked: bool) -> None:
+        """Announce what is about to run: the trials that are wanted, how long they take, and what bounds that."""
+        if self._looks.looked and not looked:
+            self._open()
+        elif first:
+            self._pass_on(Remarked(announcement(self._looks.plan, self._budget)))
+        elif not self._timed and self._ran > 1:
+            self._timed = True
+            self._pass_on(Remarked(f"a trial takes about {duration_text(self._each())}: {self._time_left()}"))
+
+    def _open(self) -> None:
+        """The pilot has left something open."""
+        fresh = self._looks.fresh
+        self._timed = True
+        self.forecast = Forecast(fresh, None if fresh is None or not self._ran else 2 * fresh * self._each())
+        self._pass_on(StoppingOutlook(self._total(), ()))
+        self._pass_on(
+            Remarked(f"the pilot does not decide; {bill_words(self._looks.plan, fresh)}: {self._time_left()}")
+        )
+
+    def _time_left(self) -> str:
+        left = max(self._total() - self._done, 0)
+        if not self._ran:
+            return counted(left, "more trial")
+        seconds = left * self._each()
+        text = f"{counted(left, 'more trial')} in about {duration_text(seconds)}"
+        if self._budget is None or self._spent() + seconds <= self._budget:
+            return text
+        return f"{text}, which the budget of {duration_text(self._budget)} cuts short"
+
+    def _each(self) -> float:
+        """Seconds from one trial to the next, as they were so far in this session."""
+        return self._spent() / self._ran
+
+    def _spent(self) -> float:
+        return 0.0 if self._began is None else self._clock() - self._began
 
     def _total(self) -> int:
         return 2 * (self._looks.wanted() + self._warmup)
 
-    def _seconds(self) -> float | None:
-        if self._looks.fresh is None or not self._ran:
-            return None
-        return 2 * self._looks.fresh * sum(self._ran) / len(self._ran)
+    def _pass_on(self, event: RunEvent) -> None:
+        for observer in self._observers:
+            observer.notice(event)
 
 
 def run_versions(
@@ -105,7 +160,7 @@ def run_versions(
         comparison=None,
         confidence=plan.confidence,
         ending="interrupted" if ran.ending.word == "interrupted" else reason,
-        complete=ran.ending.word != "interrupted" and reason != "the budget is used up",
+        complete=ran.ending.word != "interrupted" and not steering.over,
         failed=ran.failed,
         directory=str(path),
         method=method,

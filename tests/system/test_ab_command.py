@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -58,13 +59,138 @@ def test_ctrl_c_gives_the_answer_so_far(tmp_path):
         [TRIALWISE, *words], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     for line in running.stderr:
-        if "trial 20 " in line:
+        if "a trial takes about" in line:
+            break
+    for line in running.stderr:
+        if "trial " in line:  # ten seconds later
             break
     os.kill(running.pid, signal.SIGINT)
     printed, _ = running.communicate(timeout=60)
     assert running.returncode == 130
     assert "ended: interrupted; the same command goes on" in printed
     assert "Head is worse" in printed
+
+
+def test_a_budget_ends_a_number_of_trials_that_was_set(tmp_path):
+    words = ("--base", "sleep 0.2", "--head", "sleep 0.1", "--trials", "400", "--json")
+    done = trialwise("ab", *words, "--budget", "3s", cwd=tmp_path)
+    document = json.loads(done.stdout)
+    assert (document["ending"], document["complete"]) == ("the budget is used up", False)
+    ran = sum(document["comparison"]["rows"][0]["summary"]["n"])
+    assert 4 <= ran <= 3 / 0.15 + 2
+    assert "which the budget of 3s cuts short" in done.stderr
+
+
+def test_what_will_run_is_announced_and_a_log_stays_short(tmp_path):
+    """Two programs of which the pilot does not decide: what runs is said before it runs, and not each trial."""
+    (tmp_path / "noise.py").write_text("import random\nprint('took', random.Random().gauss(100, 9))\n")
+    program = f"{sys.executable} noise.py"
+    words = (
+        "--base",
+        program,
+        "--head",
+        program,
+        "--metric",
+        "took:lower=stdout:took (.*)",
+        "--budget",
+        "12s",
+    )
+    done = subprocess.run(
+        [TRIALWISE, "ab", *words], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+    )
+    lines = [line.partition(" ")[2] for line in done.stderr.splitlines()]
+    assert (
+        lines[0]
+        == "a pilot of 20 trials of each version, then at most 980 fresh ones of each; the budget is 12s"
+    )
+    assert sum(line.startswith("[") for line in lines) <= 3
+    bill = next(line for line in lines if line.startswith("the pilot does not decide; "))
+    assert re.search(r"\d+ more trials in about \d", bill)
+
+
+def test_a_log_names_what_passes_by_the_same_words_in_headline_and_row(tmp_path):
+    """Head is 2.5 % lower with hardly any noise: not worse, though neither equivalent within 3 % nor better by 3 %."""
+    (tmp_path / "noise.py").write_text(
+        "import random, sys\nprint('took', random.gauss(float(sys.argv[1]), 1))\n"
+    )
+    words = ("--base", f"{sys.executable} noise.py 100", "--head", f"{sys.executable} noise.py 97.3")
+    words += ("--metric", "took:lower=stdout:took (.*)", "--trials", "20", "--quiet")
+    printed = trialwise("ab", *words, cwd=tmp_path).stdout
+    assert printed.startswith("Head may pass: took not worse by 3 %.")
+    row = next(line for line in printed.splitlines() if line.startswith("  took"))
+    assert row.endswith("3 %  not worse")
+    assert "undecided" not in printed
+
+
+def test_undecided_passes_where_that_is_asked_for(tmp_path):
+    words = ("--base", "sleep 0.02", "--head", "sleep 0.02", "--margin", "0.01%", "--trials", "4", "--quiet")
+    assert trialwise("ab", *words, cwd=tmp_path, code=3).stdout.startswith("Undecided after 4 + 4 trials")
+    assert trialwise("ab", *words, "--undecided-passes", cwd=tmp_path).stdout.startswith("Undecided")
+    for head, code in (("sleep 0.2", 1), ("false", 4)):
+        others = (*words[:3], head, *words[4:], "--undecided-passes")
+        trialwise("ab", *others, "-d", f"{code}.results", cwd=tmp_path, code=code)
+
+
+def test_a_trial_that_failed_stands_in_the_headline(tmp_path):
+    (tmp_path / "once.sh").write_text("mkdir once 2>/dev/null && exit 5; sleep 0.01\n")
+    words = ("--base", "sleep 0.2", "--head", "sh once.sh", "--trials", "8", "--warmup", "0", "--quiet")
+    printed = trialwise("ab", *words, cwd=tmp_path, code=4).stdout
+    assert printed.startswith("Not passed: 1 trial failed. By the others: head may pass: time better by")
+
+
+CI_LINES = [
+    (page.name, line.removeprefix("- run: "))
+    for page in sorted(Path(__file__).parents[2].glob("docs/**/*.md"))
+    for line in page.read_text().splitlines()
+    if line.startswith("- run: trialwise")
+]
+
+
+@pytest.mark.parametrize(("page", "line"), CI_LINES, ids=[f"{page}-{line[:21]}" for page, line in CI_LINES])
+def test_a_documented_step_is_not_red_when_nothing_is_decided(repository, page, line):
+    """Each line for continuous integration, run as its runner does (`bash -e`), where two noisy sides do not differ."""
+    here = repository / "bench"
+    (here / "Makefile").write_text("all: bench\nbench: ; cp prog.in bench && chmod +x bench\n")
+    noise = "import random; print('v', random.gauss(1, .2))"
+    (here / "prog.in").write_text(f"#!/bin/sh\nsleep 0.0$(({'$'}$ % 10))\n")
+    (here / "experiment.toml").write_text(
+        f"""[experiment]
+name = "e"
+[trial]
+command = ["{sys.executable}", "-c", "{noise}"]
+[metrics.v]
+stdout = "v (.*)"
+stop = {{ precision = "0.01%" }}
+[design]
+rounds = 30
+pilot = 3
+"""
+    )
+    for side in ("base", "head"):
+        times = [1 + (place * 7 + (side == "head")) % 5 / 5 for place in range(10)]
+        (here / f"{side}.json").write_text(json.dumps({"results": [{"command": "x", "times": times}]}))
+    for words in (["add", "-A"], ["-c", "user.name=n", "-c", "user.email=e", "commit", "-qm", "noise"]):
+        subprocess.run(["git", *words], cwd=repository, check=True)
+    subprocess.run(["git", "update-ref", "refs/remotes/origin/main", "HEAD"], cwd=repository, check=True)
+    summary = repository / "summary.md"
+    assert page
+    step = line.replace("10m", "2s").replace("--build 'make -j4'", "--build 'make -s'")
+    environment = {
+        **os.environ,
+        "PATH": f"{Path(TRIALWISE).parent}:{os.environ['PATH']}",
+        "GITHUB_STEP_SUMMARY": str(summary),
+    }
+    done = subprocess.run(
+        ["bash", "-e", "-c", step],
+        cwd=here,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "ndecided" in (summary.read_text() if summary.exists() else done.stderr)
 
 
 @pytest.fixture

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from trialwise.analysis.versions.results import VersionsResult
 
 _CODES = {"fine": 0, "worse": 1, "undecided": 3}
+_BUDGET = "10m"
+"""Of a pilot and what it asks for; a number of trials that was set has no budget unless one is given."""
 _MOST = 1000
 """Trials of each version at most."""
 
@@ -34,7 +36,7 @@ def ab(
     command: str | None = None,
     build: str | None = None,
     margin: str = "3%",
-    budget: str = "10m",
+    budget: Annotated[str | None, Parameter(show_default=False)] = None,
     metric: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     trials: int | None = None,
     pilot: int = 20,
@@ -45,6 +47,7 @@ def ab(
     seed: int = 1,
     json: bool = False,
     markdown: bool = False,
+    undecided_passes: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
     r"""Compare two builds of a program: interleaved, until decided or out of budget.
@@ -66,8 +69,8 @@ def ab(
     trialwise ab --base ./old --head ./new --floor NAME.aa --markdown
     ```
 
-    Exit codes: 0 equivalent, better, or not worse by the margin; 1 worse; 2 wrong options; 3 undecided; 4 trials or the build failed;
-    5 the directory cannot be used; 7 a floor that cannot be read; 130 interrupted.
+    Exit codes: 0 equivalent, better, or not worse by the margin; 1 worse; 2 wrong options; 3 undecided, or 0 with --undecided-passes;
+    4 trials or the build failed; 5 the directory cannot be used; 7 a floor that cannot be read; 130 interrupted.
 
     Parameters
     ----------
@@ -82,12 +85,12 @@ def ab(
     margin
         The difference that would matter: in percent of base as 3%, or in the unit of the metric.
     budget
-        How long trials may go on, as 10m; what is cut off goes on with the same command.
+        How long trials may go on, as 90s or 10m; what is cut off goes on with the same command. Default 10m, or none with --trials.
     metric
         NAME[:higher|:lower]=SOURCE, where a source is wall, user, system, max_rss, stdout:PATTERN, json:POINTER or csv:COLUMN.
         Repeatable. Default time=wall.
     trials
-        So many trials of each version, judged once at the end, instead of a pilot and what it asks for.
+        So many trials of each version, judged once at the end, instead of a pilot and what it asks for. A --budget ends them early.
     pilot
         Trials of each version before the first look.
     warmup
@@ -104,12 +107,14 @@ def ab(
         Print the result as JSON (format trialwise.ab/1).
     markdown
         Print a table for a pull request.
+    undecided_passes
+        Exit with 0 instead of 3 where the trials do not decide; what is printed stays the same.
     quiet
         No progress.
     """
     metrics = _metrics(metric or ("time=wall",))
     plan = _plan(margin, confidence, pilot, trials)
-    allowed = _duration(budget)
+    allowed = _budget(budget, trials)
     rounds = trials if trials is not None else _MOST
     if warmup < 0:
         raise TrialwiseError(f"--warmup {warmup}: a number of at least 0 is wanted")
@@ -119,14 +124,16 @@ def ab(
         )
         found = _run(experiment, directory, plan, allowed, floor, quiet=quiet)
     _show(found, json=json, markdown=markdown)
-    return _code(found)
+    return _code(found, undecided_passes=undecided_passes)
 
 
-def _code(found: VersionsResult) -> int:
+def _code(found: VersionsResult, *, undecided_passes: bool) -> int:
     if found.ending == "interrupted":
         return 130
     if found.failed and found.outcome != "worse":
         return 4
+    if undecided_passes and found.outcome == "undecided":
+        return 0
     return _CODES[found.outcome]
 
 
@@ -134,7 +141,7 @@ def _run(
     experiment: Experiment,
     directory: Path,
     plan: LooksPlan,
-    budget: float,
+    budget: float | None,
     floor: Path | None,
     *,
     quiet: bool,
@@ -149,7 +156,7 @@ def _run(
         experiment,
         directory,
         plan,
-        budget=None if plan.fixed is not None else budget,
+        budget=budget,
         floor=ruler,
         observers=watching,
     )
@@ -211,7 +218,10 @@ def _plan(margin: str, confidence: float, pilot: int, trials: int | None) -> Loo
         raise TrialwiseError(f"--margin {margin}: {error}") from error
 
 
-def _duration(text: str) -> float:
+def _budget(text: str | None, trials: int | None) -> float | None:
+    """The budget in seconds; None for none."""
+    if text is None:
+        return seconds(_BUDGET) if trials is None else None
     try:
         return seconds(text)
     except ValueError as error:

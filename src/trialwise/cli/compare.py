@@ -16,6 +16,7 @@ from trialwise.cli.text import room, say
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
+    from trialwise.analysis.comparison.gate import Outcome
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
     from trialwise.analysis.telling import Told
@@ -77,6 +78,7 @@ def compare(
     paper: Flag = False,
     rank: Flag = False,
     gate: Flag = False,
+    undecided_passes: Flag = False,
     floor: Path | None = None,
     json: Flag = False,
     columns: TableColumnOptions | None = None,
@@ -101,8 +103,8 @@ def compare(
     ```
 
     Exit codes: 0 done, and with --gate every row equivalent or better; with --gate 1 a row is different for the worse, or in a
-    metric that does not say which way is better, and 3 a row is undecided or without inference; 2 wrong options; 5 a place
-    that cannot be written; 7 data that cannot be read.
+    metric that does not say which way is better, and 3 (0 with --undecided-passes) a row is undecided or without inference;
+    2 wrong options; 5 a place that cannot be written; 7 data that cannot be read.
 
     Parameters
     ----------
@@ -131,6 +133,8 @@ def compare(
         Also rank the treatments of each side: ranks with confidence, the set that may contain the best, and the Pareto set.
     gate
         Let the exit code say whether B passes.
+    undecided_passes
+        With --gate, exit with 0 instead of 3; what is printed stays the same.
     floor
         A directory of `trialwise aa` on this bench: a difference under its noise floor is undecided.
     json
@@ -154,7 +158,10 @@ def compare(
         _show(found, rankings, json=json, paper=paper)
     for path in files.write(found, rankings, sides, paper=paper):
         messages().print(f"wrote {path}", markup=False)
-    return _gate(found, told=not json and not files.fill_output) if gate and found is not None else 0
+    if not gate or found is None:
+        return 0
+    outcome = _gate(found, told=not json and not files.fill_output)
+    return 0 if undecided_passes and outcome == "undecided" else _CODES[outcome]
 
 
 def _check(
@@ -267,7 +274,7 @@ def _show_ranking(rankings: tuple[Ranking, ...], side: TrialSet, confidence: flo
     say(f"{side.name}: {note}" for note in side.notes)
 
 
-def _gate(found: Comparison, *, told: bool) -> int:
+def _gate(found: Comparison, *, told: bool) -> Outcome:
     from trialwise.analysis.comparison.gate import gate_of
 
     gate = gate_of(found)
@@ -275,4 +282,4 @@ def _gate(found: Comparison, *, told: bool) -> int:
         say(["", f"Gate {gate.sentence}"])
     else:
         messages().print(f"gate {gate.sentence}", markup=False)
-    return _CODES[gate.outcome]
+    return gate.outcome

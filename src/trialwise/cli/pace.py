@@ -89,6 +89,11 @@ class Course:
             case _:
                 pass
 
+    @property
+    def is_done(self) -> bool:
+        """Return True when as many trials have come to an end as are known of; past a forecast that was too low, False."""
+        return self.done == self.total
+
     def parts(self) -> list[str]:
         """So many of so many trials, and what is left of the time, where that is known."""
         self.total = max(self.total, self.done)  # a forecast may be too low

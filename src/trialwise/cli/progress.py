@@ -1,4 +1,4 @@
-"""Progress of a run on standard error: a bar with ETA and interval widths on a terminal, a line for each trial elsewhere.
+"""Progress of a run on standard error: a bar with ETA and interval widths on a terminal, now and then a line elsewhere.
 
 Nothing is drawn, and no thread wakes up, while a trial runs. What a long trial shows was drawn before it started: since
 when it runs, and when it should end.
@@ -7,6 +7,7 @@ when it runs, and when it should end.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
@@ -43,8 +44,8 @@ WIDTH_SECONDS = 1.0
 MOST_WIDTHS = 6
 NEWS = 0.25
 """A forecast is news for a log when it has changed by so much."""
-LINE_SECONDS = 1.0
-"""Trials that are computed, thousands a minute, get at most one line in this time, unless they failed."""
+LINE_SECONDS = 10.0
+"""Minimum interval between lines about finished trials in a log, in seconds; the last trial has its line in any case."""
 MOST_OPEN = 6
 """So many claims that are still open are shown."""
 
@@ -52,17 +53,18 @@ MOST_OPEN = 6
 def observer(console: Console, experiment: Experiment, *, terminal: bool) -> Observer:
     """The observer that suits where standard error goes."""
     if not terminal:
-        return Lines(console, each=not experiment.is_simulated)
+        return Lines(console)
     return Bar(console, LiveWidths(experiment), runtime=experiment.runtime)
 
 
 class Lines:
-    """One line for each trial, for logs; of trials that are not measured but computed, now and then one."""
+    """A log: the first and the last trial, one in between every `LINE_SECONDS`, each new reason of a failure, and all news."""
 
-    def __init__(self, console: Console, *, each: bool = True) -> None:
+    def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
         self._console = console
-        self._each = each
+        self._clock = clock
         self._printed = float("-inf")
+        self._failure: str | None = None
         self._announced = 0
         self._course = Course()
 
@@ -76,11 +78,14 @@ class Lines:
             self._console.print(line, markup=False, soft_wrap=True)
 
     def _deserves_a_line(self, event: RunEvent) -> bool:
-        if self._each or not isinstance(event, TrialEnded) or event.outcome.status != "finished":
+        if not isinstance(event, TrialEnded):
             return True
-        now = time.monotonic()
-        if now - self._printed < LINE_SECONDS:
+        now = self._clock()
+        new_failure = event.outcome.status != "finished" and event.outcome.reason != self._failure
+        if not new_failure and not self._course.is_done and now - self._printed < LINE_SECONDS:
             return False
+        if event.outcome.status != "finished":
+            self._failure = event.outcome.reason
         self._printed = now
         return True
 

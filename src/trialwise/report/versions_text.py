@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import ComparisonRow
+from trialwise.analysis.versions.looks import LooksPlan
 from trialwise.analysis.versions.results import Outcome, VersionsResult
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.numbers import ABSENT, percent, write
+from trialwise.report.numbers import ABSENT, counted, percent, write
 from trialwise.report.terminal_table import about, aligned
 
 _STAGES = {"all": "all trials", "pilot": "the pilot", "fresh": "the fresh trials after the pilot"}
@@ -21,7 +22,7 @@ def versions_lines(found: VersionsResult) -> Iterator[str]:
     if found.comparison is not None:
         floors = any(row.floor for row in found.comparison.rows)
         table: list[tuple[str, ...]] = [(*_HEADS, *(["noise floor"] if floors else []))]
-        table += [_row(row, floors=floors) for row in found.comparison.rows]
+        table += [_row(row, one, floors=floors) for row, one in _judged(found)]
         yield ""
         yield from aligned(table, right=range(1, 7))
         yield ""
@@ -39,8 +40,9 @@ def versions_markdown(found: VersionsResult) -> Iterator[str]:
     if found.comparison is not None:
         yield f"| {' | '.join(_HEADS)} |"
         yield "|---|--:|--:|--:|--:|--:|--:|---|"
-        for row in found.comparison.rows:
-            yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in _row(row, floors=False))} |"
+        for row, one in _judged(found):
+            cells = _row(row, one, floors=False)
+            yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
         yield ""
         yield from (f"- {line}" for line in _reasons(found))
     yield f"- {_basis(found)}; {found.method}; {percent(found.confidence)}"
@@ -48,18 +50,47 @@ def versions_markdown(found: VersionsResult) -> Iterator[str]:
         yield f"- {found.failed} trials failed and have no value"
 
 
+def announcement(plan: LooksPlan, budget: float | None) -> str:
+    """Say before the first trial how many will run, and what bounds them (`budget` in seconds)."""
+    limit = "no budget" if budget is None else f"the budget is {duration_text(budget)}"
+    if plan.fixed is not None:
+        return f"{counted(plan.fixed, 'trial')} of each version, judged once at the end; {limit}"
+    rest = max(plan.most - plan.pilot, 0)
+    return f"a pilot of {plan.pilot} trials of each version, then at most {rest} fresh ones of each; {limit}"
+
+
+def bill_words(plan: LooksPlan, fresh: int | None) -> str:
+    """Say how many fresh trials of each version the pilot asks for (`fresh`, None for no number), and how many run."""
+    rest = max(plan.most - plan.pilot, 0)
+    if fresh is None:
+        return f"no number of fresh trials is known to decide, so {rest} of each version may run"
+    if fresh > rest:
+        return f"{fresh} fresh trials of each version would give a 90 % chance to decide, and {rest} of each may run"
+    return f"{counted(fresh, 'fresh trial')} of each version give a 90 % chance to decide"
+
+
 def headline(found: VersionsResult) -> str:
-    """The outcome in a sentence."""
+    """The outcome in a sentence; where trials failed, that comes first, since nothing passes then."""
+    if not found.failed or found.comparison is None or found.outcome == "worse":
+        return _verdict_sentence(found)
+    verdict = _verdict_sentence(found)
+    return f"Not passed: {counted(found.failed, 'trial')} failed. By the others: {verdict[0].lower()}{verdict[1:]}"
+
+
+def _verdict_sentence(found: VersionsResult) -> str:
     if found.comparison is None:
         return f"No verdict: too few trials have a value ({found.ending})."
-    rows = found.comparison.rows
     if found.outcome == "worse":
-        worse = [row for row, one in zip(rows, found.outcomes, strict=True) if one == "worse"]
-        return f"Head is worse: {', '.join(map(_change, worse))}."
+        return f"Head is worse: {', '.join(_change(row) for row, one in _judged(found) if one == 'worse')}."
     if found.outcome == "fine":
-        words = sorted({_word(row, "fine") for row in rows})
+        words = sorted({f"{row.metric.name} {_judgement(row, one)}" for row, one in _judged(found)})
         return f"Head may pass: {', '.join(words)}."
-    return f"Undecided after {_counts(rows[0])}."
+    return f"Undecided after {_counts(found.comparison.rows[0])}."
+
+
+def _judged(found: VersionsResult) -> list[tuple[ComparisonRow, Outcome]]:
+    """The rows, each with what it means for the gate."""
+    return list(zip(found.comparison.rows, found.outcomes, strict=True)) if found.comparison else []
 
 
 def _change(row: ComparisonRow) -> str:
@@ -68,15 +99,16 @@ def _change(row: ComparisonRow) -> str:
     return f"{row.metric.name} {_signed(row.difference.percent.estimate)} %"
 
 
-def _word(row: ComparisonRow, outcome: Outcome) -> str:
+def _judgement(row: ComparisonRow, outcome: Outcome) -> str:
+    """The one judgement of a row, which the headline, the table and its reasons share."""
     if row.verdict == "equivalent":
-        return f"{row.metric.name} equivalent within {_margin(row)}"
+        return f"equivalent within {_margin(row)}"
     if row.verdict == "different":
-        return f"{row.metric.name} {row.direction or 'different'} by more than {_margin(row)}"
-    return f"{row.metric.name} not worse by {_margin(row)}" if outcome == "fine" else row.metric.name
+        return f"{row.direction or 'different'} by more than {_margin(row)}"
+    return f"not worse by {_margin(row)}" if outcome == "fine" else row.verdict
 
 
-def _row(row: ComparisonRow, *, floors: bool) -> tuple[str, ...]:
+def _row(row: ComparisonRow, outcome: Outcome, *, floors: bool) -> tuple[str, ...]:
     cells: tuple[str, ...] = (ABSENT,) * 5
     one = row.difference
     if one is not None:
@@ -85,8 +117,14 @@ def _row(row: ComparisonRow, *, floors: bool) -> tuple[str, ...]:
         change: st.Ratio = one.percent
         cells = (*means, *(f"{_signed(value)} %" for value in (change.estimate, change.low, change.high)))
     floor = ABSENT if row.floor is None else f"{about(row.floor.percent)} %"
-    verdict = row.verdict if row.direction is None else f"{row.verdict}: {row.direction}"
-    return (row.metric.name, *cells, _margin(row), verdict, *([floor] if floors else []))
+    return (row.metric.name, *cells, _margin(row), _verdict_cell(row, outcome), *([floor] if floors else []))
+
+
+def _verdict_cell(row: ComparisonRow, outcome: Outcome) -> str:
+    """The judgement without the margin, which has a column of its own."""
+    if row.verdict == "undecided" and outcome == "fine":
+        return "not worse"
+    return f"{row.verdict}: {row.direction}" if row.direction else row.verdict
 
 
 def _margin(row: ComparisonRow) -> str:
@@ -104,9 +142,7 @@ def _signed(value: float) -> str:
 
 
 def _reasons(found: VersionsResult) -> Iterator[str]:
-    if found.comparison is None:
-        return
-    for row, outcome in zip(found.comparison.rows, found.outcomes, strict=True):
+    for row, outcome in _judged(found):
         if outcome == "fine" and row.verdict == "undecided":
             yield f"{row.metric.name}: the interval leaves out that head is worse by {_margin(row)}"
         elif row.reason and row.verdict in ("undecided", "no inference"):

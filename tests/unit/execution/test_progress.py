@@ -4,6 +4,7 @@ import dataclasses
 import io
 import re
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -123,15 +124,44 @@ def test_a_run_that_waits_for_nodes_says_so():
     bar.notice(SessionEnded("worker lost"))
 
 
-def test_trials_that_are_computed_get_a_line_now_and_then():
+def _log(trials: Iterable[TrialEnded], seconds: float) -> list[str]:
+    """Lines of a log about 50 trials of which one ends every so many seconds."""
+    clock, written = Clock(), io.StringIO()
+    lines = Lines(Console(file=written, width=200), clock)
+    lines.notice(SessionStarted(None, done=0, total=50, reclaimed=0))
+    for trial in trials:
+        clock.now += seconds
+        lines.notice(trial)
+    return written.getvalue().splitlines()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.001, [1, 50]), (1.0, [1, 11, 21, 31, 41, 50]), (10.0, [*range(1, 51)])]
+)
+def test_a_log_has_a_line_in_ten_seconds_at_most_and_one_of_the_last_trial(seconds: float, told: list[int]):
+    lines = _log(map(_ended, range(1, 51)), seconds)
+    assert [int(line.split(" trial ")[1].split()[0]) for line in lines] == told
+
+
+def test_a_log_has_each_new_reason_of_a_failure_at_once_and_the_same_one_not_again():
+    failures = ["no file"] * 20 + ["exit code 1"] * 20 + ["no file"] * 9
+    ended = [
+        TrialEnded(_trial(place), TrialOutcome("failed", 0.0, 1.0, reason=reason))
+        for place, reason in enumerate(failures, 1)
+    ]
+    lines = _log(ended, 0.001)
+    assert [line.partition("]")[0].partition("[")[2].partition("/")[0] for line in lines] == ["1", "21", "41"]
+    assert "exit code 1" in lines[1]
+
+
+def test_every_kind_of_trial_has_the_same_log():
     trial = PathTrial((PathFlow("udp-cubic"),), "p", runtime=1.0, engine="simulated")
-    paths = dataclasses.replace(EXPERIMENT, trial=trial)
-    for experiment, lines in ((EXPERIMENT, 50), (paths, 1)):
+    for experiment in (EXPERIMENT, dataclasses.replace(EXPERIMENT, trial=trial)):
         written = io.StringIO()
         told = observer(Console(file=written, width=200), experiment, terminal=False)
         for number in range(1, 51):
             told.notice(_ended(number))
-        assert written.getvalue().count("finished") == lines
+        assert written.getvalue().count("finished") == 1
 
 
 def in_hand(ago: float) -> str:
@@ -162,9 +192,11 @@ def test_a_narrow_terminal_shows_the_whole_of_what_is_open():
 
 def test_what_is_not_yet_forecast_is_called_the_most_and_a_forecast_about():
     written = io.StringIO()
-    lines = Lines(Console(file=written, width=200))
+    clock = Clock()
+    lines = Lines(Console(file=written, width=200), clock)
     lines.notice(SessionStarted(None, done=0, total=900, reclaimed=0))
     for outlook in (StoppingOutlook(None, ()), StoppingOutlook(40, (), pilot=True), StoppingOutlook(70, ())):
+        clock.now += 10.0
         lines.notice(outlook)
         lines.notice(_ended(1))
     places = [line.split("[")[1].split("]")[0] for line in written.getvalue().splitlines() if "[" in line]

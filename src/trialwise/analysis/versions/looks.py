@@ -42,7 +42,7 @@ class TwoLooks:
 
     def __init__(self, metrics: Sequence[Metric], plan: LooksPlan) -> None:
         self._metrics = metrics
-        self._plan = plan
+        self.plan = plan
         self._values: dict[tuple[str, str], dict[int, float]] = {}
         self._failed: dict[str, int] = {BASE: 0, HEAD: 0}
         self._ended: dict[str, int] = {BASE: 0, HEAD: 0}
@@ -66,11 +66,11 @@ class TwoLooks:
 
     def wanted(self) -> int:
         """Rounds, the pilot's included, as far as is known."""
-        if self._plan.fixed is not None:
-            return self._plan.fixed
+        if self.plan.fixed is not None:
+            return self.plan.fixed
         if not self.looked:
-            return self._plan.pilot
-        return self._plan.most if self.fresh is None else min(self._plan.pilot + self.fresh, self._plan.most)
+            return self.plan.pilot
+        return self.plan.most if self.fresh is None else min(self.plan.pilot + self.fresh, self.plan.most)
 
     def reason_to_stop(self) -> str | None:
         """Judge the pilot when it is complete; why no more need run, or None."""
@@ -78,10 +78,10 @@ class TwoLooks:
             if failed >= _HOPELESS and not any(name == version for _, name in self._values):
                 return f"every trial of {version} failed"
         done = min(self._ended.values())
-        if not self.looked and done >= self._plan.pilot:
+        if not self.looked and done >= self.plan.pilot:
             self._look()
         if self.decided:
-            return f"the pilot of {self._plan.pilot} trials of each version decides"
+            return f"the pilot of {self.plan.pilot} trials of each version decides"
         if self.looked and done >= self.wanted():
             return f"all {self.wanted()} trials of each version have run"
         return None
@@ -113,11 +113,11 @@ class TwoLooks:
             sides = [self._pilot(metric.name, version) for version in (BASE, HEAD)]
             if min(len(side) for side in sides) < 2:
                 return None
-            margin = metric.margin or self._plan.margin
+            margin = metric.margin or self.plan.margin
             found[metric.name] = st.difference(
                 sides[0],
                 sides[1],
-                confidence=self._plan.each,
+                confidence=self.plan.each,
                 margin=margin.value,
                 relative=margin.relative,
             )
@@ -125,4 +125,4 @@ class TwoLooks:
 
     def _pilot(self, metric: str, version: str) -> list[float]:
         values = self._values.get((metric, version), {})
-        return [value for round_, value in sorted(values.items()) if round_ <= self._plan.pilot]
+        return [value for round_, value in sorted(values.items()) if round_ <= self.plan.pilot]
