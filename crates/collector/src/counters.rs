@@ -44,6 +44,7 @@ pub(crate) struct Counting {
     pub(crate) suspensions: AtomicU64,
     pub(crate) spool_damage: AtomicU64,
     pub(crate) replaced: AtomicU64,
+    pub(crate) nulled: AtomicU64,
     pub(crate) damaged: [AtomicU64; DamageKind::ALL.len()],
     pub(crate) senders: Arc<Senders>,
     /// Why a domain was put off last.
@@ -75,6 +76,8 @@ pub struct Counters {
     pub spool_damage: u64,
     /// Strings with bytes that the store's texts cannot hold, stored with replacements (the bytes beside them).
     pub replaced: u64,
+    /// Rows stored with NULL for values that their fields' types cannot hold.
+    pub nulled: u64,
     /// Bytes that wait in the spool for the loader.
     pub backlog: u64,
     #[serde(serialize_with = "damaged_by_name")]
@@ -181,6 +184,7 @@ impl Counting {
             suspensions: get(&self.suspensions),
             spool_damage: get(&self.spool_damage),
             replaced: get(&self.replaced),
+            nulled: get(&self.nulled),
             backlog,
             damaged: self.damaged.each_ref().map(get),
             refused_for,

@@ -55,10 +55,11 @@ fn damaged_rows_are_flagged_and_the_connection_lives() {
     );
     send(&collector, &bytes);
     let counters = finish(collector);
-    assert_eq!((counters.rows, counters.all_damaged(), counters.refused), (2, 6, 0));
+    assert_eq!((counters.rows, counters.all_damaged(), counters.refused), (3, 5, 0));
+    assert_eq!(counters.nulled, 1);
     assert_eq!(counters.damaged(DamageKind::Nul), 1);
     let database = open(&folder, "d");
-    assert_eq!(query(&database, "SELECT oml_seq, n FROM app_m"), ["1|1", "6|6"]);
+    assert_eq!(query(&database, "SELECT oml_seq, n FROM app_m"), ["1|1", "5|NULL", "6|6"]);
     let flagged =
         query(&database, "SELECT stream, kind, rows, last_seq FROM _trialwise_damaged ORDER BY 1, 2");
     let expected = [
@@ -66,7 +67,7 @@ fn damaged_rows_are_flagged_and_the_connection_lives() {
         "-1|'Truncated'|1|NULL",
         "1|'Fields'|1|4",
         "1|'Nul'|1|2",
-        "1|'Value'|1|5",
+        "1|'Nulled'|1|5",
         "9|'UnknownStream'|1|3",
     ];
     assert_eq!(flagged, expected);

@@ -66,7 +66,7 @@ fn filled_spool(folder: &Path) -> PathBuf {
         for number in first..first + ROWS / 2 {
             text += &format!("1\t1\t{number}\t{number}\n1\t2\t{number}\t{number}\tx\n");
         }
-        text += "1\t1\t7\tjunk\n1\t0\t1\t.\tkey\tvalue\n";
+        text += "1\t1\t7\t1\t2\n1\t0\t1\t.\tkey\tvalue\n";
         send(&collector, text.as_bytes());
     }
     assert!(collector.stop(Duration::ZERO).counters.backlog > 0);

@@ -145,7 +145,7 @@ fn senders_and_collector_count_the_same_rows() {
         let own = rows(&[first, first + 1]);
         send(
             &collector,
-            (header("d", "s", &[]) + metadata + &own + "1\t2\t1\t7\n1\t1\t9\tjunk\n").as_bytes(),
+            (header("d", "s", &[]) + metadata + &own + "1\t2\t1\t7\n1\t1\t9\t1\t2\n").as_bytes(),
         );
     }
     assert!(collector.wait_loaded(Duration::from_secs(20)));

@@ -84,6 +84,49 @@ fn postgresql_holds_every_recorded_stream_as_sqlite_does() {
     });
 }
 
+/// A row with a value of every type but one, in text and in binary, and one with none of them.
+fn odd(domain: &str) -> [Vec<u8>; 2] {
+    let schema =
+        "1 app_odd a:int32 b:uint32 c:int64 d:uint64 e:double f:guid h:blob v:[int32] w:[double] last:int32";
+    let mut text = header(domain, "t", &[schema]).into_bytes();
+    text.extend_from_slice(b"1\t1\t1\t1\t2\t3\t4\t0.5\t6\tYQ==\t1 7\t0\t7\n");
+    text.extend_from_slice(
+        b"1\t1\t2\t1.5\t-1\tnil\t\tNone\t\tYQ\t2 7\t\t8\n1\t1\t3\t1\t2\t3\t4\t\t6\tYQ==\t0\t0\t9\n",
+    );
+    let mut binary = header(domain, "b", &[schema]).replace("content: text", "content: binary").into_bytes();
+    let (truth, number) = ([0x0c], [5, 0, 0, 0, 7]); // the tags of true, and of an int32
+    let values = [&[10, 1, 5, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0], &truth.repeat(9)[..], &number].concat();
+    binary.extend_from_slice(&[0xaa, 0xaa, 1, 0, values.len() as u8]);
+    binary.extend_from_slice(&values);
+    [text, binary]
+}
+
+fn stores_null(store: &Store, folder: &Path) {
+    for (bytes, (rows, nulled)) in std::iter::zip(odd("odd"), [(3, 2), (1, 1)]) {
+        let collector = start_for(store, &folder.join("spool"));
+        send(&collector, &bytes);
+        let counters = finish(collector);
+        assert_eq!((counters.rows, counters.nulled, counters.all_damaged()), (rows, nulled, 0));
+    }
+    let found = tables(store, "odd");
+    let rows: Vec<_> = found["app_odd"].iter().map(|row| row[3..].join(" ")).collect();
+    let nulls = ["NULL"; 9].join(" ");
+    assert!(rows[0].starts_with("1 2 3 4 ") && rows[0].ends_with(" 7") && !rows[0].contains("NULL"));
+    assert_eq!(rows[1], format!("{nulls} 8"));
+    assert_eq!(rows[2].matches("NULL").count(), 1, "an empty list is no NULL: {}", rows[2]);
+    assert_eq!(rows[3], format!("{nulls} 7"));
+}
+
+#[test]
+fn values_that_are_none_are_null_in_every_store() {
+    let folder = scratch("stores_null");
+    stores_null(&Store::Sqlite(folder.join("sqlite")), &folder.join("1"));
+    stores_null(&Store::Parquet(folder.join("parquet")), &folder.join("2"));
+    if let Some(server) = PostgreSqlServer::start("null") {
+        stores_null(&Store::PostgreSql(server.url("postgres")), &folder.join("3"));
+    }
+}
+
 /// Values at the ends of every type, strings that are no text, names that are taken, a row too wide for a page.
 fn hard(domain: &str) -> Vec<u8> {
     let wide: String = (0..1500).map(|index| format!(" f{index}:double")).collect();

@@ -40,6 +40,8 @@ struct CollectorCounters {
     spool_damage: u64,
     /// Strings with bytes that the store's texts cannot hold, stored with replacements (the bytes beside them).
     replaced: u64,
+    /// Rows stored with NULL for values that their fields' types cannot hold.
+    nulled: u64,
     /// Bytes that wait in the spool for the loader.
     backlog: u64,
     /// Connections closed for what they sent, by reason; reasons that did not occur are left out.
@@ -61,6 +63,7 @@ impl From<collector::Counters> for CollectorCounters {
             suspensions: counters.suspensions,
             spool_damage: counters.spool_damage,
             replaced: counters.replaced,
+            nulled: counters.nulled,
             backlog: counters.backlog,
             refused_for: counters.refused_by_reason(),
             damaged: counters.damaged_by_reason(),

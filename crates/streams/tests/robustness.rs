@@ -7,7 +7,8 @@ mod common;
 use common::{Found, damages, decode, decode_all, recorded, rows};
 use proptest::prelude::*;
 use trialwise_streams::protocol::{
-    Content, DamageKind, Decoder, Encoder, Field, FieldType, Header, HeaderError, Limits, Schema, Value,
+    Content, DamageKind, Decoder, Encoder, Event, Field, FieldType, Header, HeaderError, Limits, Schema,
+    StreamDecoder, Value,
 };
 
 const HEAD: &str = "protocol: 5\ndomain: d\nstart-time: 100\nsender-id: s\napp-name: a\n\
@@ -62,19 +63,129 @@ fn a_damaged_line_costs_itself_only() {
         ("0.1\t1\t7\t1\t2\0\t3", DamageKind::Nul),
         ("0.1\t1\t7\t1\t2", DamageKind::Fields),
         ("0.1\t1\t7\t1\t2\t3\t4", DamageKind::Fields),
-        ("0.1\t1\t7\t1\tx\t3", DamageKind::Value),
-        ("0.1\t1\t7\t1\t2147483648\t3", DamageKind::Value),
         ("0.1\t9\t7\t1\t2\t3", DamageKind::UnknownStream),
         ("soon\t1\t7\t1\t2\t3", DamageKind::Prefix),
         ("", DamageKind::Prefix),
         ("0.1\t1", DamageKind::Prefix),
-        ("0.1\t2\t7\ttext\tAAA", DamageKind::Value),
         ("0.1\t0\t7\t.\tschema\t3 bad x:quaternion", DamageKind::Schema),
         ("0.1\t0\t7\t.\tschema\t0 other x:int32", DamageKind::Schema),
     ];
     for (line, kind) in cases {
         let bytes = text(&format!("0.0\t1\t1\t1\t2\t3\n{line}\n0.2\t1\t2\t1\t2\t3\n"));
         assert_eq!(outcome(&bytes), (vec![1, 2], vec![kind]), "{line:?}");
+    }
+}
+
+/// The values of the only row of a text stream with one field of this type and another field, 7; and how many are null.
+fn read_text(kind: &str, value: &str) -> (Vec<common::Owned>, u32) {
+    let head = format!("protocol: 5\ndomain: d\nschema: 1 a_m v:{kind} other:int32\ncontent: text\n\n");
+    read_only_row(format!("{head}0.1\t1\t1\t{value}\t7\n").as_bytes())
+}
+
+fn read_only_row(bytes: &[u8]) -> (Vec<common::Owned>, u32) {
+    let mut decoder = StreamDecoder::new(Limits::default());
+    decoder.push(bytes);
+    let mut rows = Vec::new();
+    while let Some(event) = decoder.next_event().unwrap() {
+        match event {
+            Event::Row(row) => rows.push((row.values().map(common::owned).collect(), row.nulls)),
+            Event::Damaged(damage) => panic!("{damage:?}"),
+            Event::Header(_) => {}
+        }
+    }
+    assert_eq!(rows.len(), 1);
+    rows.remove(0)
+}
+
+/// Spellings that R, Python and Ruby programs send where there is no number, or another: none may cost the row, and what
+/// is stored is what was written, or nothing.
+#[test]
+fn a_value_that_its_field_cannot_hold_is_null_in_a_good_row() {
+    use common::Owned::{Bool, Bytes, Double, Integer, Null, Vector};
+    let double = |value: f64| Double(value.to_bits());
+    let cases = [
+        ("double", "", Null),
+        ("double", "nil", Null),
+        ("double", "None", Null),
+        ("double", "NA", Null),
+        ("double", "1,5", Null),
+        ("double", "1.5ms", Null),
+        ("double", "1.79769313486232e+308", double(f64::INFINITY)), // liboml2's 15 digits of the largest
+        ("double", "2.5 ", double(2.5)),
+        ("double", " 2.5", double(2.5)),
+        ("double", "-inf", double(f64::NEG_INFINITY)),
+        ("double", "nan", double(f64::NAN)),
+        ("int32", "", Null),
+        ("int32", "nil", Null),
+        ("int32", "15.5", Null),
+        ("int32", "15.0", Integer(15)),
+        ("int32", "5 ", Integer(5)),
+        ("int32", "08", Null),
+        ("int32", "2147483648", Null),
+        ("int32", "nan", Null),
+        ("int32", "-", Null),
+        ("uint32", "-1", Null),
+        ("uint32", "1.5", Null),
+        ("uint32", "4294967296", Null),
+        ("int64", "9223372036854775808", Null),
+        ("uint64", "18446744073709551616", Null),
+        ("uint64", "1e3", Integer(1000)),
+        ("guid", "", Null),
+        ("guid", "x", Null),
+        ("guid", "12 ", Integer(12)),
+        ("blob", "YQ", Null),
+        ("blob", "?", Null),
+        ("blob", "", Bytes(vec![])),
+        ("[int32]", "", Null),
+        ("[int32]", "2 1", Null),
+        ("[int32]", "2 1 x", Null),
+        ("[double]", "0", Vector(vec![])),
+        ("bool", "", Bool(false)), // as oml2-server reads it
+        ("string", "", Bytes(vec![])),
+    ];
+    for (kind, text, expected) in cases {
+        let nulls = u32::from(expected == Null);
+        assert_eq!(read_text(kind, text), (vec![expected, Integer(7)], nulls), "{kind} {text:?}");
+    }
+}
+
+/// A packet of stream 1 with these tagged values.
+fn tagged_packet(values: &[&[u8]]) -> Vec<u8> {
+    let contents = [&[values.len() as u8, 1, 5, 0, 0, 0, 1, 2, 0, 0, 0, 0, 0][..], &values.concat()].concat();
+    [&[0xaa, 0xaa, 1, 0, contents.len() as u8][..], &contents].concat()
+}
+
+#[test]
+fn a_packet_with_a_value_of_another_type_is_a_good_row() {
+    use common::Owned::{Integer, Null};
+    let seven: &[u8] = &[5, 0, 0, 0, 7];
+    for kind in ["double", "int64", "uint32", "string", "blob", "guid", "bool", "[int32]", "[bool]"] {
+        let values: [(&[u8], &str); 12] = [
+            (&[1, 0, 0, 0, 9], "int32"),
+            (&[2, 0x40, 0, 0, 0, 1], "double"),
+            (&[4, 2, b'h', b'i'], "string"),
+            (&[5, 0, 0, 0, 9], "int32"),
+            (&[6, 0, 0, 0, 9], "uint32"),
+            (&[7, 0, 0, 0, 0, 0, 0, 0, 9], "int64"),
+            (&[8, 0, 0, 0, 0, 0, 0, 0, 9], "uint64"),
+            (&[9, 0, 0, 0, 2, 1, 2], "blob"),
+            (&[10, 0, 0, 0, 0, 0, 0, 0, 9], "guid"),
+            (&[12], "bool"),
+            (&[13, 15, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0], "[double]"),
+            (&[13, 14, 0, 1, 0x0d], ""), // neither true nor false
+        ];
+        for (value, own) in values.into_iter().filter(|(_, own)| *own != kind) {
+            let head = format!("protocol: 5\ndomain: d\nschema: 1 m v:{kind} w:int32\ncontent: binary\n\n");
+            let second = tagged_packet(&[seven, seven]);
+            let bytes = [head.as_bytes(), &tagged_packet(&[value, seven]), &second].concat();
+            let all = decode_all(&bytes);
+            assert_eq!(all, decode(bytes.chunks(1), Limits::default()).unwrap());
+            let found: Vec<_> = rows(&all)
+                .into_iter()
+                .map(|row| if let Found::Row { values, .. } = row { values.clone() } else { vec![] })
+                .collect();
+            assert_eq!(found, [[Null, Integer(7)], [Null, Integer(7)]], "{own} in {kind}");
+        }
     }
 }
 
@@ -115,7 +226,7 @@ fn a_damaged_packet_costs_itself_only() {
         ("lying length, nothing", damaged(3, &[0, 0]), DamageKind::Length),
         ("wrong count", damaged(5, &[2]), DamageKind::Fields),
         ("unknown stream", damaged(6, &[9]), DamageKind::UnknownStream),
-        ("wrong tag", damaged(18, &[6]), DamageKind::Value),
+        ("unknown tag", damaged(18, &[0x11]), DamageKind::Value),
         ("no tag of seq", damaged(7, &[0]), DamageKind::Prefix),
         ("unknown type", damaged(2, &[3]), DamageKind::Garbage),
         (

@@ -302,6 +302,7 @@ _COUNTS = [
     "suspensions",
     "spool_damage",
     "replaced",
+    "nulled",
     "backlog",
 ]
 
@@ -322,6 +323,7 @@ def _troubles(counters: _core.CollectorCounters) -> str:
         "rows without a table": counters.unstorable,
         "attempts on a database that failed": counters.suspensions,
         "strings stored with replacements": counters.replaced,
+        "rows with NULL for unreadable values": counters.nulled,
     }
     sizes = {"of the spool damaged": counters.spool_damage, "wait in the spool": counters.backlog}
     counted = [f"{number} {what}" for what, number in troubles.items() if number]

@@ -96,6 +96,8 @@ def _troubles(status: dict[str, Any]) -> Iterator[str]:
         yield f"rows that no table can hold: {counters['unstorable']}"
     if counters["spool_damage"]:
         yield f"damaged on disk, in the spool: {size(counters['spool_damage'])}"
+    if nulled := counters.get("nulled"):
+        yield f"rows stored with NULL for values that their fields cannot hold: {nulled}"
     if counters["replaced"]:
         yield f"strings that the store cannot hold as they are, stored with replacements: {counters['replaced']}"
     for domain, reason in status["troubles"].items():

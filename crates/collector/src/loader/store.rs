@@ -88,7 +88,7 @@ pub(crate) enum Stored {
     Repeated,
 }
 
-/// How many rows were damaged in one way.
+/// How many rows were damaged in one way, or stored without some of their values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Damaged<'a> {
     /// The sender's number.

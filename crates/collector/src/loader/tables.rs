@@ -46,13 +46,34 @@ struct Rows<D> {
     counts: Counts,
 }
 
+/// What is not as it should be with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wrong {
+    /// It is not stored.
+    Damaged(DamageKind),
+    /// It is stored, with NULL for values that their fields cannot hold.
+    Nulled,
+}
+
+impl Wrong {
+    /// As `_trialwise_damaged` has it.
+    fn name(self) -> String {
+        match self {
+            Self::Damaged(kind) => format!("{kind:?}"),
+            Self::Nulled => "Nulled".to_owned(),
+        }
+    }
+}
+
 /// Counted since the last commit.
 #[derive(Default)]
 struct Counts {
     rows: u64,
     repeated: u64,
     unstorable: u64,
-    damaged: BTreeMap<(i64, i64, DamageKind), (u64, Option<i64>)>,
+    nulled: u64,
+    /// By sender, stream and the name of what was wrong.
+    damaged: BTreeMap<(i64, i64, Wrong), (u64, Option<i64>)>,
     watched: Vec<Watched>,
 }
 
@@ -186,8 +207,8 @@ impl<D: Database> TableDomain<D> {
         for (sender, stream, gap) in self.gaps.take_changed() {
             database.keep_gap(sender, &stream, gap)?;
         }
-        for (&(sender, stream, kind), &(rows, last_seq)) in &self.rows.counts.damaged {
-            database.add_damaged(Damaged { sender, stream, kind: &format!("{kind:?}"), rows, last_seq })?;
+        for (&(sender, stream, wrong), &(rows, last_seq)) in &self.rows.counts.damaged {
+            database.add_damaged(Damaged { sender, stream, kind: &wrong.name(), rows, last_seq })?;
         }
         Ok(())
     }
@@ -255,9 +276,18 @@ impl Counts {
         count(&counting.rows, self.rows);
         count(&counting.repeated, self.repeated);
         count(&counting.unstorable, self.unstorable);
-        for ((_, _, kind), (rows, _)) in self.damaged {
-            count(&counting.damaged[kind as usize], rows);
+        count(&counting.nulled, self.nulled);
+        for ((_, _, wrong), (rows, _)) in self.damaged {
+            if let Wrong::Damaged(kind) = wrong {
+                count(&counting.damaged[kind as usize], rows);
+            }
         }
+    }
+
+    /// Notes what is wrong with a row.
+    fn note(&mut self, sender: i64, stream: i64, wrong: Wrong, seq: Option<i64>) {
+        let entry = self.damaged.entry((sender, stream, wrong)).or_default();
+        *entry = (entry.0 + 1, seq.or(entry.1));
     }
 }
 
@@ -287,14 +317,18 @@ impl<D: Database> Sink for Rows<D> {
         }
         self.counts.rows += 1;
         place.watched.stored();
+        if row.nulls > 0 {
+            self.counts.nulled += 1;
+            place.watched.nulled();
+            self.counts.note(place.sender, row.schema.index.into(), Wrong::Nulled, Some(row.seq));
+        }
         Ok(())
     }
 
     fn damage(&mut self, place: &mut Place, damage: Damage) {
         place.watched.damage();
         let stream = damage.stream.map_or(-1, i64::from);
-        let entry = self.counts.damaged.entry((place.sender, stream, damage.kind)).or_default();
-        *entry = (entry.0 + 1, damage.seq.or(entry.1));
+        self.counts.note(place.sender, stream, Wrong::Damaged(damage.kind), damage.seq);
     }
 }
 

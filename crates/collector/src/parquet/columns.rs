@@ -18,7 +18,8 @@ pub(super) enum Values {
     Bytes(Vec<u8>, Vec<usize>),
 }
 
-/// One column. Levels are Parquet's: a definition of 1 where there is a value, a repetition of 1 where it goes on a list.
+/// One column. Levels are Parquet's: a definition of 1 where there is a value (in a list 2; 1 for an empty list), a repetition of 1
+/// where it goes on a list.
 #[derive(Debug)]
 pub(super) struct Column {
     pub(super) values: Values,
@@ -108,8 +109,10 @@ impl Column {
     }
 
     pub(super) fn push(&mut self, value: Value<'_>) {
-        if let Value::Vector(vector) = value {
-            return self.push_vector(vector);
+        match value {
+            Value::Vector(vector) => return self.push_vector(vector),
+            Value::Null => return self.push_null(),
+            _ => {}
         }
         self.values.push(value);
         if let Some(definitions) = &mut self.definitions {
@@ -120,7 +123,7 @@ impl Column {
     fn push_vector(&mut self, vector: Vector<'_>) {
         if let (Some(definitions), Some(repetitions)) = (&mut self.definitions, &mut self.repetitions) {
             let levels = vector.len().max(1);
-            definitions.resize(definitions.len() + levels, i16::from(!vector.is_empty()));
+            definitions.resize(definitions.len() + levels, 1 + i16::from(!vector.is_empty()));
             repetitions.push(0);
             repetitions.resize(definitions.len(), 1);
         }
@@ -130,6 +133,18 @@ impl Column {
     fn push_null(&mut self) {
         if let Some(definitions) = &mut self.definitions {
             definitions.push(0);
+        }
+        if let Some(repetitions) = &mut self.repetitions {
+            repetitions.push(0);
+        }
+    }
+
+    /// The levels that the collectors had that wrote no NULL: without definitions, or lists with one less.
+    pub(super) fn raise_definitions(&mut self, rows: usize) {
+        match (&mut self.definitions, &self.repetitions) {
+            (Some(definitions), Some(_)) => definitions.iter_mut().for_each(|level| *level += 1),
+            (Some(definitions), None) => definitions.resize(rows, 1),
+            (None, _) => {}
         }
     }
 

@@ -40,7 +40,7 @@ pub(super) fn write_part(
     if let Some(tail) = tail {
         let source = File::open(tail)?;
         let reader = SerializedFileReader::new(source.try_clone()?)?;
-        let kept = groups_to_keep(&reader, new.rows);
+        let kept = if is_older(layout, &reader) { 0 } else { groups_to_keep(&reader, new.rows) };
         for index in 0..kept {
             copy_group(&source, &reader, index, writer.next_row_group()?)?;
         }
@@ -58,6 +58,11 @@ pub(super) fn write_part(
     writer.close()?;
     file.sync_all()?;
     Ok(Size { rows, bytes: file.metadata()?.len() })
+}
+
+/// Whether a collector wrote the part whose columns could not be empty.
+fn is_older(layout: &Layout, reader: &SerializedFileReader<File>) -> bool {
+    reader.metadata().file_metadata().schema() != &*layout.schema
 }
 
 /// The rows of a part.
@@ -139,8 +144,14 @@ fn read_group(layout: &Layout, group: &dyn RowGroupReader) -> Result<Columns, Pa
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let mut columns = Columns { rows, ..Columns::new(layout) };
     for (index, column) in columns.columns.iter_mut().enumerate() {
-        let physical = group.metadata().column(index).column_type();
+        let written = group.metadata().column(index).column_descr();
+        let physical = written.physical_type();
+        let optional = i16::from(column.definitions.is_some()) + i16::from(column.repetitions.is_some());
+        let older = written.max_def_level() < optional;
         read_column(group.get_column_reader(index)?, physical, rows, column)?;
+        if older {
+            column.raise_definitions(rows);
+        }
     }
     Ok(columns)
 }

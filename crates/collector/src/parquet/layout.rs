@@ -32,7 +32,7 @@ pub(super) enum Shape {
     Required,
     /// One or none.
     Optional,
-    /// Any number.
+    /// Any number, or no list.
     List,
 }
 
@@ -75,7 +75,7 @@ const fn kind_and_shape(field_type: FieldType) -> (Kind, Shape) {
         FieldType::Blob => Kind::Bytes,
         FieldType::Vector(element) => return (element_kind(element), Shape::List),
     };
-    (kind, Shape::Required)
+    (kind, Shape::Optional)
 }
 
 /// The type in Parquet's message language, before and behind the name.
@@ -102,7 +102,7 @@ fn message(columns: &[ColumnLayout]) -> String {
             Shape::Optional => write!(text, "optional {before} {name}{behind};"),
             Shape::List => write!(
                 text,
-                "required group {name} (LIST) {{ repeated group list {{ required {before} element{behind}; }} }}"
+                "optional group {name} (LIST) {{ repeated group list {{ required {before} element{behind}; }} }}"
             ),
         };
     }

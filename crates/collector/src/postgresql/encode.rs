@@ -37,7 +37,7 @@ pub(super) fn write_value(value: Value<'_>, out: &mut Vec<u8>) {
         Value::Double(value) => write_bytes(&value.to_be_bytes(), out),
         Value::Bool(value) => write_bytes(&[u8::from(value)], out),
         Value::String(bytes) | Value::Blob(bytes) => write_bytes(bytes, out),
-        Value::Guid(0) => write_null(out),
+        Value::Guid(0) | Value::Null => write_null(out),
         Value::UInt64(value) | Value::Guid(value) => write_numeric(value, out),
         Value::Vector(vector) => write_vector(vector, out),
     }

@@ -78,7 +78,7 @@ fn bind_value(statement: &mut Statement, index: c_int, value: Value<'_>, scratch
         Value::Int64(value) => statement.bind_integer(index, value),
         Value::Bool(value) => statement.bind_integer(index, value.into()),
         Value::Double(value) => statement.bind_double(index, value),
-        Value::Guid(0) => statement.bind_null(index),
+        Value::Guid(0) | Value::Null => statement.bind_null(index),
         Value::UInt64(value) | Value::Guid(value) => bind_unsigned(statement, index, value),
         Value::String(text) => statement.bind_text(index, text),
         Value::Blob(bytes) => statement.bind_blob(index, bytes),

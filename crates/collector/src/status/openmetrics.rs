@@ -18,6 +18,7 @@ pub(crate) fn openmetrics(status: &Status) -> String {
         ("unstorable_rows", "Rows that no table of the store can hold.", counters.unstorable),
         ("store_failures", "How often a database could not be written.", counters.suspensions),
         ("replaced_strings", "Strings that the store's texts cannot hold as they are.", counters.replaced),
+        ("nulled_rows", "Rows stored with NULL for values that were none.", counters.nulled),
         ("spool_damaged_bytes", "Bytes of the spool passed over for damage.", counters.spool_damage),
     ] {
         family(&mut text, name, "counter", help);
@@ -49,9 +50,12 @@ fn by_reason(text: &mut String, name: &str, help: &str, counts: &std::collection
 type Reading = fn(&SenderStatus) -> Option<f64>;
 
 /// Each family, its kind and its value of one sender.
-const PER_SENDER: [(&str, &str, &str, Reading); 8] = [
+const PER_SENDER: [(&str, &str, &str, Reading); 9] = [
     ("sender_rows", "counter", "Rows stored.", |sender| Some(sender.rows as f64)),
     ("sender_damaged_rows", "counter", "Damaged rows.", |sender| Some(sender.damaged as f64)),
+    ("sender_nulled_rows", "counter", "Rows stored with NULL for values that were none.", |sender| {
+        Some(sender.nulled as f64)
+    }),
     ("sender_missing_rows", "counter", "Sequence numbers left out.", |sender| Some(sender.missing as f64)),
     ("sender_dropped", "counter", "What the client says it dropped.", |sender| Some(sender.dropped as f64)),
     ("sender_open_connections", "gauge", "Connections open now.", |sender| Some(sender.open as f64)),

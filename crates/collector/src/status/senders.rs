@@ -32,6 +32,8 @@ pub struct SenderStatus {
     pub rows_per_second: f64,
     /// Damaged rows and stretches.
     pub damaged: u64,
+    /// Rows stored with NULL for values that their fields' types cannot hold.
+    pub nulled: u64,
     /// Sequence numbers left out, streams together, also before the collector started.
     pub missing: u64,
     /// Samples and rows that the client says it has dropped.
@@ -71,6 +73,7 @@ struct Known {
     open: u64,
     rows: Rate,
     damaged: u64,
+    nulled: u64,
     missing: u64,
     losses: Losses,
     /// Start of the client that `losses` are about.
@@ -105,6 +108,7 @@ impl Known {
     fn add(&mut self, watched: &Watched, now: Instant) {
         self.rows.add(watched.rows, now);
         self.damaged += watched.damaged;
+        self.nulled += watched.nulled;
         if watched.rows > 0 {
             self.last_row = Some(now_micros());
         }
@@ -138,6 +142,7 @@ impl Known {
             rows: self.rows.total(),
             rows_per_second: self.rows.per_second(now),
             damaged: self.damaged,
+            nulled: self.nulled,
             missing: self.missing,
             dropped: self.losses.total(),
             last_row: self.last_row.map(|micros| micros as f64 / 1e6),

@@ -17,6 +17,7 @@ pub(crate) struct Watched {
     pub(super) last: usize,
     pub(super) rows: u64,
     pub(super) damaged: u64,
+    pub(super) nulled: u64,
     /// Sequence numbers left out by the sender in all, once [`super::Gaps`] has told.
     pub(super) missing: u64,
     /// The least time from a row's time stamp to its arrival, seconds.
@@ -74,6 +75,11 @@ impl Watched {
         self.rows += 1;
     }
 
+    /// Notes that a row was stored with NULL for a value.
+    pub(crate) const fn nulled(&mut self) {
+        self.nulled += 1;
+    }
+
     /// Notes a damaged row or a damaged stretch.
     pub(crate) const fn damage(&mut self) {
         self.damaged += 1;
@@ -91,7 +97,7 @@ impl Watched {
     /// What was seen, for [`super::Senders::add`]; begins anew.
     pub(crate) fn take(&mut self) -> Self {
         let taken = self.clone();
-        (self.rows, self.damaged, self.least_lag) = (0, 0, f64::INFINITY);
+        (self.rows, self.damaged, self.nulled, self.least_lag) = (0, 0, 0, f64::INFINITY);
         for seen in &mut self.streams {
             (seen.span, seen.missing) = (None, 0);
             seen.dropped.clear();

@@ -202,7 +202,7 @@ impl Point {
         }
         let mut total = sample::HEAD;
         for (value, field_type) in values.iter().zip(&self.inner.types) {
-            if value.field_type() != *field_type {
+            if value.field_type() != Some(*field_type) {
                 return Err(InjectError::Values);
             }
             total += sample::words(value);

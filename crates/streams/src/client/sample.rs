@@ -54,6 +54,7 @@ fn put_value(claim: &mut Claim<'_>, value: &Value<'_>) {
         Value::UInt64(value) | Value::Guid(value) => claim.put(value),
         Value::Double(value) => claim.put(value.to_bits()),
         Value::Bool(value) => claim.put(u64::from(value)),
+        Value::Null => claim.put(0), // no point has fields of its type
         Value::String(bytes) | Value::Blob(bytes) => {
             claim.put(bytes.len() as u64);
             claim.put_bytes(bytes);
@@ -178,7 +179,7 @@ mod tests {
             Value::Vector(Vector::Bool(&[true, false, true])),
             Value::Vector(Vector::UInt64(&[])),
         ];
-        let types: Vec<_> = values.iter().map(Value::field_type).collect();
+        let types: Vec<_> = values.iter().filter_map(Value::field_type).collect();
         let total = HEAD + values.iter().map(words).sum::<usize>();
         let (mut producer, consumer) = ring(1024);
         let mut claim = producer.claim(total).unwrap();

@@ -27,6 +27,7 @@ impl Kept {
             Value::Double(value) => Value::Double(value),
             Value::Guid(value) => Value::Guid(value),
             Value::Bool(value) => Value::Bool(value),
+            Value::Null => Value::Null,
             Value::String(bytes) => {
                 self.bytes.extend_from_slice(bytes);
                 Value::String(&[])

@@ -14,6 +14,8 @@ const SHORT_HEAD: usize = 5;
 pub(super) const LONG_HEAD: usize = 7;
 /// count, stream, tagged seq, tagged timestamp.
 pub(super) const PREFIX: usize = 2 + 5 + 6;
+/// Bytes of the longest value of a type of fixed length, with its tag.
+pub(super) const LONGEST_SCALAR: usize = 9;
 /// Longest string that a packet can hold (OML.md section 5).
 pub(super) const LONGEST_STRING: usize = 254;
 
@@ -139,15 +141,16 @@ pub(super) fn parse<'s>(
     let refused = |damage| Refused { damage, values_end: None };
     let count =
         read_prefix(&mut reader, dialect, parts).ok_or_else(|| refused(Damage::early(DamageKind::Prefix)))?;
-    let damage = |kind| Damage { kind, stream: Some(parts.stream), seq: Some(parts.seq) };
-    let schema = find(parts.stream).ok_or_else(|| refused(damage(DamageKind::UnknownStream)))?;
+    let (stream, seq) = (parts.stream, parts.seq);
+    let damage = |kind| Damage { kind, stream: Some(stream), seq: Some(seq) };
+    let schema = find(stream).ok_or_else(|| refused(damage(DamageKind::UnknownStream)))?;
     if schema.fields.len() as u8 != count {
         return Err(refused(damage(DamageKind::Fields)));
     }
     for field in &schema.fields {
         let slot = read_value(&mut reader, field.field_type, dialect);
         let slot = slot.ok_or_else(|| refused(damage(DamageKind::Value)))?;
-        parts.slots.push(slot);
+        parts.push(slot);
     }
     if reader.position == head.end {
         return Ok(());
@@ -165,7 +168,7 @@ fn read_prefix(reader: &mut Reader<'_>, dialect: Dialect, parts: &mut Parts) -> 
     Some(count)
 }
 
-/// One tagged value of the type of its field; any other tag is refused.
+/// One tagged value: null where it is of another type than its field; nothing where its end cannot be told.
 fn read_value(reader: &mut Reader<'_>, field_type: FieldType, dialect: Dialect) -> Option<Slot> {
     let [tag] = reader.array()?;
     Some(match (field_type, tag) {
@@ -187,7 +190,35 @@ fn read_value(reader: &mut Reader<'_>, field_type: FieldType, dialect: Dialect) 
         (FieldType::Guid, tag::GUID) => Slot::Guid(u64::from_be_bytes(reader.array()?)),
         (FieldType::Bool, tag::FALSE) => Slot::Bool(false),
         (FieldType::Bool, tag::TRUE) => Slot::Bool(true),
-        (FieldType::Vector(element), tag::VECTOR) => Slot::Vector(element, read_vector(reader, element)?),
+        (FieldType::Vector(element), tag::VECTOR) => read_vector(reader, element)?,
+        (_, tag) => return skip_value(reader, tag).map(|()| Slot::Null),
+    })
+}
+
+/// Passes over the payload behind a tag.
+fn skip_value(reader: &mut Reader<'_>, tag: u8) -> Option<()> {
+    let length = match tag {
+        tag::FALSE | tag::TRUE => 0,
+        tag::LONG | tag::INT32 | tag::UINT32 => 4,
+        tag::DOUBLE | tag::NAN => 5,
+        tag::INT64 | tag::UINT64 | tag::GUID | tag::EXACT => 8,
+        tag::STRING => usize::from(reader.array::<1>()?[0]),
+        tag::BLOB => u32::from_be_bytes(reader.array()?) as usize,
+        tag::VECTOR => {
+            let [element, high, low] = reader.array()?;
+            usize::from(u16::from_be_bytes([high, low])) * element_width(element)?
+        }
+        _ => return None,
+    };
+    reader.span(length).map(drop)
+}
+
+/// Bytes of an element with this tag.
+const fn element_width(tag: u8) -> Option<usize> {
+    Some(match tag {
+        tag::INT32 | tag::UINT32 => 4,
+        tag::INT64 | tag::UINT64 | tag::EXACT => 8,
+        tag::ELEMENT_BOOL => 1,
         _ => return None,
     })
 }
@@ -202,15 +233,15 @@ fn read_long_span(reader: &mut Reader<'_>) -> Option<Span> {
     reader.span(length)
 }
 
-fn read_vector(reader: &mut Reader<'_>, element: ElementType) -> Option<Span> {
+fn read_vector(reader: &mut Reader<'_>, element: ElementType) -> Option<Slot> {
     let [found, high, low] = reader.array()?;
-    if found != element_tag(element) {
-        return None;
-    }
-    let span = reader.span(usize::from(u16::from_be_bytes([high, low])) * element.width())?;
+    let count = usize::from(u16::from_be_bytes([high, low]));
+    let span = reader.span(count * element_width(found)?)?;
     let bools = element == ElementType::Bool;
     let valid = |byte: &u8| *byte == PACKED_FALSE || *byte == PACKED_TRUE;
-    (!bools || reader.bytes[span.start..span.end].iter().all(valid)).then_some(span)
+    let whole =
+        found == element_tag(element) && (!bools || reader.bytes[span.start..span.end].iter().all(valid));
+    Some(if whole { Slot::Vector(element, span) } else { Slot::Null })
 }
 
 const fn element_tag(element: ElementType) -> u8 {
@@ -292,6 +323,7 @@ fn write_value(out: &mut Vec<u8>, dialect: Dialect, value: Value<'_>) {
             out.extend_from_slice(&(vector.len() as u16).to_be_bytes());
             vector.pack(out);
         }
+        Value::Null => debug_assert!(false, "the encoder has checked the types"),
     }
 }
 

@@ -219,6 +219,7 @@ impl Decoder {
                 seq: self.parts.seq,
                 timestamp: self.parts.timestamp,
                 defines: self.defined.and_then(|index| self.streams.get(index)),
+                nulls: self.parts.nulls,
                 slots: &self.parts.slots,
                 input,
                 scratch: &self.parts.scratch,
@@ -334,14 +335,16 @@ impl Decoder {
         if !prefix.tags {
             return Some(Damage::early(DamageKind::Prefix));
         }
-        let fits = self.streams.may_have_length(prefix.stream, head.end - head.start);
+        let fits = self.streams.may_have_odd_length(prefix.stream, head.end - head.start);
         (!fits).then_some(Damage { kind: DamageKind::Length, stream: Some(prefix.stream), seq: None })
     }
 
     fn parse_packet(&mut self, input: &[u8], head: Head) -> (usize, Advance) {
         let find = |index| self.streams.get(index);
         let refused = match binary::parse(input, head, self.dialect, find, &mut self.parts) {
-            Ok(()) => return (head.end, self.complete_row(input)),
+            Ok(()) if self.has_trusted_length(head) => return (head.end, self.complete_row(input)),
+            Ok(()) => return self.parse_odd_packet(input, head),
+            Err(_) if !self.has_trusted_length(head) => return self.lose_step(1, self.wrong_length()),
             Err(refused) => refused,
         };
         if let Some(end) = refused.values_end {
@@ -352,6 +355,25 @@ impl Decoder {
             Some(false) => self.lose_step(1, refused.damage),
             None => (0, Advance::More),
         }
+    }
+
+    /// A packet whose values are whole, though not of the length that its stream's types have: some are of other types.
+    /// Another packet has to follow, or its length is not believed.
+    fn parse_odd_packet(&mut self, input: &[u8], head: Head) -> (usize, Advance) {
+        match self.packet_follows(&input[head.end..]) {
+            Some(true) => (head.end, self.complete_row(input)),
+            Some(false) => self.lose_step(1, self.wrong_length()),
+            None => (0, Advance::More),
+        }
+    }
+
+    /// Whether the packet just read is as long as the types of its stream make it.
+    fn has_trusted_length(&self, head: Head) -> bool {
+        self.streams.may_have_length(self.parts.stream, head.end - head.start)
+    }
+
+    const fn wrong_length(&self) -> Damage {
+        Damage { kind: DamageKind::Length, stream: Some(self.parts.stream), seq: None }
     }
 
     /// Whether the bytes behind a packet begin another (or there are none): then its length was right.

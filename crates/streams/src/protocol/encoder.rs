@@ -130,8 +130,7 @@ impl Encoder {
     ) -> Result<(), EncodeError> {
         let found = values.len();
         let mut fields = schema.fields.iter();
-        let mut fits =
-            |value: &Value<'_>| fields.next().map(|field| field.field_type) == Some(value.field_type());
+        let mut fits = |value: &Value<'_>| fields.next().map(|field| field.field_type) == value.field_type();
         let binary = self.content == Content::Binary;
         let mut long = false;
         let same = found == schema.fields.len()

@@ -48,6 +48,20 @@ pub(super) fn parse_integer(text: &[u8]) -> Option<Integer> {
     Some(Integer { negative, magnitude })
 }
 
+/// Reads an integer as [`parse_integer`] does, also with blanks behind it or written as a double that is whole (`15.0`, `1e3`).
+pub(super) fn parse_whole(text: &[u8]) -> Option<Integer> {
+    let text = text.trim_ascii();
+    parse_integer(text).or_else(|| parse_whole_double(text))
+}
+
+fn parse_whole_double(text: &[u8]) -> Option<Integer> {
+    /// Beyond 2^53 a double stands for several integers.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    let written = text.iter().any(|byte| b".eE".contains(byte));
+    let value = parse_double(text).filter(|value| written && value.fract() == 0.0 && value.abs() <= EXACT)?;
+    Some(Integer { negative: value < 0.0, magnitude: value.abs() as u64 })
+}
+
 /// Reads digits alone.
 pub(super) fn parse_decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
@@ -69,9 +83,10 @@ fn parse_radix(digits: &[u8], radix: u32) -> Option<u64> {
     u64::from_str_radix(digits, radix).ok()
 }
 
-/// Reads a double: decimal with or without exponent, `nan`, `inf`, blanks before it.
+/// Reads a double: decimal with or without exponent, `nan`, `inf`, blanks around it. What is beyond the largest
+/// is infinite: liboml2's 15 digits of the largest double are.
 pub(super) fn parse_double(text: &[u8]) -> Option<f64> {
-    let text = text.trim_ascii_start();
+    let text = text.trim_ascii();
     parse_short_decimal(text).or_else(|| parse_any_double(text))
 }
 
@@ -215,6 +230,18 @@ mod tests {
         assert_eq!(read("0"), Some(0));
         assert_eq!(read("-9223372036854775808"), Some(i64::MIN));
         for wrong in ["", "-", "12a", "0x", "0x+1", "08", "9223372036854775808", "1.5"] {
+            assert_eq!(read(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn whole_numbers_may_be_written_as_doubles() {
+        let read = |text: &str| parse_whole(text.as_bytes()).and_then(Integer::to_i64);
+        assert_eq!(read("5 "), Some(5));
+        assert_eq!(read("15.0"), Some(15));
+        assert_eq!(read("-1e3"), Some(-1000));
+        assert_eq!(read("9007199254740992.0"), Some(1 << 53));
+        for wrong in ["15.5", "9007199254740994.0", "08", "1,5", "inf", "nan", ".", "1 2", "1e-1"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }

@@ -15,6 +15,8 @@ pub struct Row<'a> {
     pub timestamp: f64,
     /// The stream that this row of stream 0 defines, if it does.
     pub defines: Option<&'a Schema>,
+    /// How many values are [`Value::Null`]: their fields' types cannot hold what was sent.
+    pub nulls: u32,
     pub(super) slots: &'a [Slot],
     pub(super) input: &'a [u8],
     pub(super) scratch: &'a [u8],
@@ -33,6 +35,7 @@ pub(crate) enum Slot {
     String(Span),
     Blob(Span),
     Vector(ElementType, Span),
+    Null,
 }
 
 /// A stretch of the input or of the scratch memory.
@@ -49,14 +52,22 @@ pub(super) struct Parts {
     pub(super) stream: u32,
     pub(super) seq: i64,
     pub(super) timestamp: f64,
+    pub(super) nulls: u32,
     pub(super) slots: Vec<Slot>,
     pub(super) scratch: Vec<u8>,
 }
 
 impl Parts {
     pub(super) fn clear(&mut self) {
+        self.nulls = 0;
         self.slots.clear();
         self.scratch.clear();
+    }
+
+    /// Adds the next value.
+    pub(super) fn push(&mut self, slot: Slot) {
+        self.nulls += u32::from(matches!(slot, Slot::Null));
+        self.slots.push(slot);
     }
 
     /// The scratch memory from `start` on.
@@ -111,6 +122,7 @@ impl Slot {
             Self::String(span) => Value::String(span.of(input, scratch)),
             Self::Blob(span) => Value::Blob(span.of(input, scratch)),
             Self::Vector(element, span) => Value::Vector(Vector::Packed(element, span.of(input, scratch))),
+            Self::Null => Value::Null,
         }
     }
 }
@@ -124,7 +136,7 @@ pub enum DamageKind {
     Prefix,
     /// Another number of values than the schema has fields.
     Fields,
-    /// A value that its field's type cannot hold.
+    /// A value in a packet whose end cannot be told.
     Value,
     /// No schema was given for the stream.
     UnknownStream,

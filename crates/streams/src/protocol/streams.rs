@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::binary::{Dialect, fixed_length};
+use super::binary::{Dialect, LONGEST_SCALAR, PREFIX, fixed_length};
 use super::schema::Schema;
 
 /// Indexes below this are found without a search; a packet cannot name others.
@@ -35,6 +35,14 @@ impl Streams {
     /// Whether a packet of the stream may have `length` bytes of contents.
     pub(super) fn may_have_length(&self, index: u32, length: usize) -> bool {
         self.find(index).and_then(|stream| stream.fixed_length).is_none_or(|fixed| fixed == length)
+    }
+
+    /// As [`Self::may_have_length`], where some values may be scalars of other types than their fields have.
+    pub(super) fn may_have_odd_length(&self, index: u32, length: usize) -> bool {
+        self.find(index).filter(|stream| stream.fixed_length.is_some()).is_none_or(|stream| {
+            let fields = stream.schema.fields.len();
+            (PREFIX + fields..=PREFIX + fields * LONGEST_SCALAR).contains(&length)
+        })
     }
 
     /// Defines or redefines a stream.

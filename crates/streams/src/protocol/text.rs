@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use memchr::{memchr, memchr_iter};
 
 use super::number::{
-    parse_decimal, parse_double, parse_integer, write_double, write_seconds, write_signed, write_unsigned,
+    parse_decimal, parse_double, parse_integer, parse_whole, write_double, write_seconds, write_signed,
+    write_unsigned,
 };
 use super::row::{Damage, DamageKind, Parts, Slot, Span};
 use super::schema::Schema;
@@ -46,21 +47,22 @@ fn parse_values(
 ) -> Result<(), DamageKind> {
     for field in &schema.fields {
         let span = fields.next().ok_or(DamageKind::Fields)?;
-        let slot = parse_value(line, span, field.field_type, parts).ok_or(DamageKind::Value)?;
-        parts.slots.push(slot);
+        let slot = parse_value(line, span, field.field_type, parts).unwrap_or(Slot::Null);
+        parts.push(slot);
     }
     if fields.next().is_some() { Err(DamageKind::Fields) } else { Ok(()) }
 }
 
+/// One value; nothing where the field's type cannot hold it whole.
 fn parse_value(line: &[u8], span: Span, field_type: FieldType, parts: &mut Parts) -> Option<Slot> {
     let text = &line[span.start..span.end];
     Some(match field_type {
-        FieldType::Int32 => Slot::Int32(parse_integer(text)?.to_i32()?),
-        FieldType::UInt32 => Slot::UInt32(parse_integer(text)?.to_u32()?),
-        FieldType::Int64 => Slot::Int64(parse_integer(text)?.to_i64()?),
-        FieldType::UInt64 => Slot::UInt64(parse_integer(text)?.to_u64()?),
+        FieldType::Int32 => Slot::Int32(parse_whole(text)?.to_i32()?),
+        FieldType::UInt32 => Slot::UInt32(parse_whole(text)?.to_u32()?),
+        FieldType::Int64 => Slot::Int64(parse_whole(text)?.to_i64()?),
+        FieldType::UInt64 => Slot::UInt64(parse_whole(text)?.to_u64()?),
         FieldType::Double => Slot::Double(parse_double(text)?),
-        FieldType::Guid => Slot::Guid(parse_decimal(text.trim_ascii_start())?),
+        FieldType::Guid => Slot::Guid(parse_decimal(text.trim_ascii())?),
         FieldType::Bool => Slot::Bool(parse_bool(text)),
         FieldType::String => Slot::String(unescape(text, span, parts)),
         FieldType::Blob => Slot::Blob(parse_blob(text, parts)?),
@@ -117,10 +119,10 @@ fn parse_vector(text: &[u8], element: ElementType, parts: &mut Parts) -> Option<
 
 fn parse_element(text: &[u8], element: ElementType) -> Option<Element> {
     Some(match element {
-        ElementType::Int32 => Element::Int32(parse_integer(text)?.to_i32()?),
-        ElementType::UInt32 => Element::UInt32(parse_integer(text)?.to_u32()?),
-        ElementType::Int64 => Element::Int64(parse_integer(text)?.to_i64()?),
-        ElementType::UInt64 => Element::UInt64(parse_integer(text)?.to_u64()?),
+        ElementType::Int32 => Element::Int32(parse_whole(text)?.to_i32()?),
+        ElementType::UInt32 => Element::UInt32(parse_whole(text)?.to_u32()?),
+        ElementType::Int64 => Element::Int64(parse_whole(text)?.to_i64()?),
+        ElementType::UInt64 => Element::UInt64(parse_whole(text)?.to_u64()?),
         ElementType::Double => Element::Double(parse_double(text)?),
         ElementType::Bool => Element::Bool(parse_bool(text)),
     })
@@ -174,6 +176,7 @@ fn write_value(out: &mut Vec<u8>, value: Value<'_>) {
         Value::String(text) => write_string(out, text),
         Value::Blob(bytes) => write_blob(out, bytes),
         Value::Vector(vector) => write_vector(out, vector),
+        Value::Null => debug_assert!(false, "the encoder has checked the types"),
     }
 }
 

@@ -25,6 +25,8 @@ pub enum Value<'a> {
     Bool(bool),
     /// Numbers of one type.
     Vector(Vector<'a>),
+    /// Nothing: what was sent is no value of the field's type. A decoder gives it; an encoder refuses it.
+    Null,
 }
 
 /// A vector, as a program holds it or packed as on the wire.
@@ -69,9 +71,10 @@ pub enum Element {
 }
 
 impl Value<'_> {
-    /// The type of field that holds this value.
-    pub const fn field_type(&self) -> FieldType {
-        match self {
+    /// The type of field that holds this value; none for [`Self::Null`].
+    pub const fn field_type(&self) -> Option<FieldType> {
+        Some(match self {
+            Self::Null => return None,
             Self::Int32(_) => FieldType::Int32,
             Self::UInt32(_) => FieldType::UInt32,
             Self::Int64(_) => FieldType::Int64,
@@ -82,7 +85,7 @@ impl Value<'_> {
             Self::Guid(_) => FieldType::Guid,
             Self::Bool(_) => FieldType::Bool,
             Self::Vector(vector) => FieldType::Vector(vector.element_type()),
-        }
+        })
     }
 
     /// The number nearest to this value, if it is numeric.

@@ -10,6 +10,7 @@ pub enum Owned {
     Bytes(Vec<u8>),
     Bool(bool),
     Vector(Vec<Self>),
+    Null,
 }
 
 pub fn double(value: f64) -> Owned {
@@ -26,6 +27,7 @@ pub fn owned(value: Value<'_>) -> Owned {
         Value::String(bytes) | Value::Blob(bytes) => Owned::Bytes(bytes.to_vec()),
         Value::Bool(value) => Owned::Bool(value),
         Value::Vector(vector) => Owned::Vector(vector.iter().map(owned_element).collect()),
+        Value::Null => Owned::Null,
     }
 }
 
