@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.errors import AnalysisError, StoreError
+from trialwise.foreign_files import MEBIBYTE, read_foreign
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,8 +21,14 @@ Times = npt.NDArray[np.float64]
 Counts = npt.NDArray[np.int64]
 Forms = Mapping[str, str]
 """What lines look like, by their kind: words in capitals are numbers, those in brackets may be missing."""
+LARGEST_LOG = 512 * MEBIBYTE
+"""Bytes: more than a minute of 1 Gbit/s in full packets."""
+_AT_ONCE = 16 * MEBIBYTE
 _NUMBERS = {"TIME": r"\d+(?:\.\d*)?", "DELAY": r"-?\d+(?:\.\d*)?"}
 _COUNT = r"\d+"
+_LARGEST = {"TIME": 1e15, "DELAY": 1e15, "SIZE": 2**32 - 1, "FLOW": 2**16 - 1, "UID": 2.0**63 - 1024}
+"""What a number may be at most, by its word; milliseconds, bytes; every other count below 2^53."""
+_LARGEST_COUNT = 2**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,34 +56,78 @@ class LogText:
         return next(found, None)
 
 
-def read_log(path: Path, forms: Forms, what: str) -> LogText:
+def read_log(path: Path, forms: Forms, what: str, *, within: Path | None = None) -> LogText:
     """Read a log whose header lines begin with `#`. A last line that is cut off is left out.
+
+    Parameters
+    ----------
+    path
+        The log, of at most `LARGEST_LOG` bytes.
+    forms
+        What its lines look like.
+    what
+        What the log is, for messages.
+    within
+        The folder that others made and that the log must lie in (`foreign_files`).
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, or a line has none of the forms.
+        The file cannot be read, or a line has none of the forms, or numbers too large to be what they should be.
     """
-    content = _whole_lines(_content(path), forms)
+    content = _whole_lines(read_foreign(path, LARGEST_LOG, within=within), forms)
     try:
-        table = _table(content, forms)
-        lines = {kind: _lines_of(table, kind, form) for kind, form in forms.items()}
+        parts = [_part(lines, forms) for lines in _in_parts(content)]
     except _MalformedError:
         raise _refusal(path, content, forms, what) from None
-    if sum(found.time.size for found in lines.values()) != table.height:
-        raise _refusal(path, content, forms, what)
-    return LogText(tuple(_header(content)), lines)
+    return LogText(tuple(_header(content)), {kind: _joined([part[kind] for part in parts]) for kind in forms})
+
+
+def milliseconds(text: str, problem: str) -> float:
+    """A time in the header of a log.
+
+    Raises
+    ------
+    AnalysisError
+        It is none, with the problem as its message.
+    """
+    try:
+        found = float(text)
+    except ValueError:
+        found = np.nan
+    if not abs(found) <= _LARGEST["TIME"]:
+        raise AnalysisError(
+            problem, hint="write the milliseconds since the epoch at which the log began, as 1795259022262"
+        )
+    return found
 
 
 class _MalformedError(Exception):
     """Some line is none; which, a slower look must say."""
 
 
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from error
+def _in_parts(content: bytes) -> Iterator[bytes]:
+    """The content in pieces of whole lines, so that only a piece at a time is a table; at least one."""
+    start = 0
+    while not start or start < len(content):
+        end = content.find(b"\n", start + _AT_ONCE) + 1 or len(content)
+        yield content[start:end]
+        start = max(end, 1)
+
+
+def _part(content: bytes, forms: Forms) -> dict[str, Lines]:
+    table = _table(content, forms)
+    lines = {kind: _lines_of(table, kind, form) for kind, form in forms.items()}
+    if sum(found.time.size for found in lines.values()) != table.height:
+        raise _MalformedError
+    return lines
+
+
+def _joined(parts: Sequence[Lines]) -> Lines:
+    numbers = zip(*(part.numbers for part in parts), strict=True)
+    return Lines(
+        np.concatenate([part.time for part in parts]), tuple(np.concatenate(each) for each in numbers)
+    )
 
 
 def _whole_lines(content: bytes, forms: Forms) -> bytes:
@@ -138,32 +189,36 @@ def _lines_of(table: pl.DataFrame, kind: str, form: str) -> Lines:
 
     found = table.filter(pl.col("kind") == kind)
     words = form.split()[2:]
-    sound = (
-        found["rest"].is_null().to_numpy()
-        & found["time"].is_between(0, 1e15).fill_null(value=False).to_numpy()
-    )
+    sound = found["rest"].is_null().to_numpy() & _is_sound("TIME", found["time"])
     numbers: list[Times] = []
     for place in range(3):
         word, column = words[place] if place < len(words) else "", found[str(place)]
         if word and not _is_number(word):
             sound &= (column == word).fill_null(value=False).to_numpy()
             continue
-        values = column.cast(pl.Float64).to_numpy()
-        sound &= _is_sound(word, values)
-        numbers += [values] if word else []
+        column = column.cast(pl.Float64)
+        sound &= _is_sound(word, column)
+        numbers += [column.to_numpy()] if word else []
     if not sound.all():
         raise _MalformedError
     return Lines(found["time"].to_numpy(), tuple(numbers))
 
 
-def _is_sound(word: str, values: Times) -> npt.NDArray[np.bool_]:
+def _is_sound(word: str, column: pl.Series) -> npt.NDArray[np.bool_]:
     """Which of the values can stand where a form has this word, or nothing."""
-    given = np.isfinite(values)
+    given = column.is_not_null().to_numpy()
     if not word:
         return ~given
-    filled = np.where(given, values, 0.0)
-    right = (filled >= 0) & (filled == np.floor(filled)) | (word.strip("[]") in _NUMBERS)
-    return right & (given | word.startswith("["))
+    name = word.strip("[]")
+    filled = column.fill_null(0.0).to_numpy()
+    whole = (
+        (filled >= 0) & (filled == np.floor(filled)) | (name == "DELAY") | (name == "TIME") & (filled >= 0)
+    )
+    return whole & (np.abs(filled) <= _largest(name)) & (given | word.startswith("["))
+
+
+def _largest(name: str) -> float:
+    return _LARGEST.get(name, _LARGEST_COUNT)
 
 
 def _pattern(forms: Forms) -> re.Pattern[str]:
@@ -179,15 +234,34 @@ def _expression(form: str) -> str:
 
 
 def _refusal(path: Path, content: bytes, forms: Forms, what: str) -> AnalysisError:
-    pattern = _pattern(forms)
-    hint = (
-        f"lines are {', '.join(f'`{form}`' for form in forms.values())}; delete it, or cut the file before it"
-    )
-    for number, line in enumerate(content.split(b"\n"), start=1):
+    lines = ", ".join(f"`{form}`" for form in forms.values())
+    hint = f"lines are {lines}; delete it, or cut the file before it"
+    for number, line in enumerate(_each_line(content), start=1):
         text = line.decode("utf-8", "replace").rstrip("\r")
-        if text and not text.startswith("#") and not pattern.fullmatch(text):
-            return AnalysisError(f"{path}:{number}: `{text[:60]}` is no line of {what}", hint=hint)
+        if text and not text.startswith("#") and (problem := _problem(text, forms, what)):
+            return AnalysisError(f"{path}:{number}: {problem}", hint=hint)
     return AnalysisError(f"{path}: this is not {what}", hint=hint)
+
+
+def _each_line(content: bytes) -> Iterator[bytes]:
+    """The lines one by one: a list of all would take many times the content."""
+    start = 0
+    while start < len(content):
+        end = content.find(b"\n", start)
+        end = len(content) if end < 0 else end
+        yield content[start:end]
+        start = end + 1
+
+
+def _problem(text: str, forms: Forms, what: str) -> str | None:
+    """What is wrong with a line, if something is."""
+    for form in forms.values():
+        if re.fullmatch(_expression(form), text):
+            for word, number in zip(form.split(), text.split(), strict=False):
+                if _is_number(word) and abs(float(number)) > _largest(name := word.strip("[]")):
+                    return f"{name} is {number[:40]}, and at most {_largest(name):.0f} can be"
+            return None
+    return f"`{text[:60]}` is no line of {what}"
 
 
 def fixed(values: Times) -> pl.Series:

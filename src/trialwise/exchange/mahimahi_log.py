@@ -12,9 +12,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.errors import AnalysisError
 from trialwise.exchange import log_lines
-from trialwise.exchange.log_lines import LogText, read_log, rows, whole
+from trialwise.exchange.log_lines import LogText, milliseconds, read_log, rows, whole
 from trialwise.exchange.packet_matching import keys, left_over, matched
 from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, EVENTS, HELD, Direction, Packets
 
@@ -95,7 +94,7 @@ class MahimahiLog:
         self, arrivals: Milliseconds, sizes: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.intp], Milliseconds]:
         """Places among the unmatched arrivals that were dropped, and when."""
-        counts = np.minimum(self.drop_packets, arrivals.size)
+        counts = _at_most(self.drop_packets, arrivals.size)
         times = np.repeat(self.drops, counts)
         each = np.repeat(self.drop_sizes // np.maximum(self.drop_packets, 1), counts)
         at_once, dropped = matched(_keys(arrivals, sizes), _keys(times, each))
@@ -103,6 +102,11 @@ class MahimahiLog:
         oldest = np.flatnonzero(left_over(arrivals.size, at_once))[: later.size]
         later = later[: oldest.size]
         return np.concatenate([at_once, oldest]), np.concatenate([times[dropped], times[later]])
+
+
+def _at_most(counts: npt.NDArray[np.int64], total: int) -> npt.NDArray[np.int64]:
+    """Counts as they are while their sum is not more than the total: a line can say that it stands for any number."""
+    return np.diff(np.minimum(np.cumsum(np.minimum(counts, total)), total), prepend=0)
 
 
 Row = tuple[Milliseconds, Milliseconds, npt.NDArray[np.int64], int]
@@ -160,10 +164,7 @@ def _direction(header: Sequence[str]) -> Direction | None:
 
 def _number(path: Path, text: LogText, name: str) -> int:
     entry = text.entry(name) or "0"
-    try:
-        return int(float(entry))
-    except ValueError as error:
-        raise AnalysisError(f"{path}: {name} `{entry}` is not a number of milliseconds") from error
+    return int(milliseconds(entry, f"{path}: {name} `{entry[:40]}` is not a number of milliseconds"))
 
 
 def write_mahimahi_log(

@@ -20,6 +20,7 @@ from trialwise.exchange.pantheon_log import (
     read_tunnel_log,
     write_merged_log,
 )
+from trialwise.foreign_files import open_foreign
 from trialwise.measurement.packets import (
     DIRECTIONS,
     EVENTS,
@@ -69,11 +70,8 @@ def kind_of(path: Path) -> Kind:
     AnalysisError
         It cannot be read, or is none of those known.
     """
-    try:
-        with path.open("rb") as file:
-            head = file.read(_HEAD)
-    except OSError as error:
-        raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from error
+    with open_foreign(path) as file:
+        head = file.read(_HEAD)
     if head.startswith(b"TWPACKET"):
         return "packet log"
     if head.startswith(b"PAR1"):

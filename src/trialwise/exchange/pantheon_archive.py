@@ -2,25 +2,44 @@
 
 from __future__ import annotations
 
+import bz2
 import dataclasses
+import gzip
 import lzma
 import shutil
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
 
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
-from trialwise.exchange.pantheon_folder import is_pantheon_file, pantheon_trials
+from trialwise.exchange.pantheon_folder import is_pantheon_file, largest_file, pantheon_trials
+from trialwise.foreign_files import MEBIBYTE, megabytes, open_foreign
 
 ENDINGS = (".tar.xz", ".tar.gz", ".tar.bz2", ".txz", ".tgz", ".tbz2", ".tar")
 MOST_BYTES = 16 * 2**30
 """Of what an archive holds, unpacked: an archive that says more is refused before that much is read."""
+MOST_RESULTS = 4 * 2**30
+"""Of the files of results in it, which are unpacked."""
+MOST_MEMBERS = 200_000
+MOST_RATIO = 250
+"""Unpacked to packed size of an archive that holds more than `_FREE`: logs of packets come to 50 at most, and bombs to thousands."""
+_FREE = 64 * MEBIBYTE
 _PADDING = 2**20
 """Bytes after the last member, more than any program writes."""
-_DAMAGED = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError)
+_MOST_AT_ONCE = 2 * MEBIBYTE
+_HEAD = 6
+_Packed = lzma.LZMAFile | gzip.GzipFile | bz2.BZ2File
+_Content = BinaryIO | _Packed
+_COMPRESSIONS: dict[bytes, Callable[[BinaryIO], _Packed]] = {
+    b"\xfd7zXZ\0": lzma.LZMAFile,
+    b"\x1f\x8b": lambda packed: gzip.GzipFile(fileobj=packed),
+    b"BZh": bz2.BZ2File,
+}
+_DAMAGED = (tarfile.TarError, lzma.LZMAError, zlib.error, EOFError, ValueError, OverflowError)
 
 
 def is_packed(path: Path) -> bool:
@@ -52,10 +71,13 @@ def packed_trials(path: Path, name: str, most: int = MOST_BYTES) -> TrialSet:
 def _unpack(path: Path, folder: Path, most: int) -> None:
     """Unpack the files of results side by side into a folder."""
     try:
-        with tarfile.open(path) as archive:
+        with (
+            open_foreign(path) as packed,
+            _unpacked(packed) as content,
+            tarfile.open(fileobj=cast("BinaryIO", _Sparing(content)), mode="r:") as archive,
+        ):
             source = _copy(path, archive, folder, most)
-            if archive.fileobj:
-                archive.fileobj.read(_PADDING)  # the checksum stands behind it
+            content.read(_PADDING)  # the checksum stands behind it
     except _DAMAGED as error:
         raise AnalysisError(
             f"{path}: is no whole archive: {error}", hint="was it copied or downloaded to its end?"
@@ -69,9 +91,33 @@ def _unpack(path: Path, folder: Path, most: int) -> None:
         )
 
 
+def _unpacked(packed: BinaryIO) -> _Content:
+    """The archive without its compression, which its first bytes tell."""
+    head = packed.read(_HEAD)
+    packed.seek(0)
+    for magic, opened in _COMPRESSIONS.items():
+        if head.startswith(magic):
+            return opened(packed)
+    return packed
+
+
+class _Sparing:
+    """A file that gives little at a time: tarfile reads a header as long as the header says that it is."""
+
+    def __init__(self, content: _Content) -> None:
+        self._content = content
+        self.seek, self.tell = content.seek, content.tell
+
+    def read(self, size: int = -1) -> bytes:
+        if not 0 <= size <= _MOST_AT_ONCE:
+            raise tarfile.ReadError(f"a header of {size} bytes")
+        return self._content.read(size)
+
+
 def _copy(path: Path, archive: tarfile.TarFile, folder: Path, most: int) -> PurePosixPath | None:
     """Copy the members that hold results into a folder; where in the archive they are, None without any."""
     source: PurePosixPath | None = None
+    left = MOST_RESULTS
     for member in _wanted(path, archive, most):
         place = PurePosixPath(member.name)
         if source not in (None, place.parent):
@@ -80,6 +126,9 @@ def _copy(path: Path, archive: tarfile.TarFile, folder: Path, most: int) -> Pure
                 hint="unpack it and name one of the folders",
             )
         source = place.parent
+        left -= member.size
+        if member.size > largest_file(place.name) or left < 0:
+            raise _too_much(path, f"{place.name} of {megabytes(member.size)}, which is more than is read")
         content = archive.extractfile(member)
         if content is not None:
             with content, (folder / place.name).open("wb") as file:
@@ -88,14 +137,20 @@ def _copy(path: Path, archive: tarfile.TarFile, folder: Path, most: int) -> Pure
 
 
 def _wanted(path: Path, archive: tarfile.TarFile, most: int) -> Iterator[tarfile.TarInfo]:
-    """The members that hold results, while all members together are not more than so many bytes."""
+    """The members that hold results, while all members together are not more than an archive may hold."""
+    packed = path.stat().st_size
     size = 0
-    for member in archive:
+    for count, member in enumerate(iter(archive.next, None), start=1):
         size += member.size
         if size > most:
-            raise AnalysisError(
-                f"{path}: holds more than {most / 2**30:.3g} GiB",
-                hint="unpack it where there is room, and name the folder",
-            )
+            raise _too_much(path, f"more than {most / 2**30:.3g} GiB")
+        if size > max(_FREE, MOST_RATIO * packed):
+            raise _too_much(path, f"{megabytes(size)} in {megabytes(packed)}, as no logs of packets do")
+        if count > MOST_MEMBERS:
+            raise _too_much(path, f"more than {MOST_MEMBERS} files")
         if member.isreg() and is_pantheon_file(PurePosixPath(member.name).name):
             yield member
+
+
+def _too_much(path: Path, what: str) -> AnalysisError:
+    return AnalysisError(f"{path}: holds {what}", hint="unpack it where there is room, and name the folder")

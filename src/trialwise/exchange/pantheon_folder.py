@@ -1,12 +1,15 @@
 """The folder of results of a Pantheon test, as trials: one for each run of each scheme.
 
 Throughput, delay and loss are what Pantheon's `plot.py` says of all flows together: from `pantheon_perf.json`, else computed anew from
-the merged logs of the tunnels, `<scheme>_datalink_run<N>.log`.
+the merged logs of the tunnels, `<scheme>_datalink_run<N>.log`. Runs that Pantheon ignores are ignored here, and named in the notes
+(`pantheon_runs`). The folder is others': no link in it is followed.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
@@ -14,14 +17,29 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from trialwise.analysis.comparison.sides import treatment_name
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
-from trialwise.exchange.pantheon_log import read_merged_log
-from trialwise.exchange.pantheon_statistics import FlowStatistics, pantheon_statistics
+from trialwise.exchange.log_lines import LARGEST_LOG
+from trialwise.exchange.pantheon_log import read_link_as_merged, read_merged_log
+from trialwise.exchange.pantheon_runs import (
+    Metadata,
+    RunLog,
+    ignored_note,
+    is_log,
+    missing_notes,
+    run_logs,
+    why_ignored,
+)
+from trialwise.exchange.pantheon_statistics import FlowStatistics, PantheonStatistics, pantheon_statistics
 from trialwise.exchange.trial_cells import Cells, Place
 from trialwise.experiment.quantities import QUANTITIES
+from trialwise.foreign_files import MEBIBYTE, open_foreign, read_foreign
 
 PERF, METADATA = "pantheon_perf.json", "pantheon_metadata.json"
 THROUGHPUT, DELAY, LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_loss"
-_LOG = re.compile(r"(.+)_datalink_run(\d+)\.log")
+MOST_FILES = 100_000
+"""In a folder: a test of a thousand runs of every scheme leaves fewer."""
+LARGEST_PERF = 64 * MEBIBYTE
+_LARGEST_METADATA = MEBIBYTE
+_MERGED = b"# init timestamp"
 
 
 class Flow(BaseModel):
@@ -32,15 +50,18 @@ class Flow(BaseModel):
     loss: float | None = None
 
 
-class Metadata(BaseModel):
-    """What Pantheon says of a test."""
-
-    runtime: float | None = None
-
-
 Perf = dict[str, dict[str, dict[str, Flow]]]
 """Scheme, run, `all` or flow."""
 PERF_FORM = TypeAdapter[Perf](Perf)
+
+
+@dataclass(slots=True)
+class _Runs:
+    """What logs say of runs, and what is to be said of them."""
+
+    perf: Perf = field(default_factory=dict[str, dict[str, dict[str, Flow]]])
+    ignored: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    notes: list[str] = field(default_factory=list[str])
 
 
 def is_pantheon_folder(folder: Path) -> bool:
@@ -50,7 +71,12 @@ def is_pantheon_folder(folder: Path) -> bool:
 
 def is_pantheon_file(name: str) -> bool:
     """Whether a Pantheon test leaves a file of this name that is read here."""
-    return name in (PERF, METADATA) or _LOG.fullmatch(name) is not None
+    return name in (PERF, METADATA) or is_log(name)
+
+
+def largest_file(name: str) -> int:
+    """How many bytes a file of this name is read of at most."""
+    return {PERF: LARGEST_PERF, METADATA: _LARGEST_METADATA}.get(name, LARGEST_LOG)
 
 
 def pantheon_trials(folder: Path, name: str) -> TrialSet:
@@ -59,31 +85,88 @@ def pantheon_trials(folder: Path, name: str) -> TrialSet:
     Raises
     ------
     AnalysisError
-        There is no run, or the only one that cannot be read; others that cannot be read are named in the notes.
+        There is no run, or the only one that cannot be read; others that cannot be read, and those that Pantheon ignores, are
+        named in the notes.
     """
-    if (folder / PERF).is_file():
-        return perf_trials(read_perf(folder / PERF), name, _runtime(folder))
-    found: dict[str, dict[str, dict[str, Flow]]] = {}
-    notes: list[str] = []
-    for path in sorted(folder.iterdir(), key=_order):
-        if match := _LOG.fullmatch(path.name):
-            try:
-                total = pantheon_statistics(read_merged_log(path)).total
-            except AnalysisError as error:
-                notes.append(f"left out: {error.message}")
-                continue
-            found.setdefault(match[1], {})[match[2]] = {"all": _flow(total)}
-    if not found and not notes:
-        raise AnalysisError(
-            f"{folder}: there is neither {PERF} nor a log of a run (SCHEME_datalink_runN.log)",
-            hint="run Pantheon's analysis in that folder, or name the folder that holds the logs",
+    metadata, notes = _metadata(folder)
+    names = _names(folder)
+    logs = run_logs(names, lambda file: _is_merged(folder, file), metadata)
+    if PERF in names:
+        perf = read_perf(folder / PERF, within=folder)
+        notes += _left_by_pantheon(perf, logs)
+        return perf_trials(perf, name, metadata.runtime, notes)
+    if not logs:
+        raise AnalysisError(f"{folder}: there is no {PERF}, and {_no_log(names)}", hint=_WANTED)
+    found = _from_logs(folder, logs, metadata.runtime)
+    notes += [*found.notes, *ignored_note(found.ignored)]
+    notes += missing_notes([(log.scheme, log.run) for log in logs], metadata)
+    return perf_trials(found.perf, name, metadata.runtime, [*notes, *_how_computed(logs, metadata)])
+
+
+_WANTED = "run Pantheon's analysis in that folder, or name the folder that holds the logs"
+
+
+def _no_log(names: list[str]) -> str:
+    """Of a folder without the log of a run."""
+    if any(map(is_log, names)):
+        return "its logs are the link's alone (SCHEME_mm_datalink_runN.log), while the test had tunnels"
+    return "no log of a run (SCHEME_datalink_runN.log)"
+
+
+def _from_logs(folder: Path, logs: list[RunLog], runtime: float | None) -> _Runs:
+    found = _Runs()
+    for log in logs:
+        try:
+            statistics = _statistics(folder, log)
+        except AnalysisError as error:
+            found.notes.append(f"left out: {error.message}")
+            continue
+        why = why_ignored(statistics, runtime) if statistics else "its log is empty"
+        if statistics is None or why:
+            found.ignored.append((log.label, why or ""))
+        else:
+            found.perf.setdefault(log.scheme, {})[log.run] = {"all": _flow(statistics.total)}
+    return found
+
+
+def _statistics(folder: Path, log: RunLog) -> PantheonStatistics | None:
+    """Of one run; None of an empty log."""
+    path = folder / log.file
+    with open_foreign(path, within=folder) as file:
+        if not file.read(1):
+            return None
+    read = read_link_as_merged if log.of_link else read_merged_log
+    return pantheon_statistics(read(path, within=folder))
+
+
+def _is_merged(folder: Path, name: str) -> bool:
+    try:
+        with open_foreign(folder / name, within=folder) as file:
+            return file.read(len(_MERGED)) == _MERGED
+    except AnalysisError:
+        return False
+
+
+def _how_computed(logs: list[RunLog], metadata: Metadata) -> Iterator[str]:
+    if any(log.of_link for log in logs):
+        yield (
+            f"there is no {PERF}, and there were no tunnels: throughput, delay and loss were computed from the logs of the link, "
+            "whose delay is that of its queue alone"
         )
-    notes.append(f"there is no {PERF}: throughput, delay and loss were computed from the logs of the tunnels")
-    return perf_trials(found, name, _runtime(folder), notes)
+    else:
+        yield f"there is no {PERF}: throughput, delay and loss were computed from the logs of the tunnels"
+    if metadata.runtime is None:
+        yield f"no runtime stands in {METADATA}: runs that ended early cannot be told from whole ones"
 
 
-def read_perf(path: Path) -> Perf:
-    """Read a `pantheon_perf.json`.
+def _left_by_pantheon(perf: Perf, logs: list[RunLog]) -> Iterator[str]:
+    """Runs that have a log and that Pantheon did not take into its file."""
+    left = [log for log in logs if log.scheme in perf and log.run not in perf[log.scheme]]
+    yield from ignored_note([(log.label, f"it is not in {PERF}") for log in left])
+
+
+def read_perf(path: Path, *, within: Path | None = None) -> Perf:
+    """Read a `pantheon_perf.json`; `within` is the folder of others that it must lie in (`foreign_files`).
 
     Raises
     ------
@@ -91,12 +174,12 @@ def read_perf(path: Path) -> Perf:
         It cannot be read, or is none.
     """
     try:
-        return PERF_FORM.validate_json(path.read_bytes())
-    except OSError as error:
-        raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from error
+        return PERF_FORM.validate_json(read_foreign(path, LARGEST_PERF, within=within))
     except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"{part}: " for part in first["loc"] if part != "[key]")
         raise AnalysisError(
-            f"{path}: is no {PERF}: {error.errors()[0]['msg']}",
+            f"{path}: is no {PERF}: {where}{first['msg']}",
             hint="scheme, run, then `all` with tput, delay and loss",
         ) from error
 
@@ -104,25 +187,42 @@ def read_perf(path: Path) -> Perf:
 def perf_trials(
     perf: Perf, name: str, runtime: float | None = None, notes: list[str] | None = None
 ) -> TrialSet:
-    """The runs of a `pantheon_perf.json`; `runtime` is how long one takes, in seconds."""
-    cells = Cells(name, metrics={metric: _facts(metric) for metric in (THROUGHPUT, DELAY, LOSS)})
-    said = list(notes or ())
-    for scheme, runs in perf.items():
+    """The runs of a `pantheon_perf.json`; `runtime` is how long one takes, in seconds.
+
+    A run that lacks one of the metrics that others have is ignored whole, so that all metrics are of the same runs.
+    """
+    totals = {
+        (scheme, run): flows.get("all", Flow())
+        for scheme, runs in perf.items()
+        for run, flows in runs.items()
+    }
+    said = {metric for total in totals.values() for metric in _values(total)}
+    metrics = [metric for metric in (THROUGHPUT, DELAY, LOSS) if metric in said]
+    cells = Cells(name, metrics={metric: _facts(metric) for metric in metrics})
+    ignored: list[tuple[str, str]] = []
+    for (scheme, run), total in totals.items():
+        values = _values(total)
+        if not values or len(values) < len(metrics):
+            ignored.append((f"run {run} of {scheme}", _what_lacks(values, metrics)))
+            continue
         treatment = treatment_name({"scheme": scheme})
         cells.treatments[treatment] = {"scheme": scheme}
-        for run, flows in runs.items():
-            trial = f"{name}#{scheme}/{run}"
-            if "all" in flows:
-                _add(cells, treatment, flows["all"], Place(trial, trial, round=run), runtime)
-            else:
-                said.append(f"run {run} of {scheme} says nothing of all flows together: left out")
-    return cells.trial_set(said)
+        trial = f"{name}#{scheme}/{run}"
+        for metric, value in values.items():
+            cells.add(metric, treatment, value, Place(trial, trial, round=run), runtime)
+    return cells.trial_set([*(notes or ()), *ignored_note(ignored, "left out")])
 
 
-def _add(cells: Cells, treatment: str, flow: Flow, place: Place, runtime: float | None) -> None:
-    cells.add(THROUGHPUT, treatment, flow.tput, place, runtime)
-    cells.add(DELAY, treatment, flow.delay, place, runtime)
-    cells.add(LOSS, treatment, None if flow.loss is None else 100 * flow.loss, place, runtime)
+def _what_lacks(values: dict[str, float], metrics: list[str]) -> str:
+    missing = ", ".join(metric.removeprefix("pantheon_") for metric in metrics if metric not in values)
+    return f"it has no {missing if values else 'value'} of all flows together"
+
+
+def _values(total: Flow) -> dict[str, float]:
+    """The metrics that have a value."""
+    loss = None if total.loss is None else 100 * total.loss
+    values = {THROUGHPUT: total.tput, DELAY: total.delay, LOSS: loss}
+    return {metric: value for metric, value in values.items() if value is not None and isfinite(value)}
 
 
 def _facts(metric: str) -> MetricFacts:
@@ -134,14 +234,29 @@ def _flow(total: FlowStatistics) -> Flow:
     return Flow(tput=total.throughput, delay=total.delay, loss=total.loss)
 
 
-def _order(path: Path) -> tuple[str, int]:
-    match = _LOG.fullmatch(path.name)
-    return (match[1], int(match[2])) if match else (path.name, 0)
+def _names(folder: Path) -> list[str]:
+    """The files of the folder, in order."""
+    names: list[str] = []
+    for path in folder.iterdir():
+        names.append(path.name)
+        if len(names) > MOST_FILES:
+            raise AnalysisError(
+                f"{folder}: there are more than {MOST_FILES} files",
+                hint="move those of one test to a folder of their own",
+            )
+    return sorted(names)
 
 
-def _runtime(folder: Path) -> float | None:
-    """Seconds of a run; None where the folder does not say."""
+def _metadata(folder: Path) -> tuple[Metadata, list[str]]:
+    """What the folder says of the test, and what is wrong with that."""
+    path = folder / METADATA
+    if not path.exists() and not path.is_symlink():
+        return Metadata(), []
     try:
-        return Metadata.model_validate_json((folder / METADATA).read_bytes()).runtime
-    except (OSError, ValidationError):
-        return None
+        return Metadata.model_validate_json(read_foreign(path, _LARGEST_METADATA, within=folder)), []
+    except AnalysisError as error:
+        return Metadata(), [error.message]
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = "".join(f"{part}: " for part in first["loc"])
+        return Metadata(), [f"{path}: is not what Pantheon writes: {where}{first['msg']}"]

@@ -5,7 +5,7 @@ Sizes are those of the packets on the link between the tunnel's ends: the inner 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from trialwise.errors import AnalysisError
 from trialwise.exchange import log_lines
-from trialwise.exchange.log_lines import Times, fixed, read_log, rows, whole
+from trialwise.exchange.log_lines import Times, fixed, milliseconds, read_log, rows, whole
 from trialwise.exchange.mahimahi_log import MahimahiLog
 from trialwise.exchange.packet_matching import keys, left_over, matched
 from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, HELD, Direction, Packets
@@ -122,11 +122,12 @@ def read_tunnel_log(path: Path) -> TunnelLog:
 
 
 def _timestamp(path: Path, text: str | None) -> float:
-    try:
-        return float(text or "")
-    except ValueError as error:
-        hint = "the first line ends with the milliseconds since the epoch at which the log began"
-        raise AnalysisError(f"{path}:1: `{text}` is not the time at which a log began", hint=hint) from error
+    if not text:
+        raise AnalysisError(
+            f"{path}:1: the time is missing at which the log began",
+            hint="the first line of a merged log is `# init timestamp: MILLISECONDS`",
+        )
+    return milliseconds(text, f"{path}:1: `{text[:40]}` is not the time at which a log began")
 
 
 def write_tunnel_log(path: Path, log: TunnelLog, name: str = "ingress") -> None:
@@ -274,15 +275,30 @@ def merged_from_packets(
     )
 
 
-def read_merged_log(path: Path) -> MergedLog:
-    """Read a merged log, of one tunnel or of several.
+def read_merged_log(path: Path, *, within: Path | None = None) -> MergedLog:
+    """Read a merged log, of one tunnel or of several; `within` is the folder of others that it must lie in (`foreign_files`).
 
     Raises
     ------
     AnalysisError
         The file cannot be read, has no init timestamp, or a line is none of a merged log's.
     """
-    text = read_log(path, FORMS, "a merged tunnel log")
+    return _merged(path, FORMS, within)
+
+
+def read_link_as_merged(path: Path, *, within: Path | None = None) -> MergedLog:
+    """Read the log of mm-link as Pantheon does where there was no tunnel: all of flow 0, with the sizes that it says.
+
+    Raises
+    ------
+    AnalysisError
+        As for `read_merged_log`.
+    """
+    return _merged(path, {**FORMS, "d": "TIME d PACKETS BYTES"}, within)
+
+
+def _merged(path: Path, forms: Mapping[str, str], within: Path | None) -> MergedLog:
+    text = read_log(path, forms, "a merged tunnel log", within=within)
     link, came, left = (text.lines[kind] for kind in FORMS)
     return MergedLog(
         init_timestamp=_timestamp(path, text.entry("init timestamp")),

@@ -39,9 +39,12 @@ class PantheonStatistics:
     ----------
     capacity
         Mbit/s: bits of all opportunities / (last − first); None without opportunities.
+    duration
+        Seconds from the first departure to the last; 0 without departures.
     """
 
     capacity: float | None
+    duration: float
     total: FlowStatistics
     flows: Mapping[int, FlowStatistics]
 
@@ -62,7 +65,7 @@ def pantheon_statistics(log: MergedLog) -> PantheonStatistics:
     if not log.departures.size:
         total = FlowStatistics(0.0, None, total.loss)
     flows = {flow: _of_flow(log, flow) for flow in numbers}
-    return PantheonStatistics(link, total, flows)
+    return PantheonStatistics(link, _span(log.departures) / 1000, total, flows)
 
 
 def _of_flow(log: MergedLog, flow: int) -> FlowStatistics:
@@ -83,8 +86,12 @@ def _of(log: MergedLog, came: npt.NDArray[np.bool_], left: npt.NDArray[np.bool_]
 
 
 def _rate(times: npt.NDArray[np.float64], sizes: npt.NDArray[np.int64]) -> float:
-    span = float(times.max() - times.min())
+    span = _span(times)
     return int(sizes.sum()) * 8 / 1000 / span if span > 0 else 0.0
+
+
+def _span(times: npt.NDArray[np.float64]) -> float:
+    return float(times.max() - times.min()) if times.size else 0.0
 
 
 def statistics_text(found: PantheonStatistics) -> str:

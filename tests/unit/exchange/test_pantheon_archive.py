@@ -1,5 +1,6 @@
 """Packed Pantheon folders: the trials of the folder itself, and nothing written or read beyond."""
 
+import gzip
 import io
 import json
 import random
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from trialwise.errors import AnalysisError
+from trialwise.exchange import pantheon_archive
 from trialwise.exchange.pantheon_archive import packed_trials
 from trialwise.exchange.pantheon_log import MergedLog, write_merged_log
 from trialwise.exchange.result_files import read_trials
@@ -143,4 +145,54 @@ def test_what_is_no_archive_is_refused(tmp_path):
     path = tmp_path / "x.tar.gz"
     path.write_text("scheme,value\n")
     with pytest.raises(AnalysisError, match="is no whole archive"):
+        read_trials(path)
+
+
+def endless(path, name, size, kind="w:xz", headers=()):
+    """An archive of a file of so many zeros."""
+    with tarfile.open(path, kind) as archive:
+        for info in headers:
+            archive.addfile(info, io.BytesIO(bytes(info.size)))
+        info = tarfile.TarInfo(name)
+        info.size = size
+        with open("/dev/zero", "rb") as zeros:  # noqa: PTH123 a device
+            archive.addfile(info, zeros)
+    return path
+
+
+@pytest.mark.parametrize("kind", ["xz", "gz", "bz2"])
+@pytest.mark.parametrize("name", ["x/cubic_datalink_run1.log", "x/pantheon_perf.json", "x/anything"])
+def test_a_small_archive_of_very_much_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, kind, name):
+    monkeypatch.setattr(pantheon_archive, "_FREE", 1 << 20)
+    path = endless(tmp_path / f"x.tar.{kind}", name, 1 << 23, f"w:{kind}")
+    with pytest.raises(AnalysisError, match="as no logs of packets do"):
+        read_trials(path)
+
+
+def test_every_file_of_results_has_its_own_bound(tmp_path, monkeypatch):
+    path = endless(tmp_path / "x.tar", "x/pantheon_metadata.json", (1 << 20) + 1, "w:")
+    with pytest.raises(AnalysisError, match=r"pantheon_metadata\.json of 1 MiB, which is more than is read"):
+        read_trials(path)
+    monkeypatch.setattr(pantheon_archive, "MOST_RESULTS", 1000)
+    path = packed(tmp_path / "x.tar.gz", *(member(f"x/s_datalink_run{k}.log", b"1" * 300) for k in range(4)))
+    with pytest.raises(AnalysisError, match=r"s_datalink_run3\.log of"):
+        read_trials(path)
+
+
+def test_an_archive_of_very_many_files_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(pantheon_archive, "MOST_MEMBERS", 5)
+    path = packed(tmp_path / "x.tar.gz", *(member(f"x/{k}") for k in range(6)))
+    with pytest.raises(AnalysisError, match="more than 5 files"):
+        read_trials(path)
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_a_header_that_says_to_be_very_long_is_not_read(tmp_path, kind):
+    header = tarfile.TarInfo("h")
+    header.type, header.size = kind, 1 << 24
+    block = header.tobuf(tarfile.USTAR_FORMAT)
+    path = tmp_path / "x.tar.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(block + bytes(header.size))
+    with pytest.raises(AnalysisError, match="a header of 16777216 bytes"):
         read_trials(path)

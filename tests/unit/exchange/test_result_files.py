@@ -123,7 +123,7 @@ def test_a_pantheon_folder_by_its_perf_file(tmp_path):
         "pantheon_delay": "ms",
         "pantheon_loss": "%",
     }
-    assert found.notes == ("1 trial without a value of pantheon_loss",)
+    assert found.notes == ("1 run is left out (run 1 of vegas: it has no loss of all flows together)",)
 
 
 def merged(seed):
@@ -262,7 +262,7 @@ def test_folders_that_are_none(tmp_path):
     with pytest.raises(AnalysisError, match="no such file"):
         read_trials(tmp_path / "nowhere")
     written(tmp_path / "pantheon_metadata.json", {"runtime": 30})
-    with pytest.raises(AnalysisError, match=r"neither pantheon_perf\.json nor a log"):
+    with pytest.raises(AnalysisError, match=r"no pantheon_perf\.json, and no log of a run"):
         read_trials(tmp_path)
 
 

@@ -1,0 +1,109 @@
+"""Which files of a Pantheon folder are runs of which scheme, and which runs Pantheon itself ignores (its `plot.py`).
+
+With tunnels (`flows` of 1 and more), a run is `<scheme>_datalink_run<N>.log`, merged from the logs of its tunnels, and
+`<scheme>_mm_datalink_run<N>.log` is the link's own log of the same run. Without (`flows` 0), the link's log is all there is. A run is
+ignored of which nothing came out, or whose departures span less than 0.8 of the runtime: it died early, and the little that it left is
+no measurement of a whole run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, Field
+
+from trialwise.exchange.pantheon_statistics import PantheonStatistics
+
+LEAST_SHARE = 0.8
+"""Of the runtime that departures have to span."""
+_LOG = re.compile(r"(.+)_datalink_run([0-9]{1,9})\.log", re.DOTALL)
+_LINK = "_mm"
+_NAMED = 5
+
+
+class Metadata(BaseModel):
+    """What Pantheon says of a test: seconds of a run, flows of each run (0: no tunnel), schemes, runs of each."""
+
+    runtime: Annotated[float, Field(gt=0, le=1e9)] | None = None
+    flows: Annotated[int, Field(ge=0)] | list[object] | None = None
+    cc_schemes: Annotated[list[str], Field(max_length=10_000)] | None = None
+    run_times: Annotated[int, Field(ge=0)] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunLog:
+    """The log of a run: of its tunnels, or (`of_link`) of mm-link alone."""
+
+    scheme: str
+    run: str
+    file: str
+    of_link: bool = False
+
+    @property
+    def label(self) -> str:
+        """How notes call the run."""
+        return f"run {self.run} of {self.scheme}"
+
+
+def is_log(name: str) -> bool:
+    """Whether a file of this name is the log of a run, or of its link."""
+    return _LOG.fullmatch(name) is not None
+
+
+def run_logs(names: Iterable[str], is_merged: Callable[[str], bool], metadata: Metadata) -> list[RunLog]:
+    """The logs of runs among the files of a folder, by scheme and number.
+
+    Parameters
+    ----------
+    names
+        Of all files.
+    is_merged
+        Whether a file begins as a merged log of tunnels does; asked where a name alone does not say whose log it is:
+        `x_mm_datalink_run1.log` is the link's log of the scheme x, or a run of a scheme called x_mm.
+    metadata
+        What the folder says of the test.
+    """
+    matches = [match for match in map(_LOG.fullmatch, names) if match]
+    found = [RunLog(match[1], match[2], match[0]) for match in matches]
+    links = {log.file for log in found if log.scheme.endswith(_LINK) and not is_merged(log.file)}
+    of_tunnels = [log for log in found if log.file not in links]
+    if metadata.flows == 0 or (metadata.flows is None and not of_tunnels):
+        of_link = (log for log in found if log.file in links)
+        of_tunnels = [
+            RunLog(log.scheme.removesuffix(_LINK), log.run, log.file, of_link=True) for log in of_link
+        ]
+    return sorted(of_tunnels, key=lambda log: (log.scheme, int(log.run), log.run))
+
+
+def why_ignored(found: PantheonStatistics, runtime: float | None) -> str | None:
+    """Why Pantheon ignores a run; None where it counts."""
+    if found.total.delay is None:
+        return "nothing came out"
+    if found.total.loss is None:
+        return "nothing went in"
+    if runtime is not None and found.duration < LEAST_SHARE * runtime:
+        return f"its departures span {found.duration:.4g} s of {runtime:.4g} s"
+    return "all that came out did so at one instant" if not found.duration else None
+
+
+def ignored_note(ignored: Sequence[tuple[str, str]], what: str = "ignored, as by Pantheon") -> Iterator[str]:
+    """One sentence on runs that do not count, each with its reason; nothing without any."""
+    if ignored:
+        named = "; ".join(f"{label}: {why}" for label, why in ignored[:_NAMED])
+        more = f"; and {len(ignored) - _NAMED} more" if len(ignored) > _NAMED else ""
+        runs = "1 run is" if len(ignored) == 1 else f"{len(ignored)} runs are"
+        yield f"{runs} {what} ({named}{more})"
+
+
+def missing_notes(runs: Sequence[tuple[str, str]], metadata: Metadata) -> Iterator[str]:
+    """Of what the metadata announce and the folder lacks; `runs` are the schemes and numbers that are there."""
+    there = Counter(scheme for scheme, _ in runs)
+    for scheme in metadata.cc_schemes or ():
+        if there[scheme] == 0:
+            yield f"{scheme}: none of its runs is there, though the metadata name the scheme"
+        elif metadata.run_times and there[scheme] < metadata.run_times:
+            yield f"{scheme}: {there[scheme]} of {metadata.run_times} runs are there"
