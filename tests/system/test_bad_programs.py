@@ -122,6 +122,23 @@ def test_what_the_trial_before_wrote_is_not_read_again(bench: Bench):
     assert bench.values() == [1.0, 3.0]
 
 
+def test_of_a_file_that_trials_add_to_each_has_what_it_added(bench: Bench):
+    script = "[ -s out.csv ] || echo lat > out.csv; echo {n} >> out.csv"
+    factors = "n = [100, 200]"
+    bench.write(f"sh -c '{script}'", 'file = "out.csv"\ncsv = "lat"', factors=factors, rounds=3)
+    assert bench.run().failed == 0
+    assert bench.values() == [row.factors["n"] for row in bench.rows()]
+    output = bench.command_line("run", bench.file, "--dir", "again")
+    assert output.stderr.count("out.csv: the trials add to what stands there") == 1
+
+
+def test_who_writes_late_is_ended_before_the_next_trial_begins(bench: Bench):
+    script = "(sleep 0.3; echo 99 >> out) & echo {round} >> out; sleep 0.1"
+    bench.write(f"sh -c '{script}'", 'file = "out"\npattern = "(.+)"', trial='leftovers = "end"', rounds=4)
+    assert bench.run().failed == 0
+    assert bench.values() == [1.0, 2.0, 3.0, 4.0]
+
+
 def test_a_level_is_one_word_whatever_stands_in_it(bench: Bench):
     levels = [
         "a b",

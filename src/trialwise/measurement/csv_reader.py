@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 from typing import TYPE_CHECKING
 
@@ -41,9 +42,10 @@ def read_csv(reported: Reported, column: str, *, time: str | None = None) -> Sam
         has too many fields; or a field is not a finite number.
     """
     reported.require_content()
+    names = [column] if time is None else [column, time]
+    reported = _with_heading(reported, names)
     _require_text(reported)
     delimiter, header = _header(reported, column)
-    names = [column] if time is None else [column, time]
     for name in names:
         _require_column(reported, name, header)
     table = _parse(reported, delimiter, header, names)
@@ -53,6 +55,22 @@ def read_csv(reported: Reported, column: str, *, time: str | None = None) -> Sam
         )
     arrays = [_numbers(reported, table[_key(header.index(name))], name) for name in names]
     return Samples(*arrays)
+
+
+def _with_heading(reported: Reported, names: list[str]) -> Reported:
+    """Put the file's heading before rows that were added to it, unless they came with one."""
+    first = reported.data.lstrip().split(b"\n", 1)[0].decode(errors="replace")
+    if not reported.heading or any(set(names) <= set(_cells(first, mark)) for mark in DELIMITERS):
+        return reported
+    return dataclasses.replace(reported, data=reported.heading + b"\n" + reported.data.lstrip())
+
+
+def _cells(line: str, delimiter: str) -> list[str]:
+    """The cells of a line without those around them; none where it is no line of a table."""
+    try:
+        return [cell.strip() for row in csv.reader([line], delimiter=delimiter) for cell in row]
+    except csv.Error:
+        return []
 
 
 def _require_text(reported: Reported) -> None:

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import difflib
-import os
-import stat
-import time
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from trialwise.errors import TrialError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-SIZE_LIMIT = 1 << 30
-COARSE_CLOCK = 5  # CLOCK_REALTIME_COARSE of clock_gettime(2), which file systems take their times from
-LONGEST_TICK = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class FileMark:
-    """The state of a file at one moment: whoever writes to it later leaves another."""
-
-    device: int
-    inode: int
-    size: int
-    modified_ns: int
-    changed_ns: int
+    from trialwise.measurement.outliving import Written
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """Bytes that a program reported, and where they come from, for messages."""
+    """Bytes that a program reported, and where they come from, for messages.
+
+    `heading` is the first line of a file to which the bytes were added; `before` is what stood in a file before it was
+    written anew. Both are empty for anything else.
+    """
 
     data: bytes
     where: str
+    heading: bytes = b""
+    before: bytes = b""
 
     def text(self) -> str:
         """Give the text, without a byte order mark; never empty.
@@ -98,69 +86,28 @@ def from_output(data: bytes, *, total: int | None = None, where: str = "standard
     return Reported(data, where)
 
 
-def from_file(path: Path, *, unlike: FileMark | None = None, size_limit: int = SIZE_LIMIT) -> Reported:
-    """Take what a program wrote to a file.
+def from_file(path: str, written: Written, *, here: bool = True) -> Reported:
+    """Take what a trial wrote to a file.
 
     Parameters
     ----------
     path
         The file.
-    unlike
-        The state of the file before the trial, from `mark`: what is still in it is another trial's.
-    size_limit
-        The most bytes that are read.
+    written
+        What `Watched` tells of it.
+    here
+        Whether it is on this machine, so that its neighbours can be looked at.
 
     Raises
     ------
     TrialError
-        There is no such file, it is not a regular one, cannot be read, has not been written since `unlike`, or is too large.
+        There is nothing, or nothing that is known to be of this trial.
     """
-    try:
-        status = path.stat()
-        _check_status(path, status, unlike)
-        if status.st_size > size_limit:
-            raise TrialError(
-                f"{path} has {status.st_size:,} bytes, over the limit of {size_limit:,}",
-                hint="raise the limit, or have the program write fewer samples",
-            )
-        return Reported(path.read_bytes(), str(path))
-    except FileNotFoundError as error:
-        raise TrialError(f"the program did not write {path}", hint=_neighbours(path)) from error
-    except OSError as error:
-        raise TrialError(f"cannot read {path}: {error.strerror}", hint="check its permissions") from error
-
-
-def mark(path: Path) -> FileMark | None:
-    """Take the state of a file before a trial writes it; None where there is no such file.
-
-    Waits, up to a tick of the file system's clock, until a later write must have a later time.
-    """
-    try:
-        status = path.stat()
-    except OSError:
-        return None
-    deadline = time.monotonic() + LONGEST_TICK
-    while time.clock_gettime_ns(COARSE_CLOCK) <= status.st_ctime_ns and time.monotonic() < deadline:
-        time.sleep(0.001)
-    return _mark_of(status)
-
-
-def _mark_of(status: os.stat_result) -> FileMark:
-    return FileMark(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-
-
-def _check_status(path: Path, status: os.stat_result, unlike: FileMark | None) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise TrialError(f"{path} is not a regular file", hint="name the file that the program writes")
-    if unlike is not None and _mark_of(status) == unlike:
-        raise TrialError(
-            f"{path} was not written by this trial: it is from {_moment(status.st_mtime)}",
-            hint="have the trial remove the file first, and check that the program writes it",
-        )
-
-
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, tz=UTC).isoformat(sep=" ", timespec="milliseconds")
+    if written.problem is not None:
+        around = _neighbours(Path(path)) if here else "check where the program writes"
+        raise TrialError(written.problem, hint=written.hint or around)
+    where = f"what this trial added to {path}" if written.added else path
+    return Reported(written.data, where, written.heading, written.before)
 
 
 def _neighbours(path: Path) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
+
+from trialwise.errors import TrialError
 from trialwise.experiment.sources import TextSource
 from trialwise.measurement.csv_reader import read_csv
 from trialwise.measurement.json_reader import read_json
@@ -16,8 +19,15 @@ def read_source(source: TextSource, reported: Reported) -> Samples:
     Raises
     ------
     TrialError
-        The numbers are not there, are not numbers, or are not finite.
+        The numbers are not there, are not numbers, or are not finite; or rows of earlier trials stand among them.
     """
+    samples = _read(source, reported)
+    if reported.before and source.pattern is None:
+        _require_own(source, reported, samples)
+    return samples
+
+
+def _read(source: TextSource, reported: Reported) -> Samples:
     if source.pattern is not None:
         return read_pattern(reported, source.pattern)
     if source.json is not None:
@@ -25,3 +35,28 @@ def read_source(source: TextSource, reported: Reported) -> Samples:
     if source.csv is None:
         raise TypeError(source)
     return read_csv(reported, source.csv, time=source.time)
+
+
+def _require_own(source: TextSource, reported: Reported, samples: Samples) -> None:
+    """Raise `TrialError` where a file that was written anew holds all samples that it held before, and further ones."""
+    try:
+        earlier = _read(source, Reported(reported.before, reported.where))
+    except TrialError:
+        return
+    old, new = len(earlier), len(samples)
+    if old < new and (
+        _equal(earlier, samples, slice(old)) or _equal(earlier, samples, slice(new - old, new))
+    ):
+        raise TrialError(
+            f"{reported.where} holds the {old:,} samples that stood there before this trial, and {new - old:,} more:"
+            " whether this trial measured all of them, or only the new ones, cannot be told",
+            hint="have prepare remove the file, so that each trial begins with none",
+        )
+
+
+def _equal(earlier: Samples, samples: Samples, part: slice) -> bool:
+    if not np.array_equal(earlier.values, samples.values[part]):
+        return False
+    return (
+        earlier.times is None or samples.times is None or np.array_equal(earlier.times, samples.times[part])
+    )

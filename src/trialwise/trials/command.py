@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Self
 
 from trialwise._core import CommandResult
 from trialwise.errors import PlanError, TrialError
@@ -17,8 +19,9 @@ from trialwise.experiment.sources import TextSource
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.counting import paranoid_level
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
+from trialwise.measurement.outliving import Watched, Written
 from trialwise.measurement.programs import program_files
-from trialwise.measurement.reported import FileMark, from_file, from_output, mark
+from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
@@ -116,19 +119,26 @@ class _Execution:
             return TrialOutcome(problem[0], None, time.time(), reason=problem[1])
         # Filled before the clock is read: nothing but the program is to stand between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
-        marks = self._marks()
-        run, around = self._measured(words)
+        with _Files(self._path(source) for source in file_sources(self.request.experiment)) as files:
+            run, around = self._measured(words)
+            outcome = self._judged(run, around, files)
+        if self.trial.conclude is not None and not run.cancelled:
+            return concluded(outcome, self._beside("conclude", self.trial.conclude))
+        return outcome
+
+    def _judged(
+        self, run: CommandResult, around: tuple[MachineCounts, MachineCounts] | None, files: _Files
+    ) -> TrialOutcome:
         outcome = judge(
             self.trial,
             self.request.experiment,
             run,
-            lambda source: self._text(source, run, marks),
+            lambda source: self._text(source, run, files),
             recorded(self.request.experiment.instrumentation, run, *(around or (None, None))),
             tuple(remarks(run, paranoid_level())) if run.counted else (),
         )
-        if self.trial.conclude is not None and not run.cancelled:
-            return concluded(outcome, self._beside("conclude", self.trial.conclude))
-        return outcome
+        added = added_to(self.request.experiment, lambda source: files.were_added_to(self._path(source)))
+        return dataclasses.replace(outcome, remarks=(*outcome.remarks, *added))
 
     def _measured(self, words: list[str]) -> tuple[CommandResult, tuple[MachineCounts, MachineCounts] | None]:
         """Run the program; with what the machine counted before and after, where that is to be recorded."""
@@ -166,24 +176,51 @@ class _Execution:
             return "failed", f"{what}: {error.message}"
         return problem_beside(what, run)
 
-    def _marks(self) -> dict[Path, FileMark | None]:
-        """The state of the files that the program is to write, so that what an earlier trial wrote is known."""
-        sources = (metric.source for metric in self.request.experiment.metrics)
-        paths = {
-            self._path(source.path)
-            for source in sources
-            if isinstance(source, TextSource) and source.path is not None
-        }
-        return {path: mark(path) for path in paths}
+    def _path(self, source: TextSource) -> str:
+        return str(self.directory / fill(source.path or "", self.values))
 
-    def _path(self, path: str) -> Path:
-        return self.directory / fill(path, self.values)
-
-    def _text(self, source: TextSource, run: CommandResult, marks: Mapping[Path, FileMark | None]) -> Samples:
+    def _text(self, source: TextSource, run: CommandResult, files: _Files) -> Samples:
         if source.path is None:
             return read_source(source, from_output(run.stdout, total=run.stdout_total))
-        path = self._path(source.path)
-        return read_source(source, from_file(path, unlike=marks[path]))
+        path = self._path(source)
+        return read_source(source, from_file(path, files.written(path)))
+
+
+class _Files:
+    """The files that the program is to write, watched from before it starts; each is read once, when it is asked for."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._watched = {path: Watched(path) for path in dict.fromkeys(paths)}
+        self._written: dict[str, Written] = {}
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for watched in self._watched.values():
+            watched.close()
+
+    def written(self, path: str) -> Written:
+        if path not in self._written:
+            self._written[path] = self._watched[path].written()
+        return self._written[path]
+
+    def were_added_to(self, path: str) -> bool:
+        """Return True if a file was read, and what the program wrote came behind what had stood there."""
+        return path in self._written and self._written[path].added
+
+
+def file_sources(experiment: Experiment) -> Iterator[TextSource]:
+    """Give the sources that are read from files."""
+    for metric in experiment.metrics:
+        if isinstance(metric.source, TextSource) and metric.source.path is not None:
+            yield metric.source
+
+
+def added_to(experiment: Experiment, added: Callable[[TextSource], bool]) -> Iterator[str]:
+    """Say of each file to which trials add that only what each of them added counts."""
+    for path in dict.fromkeys(source.path for source in file_sources(experiment) if added(source)):
+        yield f"{path}: the trials add to what stands there; of each only what it added is read"
 
 
 def trial_of(experiment: Experiment) -> CommandTrial:
@@ -197,9 +234,7 @@ def asks_for_directory(trial: CommandTrial, experiment: Experiment) -> bool:
     """Whether a text of the trial asks for a {directory} of its own."""
     texts = [word for _, command in commands(trial) for word in command]
     texts += [trial.directory, *dict(trial.environment).values()]
-    texts += [
-        metric.source.path or "" for metric in experiment.metrics if isinstance(metric.source, TextSource)
-    ]
+    texts += [source.path or "" for source in file_sources(experiment)]
     return any("directory" in names_in(text) for text in texts)
 
 

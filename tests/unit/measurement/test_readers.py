@@ -14,8 +14,9 @@ import pytest
 from trialwise.errors import PlanError, TrialError
 from trialwise.measurement.csv_reader import read_csv
 from trialwise.measurement.json_reader import read_json
+from trialwise.measurement.outliving import Watched
 from trialwise.measurement.pattern_reader import read_pattern
-from trialwise.measurement.reported import Reported, from_file, from_output, mark
+from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.measurement.samples import Samples
 
 if TYPE_CHECKING:
@@ -233,40 +234,27 @@ class TestSources:
         with pytest.raises(TrialError, match="3 were kept"):
             from_output(b"abc", total=10)
 
-    def test_a_file_must_be_of_this_trial(self, tmp_path: Path):
-        path = tmp_path / "result.json"
-        assert mark(path) is None
-        path.write_text("1")
-        before = mark(path)
-        assert before is not None
-        with pytest.raises(TrialError, match="not written by this trial"):
-            from_file(path, unlike=before)
-        path.write_text("2")  # at once, and as long as before: only the time of the file tells
-        assert from_file(path, unlike=before).data == b"2"
-        assert from_file(path).where == str(path)
-
-    def test_a_file_moved_into_place_is_of_this_trial_however_old(self, tmp_path: Path):
-        path, other = tmp_path / "result", tmp_path / "other"
-        path.write_text("1")
-        other.write_text("2")
-        os.utime(other, (1000, 1000))
-        before = mark(path)
-        other.replace(path)
-        assert from_file(path, unlike=before).data == b"2"
-
     def test_a_file_must_be_there_readable_regular_and_small(self, tmp_path: Path):
-        (tmp_path / "results.json").write_text("12345")
-        with pytest.raises(TrialError, match=r"did you mean results\.json"):
-            from_file(tmp_path / "result.json")
-        with pytest.raises(TrialError, match="no folder"):
-            from_file(tmp_path / "absent" / "x")
+        def read(name: str, **limit: int) -> Reported:
+            path = str(tmp_path / name)
+            with contextlib.closing(Watched(path, **limit)) as watched:
+                (tmp_path / "results.json").write_text("12345")
+                return from_file(path, watched.written())
+
+        assert read("results.json").where == str(tmp_path / "results.json")
+        with pytest.raises(TrialError, match="did not write") as caught:
+            read("result.json")
+        assert caught.value.hint == "did you mean results.json?"
+        with pytest.raises(TrialError, match="did not write") as caught:
+            read("absent/x")
+        assert "no folder" in str(caught.value.hint)
         with pytest.raises(TrialError, match="not a regular file"):
-            from_file(tmp_path)
+            read(".")
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(TrialError, match="not a regular file"):
-            from_file(tmp_path / "pipe")
+            read("pipe")
         with pytest.raises(TrialError, match="over the limit of 4"):
-            from_file(tmp_path / "results.json", size_limit=4)
+            read("results.json", size_limit=4)
 
 
 def test_no_bytes_whatever_bring_another_error_than_ours():

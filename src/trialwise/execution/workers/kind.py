@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +15,24 @@ from trialwise.execution.workers.instruments import (
     remarks_there,
 )
 from trialwise.execution.workers.remote import Remote
-from trialwise.execution.workers.tasks import Report, Tasks, WorkerFile, run_of
+from trialwise.execution.workers.tasks import Report, Tasks, run_of
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.sources import TextSource
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.programs import runs_script
-from trialwise.measurement.reported import Reported, from_output
+from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
-from trialwise.trials.command import asks_for_directory, commands, nowhere, trial_of
+from trialwise.trials.command import (
+    added_to,
+    asks_for_directory,
+    commands,
+    file_sources,
+    nowhere,
+    trial_of,
+)
 from trialwise.trials.instrumenting import recorded
 from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
 
@@ -173,7 +179,7 @@ class RemoteKind:
             "limit": trial.output_limit,
             "supervised": self._remote.supervised,
             **instruments_of_task(request.experiment),
-            "files": sorted({self._path(request, source) for source in _files(request.experiment)}),
+            "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
         }
 
     def _values(self, request: TrialRequest) -> dict[str, Level]:
@@ -222,12 +228,14 @@ class RemoteKind:
         def text(source: TextSource) -> Samples:
             if source.path is None:
                 return read_source(source, from_output(run.stdout, total=run.stdout_total))
-            return read_source(source, _reported(report.files[self._path(request, source)]))
+            path = self._path(request, source)
+            return read_source(source, from_file(path, report.files[path], here=False))
 
         wanted = request.experiment.instrumentation
         instruments = recorded(wanted, run, *(report.machine or (None, None)))
         told = remarks_there(self._remote, run) if wanted.perf else ()
-        outcome = judge(trial, request.experiment, run, text, instruments, told)
+        added = added_to(request.experiment, lambda source: report.files[self._path(request, source)].added)
+        outcome = judge(trial, request.experiment, run, text, instruments, (*told, *added))
         return concluded(outcome, _beside("conclude", report))
 
 
@@ -238,23 +246,3 @@ def _beside(what: str, report: Report) -> Problem | None:
     return (
         ("failed", f"{what}: cannot be started: {run}") if isinstance(run, str) else problem_beside(what, run)
     )
-
-
-def _files(experiment: Experiment) -> Iterator[TextSource]:
-    for metric in experiment.metrics:
-        if isinstance(metric.source, TextSource) and metric.source.path is not None:
-            yield metric.source
-
-
-def _reported(file: WorkerFile) -> Reported:
-    """What stands in a file on the worker, or the error that says why it cannot be taken."""
-    if file.problem is None:
-        return Reported(file.content, file.path)
-    if file.problem == "missing":
-        raise TrialError(f"the program did not write {file.path}", hint="check where the program writes")
-    if file.problem == "stale":
-        moment = datetime.fromtimestamp(file.modified, tz=UTC).isoformat(sep=" ", timespec="milliseconds")
-        raise TrialError(
-            f"{file.path} was not written by this trial: it is from {moment}", hint="remove it first"
-        )
-    raise TrialError(f"cannot read {file.path}: {file.problem}")

@@ -141,10 +141,8 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     for file in sorted(agent.iterdir(), key=lambda each: each.name):
         if file.name.endswith(".py"):
             yield f"trialwise/execution/workers/agent/{file.name}", file.read_bytes()
-    yield (
-        "trialwise/measurement/machine_counting.py",
-        (root / "measurement" / "machine_counting.py").read_bytes(),
-    )
+    for name in ("machine_counting.py", "outliving.py"):
+        yield f"trialwise/measurement/{name}", (root / "measurement" / name).read_bytes()
     yield f"supervisor.{platform.machine()}", supervisor_image()
 
 

@@ -11,6 +11,7 @@ from trialwise.errors import TrialError
 from trialwise.execution.workers.connection import Reply
 from trialwise.execution.workers.remote import Remote
 from trialwise.measurement.interrupts import MachineCounts
+from trialwise.measurement.outliving import Written
 from trialwise.trials.base import MARKER
 from trialwise.trials.starting import ERROR_LIMIT
 
@@ -45,16 +46,6 @@ class RemoteRun:
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerFile:
-    """A file that a trial wrote on a worker; or why it could not be taken, and when it was changed last."""
-
-    path: str
-    content: bytes
-    problem: str | None = None
-    modified: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class Report:
     """What came of a task: how its commands ran, and the files that it wrote. `lost` says why there is nothing.
 
@@ -62,7 +53,7 @@ class Report:
     """
 
     runs: Mapping[str, RemoteRun | str]
-    files: Mapping[str, WorkerFile]
+    files: Mapping[str, Written]
     lost: str | None = None
     skipped: bool = False
     machine: tuple[MachineCounts, MachineCounts] | None = None
@@ -200,17 +191,25 @@ def _machine(told: list[dict[str, Any]] | None) -> tuple[MachineCounts, MachineC
     return before, after
 
 
-def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], dict[str, WorkerFile]]:
+def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], dict[str, Written]]:
     """Cut what came behind the frame's line into the outputs and the files."""
     sizes: list[int] = head.get("sizes") or [0, 0]
     place = sizes[0] + sizes[1]
-    found: dict[str, WorkerFile] = {}
+    found: dict[str, Written] = {}
     for entry in head["files"]:
-        size = int(entry.get("size", 0))
-        content = body[place : place + size]
-        place += size
-        problem, modified = entry.get("problem"), entry.get("modified", 0.0)
-        found[entry["path"]] = WorkerFile(entry["path"], content, problem, modified)
+        parts: list[bytes] = []
+        for size in entry.get("sizes") or [int(entry.get("size", 0)), 0, 0]:
+            parts.append(body[place : place + size])
+            place += size
+        data, heading, before = parts
+        found[entry["path"]] = Written(
+            data,
+            added=bool(entry.get("added")),
+            heading=heading,
+            before=before,
+            problem=entry.get("problem"),
+            hint=entry.get("hint"),
+        )
     return (body[: sizes[0]], body[sizes[0] : sizes[0] + sizes[1]]), found
 
 

@@ -7,23 +7,23 @@ import json
 import os
 import signal
 import sys
-import time
 
 from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, write_durably
 from trialwise.execution.workers.agent.frames import frame
 from trialwise.execution.workers.agent.looking import boot_id, lines_of
-from trialwise.execution.workers.agent.outputs import PAUSE
 from trialwise.execution.workers.agent.program import ERROR_LIMIT, Program
 from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals
+from trialwise.measurement.outliving import Watched
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from trialwise.measurement.outliving import Written
+
     Json = dict[str, Any]
 
-FILE_LIMIT = 1 << 30
 SUBREAPER = 36  # prctl(2)
 
 
@@ -61,13 +61,14 @@ class Execution:
         task = self.task
         if task.get("prepare") and not succeeded(self.step("prepare", task["side_timeout"], ERROR_LIMIT)):
             return
-        marks = {path: mark(path) for path in task["files"]}
-        report = self.measured()
-        if report.get("problem") is None and self.program is not None:
-            kept = self.program.outputs.kept
-            self.body += b"".join(kept)
-            self.head["sizes"] = [len(output) for output in kept]
-            self.head["files"] = [self.taken(path, marks[path]) for path in task["files"]]
+        with contextlib.ExitStack() as stack:
+            files = [stack.enter_context(contextlib.closing(Watched(path))) for path in task["files"]]
+            report = self.measured()
+            if report.get("problem") is None and self.program is not None:
+                kept = self.program.outputs.kept
+                self.body += b"".join(kept)
+                self.head["sizes"] = [len(output) for output in kept]
+                self.head["files"] = [self.taken(file.written(), file.path) for file in files]
         if task.get("conclude") and not report.get("cancelled"):
             self.step("conclude", task["side_timeout"], ERROR_LIMIT)
 
@@ -88,24 +89,14 @@ class Execution:
         self.head["runs"][what] = self.program.run()
         return self.head["runs"][what]
 
-    def taken(self, path: str, before: tuple[int, ...] | None) -> Json:
-        """Take a file that the program was to write; "problem" says why that cannot be done."""
-        try:
-            status = os.stat(path)
-            if not os.path.isfile(path):
-                return {"path": path, "problem": "not a regular file"}
-            if before == signature(status):
-                return {"path": path, "problem": "stale", "modified": status.st_mtime}
-            if status.st_size > FILE_LIMIT:
-                return {"path": path, "problem": f"{status.st_size:,} bytes are too many"}
-            with open(path, "rb") as file:
-                content = file.read()
-        except FileNotFoundError:
-            return {"path": path, "problem": "missing"}
-        except OSError as problem:
-            return {"path": path, "problem": problem.strerror or str(problem)}
-        self.body += content
-        return {"path": path, "size": len(content)}
+    def taken(self, written: Written, path: str) -> Json:
+        """Put what was written to a file into the body; "problem" says why nothing of it counts."""
+        if written.problem is not None:
+            return {"path": path, "problem": written.problem, "hint": written.hint}
+        parts = written.data, written.heading, written.before
+        for part in parts:
+            self.body += part
+        return {"path": path, "sizes": [len(part) for part in parts], "added": written.added}
 
 
 def machine_counts(cpus: Sequence[int]) -> Json:
@@ -120,22 +111,6 @@ def machine_counts(cpus: Sequence[int]) -> Json:
 def succeeded(report: Json) -> bool:
     """Whether a command beside the measured one did what it should."""
     return report.get("exit_code") == 0 and not (report["cancelled"] or report["timed_out"])
-
-
-def signature(status: os.stat_result) -> tuple[int, ...]:
-    """What another write changes."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
-
-
-def mark(path: str) -> tuple[int, ...] | None:
-    """The state of a file before a trial writes it; waits until a later write must have a later time."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    while 0 <= time.time_ns() - status.st_ctime_ns < 20_000_000:
-        time.sleep(PAUSE)
-    return signature(status)
 
 
 def keep_result(folder: Folder, key: str, content: bytes) -> None:

@@ -1,0 +1,253 @@
+"""Files that outlive a trial: what one trial wrote to them, told from what stood there before.
+
+Whoever reads a file that a trial is to write looks at it here first, before the trial. Standard library only and for
+Python 3.8, because it is also sent to workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+import struct
+import time
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+SIZE_LIMIT = 1 << 30
+"""Bytes that a trial may write to a file that is read."""
+KEPT = 8 << 20
+"""Bytes of the earlier content that are remembered whole; of a longer one, half of that from each end."""
+_IN_MODIFY = 0x2
+_IN_ONESHOT = 0x80000000
+_EVENT = struct.Struct("iIII")
+
+
+class Written:
+    """What a trial wrote to a file, or why that cannot be told.
+
+    Attributes
+    ----------
+    data
+        Its bytes: the whole file, or what was added to it.
+    added
+        Whether they were added to what stood there before.
+    heading
+        The first line of a file that was added to, where a table has the names of its columns.
+    before
+        What stood in a file that was written anew; empty where nothing did, or more than `KEPT` bytes.
+    problem, hint
+        Why nothing of it counts, with the path; and what to do about it.
+    """
+
+    def __init__(
+        self,
+        data: bytes = b"",
+        *,
+        added: bool = False,
+        heading: bytes = b"",
+        before: bytes = b"",
+        problem: str | None = None,
+        hint: str | None = None,
+    ) -> None:
+        self.data = data
+        self.added = added
+        self.heading = heading
+        self.before = before
+        self.problem = problem
+        self.hint = hint
+
+
+class Watched:
+    """A file as it stands before a trial. It is held open, so that no other file gets its inode; close it.
+
+    Parameters
+    ----------
+    path
+        The file, which need not be there.
+    size_limit
+        The most bytes that are read.
+    """
+
+    def __init__(self, path: str, *, size_limit: int = SIZE_LIMIT) -> None:
+        self.path = path
+        self._limit = size_limit
+        self._file: int | None = None
+        self._events: int | None = None
+        self._status: os.stat_result | None = None
+        self._ends = (b"", b"")
+        self._began = time.time()
+        with contextlib.suppress(OSError):
+            self._open()
+
+    def close(self) -> None:
+        """Let go of the file; harmless when done twice."""
+        for descriptor in (self._file, self._events):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._file = self._events = None
+
+    def written(self) -> Written:
+        """Tell what was written to the file since it was watched."""
+        try:
+            return self._written()
+        except FileNotFoundError:
+            gone = "" if self._status is None else ": it was there before, and is gone"
+            return Written(problem=f"the program did not write {self.path}{gone}")
+        except OSError as error:
+            return Written(problem=f"cannot read {self.path}: {error.strerror}", hint="check its permissions")
+
+    # Before the trial
+
+    def _open(self) -> None:
+        if not stat.S_ISREG(Path(self.path).stat().st_mode):
+            return
+        self._file = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        self._events = _modifications(self.path)
+        self._status = os.fstat(self._file)
+        self._ends = self._ends_of(self._file, self._status.st_size)
+
+    def _ends_of(self, file: int, size: int) -> tuple[bytes, bytes]:
+        """The beginning and the end of the first `size` bytes, which are all of them where they are at most `KEPT`."""
+        half = KEPT // 2
+        return _read(file, 0, min(size, half)), _read(file, max(size - half, half), size)
+
+    # After it
+
+    def _written(self) -> Written:
+        if not stat.S_ISREG(Path(self.path).stat().st_mode):
+            return Written(
+                problem=f"{self.path} is not a regular file", hint="name the file that the program writes"
+            )
+        file = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            return self._compared(file, os.fstat(file))
+        finally:
+            os.close(file)
+
+    def _compared(self, file: int, now: os.stat_result) -> Written:
+        before = self._status
+        same_file = before is not None and os.path.samestat(now, before)
+        if not same_file and not self._is_of_now(now):
+            return self._not_written(now)
+        if before is None or not self._begins_alike(file, before.st_size, now.st_size):
+            return self._whole(file, now)
+        if now.st_size == before.st_size:
+            return self._alike(file, now, same_file=same_file)
+        return self._added(file, before.st_size, now) if same_file else self._ambiguous(before, now)
+
+    def _begins_alike(self, file: int, size: int, now: int) -> bool:
+        """Return True if the file begins with the `size` bytes that were there before, or the most part of a long one."""
+        if size == 0:
+            return now == 0
+        return now >= size and self._ends_of(file, size) == self._ends
+
+    def _alike(self, file: int, now: os.stat_result, *, same_file: bool) -> Written:
+        """Judge a file with the same content as before: written again, only touched, or left alone."""
+        if not same_file or self._was_modified():
+            return self._whole(file, now, again=True)
+        return self._not_written(now)
+
+    def _added(self, file: int, size: int, now: os.stat_result) -> Written:
+        if problem := self._too_large(now.st_size - size):
+            return problem
+        return Written(
+            _read(file, size, now.st_size), added=True, heading=self._ends[0].lstrip().split(b"\n", 1)[0]
+        )
+
+    def _whole(self, file: int, now: os.stat_result, *, again: bool = False) -> Written:
+        if problem := self._too_large(now.st_size):
+            return problem
+        small = self._status is not None and self._status.st_size <= KEPT and not again
+        return Written(_read(file, 0, now.st_size), before=b"".join(self._ends) if small else b"")
+
+    def _too_large(self, size: int) -> Written | None:
+        if size <= self._limit:
+            return None
+        return Written(
+            problem=f"{self.path} has {size:,} bytes, over the limit of {self._limit:,}",
+            hint="raise the limit, or have the program write fewer samples",
+        )
+
+    def _not_written(self, now: os.stat_result) -> Written:
+        then = self._status
+        touched = then is not None and os.path.samestat(now, then) and now.st_mtime_ns != then.st_mtime_ns
+        moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime((then if touched and then else now).st_mtime))
+        what = "only its time was changed, and what stands in it" if touched else "it"
+        return Written(
+            problem=f"{self.path} was not written by this trial: {what} is from {moment} UTC",
+            hint="have the trial remove the file first, and check that the program writes it",
+        )
+
+    def _ambiguous(self, before: os.stat_result, now: os.stat_result) -> Written:
+        more = now.st_size - before.st_size
+        return Written(
+            problem=f"{self.path} was replaced by a file that begins with all that stood there before, and has"
+            f" {more:,} bytes more: whether this trial wrote all of them, or only the last, cannot be told",
+            hint=f'have prepare remove it, as in prepare = ["rm", "-f", "{Path(self.path).name}"]',
+        )
+
+    def _was_modified(self) -> bool:
+        """Return True if somebody wrote to the file or cut it, rather than only set its time.
+
+        Where the kernel gave no watch this is False: a stale number is worse than a failed trial.
+        """
+        if self._events is None:
+            return False
+        try:
+            events = os.read(self._events, 4096)
+        except BlockingIOError:
+            return False
+        return bool(_EVENT.unpack_from(events)[1] & _IN_MODIFY)
+
+    def _is_of_now(self, status: os.stat_result) -> bool:
+        """Return True if a file that was not at the path before was made, written or moved since.
+
+        A link that leads to another old file now has brought nothing new. The clock is the file system's own.
+        """
+        if status.st_ctime >= self._began:
+            return True
+        return status.st_ctime >= self._began + _clock_ahead(str(Path(self.path).resolve().parent))
+
+
+def _clock_ahead(folder: str) -> float:
+    """Seconds that the clock of a folder's file system is ahead of ours, less what two ticks may be."""
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            return os.fstat(file.fileno()).st_ctime - time.time() - 0.02
+    except OSError:
+        return -0.02
+
+
+def _read(file: int, begin: int, end: int) -> bytes:
+    """Read bytes `begin` to `end` of a file, or as many as there are."""
+    parts: list[bytes] = []
+    while begin < end and (part := os.pread(file, min(end - begin, 1 << 24), begin)):
+        parts.append(part)
+        begin += len(part)
+    return b"".join(parts)
+
+
+def _modifications(path: str) -> int | None:
+    """Have the kernel note the first write to a file (inotify(7)); a descriptor to be read, None where it cannot.
+
+    One event is made, however much is written: what the trial does is not slowed down.
+    """
+    try:
+        import ctypes
+
+        kernel: Any = ctypes.CDLL(None)
+        events = int(kernel.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC))
+    except (ImportError, OSError, AttributeError):
+        return None
+    if events < 0:
+        return None
+    if kernel.inotify_add_watch(events, os.fsencode(path), ctypes.c_uint32(_IN_MODIFY | _IN_ONESHOT)) < 0:
+        os.close(events)
+        return None
+    return events
