@@ -90,6 +90,15 @@ class LedgerMachine(RuleBasedStateMachine):
         if status == "finished":
             self.values[row.number, row.attempt] = value
 
+    @precondition(lambda self: bool(self.attempts))
+    @rule()
+    def try_again(self) -> None:
+        unsuccessful = [number for number, status in self.ends.items() if status in ("failed", "invalid")]
+        assert self.ledger.plan_again() == len(unsuccessful)
+        for number in unsuccessful:
+            del self.ends[number]
+            self.attempts[number] += 1
+
     @rule(folded=st.booleans())
     def crash_and_resume(self, folded: bool) -> None:
         """Take the files as they are at this instant, and go on with them."""
@@ -127,13 +136,15 @@ class LedgerMachine(RuleBasedStateMachine):
         reader = Ledger.open(self.path, read_only=True)
         rows = reader.trials()
         counts, by_treatment = reader.counts(), reader.counts_by_treatment()
+        ended, planned_number = reader.ended(), reader.planned_number()
         values = {(number, attempt): value for number, attempt, _, value, _, _ in reader.values()}
         reader.close()
         assert {row.number for row in rows} == set(range(1, max(self.attempts) + 1))
         assert Counter(row.number for row in rows) == self.attempts
-        assert {row.number: row.status for row in rows if row.status in ENDS[:3]} == self.ends
-        assert values == self.values
         last = {row.number: row for row in rows}
+        assert {n: row.status for n, row in last.items() if row.status in ENDS[:3]} == self.ends
+        assert (ended, planned_number) == (len(self.ends), len(self.attempts))
+        assert values == self.values
         for number in set(last) - set(self.ends):
             is_running = self.running is not None and self.running.number == number
             assert last[number].status == ("running" if is_running else "planned")

@@ -467,3 +467,20 @@ def test_failed_trials_are_tried_again_only_when_asked(bench: Bench):
     assert (result.failed, result.counts) == (0, {"failed": 2, "finished": 2})
     assert [(row.number, row.attempt) for row in bench.rows("finished")] == [(1, 2), (2, 2)]
     assert bench.run(again=True).counts == result.counts
+
+
+def test_further_attempts_are_no_further_trials(bench: Bench):
+    """One trial of three fails at first, and one for good: `status` and `run` count trials, and say what took how many attempts."""
+    bench.write("sh -c 'test {round} = 1 || test -e fine -a {round} = 2'", rounds=3)
+    bench.run()
+    (bench.folder / "fine").touch()
+    again = bench.command_line("run", bench.directory, "--again")
+    assert again.returncode == 4
+    assert "going on: 1 of 3 trials are done" in again.stderr
+    assert "(5 attempts at 3 trials: 3 failed, 2 finished)" in again.stderr
+    told = bench.compute("status", bench.directory)
+    assert told.returncode == 4
+    assert ": 3 of 3 trials have come to an end; complete" in told.stdout
+    assert "these trials took 5 attempts" in told.stdout
+    found = bench.status()
+    assert (found["planned"], found["done"], found["counts"]) == (3, 3, {"failed": 3, "finished": 2})

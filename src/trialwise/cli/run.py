@@ -17,6 +17,7 @@ from trialwise.errors import PlanError
 from trialwise.execution.workers.address import split_names
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.stopping import stops_by_itself
+from trialwise.report.numbers import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -174,6 +175,9 @@ def _say_what_next(result: RunResult) -> None:
 
     console = messages()
     counts = ", ".join(f"{number} {status}" for status, number in sorted(result.counts.items()))
+    attempts = sum(result.counts.values())
+    if attempts > result.trials:
+        counts = f"{attempts} attempts at {counted(result.trials, 'trial')}: {counts}"
     what, *advice = result.ending.text.split("\n")
     ending = "\n".join([f"{result.ending.word}: {what} ({counts})", *advice])
     if result.stopping:

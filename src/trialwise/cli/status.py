@@ -11,9 +11,12 @@ from rich.table import Table
 from trialwise.cli.output import print_json, results
 from trialwise.cli.patience import Patience
 from trialwise.experiment.quantity import duration_text
+from trialwise.report.numbers import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from rich.console import Console
 
     from trialwise.study import State
 
@@ -28,7 +31,7 @@ def status(directory: Path, /, *, json: bool = False) -> int:
     watch -n 5 trialwise status compressors.results
     ```
 
-    Exit codes: 0, or 4 where trials have failed.
+    Exit codes: 0, or 4 where trials have failed for good: a trial whose later attempt finished has not.
 
     Parameters
     ----------
@@ -61,12 +64,7 @@ def _show(state: State) -> None:
         console.print(forecast_line(stops), markup=False)
     elif state.left is not None and done < total and stops is None:
         console.print(f"at the pace so far the rest takes {duration_text(state.left)}", markup=False)
-    table = Table("treatment", "finished", "failed", "abandoned", "planned", box=None)
-    for name, counts in state.treatments.items():
-        table.add_row(
-            name, *(str(counts.get(key, 0)) for key in ("finished", "failed", "abandoned", "planned"))
-        )
-    console.print(table)
+    _show_attempts(console, state)
     if state.stopping:
         show_claims(console, state.stopping)
     for line in worker_lines(state):
@@ -84,6 +82,21 @@ def _show(state: State) -> None:
     for event in (event for event in state.events if not event.is_routine):
         moment = datetime.fromtimestamp(event.time, UTC).astimezone()
         console.print(f"{moment:%Y-%m-%d %H:%M:%S} {event.kind}: {event.text}", markup=False)
+
+
+def _show_attempts(console: Console, state: State) -> None:
+    """Print how many attempts of each treatment have which status."""
+    attempts = sum(state.counts.values())
+    if attempts > state.planned:
+        console.print(
+            f"these trials took {counted(attempts, 'attempt')}, which are counted below", markup=False
+        )
+    rare = [key for key in ("invalid", "running") if state.counts.get(key)]
+    keys = ("finished", "failed", *rare, "abandoned", "planned")
+    table = Table("treatment", *keys, box=None)
+    for name, counts in state.treatments.items():
+        table.add_row(name, *(str(counts.get(key, 0)) for key in keys))
+    console.print(table)
 
 
 def worker_lines(state: State) -> Iterator[str]:

@@ -38,7 +38,7 @@ def advice(experiment: Experiment, sizing: Sizing, times: TrialTimes | None) -> 
     """What the plan will not deliver, or only on weak grounds; `times` as far as they are known."""
     return (
         *_out_of_reach(sizing),
-        *_without_objectives(experiment),
+        *_without_objectives(experiment, sizing),
         *_confidences(experiment),
         *_steadiness(experiment),
         *_blocks(experiment, sizing),
@@ -58,11 +58,18 @@ def _out_of_reach(sizing: Sizing) -> Iterator[str]:
             yield f"{need.metric}: {need.text} needs {need.amount} series; there are {sizing.series}: it will not be had"
 
 
-def _without_objectives(experiment: Experiment) -> Iterator[str]:
+def _without_objectives(experiment: Experiment, sizing: Sizing) -> Iterator[str]:
     if stops_by_itself(experiment):
         return
     if experiment.design.rounds is None and not any(metric.kpis for metric in experiment.metrics):
-        yield "no metric has a kpi and the design gives no rounds: one round runs, from which nothing can be claimed"
+        nothing = "no metric has a kpi and the design gives no rounds"
+        if sizing.rounds == 1:
+            yield f"{nothing}: one round runs, from which nothing can be claimed"
+        else:
+            yield (
+                f'{nothing}: {sizing.rounds} rounds run, since order = "{experiment.design.order}" comes out even with no fewer; '
+                "give rounds, or a kpi"
+            )
 
 
 def _confidences(experiment: Experiment) -> Iterator[str]:

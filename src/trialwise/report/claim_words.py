@@ -142,7 +142,9 @@ def counts_remark(analysis: Analysis) -> Claim:
     counts = analysis.counts
     if analysis.plan is None:
         return Claim("remark", ("The table holds ", Number(analysis.planned, "/planned"), " trials."))
-    pieces: list[Piece] = ["Of ", Number(analysis.planned, "/planned"), " planned trials, "]
+    repeated = sum(counts.values()) > analysis.planned
+    whose = "Of all attempts at " if repeated else "Of "
+    pieces: list[Piece] = [whose, Number(analysis.planned, "/planned"), " planned trials, "]
     present = [status for status in _STATUSES if counts.get(status)] or ["finished"]
     for place, status in enumerate(present):
         pieces += [

@@ -9,6 +9,8 @@ from trialwise.store.ledger_file import LedgerFile
 from trialwise.store.records import Blocks, Event, Session, Status, TrialRow
 from trialwise.store.tables import factors_of, having, marks, shared, trial_row, trial_rows
 
+_ENDED: tuple[Status, ...] = ("finished", "failed", "invalid")
+
 
 class LedgerFacts(LedgerFile):
     """The facts of a ledger, as records."""
@@ -49,6 +51,18 @@ class LedgerFacts(LedgerFile):
         where, parameters = having(wanted or {}, blocks)
         query = f"SELECT count(*) FROM trial WHERE status IN ({marks(statuses)}){where}"  # noqa: S608
         return int(self._select(query, [*statuses, *parameters])[0][0])
+
+    def ended(self, wanted: Mapping[str, Sequence[Level]] | None = None, blocks: Blocks | None = None) -> int:
+        """Count the trials that have come to an end, whatever their attempts: the last one finished, failed or is invalid.
+
+        Of those only that have the levels wanted, and numbers in `blocks`.
+        """
+        where, parameters = having(wanted or {}, blocks)
+        query = (
+            f"SELECT count(*) FROM trial AS last WHERE status IN ({marks(_ENDED)}){where} AND NOT EXISTS "  # noqa: S608 only our own words
+            "(SELECT 1 FROM trial AS later WHERE later.number = last.number AND later.attempt > last.attempt)"
+        )
+        return int(self._select(query, [*_ENDED, *parameters])[0][0])
 
     def counts(self) -> dict[str, int]:
         """How many attempts there are of each status."""

@@ -47,7 +47,7 @@ from trialwise.trials.simulation import samples_by_metric
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """How a run ended, how many attempts there are of each status, and how many trials failed or are invalid for good.
+    """How a run ended, how many attempts there are of each status, and how many of all trials failed or are invalid for good.
 
     `stopping` says what is known, where something says when to stop.
     """
@@ -56,6 +56,7 @@ class RunResult:
     ending: Ending
     counts: dict[str, int]
     failed: int
+    trials: int
     stopping: StoppingDocument | None = None
 
 
@@ -160,7 +161,9 @@ class _Session:
         alone = is_alone(self.experiment.workers) and not has_lanes(self.ledger)
         ending = self._here(crew) if alone else self._on_workers()
         tell(self.observers, SessionEnded(ending.word))
-        return RunResult(self.directory.path, ending, self.ledger.counts(), len(self.ledger.unsuccessful()))
+        ledger = self.ledger
+        failed = len(ledger.unsuccessful())
+        return RunResult(self.directory.path, ending, ledger.counts(), failed, ledger.planned_number())
 
     def _here(self, crew: Crew | None) -> Ending:
         """Clear what a killed runner has left, run, and write down how it ended."""
@@ -233,8 +236,8 @@ class _Session:
     def _tell_beginning(self, keeper: SessionKeeper | None, reclaimed: int) -> None:
         ledger, observers = self.ledger, self.observers
         last = ledger.last_planned_start()
-        done = ledger.count(["finished", "failed", "invalid"], self.only)
-        if ledger.count(["finished", "failed", "invalid"]) and observers:
+        done = ledger.ended(self.only)
+        if ledger.ended() and observers:
             for event in recalled(self.directory, ledger):
                 tell(observers, event)
         last_start = None if last is None else float(ledger.fact("created")) + last

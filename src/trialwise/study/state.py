@@ -21,10 +21,16 @@ from trialwise.study.documents import FailureDocument, StatusDocument, StoppingD
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far an experiment is."""
+    """How far an experiment is.
+
+    `done` of `planned` trials have come to an end, of which `failed` failed or are invalid for good; `counts` and `treatments` count
+    attempts.
+    """
 
     name: str
     planned: int
+    done: int
+    failed: int
     counts: dict[str, int]
     treatments: dict[str, dict[str, int]]
     failures: tuple[TrialRow, ...]
@@ -35,16 +41,6 @@ class State:
     workers: tuple[WorkerDocument, ...] = ()
     nodes: tuple[NodeDocument, ...] = ()
     stopping: StoppingDocument | None = None
-
-    @property
-    def done(self) -> int:
-        """Trials that finished, failed or are invalid."""
-        return sum(self.counts.get(status, 0) for status in ("finished", "failed", "invalid"))
-
-    @property
-    def failed(self) -> int:
-        """Trials that failed or are invalid."""
-        return self.counts.get("failed", 0) + self.counts.get("invalid", 0)
 
     @property
     def goes_on(self) -> bool:
@@ -100,6 +96,8 @@ def state(path: Path) -> State:
         return State(
             name=ledger.fact("name"),
             planned=ledger.planned_number(),
+            done=ledger.ended(),
+            failed=len(ledger.unsuccessful()),
             counts=counts,
             treatments=ledger.counts_by_treatment(),
             failures=tuple(ledger.trials("failed", "invalid", "abandoned")),
@@ -117,7 +115,7 @@ def state(path: Path) -> State:
 def _workers(ledger: Ledger) -> Iterator[WorkerDocument]:
     open_trials = ledger.trials("planned", "running")
     for lane in lanes(ledger):
-        done = ledger.count(["finished", "failed", "invalid"], blocks=lane.blocks)
+        done = ledger.ended(blocks=lane.blocks)
         finished = ledger.count(["finished"], blocks=lane.blocks)
         left = [row for row in open_trials if in_blocks(row.number, lane.blocks)]
         in_hand = tuple(row.number for row in left if row.status == "running")

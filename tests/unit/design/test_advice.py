@@ -1,3 +1,5 @@
+import dataclasses
+
 import pytest
 from tests.stopping_data import experiment_of
 
@@ -113,3 +115,19 @@ def test_what_even_steady_trials_do_not_reach(metric, design, told):
 )
 def test_what_may_be_reached_is_no_matter_for_warnings(metric, design):
     assert "vary by 1 % only" not in said(experiment_of(metric, design))
+
+
+@pytest.mark.parametrize(
+    ("order", "levels", "rounds"),
+    [("random", 5, 1), ("balanced", 4, 4), ("balanced", 5, 10), ("fixed+random", 3, 2)],
+)
+def test_without_objectives_the_number_of_rounds_is_that_of_the_plan(make, order, levels, rounds):
+    experiment = make(factors=f"a = {[*range(levels)]}", metric="", design=f'order = "{order}"')
+    experiment = dataclasses.replace(
+        experiment, metrics=tuple(dataclasses.replace(m, kpis=()) for m in experiment.metrics)
+    )
+    sizing = size(experiment)
+    assert sizing.rounds == rounds
+    told = said(experiment)
+    assert ("one round runs" in told) == (rounds == 1)
+    assert rounds == 1 or f"{rounds} rounds run" in told
