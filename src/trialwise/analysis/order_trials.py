@@ -10,7 +10,11 @@ import numpy as np
 import polars as pl
 
 from trialwise.analysis.order_results import Problem
-from trialwise.analysis.table_reading import LINE, check_columns, missing_text, whole_table
+from trialwise.analysis.reading.columns import numbers_of
+from trialwise.analysis.reading.dialect import Dialect
+from trialwise.analysis.reading.numbers import parsed
+from trialwise.analysis.reading.table import Table, read_table
+from trialwise.analysis.reading.text import LINE
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Better
 
@@ -73,7 +77,7 @@ class OrderTrials:
     """Which direction is better, of the metrics for which the experiment says it."""
 
 
-def read_order_table(path: Path, columns: OrderColumns) -> OrderTrials:
+def read_order_table(path: Path, columns: OrderColumns, dialect: Dialect | None = None) -> OrderTrials:
     """Read trials from a CSV or Parquet file; rows that cannot be used are named, and the rest goes on.
 
     Raises
@@ -81,27 +85,36 @@ def read_order_table(path: Path, columns: OrderColumns) -> OrderTrials:
     AnalysisError
         The file cannot be read, lacks a column, or has no row that can be used.
     """
-    raw = whole_table(path)
-    names = _found_columns(path, raw.columns[1:], columns)
-    table = raw.select(
+    raw = read_table(path, dialect)
+    names = _found_columns(raw, columns)
+    table = raw.frame.select(
         pl.col(LINE).cast(pl.Int64).alias("line"),
         *(pl.col(name).cast(pl.String).str.strip_chars().alias(role) for role, name in names.items()),
         _joined(columns.groups, "group"),
         _joined([name for name in columns.families if name != names.get("metric")], "family"),
+        *_numbers(raw, names),
     )
     if columns.metrics:
         table = _of_metrics(path, table, columns.metrics)
     by_metric = not columns.families or names.get("metric") in columns.families
-    if not _is_parquet(path):
-        return order_trials(str(path), table, columns, by_metric=by_metric)
-    table = table.with_columns(pl.col("line") - 1)
-    return order_trials(str(path), table, columns, by_metric=by_metric, where="row")
+    return order_trials(str(path), table, columns, by_metric=by_metric, where=raw.where, notes=raw.notes)
 
 
-def _is_parquet(path: Path) -> bool:
-    """Whether rows have no lines, but numbers from 1."""
-    with path.open("rb") as file:
-        return file.read(4) == b"PAR1"
+def _numbers(raw: Table, names: Mapping[str, str]) -> Iterator[pl.Series]:
+    """Values and positions as numbers, null where they are none, and where values are missing.
+
+    Raises
+    ------
+    AnalysisError
+        A value may mean two numbers.
+    """
+    said = raw.dialect
+    values = parsed(raw.frame[names["value"]], said.missing, said.decimal, raw.custom)
+    if values.open is not None:
+        numbers_of(raw, names["value"])
+    yield values.values.alias("number")
+    yield values.missing.alias("missing")
+    yield parsed(raw.frame[names["position"]], said.missing, said.decimal, raw.custom).values.alias("place")
 
 
 def _of_metrics(path: Path, table: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
@@ -114,23 +127,24 @@ def _of_metrics(path: Path, table: pl.DataFrame, wanted: Sequence[str]) -> pl.Da
     return table.filter(pl.col("metric").is_in(wanted))
 
 
-def _found_columns(path: Path, there: Sequence[str], columns: OrderColumns) -> dict[str, str]:
+def _found_columns(table: Table, columns: OrderColumns) -> dict[str, str]:
+    there = table.columns
     lower = {name.strip().lower(): name for name in there}
     found: dict[str, str] = {}
     for role, usual in _NAMES.items():
         named: str | None = getattr(columns, role)
         if named is not None:
-            check_columns(path, there, [named])
+            table.check([named])
         name = named or next((lower[name] for name in usual if name in lower), None)
         if name is not None:
             found[role] = name
-    check_columns(path, there, [*columns.groups, *columns.families])
+    table.check([*columns.groups, *columns.families])
     for role in ("treatment", "round", "position", "value"):
         if role not in found:
             usual = " or ".join(_NAMES[role])
             raise AnalysisError(
-                f"{path}: no column called {usual}",
-                hint=f"name it with --{role}; columns: {', '.join(there)}",
+                f"{table.path}: no column called {usual}",
+                hint=f"name it with --{role}; columns: {table.listed}",
             )
     return found
 
@@ -149,8 +163,11 @@ def order_trials(
     *,
     by_metric: bool = False,
     where: str = "line",
+    notes: Sequence[str] = (),
 ) -> OrderTrials:
-    """Check trials given as columns of text, and number their rounds; `where` is what the numbers of rows count.
+    """Check trials given as columns, and number their rounds; `where` is what the numbers of rows count.
+
+    The columns are texts by their roles, and `number`, `missing` (of the value) and `place` (of the position).
 
     Raises
     ------
@@ -158,14 +175,10 @@ def order_trials(
         No row can be used.
     """
     table = _filled(table, by_metric=by_metric)
-    parsed = table.with_columns(
-        _order(columns).alias("known_order"),
-        pl.col("position").cast(pl.Float64, strict=False).alias("place"),
-        pl.col("value").cast(pl.Float64, strict=False).fill_nan(None).alias("number"),
-    )
-    wrong = list(_wrong(parsed, where))
+    known = table.with_columns(_order(columns).alias("known_order"))
+    wrong = list(_wrong(known, where))
     # A trial without a number ran all the same, and may have left something to the next.
-    usable = parsed.filter(~_placeless()).with_columns(
+    usable = known.filter(~_placeless()).with_columns(
         pl.when(pl.col("number").is_finite()).then(pl.col("number")).alias("number")
     )
     usable = usable.with_columns(_turn_codes(usable).alias("trial"))
@@ -181,7 +194,7 @@ def order_trials(
     wrong.sort(key=lambda problem: (problem.line is None, problem.line or 0))
     usable = usable.with_columns(pl.lit(value=True).alias("follows"))
     return OrderTrials(
-        source, _numbered(usable, by_number=True), tuple(wrong[:MOST_PROBLEMS]), len(wrong), ()
+        source, _numbered(usable, by_number=True), tuple(wrong[:MOST_PROBLEMS]), len(wrong), tuple(notes)
     )
 
 
@@ -249,7 +262,7 @@ def _empty(name: str) -> pl.Expr:
 
 
 def _not_a_number() -> pl.Expr:
-    return ~missing_text(pl.col("value")) & (
+    return ~pl.col("missing") & (
         pl.col("number").is_null() | pl.col("number").is_infinite().fill_null(value=False)
     )
 
@@ -270,7 +283,7 @@ def _wrong(table: pl.DataFrame, where: str) -> Iterator[Problem]:
             "order {order!r} is neither fixed nor random; see --fixed and --random",
         ),
         ("not a number", _not_a_number(), "{value!r} is not a finite number"),
-        ("missing", missing_text(pl.col("value")), "the value is missing"),
+        ("missing", pl.col("missing"), "the value is missing"),
     )
     for kind, condition, words in checks:
         for row in table.filter(condition).iter_rows(named=True):

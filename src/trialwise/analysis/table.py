@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from trialwise.analysis.observations import Observation
+from trialwise.analysis.reading.columns import numbers_of
+from trialwise.analysis.reading.dialect import Dialect
+from trialwise.analysis.reading.table import Table, read_table
+from trialwise.analysis.reading.times import holds_dates, time_columns, times_of, without_times_note
 from trialwise.analysis.results import Analysis
-from trialwise.analysis.table_reading import numbers, read_table, seconds_of, sortable
 from trialwise.analysis.timescales import analyse_metric
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Method, Metric
 
-_TRIAL, _ORDER, _LEVEL = "\0trial", "\0order", "missing"
+_TRIAL, _ORDER, _TIME, _LEVEL = "\0trial", "\0order", "\0time", "missing"
 
 
 @dataclass(frozen=True, slots=True)
 class TableColumns:
     """Which column is what. Without `trial` each row is a trial; with it, rows are samples and `time` is theirs.
 
-    `groups` make the treatments; `order` (else `time` of rows that are trials, else the order of rows) says in which
-    order the trials ran.
+    With `samples` and no `trial`, all rows of a treatment and series are the samples of one trial. `groups` make the
+    treatments; `order` (else `time` of rows that are trials, else the order of rows) says in which order the trials ran.
     """
 
     groups: tuple[str, ...] = ()
@@ -32,6 +35,7 @@ class TableColumns:
     trial: str | None = None
     order: str | None = None
     time: str | None = None
+    samples: bool = False
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -41,7 +45,11 @@ class TableColumns:
 
 
 def analyse_table(
-    path: Path, columns: TableColumns, metrics: Sequence[Metric], method: Method = "default"
+    path: Path,
+    columns: TableColumns,
+    metrics: Sequence[Metric],
+    method: Method = "default",
+    dialect: Dialect | None = None,
 ) -> Analysis:
     """Analyse the columns of a CSV or Parquet file that the metrics are named after.
 
@@ -50,10 +58,12 @@ def analyse_table(
     AnalysisError
         The file cannot be read, a column is not there, or a value is no number.
     """
-    table = read_table(path, (*(metric.name for metric in metrics), *columns.named))
-    table = _prepared(table, columns)
-    found = {metric.name: _observations(path, table, columns, metric) for metric in metrics}
-    longest = max(found.values(), key=lambda pair: len(pair[0]))[0]
+    table = read_table(path, dialect, (*(metric.name for metric in metrics), *columns.named))
+    notes = list(table.notes)
+    columns = _with_time(table, columns, metrics, notes)
+    table = _prepared(_timed(table, columns, notes), columns)
+    found = [_measured(table, columns, metric, notes) for metric in metrics]
+    longest = max((observations for _, observations in found), key=len)
     return Analysis(
         name=path.name,
         description="",
@@ -63,48 +73,97 @@ def analyse_table(
         series=tuple(dict.fromkeys(seen.series for seen in longest)),
         planned=len(longest),
         counts={"finished": len(longest)},
-        metrics=tuple(analyse_metric(metric, found[metric.name][0], method) for metric in metrics),
+        metrics=tuple(analyse_metric(metric, observations, method) for metric, observations in found),
         failures=(),
-        notes=tuple(note for _, notes in found.values() for note in notes),
+        notes=tuple(notes),
         boots=(),
     )
 
 
-def _prepared(table: pl.DataFrame, columns: TableColumns) -> pl.DataFrame:
+def _with_time(
+    table: Table, columns: TableColumns, metrics: Sequence[Metric], notes: list[str]
+) -> TableColumns:
+    """The columns with the times of samples that one column alone may hold, where no column tells trials apart."""
+    if not columns.samples or columns.trial is not None:
+        return columns
+    what = "a treatment and series" if columns.groups or columns.series else "the file"
+    notes.append(
+        f"all rows of {what} are the samples of one trial: name a column with --trial where they are several"
+    )
+    others = [
+        name
+        for name in table.columns
+        if name not in columns.named and name not in {one.name for one in metrics}
+    ]
+    dated, called = time_columns(table, others)
+    times = dated or called
+    if columns.time is not None or len(times) != 1:
+        return columns
+    notes.append(f"the times of samples are those of {times[0]}")
+    return replace(columns, time=times[0])
+
+
+def _timed(table: Table, columns: TableColumns, notes: list[str]) -> Table:
+    """The rows that have a time, where a column of times is named, with their times."""
+    if columns.time is None:
+        return table
+    times = times_of(table, columns.time)
+    notes += [*times.notes, *without_times_note(columns.time, times.missing, table.frame.height)]
+    frame = table.frame.with_columns(times.seconds.alias(_TIME)).filter(pl.col(_TIME).is_not_null())
+    if frame.is_empty():
+        raise AnalysisError(f"{table.path}: no row has a time in column {columns.time!r}")
+    return table.of(frame)
+
+
+def _prepared(table: Table, columns: TableColumns) -> Table:
     """Sort by the order of trials, and number them."""
-    key = columns.order or (columns.time if columns.trial is None else None)
-    if key is not None:
-        table = table.with_columns(sortable(table[key]).alias(_ORDER)).sort(_ORDER, maintain_order=True)
-    if columns.trial is None:
-        return table.with_columns(pl.int_range(1, pl.len() + 1).alias(_TRIAL))
-    place = [*columns.groups, *([columns.series] if columns.series else []), columns.trial]
+    frame, samples = table.frame, columns.samples or columns.trial is not None
+    if columns.order is not None:
+        frame = frame.with_columns(_sortable(table, columns.order).alias(_ORDER)).sort(
+            _ORDER, maintain_order=True
+        )
+    elif columns.time is not None and not samples:
+        frame = frame.sort(_TIME, maintain_order=True)
+    if not samples:
+        return table.of(frame.with_columns(pl.int_range(1, pl.len() + 1).alias(_TRIAL)))
+    place = [*columns.groups, *(name for name in (columns.series, columns.trial) if name is not None)]
+    if not place:
+        return table.of(frame.with_columns(pl.lit(1, dtype=pl.Int64).alias(_TRIAL)))
     appearance = pl.int_range(pl.len()).alias("\0place")
     first = pl.col("\0place").first().over(place)
-    return table.with_columns(appearance).with_columns(first.rank("dense").cast(pl.Int64).alias(_TRIAL))
+    numbered = first.rank("dense").cast(pl.Int64).alias(_TRIAL)
+    return table.of(frame.with_columns(appearance).with_columns(numbered))
 
 
-def _observations(
-    path: Path, table: pl.DataFrame, columns: TableColumns, metric: Metric
-) -> tuple[list[Observation], list[str]]:
-    values = numbers(path, table, metric.name)
-    missing = values.null_count()
-    times = seconds_of(path, table, columns.time) if columns.time else None
-    kept = table.with_columns(
-        values.alias("\0value"), *([times.alias("\0time")] if times is not None else [])
-    )
-    kept = kept.filter(pl.col("\0value").is_not_null())
+def _sortable(table: Table, name: str) -> pl.Series:
+    """A column as what it sorts by: moments, numbers where all are numbers, else texts."""
+    column = table.frame[name]
+    if column.dtype != pl.String:
+        return column
+    if holds_dates(table, name):
+        return times_of(table, name).seconds
+    parsed = column.cast(pl.Float64, strict=False)
+    return column if parsed.null_count() else parsed
+
+
+def _measured(
+    table: Table, columns: TableColumns, metric: Metric, notes: list[str]
+) -> tuple[Metric, list[Observation]]:
+    """The metric, with the unit that stands in its cells where none was said, and its observations."""
+    numbers = numbers_of(table, metric.name)
+    notes += numbers.notes
+    rows, missing = table.frame.height, numbers.values.null_count()
+    kept = table.frame.with_columns(numbers.values.alias("\0value")).filter(pl.col("\0value").is_not_null())
     if kept.is_empty():
         raise AnalysisError(
-            f"{path}: column {metric.name!r} holds no number", hint="name another with --value"
+            f"{table.path}: column {metric.name!r} holds no number", hint="name another with --value"
         )
-    notes = (
-        [f"{missing} of {table.height} values of {metric.name} are missing and were left out"]
-        if missing
-        else []
-    )
+    if missing:
+        notes.append(f"{missing} of {rows} values of {metric.name} are missing and were left out")
     rounds: dict[tuple[str, str], int] = {}
     parts = kept.partition_by(_TRIAL, maintain_order=True)
-    return [_observation(part, columns, rounds) for part in parts], notes
+    metric = replace(metric, unit=metric.unit or numbers.unit)
+    return metric, [_observation(part, columns, rounds) for part in parts]
 
 
 def _observation(
@@ -115,9 +174,9 @@ def _observation(
     treatment = " ".join(f"{name}={level}" for name, level in factors.items()) or "-"
     series = "1" if columns.series is None else str(row[columns.series])
     rounds[treatment, series] = rounds.get((treatment, series), 0) + 1
-    samples = columns.trial is not None and columns.time is not None
+    samples = (columns.samples or columns.trial is not None) and columns.time is not None
     if samples:
-        part = part.sort("\0time", maintain_order=True)
+        part = part.sort(_TIME, maintain_order=True)
     return Observation(
         number=row[_TRIAL],
         attempt=1,
@@ -126,7 +185,7 @@ def _observation(
         series=series,
         round=rounds[treatment, series],
         position=1,
-        started=None if samples or columns.time is None else float(row["\0time"]),
+        started=None if samples or columns.time is None else float(row[_TIME]),
         values=part["\0value"].to_numpy().astype(np.float64),
-        times=part["\0time"].to_numpy().astype(np.float64) if samples else None,
+        times=part[_TIME].to_numpy().astype(np.float64) if samples else None,
     )

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.output import print_json, results
 from trialwise.cli.patience import Patience
+from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.experiment.model import Method
 
@@ -24,6 +25,7 @@ def analyze(
     full: Annotated[bool, Parameter(negative="")] = False,
     controls: Literal["none", "workload", "fluid"] | None = None,
     table: TableOptions | None = None,
+    reading: ReadingOptions | None = None,
 ) -> int:
     r"""Analyse an experiment directory, or a table of measurements (CSV or Parquet, long form).
 
@@ -66,6 +68,7 @@ def analyze(
             data,
             table or TableOptions(),
             method,
+            reading=reading,
             controls=controls,
             watch=patience.drawing,
             told=patience.going,

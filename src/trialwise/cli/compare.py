@@ -12,6 +12,7 @@ from trialwise.cli.comparison_files import FileOptions
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
+from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.text import room, say
 from trialwise.errors import TrialwiseError
 
@@ -83,6 +84,7 @@ def compare(
     json: Flag = False,
     columns: TableColumnOptions | None = None,
     files: FileOptions | None = None,
+    reading: ReadingOptions | None = None,
 ) -> int:
     r"""Compare B with A: two experiments, results of other tools, or two sets of treatments of one experiment.
 
@@ -144,7 +146,8 @@ def compare(
     columns, files = columns or TableColumnOptions(), files or FileOptions()
     _check(a, b, from_a or from_b, files, rank=rank, paper=paper)
     with Patience(f"reading {a}") as patience:
-        sides = _sides(a, b, from_a, from_b, metric, columns, patience.going, paired=not unpaired)
+        table = _table(columns, reading or ReadingOptions())
+        sides = _sides(a, b, from_a, from_b, metric, columns, table, patience.going, paired=not unpaired)
         from trialwise.analysis.comparison.ranking import rank as rank_side
 
         patience.say(f"comparing {sum(side.table.height for side in sides)} values")
@@ -188,24 +191,22 @@ def _sides(
     from_b: tuple[str, ...],
     metric: tuple[str, ...],
     columns: TableColumnOptions,
+    table: TrialColumns,
     going: Told,
     *,
     paired: bool,
 ) -> list[TrialSet]:
     from trialwise.analysis.comparison.sides import selected
-    from trialwise.cli.sides import check_named, read_side, selection, told
+    from trialwise.cli.sides import read_side, selection, told
 
     first, second = selection(from_a, "--a"), selection(from_b, "--b")
     if b is None and bool(first) != bool(second):
         raise TrialwiseError("one side only is chosen", hint="add both --a FACTOR=LEVEL and --b FACTOR=LEVEL")
     read = {
-        path: read_side(path, metric, _table(columns), paired=paired, told=going)
-        for path in dict.fromkeys((a, b or a))
+        path: read_side(path, metric, table, paired=paired, told=going) for path in dict.fromkeys((a, b or a))
     }
     sides = [read[a]] if b is None and not first else [read[a], read[b or a]]
-    check_named(_metrics(columns.better), sides, "--better")
-    check_named(_metrics(columns.unit), sides, "--unit")
-    sides = [told(side, columns.better, columns.unit) for side in sides]
+    sides = told(sides, columns.better, columns.unit)
     chosen = zip(sides, (first, second), strict=False)
     return [selected(side, wanted, _name(side, b, wanted)) if wanted else side for side, wanted in chosen]
 
@@ -216,15 +217,12 @@ def _name(side: TrialSet, b: Path | None, wanted: dict[str, list[str]]) -> str:
     return text_of(wanted) if b is None else f"{side.name} {text_of(wanted)}"
 
 
-def _metrics(texts: tuple[str, ...]) -> dict[str, str]:
-    return {name: value for name, _, value in (text.partition("=") for text in texts) if value}
-
-
-def _table(columns: TableColumnOptions) -> TrialColumns:
+def _table(columns: TableColumnOptions, reading: ReadingOptions) -> TrialColumns:
     from trialwise.cli.tables import measure_named
     from trialwise.exchange.trials_table import TrialColumns
 
-    return TrialColumns(columns.value, columns.group, columns.trial, measure_named(columns.measure))
+    dialect = reading.dialect() if reading.given() else None
+    return TrialColumns(columns.value, columns.group, columns.trial, measure_named(columns.measure), dialect)
 
 
 def _compared(

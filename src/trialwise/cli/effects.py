@@ -13,6 +13,7 @@ from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
+from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
 from trialwise.cli.text import say
 from trialwise.errors import AnalysisError, StoreError, TrialwiseError
 from trialwise.experiment.model import Extent
@@ -72,6 +73,7 @@ def effects(
     latex: Path | None = None,
     svg: Path | None = None,
     columns: EffectsColumns | None = None,
+    reading: ReadingOptions | None = None,
 ) -> int:
     r"""Say which factors matter, alone and together, and by how much.
 
@@ -136,7 +138,14 @@ def effects(
     _check_places([csv, latex])
     margins, bases = _margins(margin), _bases(base)
     with Patience(f"reading {data}") as patience:
-        given = _read(data, columns or EffectsColumns(), metric, by, samples=method == "paper")
+        given = _read(
+            data,
+            columns or EffectsColumns(),
+            reading or ReadingOptions(),
+            metric,
+            by,
+            samples=method == "paper",
+        )
         # Of a table nobody knows the order of levels: the base stands first.
         orders = {**{name: (one,) for name, one in bases.items()}, **given.orders}
         patience.say("looking for effects")
@@ -231,21 +240,22 @@ def _bases(texts: tuple[str, ...]) -> dict[str, str]:
 
 
 def _read(
-    data: Path, columns: EffectsColumns, metrics: tuple[str, ...], by: tuple[str, ...], *, samples: bool
+    data: Path,
+    columns: EffectsColumns,
+    reading: ReadingOptions,
+    metrics: tuple[str, ...],
+    by: tuple[str, ...],
+    *,
+    samples: bool,
 ) -> EffectsInput:
     if data.is_dir():
-        if columns.given():
-            raise AnalysisError(
-                f"{data}: is an experiment directory; --factor, --value and the like are for tables"
-            )
+        refuse_table_options(data, given=columns.given() or reading.given())
         from trialwise import study
 
         return study.effects_input(data, metrics, samples=samples)
-    if not data.exists():
-        raise AnalysisError(
-            f"{data}: no such file or directory", hint="name an experiment directory or a table"
-        )
+    check_there(data)
     if not columns.factor or not columns.value:
+        check_is_table(data)
         raise AnalysisError(
             f"{data}: a table needs to know its columns", hint="add --factor COLUMN and --value COLUMN"
         )
@@ -263,6 +273,7 @@ def _read(
             metrics,
             measure_named(columns.measure),
         ),
+        reading.dialect(),
     )
     return EffectsInput(trials, {}, {}, series)
 

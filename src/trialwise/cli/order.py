@@ -12,6 +12,7 @@ from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
+from trialwise.cli.reading import ReadingOptions, refuse_table_options
 from trialwise.cli.text import say
 from trialwise.errors import AnalysisError, StoreError, TrialwiseError
 from trialwise.experiment.model import Better, Method
@@ -83,6 +84,7 @@ def order(
     svg: Path | None = None,
     out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     columns: ColumnOptions | None = None,
+    reading: ReadingOptions | None = None,
 ) -> int:
     r"""Say whether the order in which treatments ran changes the results, and which predecessor does it.
 
@@ -136,7 +138,7 @@ def order(
     options = _options(correction, alpha, confidence, margin, compare, better, method)
     _check_places([csv, latex, out])
     with Patience(f"reading {data}") as patience:
-        trials = _read(data, columns or ColumnOptions())
+        trials = _read(data, columns or ColumnOptions(), reading or ReadingOptions())
         from trialwise.analysis.order import analyse_order
 
         patience.say(f"comparing orders over {trials.table.height} trials")
@@ -172,10 +174,9 @@ def _options(
     return OrderOptions(method, correction, alpha, confidence, margin, tuple(pairs), better)
 
 
-def _read(data: Path, columns: ColumnOptions) -> OrderTrials:
+def _read(data: Path, columns: ColumnOptions, reading: ReadingOptions) -> OrderTrials:
     if data.is_dir():
-        if columns.given():
-            raise AnalysisError(f"{data}: is an experiment directory; --value and the like are for tables")
+        refuse_table_options(data, given=columns.given() or reading.given())
         from trialwise import study
 
         return study.order_trials(data, columns.metric)
@@ -196,6 +197,7 @@ def _read(data: Path, columns: ColumnOptions) -> OrderTrials:
             fixed=columns.fixed,
             random=columns.random,
         ),
+        reading.dialect(),
     )
 
 

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from trialwise.cli.output import print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
+from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.text import say
 from trialwise.experiment.model import Method
 
@@ -28,6 +29,7 @@ def profile(
     confidence: float = 95,
     json: Annotated[bool, Parameter(negative="")] = False,
     plot: Path | None = None,
+    reading: ReadingOptions | None = None,
 ) -> int:
     """Find the daily, weekly and other cycles in condition data, and the span that a series of trials should cover.
 
@@ -67,7 +69,8 @@ def profile(
     from trialwise.analysis.condition_table import read_conditions
     from trialwise.analysis.profile import profile_of
 
-    table = read_conditions(data, time=time, value=value)
+    dialect = (reading or ReadingOptions()).dialect()
+    table = read_conditions(data, time=time, value=value, dialect=dialect)
     with Patience(f"searching {table.values.size} values for periods"):
         found = profile_of(table, method=method, confidence=confidence)
     if json:

@@ -12,6 +12,7 @@ from trialwise import __version__
 from trialwise.cli.files import write_text
 from trialwise.cli.output import messages
 from trialwise.cli.patience import Patience
+from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Controls, Method
@@ -40,6 +41,7 @@ def report(
     controls: Controls | None = None,
     open: Annotated[bool, Parameter(negative="")] = False,  # noqa: A002 the flag's name
     table: TableOptions | None = None,
+    reading: ReadingOptions | None = None,
 ) -> int:
     r"""Write the report of an experiment, or of a table of measurements, as one HTML file.
 
@@ -87,6 +89,7 @@ def report(
                 data,
                 table or TableOptions(),
                 method,
+                reading=reading,
                 all_trials=all_trials,
                 controls=controls,
                 watch=patience.drawing,

@@ -11,10 +11,12 @@ from cyclopts import Parameter
 from trialwise.cli.output import print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
+from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.text import say
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
+    from trialwise.analysis.reading.dialect import Dialect
     from trialwise.analysis.runtime_pilots import Pilot, Question
     from trialwise.analysis.runtime_results import RuntimeAdvice
     from trialwise.experiment.model import Experiment
@@ -35,6 +37,7 @@ def runtime(
     confidence: float | None = None,
     json: Annotated[bool, Parameter(negative="")] = False,
     plot: Path | None = None,
+    reading: ReadingOptions | None = None,
 ) -> int:
     r"""Say from long pilot trials how long a trial must be for its metric to be steady, and what start-up to cut.
 
@@ -93,11 +96,13 @@ def runtime(
         for option, given in (("--value", value), ("--time", time), ("--trial", trial)):
             if given is not None:
                 raise TrialwiseError(f"{option} is for tables; {data} is a directory", hint="name a --metric")
+        if reading is not None and reading.given():
+            raise TrialwiseError(f"--decimal and the like are for tables; {data} is a directory")
         advice, pilots = _of_directory(data, question, metric)
     elif metric is not None:
         raise TrialwiseError(f"--metric is for experiment directories; {data} is none", hint="name a --value")
     else:
-        pilots, notes = _of_table(data, question, value, time, trial)
+        pilots, notes = _of_table(data, question, value, time, trial, (reading or ReadingOptions()).dialect())
         advice = _advice(data, pilots, notes)
     _show(advice, pilots, plot, json=json)
     return 0
@@ -140,12 +145,17 @@ def _of_simulation(
 
 
 def _of_table(
-    data: Path, question: Question, value: str | None, time: str | None, trial: str | None
+    data: Path,
+    question: Question,
+    value: str | None,
+    time: str | None,
+    trial: str | None,
+    dialect: Dialect,
 ) -> tuple[list[Pilot], list[str]]:
     from trialwise.analysis.condition_table import read_conditions
     from trialwise.analysis.runtime_pilots import doubts_of_table, pilots_of_table
 
-    table = read_conditions(data, time=time, value=value, trial=trial, needs_time=False)
+    table = read_conditions(data, time=time, value=value, trial=trial, needs_time=False, dialect=dialect)
     return pilots_of_table(table, question), [*table.notes, *doubts_of_table(table)]
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
+from trialwise.cli.by_metric import by_metric, directions
 from trialwise.errors import AnalysisError, TrialwiseError
-from trialwise.experiment.model import Better, Extent
+from trialwise.experiment.model import Extent
 
 if TYPE_CHECKING:
     from trialwise.analysis.telling import Told
@@ -105,35 +106,31 @@ def read_side(
     return with_metrics(found, metrics)
 
 
-def told(trials: TrialSet, better: Sequence[str], unit: Sequence[str]) -> TrialSet:
-    """The trials with what options say of metrics: `[METRIC=]higher` and `[METRIC=]UNIT`.
+def told(sides: Sequence[TrialSet], better: Sequence[str], unit: Sequence[str]) -> list[TrialSet]:
+    """The sides with what options say of metrics: `[METRIC=]higher` and `[METRIC=]UNIT`.
 
     Raises
     ------
     TrialwiseError
-        A direction is none.
+        A direction is none, or no side has a metric that is named.
     """
-    ways, units = _by_metric(better, trials.metrics), _by_metric(unit, trials.metrics)
-    for way in ways.values():
-        if way not in ("higher", "lower"):
-            raise TrialwiseError(
-                f"--better {way}: higher or lower is wanted", hint="write --better time=lower"
-            )
-    metrics = {
-        name: dataclasses.replace(
-            facts,
-            better=cast("Better | None", ways.get(name, facts.better)),
-            unit=units.get(name, facts.unit),
+    there = tuple(dict.fromkeys(name for side in sides for name in side.metrics))
+    ways = {name: directions(one) for name, one in by_metric(better, there, "--better").items()}
+    units = by_metric(unit, there, "--unit")
+    return [
+        dataclasses.replace(
+            side,
+            metrics={
+                name: dataclasses.replace(
+                    facts,
+                    better=ways[name] or facts.better,
+                    unit=units[name][-1] if units[name] else facts.unit,
+                )
+                for name, facts in side.metrics.items()
+            },
         )
-        for name, facts in trials.metrics.items()
-    }
-    return dataclasses.replace(trials, metrics=metrics)
-
-
-def _by_metric(texts: Sequence[str], metrics: Mapping[str, object]) -> dict[str, str]:
-    common = [text for text in texts if "=" not in text]
-    found = dict.fromkeys(metrics, common[-1]) if common else {}
-    return found | {name: value for name, _, value in (text.partition("=") for text in texts if "=" in text)}
+        for side in sides
+    ]
 
 
 def check_named(named: Mapping[str, object], sides: Sequence[TrialSet], option: str) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli.by_metric import by_metric, directions
+from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import (
     Better,
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
     from trialwise.analysis.telling import Told
     from trialwise.trials.drawn_means import Watch
 
+_OBJECTIVE_KEYS = ("percentile", "confidence", "bound")
 _PERCENTILE = re.compile(r"^[pP]?(\d{1,2}(?:\.\d+)?)$")
 
 
@@ -54,19 +59,49 @@ class TableOptions:
     ] = None
     objective: Annotated[
         tuple[str, ...],
-        Parameter(help="A KPI, as percentile=95,confidence=95[,bound=upper]; repeatable.", negative=""),
+        Parameter(
+            help="A KPI, as percentile=95,confidence=95[,bound=upper], or METRIC=percentile=…; repeatable.",
+            negative="",
+        ),
     ] = ()
     measure: Annotated[
-        str, Parameter(help="What reduces samples: mean, median, min, max, or a percentile as p95.")
-    ] = "mean"
-    convergence: Annotated[str | None, Parameter(help="Test convergence: confidence,tolerance as 95,5.")] = (
-        None
-    )
+        tuple[str, ...],
+        Parameter(
+            help="What reduces samples: mean, median, min, max, or a percentile as p95; or METRIC=p95; default mean.",
+            negative="",
+        ),
+    ] = ()
+    convergence: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Test convergence: confidence,tolerance as 95,5, or METRIC=95,5.",
+            negative="",
+        ),
+    ] = ()
     variability: Annotated[
-        str | None, Parameter(help="Variability score: percentile,confidence as 50,75.")
-    ] = None
-    unit: Annotated[str, Parameter(help="Unit of the values.")] = ""
-    better: Annotated[Better | None, Parameter(help="Which direction is better: higher or lower.")] = None
+        tuple[str, ...],
+        Parameter(
+            help="Variability score: percentile,confidence as 50,75, or METRIC=50,75; without an objective, of values "
+            "that are KPIs of series.",
+            negative="",
+        ),
+    ] = ()
+    limits: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Smallest and largest value to expect, as 0,120, or METRIC=0,120; what the paper's tests scale by.",
+            negative="",
+        ),
+    ] = ()
+    unit: Annotated[
+        tuple[str, ...], Parameter(help="Unit of the values, or METRIC=UNIT; repeatable.", negative="")
+    ] = ()
+    better: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Which direction is better, higher or lower, or METRIC=higher; repeatable.", negative=""
+        ),
+    ] = ()
 
     def given(self) -> bool:
         """Whether any of them was given."""
@@ -78,6 +113,7 @@ def analysis_of(
     options: TableOptions,
     method: Method,
     *,
+    reading: ReadingOptions | None = None,
     all_trials: bool = False,
     controls: Controls | None = None,
     watch: Watch | None = None,
@@ -85,9 +121,9 @@ def analysis_of(
     overview: bool = False,
 ) -> Analysis:
     """Analyse an experiment directory, or the table that the options describe; options as of `study.analyse`."""
+    reading = reading or ReadingOptions()
     if path.is_dir():
-        if options.given():
-            raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
+        refuse_table_options(path, given=options.given() or reading.given())
         from trialwise import study
 
         return study.analyse(
@@ -99,29 +135,71 @@ def analysis_of(
             told=told,
             overview=overview,
         )
-    if not path.exists():
-        raise AnalysisError(
-            f"{path}: no such file or directory", hint="name an experiment directory or a table"
-        )
+    check_there(path)
     if not options.value:
+        check_is_table(path)
         raise AnalysisError(f"{path}: a table needs to know its columns", hint="add --value COLUMN")
     from trialwise.analysis.table import TableColumns, analyse_table
 
-    columns = TableColumns(options.group, options.series, options.trial, options.order, options.time)
-    return analyse_table(path, columns, [_metric(path, name, options) for name in options.value], method)
-
-
-def _metric(path: Path, name: str, options: TableOptions) -> Metric:
-    return Metric(
-        name=name,
-        source=TextSource(path=str(path), csv=name, time=options.time if options.trial else None),
-        measure=measure_named(options.measure),
-        unit=options.unit,
-        better=options.better,
-        convergence=Convergence(*_pair(options.convergence, "convergence")) if options.convergence else None,
-        kpis=tuple(objective(text, options.better) for text in options.objective),
-        variability=Variability(*_pair(options.variability, "variability")) if options.variability else None,
+    columns = TableColumns(
+        options.group,
+        options.series,
+        options.trial,
+        options.order,
+        options.time,
+        samples=bool(options.measure or options.convergence),
     )
+    return analyse_table(path, columns, _metrics(path, options), method, reading.dialect())
+
+
+def _metrics(path: Path, options: TableOptions) -> list[Metric]:
+    names = tuple(dict.fromkeys(options.value))
+
+    def told_of(
+        option: str, texts: tuple[str, ...], own_keys: Sequence[str] = ()
+    ) -> Mapping[str, tuple[str, ...]]:
+        return by_metric(texts, names, f"--{option}", own_keys)
+
+    objectives = told_of("objective", options.objective, _OBJECTIVE_KEYS)
+    measures, convergences = told_of("measure", options.measure), told_of("convergence", options.convergence)
+    scores, limits = told_of("variability", options.variability), told_of("limits", options.limits)
+    units, ways = told_of("unit", options.unit), told_of("better", options.better)
+    found: list[Metric] = []
+    for name in names:
+        better = directions(ways[name])
+        convergence, score = _last(convergences[name]), _last(scores[name])
+        found.append(
+            Metric(
+                name=name,
+                source=TextSource(path=str(path), csv=name, time=options.time if options.trial else None),
+                measure=measure_named(_last(measures[name]) or "mean"),
+                unit=_last(units[name]) or "",
+                better=better,
+                convergence=Convergence(*_pair(convergence, "convergence")) if convergence else None,
+                kpis=tuple(dict.fromkeys(objective(text, better) for text in objectives[name])),
+                variability=Variability(*_pair(score, "variability")) if score else None,
+                limits=_limits(_last(limits[name])),
+            )
+        )
+    return found
+
+
+def _last(texts: tuple[str, ...]) -> str | None:
+    return texts[-1] if texts else None
+
+
+def _limits(text: str | None) -> tuple[float, float] | None:
+    if text is None:
+        return None
+    try:
+        low, high = (float(part) for part in text.split(","))
+    except ValueError:
+        low, high = 1.0, 0.0
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise AnalysisError(
+            f"--limits {text}: the smallest and the largest value are wanted", hint="write --limits 0,120"
+        )
+    return low, high
 
 
 def measure_named(text: str) -> Measure:
@@ -148,7 +226,7 @@ def objective(text: str, better: Better | None) -> Kpi:
     """
     parts = dict(_entry(part, text) for part in text.split(","))
     where = f"--objective {text}"
-    unknown = set(parts) - {"percentile", "confidence", "bound"}
+    unknown = set(parts) - set(_OBJECTIVE_KEYS)
     if unknown or "percentile" not in parts:
         problem = f"{min(unknown)!r} is unknown" if unknown else "there is no percentile"
         raise AnalysisError(f"{where}: {problem}", hint="write percentile=95,confidence=95,bound=upper")

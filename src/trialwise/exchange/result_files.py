@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -10,6 +9,8 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
+from trialwise.analysis.reading.content import absent, content_of
+from trialwise.analysis.reading.foreign import tool_of
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange import hyperfine_json, pyperf_json
@@ -18,7 +19,7 @@ from trialwise.exchange.pantheon_folder import is_pantheon_folder, pantheon_tria
 from trialwise.exchange.trials_table import TrialColumns, table_trials
 
 KNOWN = "an experiment directory, a Pantheon folder (also packed), JSON of hyperfine or pyperf, or a table (CSV or Parquet)"
-_GZIP = b"\x1f\x8b"
+_MARK = b"\xef\xbb\xbf"
 _Form = TypeVar("_Form", bound=BaseModel)
 
 
@@ -34,12 +35,13 @@ def read_trials(path: Path, columns: TrialColumns | None = None) -> TrialSet:
     if path.is_dir():
         return _folder(path, name)
     if not path.exists():
-        raise AnalysisError(f"{path}: no such file or directory", hint=f"name {KNOWN}")
+        raise absent(path, f"name {KNOWN}")
     if is_packed(path):
         return packed_trials(path, name)
-    document = _json(path)
+    content = content_of(path)
+    document = _json(path, content)
     if document is None:
-        return table_trials(path, columns or TrialColumns(), name)
+        return table_trials(path, columns or TrialColumns(), name, content)
     if columns is not None and columns != TrialColumns():
         raise AnalysisError(f"{path}: is JSON; --value and the like are for tables")
     return _document(path, document, name)
@@ -56,19 +58,13 @@ def _folder(path: Path, name: str) -> TrialSet:
     raise AnalysisError(f"{path}: {said}", hint=f"name {KNOWN}")
 
 
-def _json(path: Path) -> object | None:
+def _json(path: Path, content: bytes) -> object | None:
     """The document in a file, of which the first sign is that of an object or a list; None where it is no JSON."""
-    try:
-        content = path.read_bytes() if path.stat().st_size else b""
-        if content.startswith(_GZIP) and path.name.endswith(".json.gz"):
-            content = gzip.decompress(content)
-    except (OSError, EOFError) as error:
-        raise AnalysisError(f"{path}: cannot be read: {error}") from error
-    if path.suffix != ".json" and content.lstrip()[:1] not in (b"{", b"["):
+    if path.suffix != ".json" and content.removeprefix(_MARK).lstrip()[:1] not in (b"{", b"["):
         return None
     try:
         return json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         if path.suffix == ".json" or path.name.endswith(".json.gz"):
             raise AnalysisError(
                 f"{path}: is no whole JSON document: {error}", hint="was the program that wrote it stopped?"
@@ -77,51 +73,15 @@ def _json(path: Path) -> object | None:
 
 
 def _document(path: Path, document: object, name: str) -> TrialSet:
-    if isinstance(document, Mapping):
-        known = cast("Mapping[str, Any]", document)
-        for fits, read in _KINDS:
-            if fits(known):
-                return read(path, known, name)
-        if tool := _foreign(known):
-            raise AnalysisError(
-                f"{path}: is a result of {tool}, which is not read",
-                hint="write its values as a CSV file with a row for each trial",
-            )
+    tool = tool_of(document)
+    if tool is not None and tool in _READERS and isinstance(document, Mapping):
+        return _READERS[tool](path, cast("Mapping[str, Any]", document), name)
+    if tool is not None:
+        raise AnalysisError(
+            f"{path}: is a result of {tool}, which is not read",
+            hint="write its values as a CSV file with a row for each trial",
+        )
     raise AnalysisError(f"{path}: is no result of a tool that is known", hint=f"name {KNOWN}")
-
-
-def _is_hyperfine(document: Mapping[str, Any]) -> bool:
-    return _entries(document, "results", "command")
-
-
-def _is_pyperf(document: Mapping[str, Any]) -> bool:
-    return "version" in document and _entries(document, "benchmarks", "runs")
-
-
-def _is_perf(document: Mapping[str, Any]) -> bool:
-    """Scheme, run, flow."""
-    for runs in document.values():
-        if isinstance(runs, Mapping):
-            for flows in cast("Mapping[str, Any]", runs).values():
-                return isinstance(flows, Mapping) and "all" in flows
-    return False
-
-
-def _entries(document: Mapping[str, Any], key: str, within: str) -> bool:
-    entries = document.get(key)
-    return isinstance(entries, list) and all(
-        isinstance(entry, Mapping) and within in entry for entry in cast("list[object]", entries)
-    )
-
-
-def _foreign(document: Mapping[str, Any]) -> str | None:
-    if "machine_info" in document and "benchmarks" in document:
-        return "pytest-benchmark"
-    if "context" in document and "benchmarks" in document:
-        return "Google Benchmark"
-    if "start" in document and "intervals" in document:
-        return "iperf3"
-    return "flent" if "x_values" in document else None
 
 
 def _hyperfine(path: Path, document: Mapping[str, Any], name: str) -> TrialSet:
@@ -147,10 +107,8 @@ def _valid(form: type[_Form], path: Path, document: object, tool: str) -> _Form:
         ) from error
 
 
-_Fits = Callable[[Mapping[str, Any]], bool]
-_Reads = Callable[[Path, Mapping[str, Any], str], TrialSet]
-_KINDS: tuple[tuple[_Fits, _Reads], ...] = (
-    (_is_hyperfine, _hyperfine),
-    (_is_pyperf, _pyperf),
-    (_is_perf, _perf),
-)
+_READERS: Mapping[str, Callable[[Path, Mapping[str, Any], str], TrialSet]] = {
+    "hyperfine": _hyperfine,
+    "pyperf": _pyperf,
+    "Pantheon": _perf,
+}

@@ -14,7 +14,10 @@ from pathlib import Path
 import polars as pl
 
 from trialwise.analysis.comparison.sides import treatment_name
-from trialwise.analysis.table_reading import LINE, check_columns, numbers, whole_table
+from trialwise.analysis.reading.columns import numbers_of
+from trialwise.analysis.reading.dialect import Dialect
+from trialwise.analysis.reading.table import Table, read_table
+from trialwise.analysis.reading.text import LINE
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Measure
@@ -33,28 +36,32 @@ class TrialColumns:
     groups: tuple[str, ...] = ()
     trial: str | None = None
     measure: Measure = "mean"
+    dialect: Dialect | None = None
 
 
-def table_trials(path: Path, columns: TrialColumns, name: str) -> TrialSet:
-    """Read the trials of a table.
+def table_trials(path: Path, columns: TrialColumns, name: str, content: bytes | None = None) -> TrialSet:
+    """Read the trials of a table, from its content where that was read already.
 
     Raises
     ------
     AnalysisError
         The file cannot be read, a column is not there, a value is no number, or there is no value.
     """
-    table = whole_table(path)
-    columns = _filled(path, table.columns[1:], columns)
-    notes: list[str] = []
+    read = read_table(path, columns.dialect, (*columns.values, *columns.groups), content)
+    columns = _filled(read, columns)
+    notes = list(read.notes)
+    table = read.frame
     table = _with_trials(_without_repeats(table, columns, notes), columns, name)
     treatments, table = _with_treatments(table, columns.groups)
     metrics: dict[str, MetricFacts] = {}
     parts: list[pl.DataFrame] = []
     for facts, column, part in _metrics(table, columns.values, notes):
-        values = numbers(path, part, column)
+        numbers = numbers_of(read.of(part), column)
+        values = numbers.values
+        notes += [note for note in numbers.notes if note not in notes]
         if missing := values.null_count():
             notes.append(f"{missing} of {part.height} values of {facts.name} are missing and were left out")
-        metrics[facts.name] = facts
+        metrics[facts.name] = replace(facts, unit=facts.unit or numbers.unit)
         parts.append(_reduced(part.with_columns(values.alias(_VALUE)), facts.name, columns.measure))
     found = pl.concat(parts) if parts else pl.DataFrame(schema=SCHEMA)
     if found.is_empty():
@@ -64,19 +71,20 @@ def table_trials(path: Path, columns: TrialColumns, name: str) -> TrialSet:
     return TrialSet(name, metrics, treatments, found, tuple(notes))
 
 
-def _filled(path: Path, there: Sequence[str], columns: TrialColumns) -> TrialColumns:
+def _filled(table: Table, columns: TrialColumns) -> TrialColumns:
     """The columns with what goes without saying."""
+    there = table.columns
     if not columns.values and "value" not in there:
         raise AnalysisError(
-            f"{path}: a table needs to know its columns",
-            hint=f"add --value COLUMN; there are: {', '.join(there[:12])}",
+            f"{table.path}: a table needs to know its columns",
+            hint=f"add --value COLUMN; there are: {table.listed}",
         )
     found = replace(
         columns,
         values=columns.values or ("value",),
         groups=columns.groups or (("treatment",) if "treatment" in there else ()),
     )
-    check_columns(path, there, (*found.values, *found.groups, *([found.trial] if found.trial else [])))
+    table.check((*found.values, *found.groups, *([found.trial] if found.trial else [])))
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +10,11 @@ import numpy as np
 import polars as pl
 
 from trialwise import statistics as st
-from trialwise.analysis.table_reading import LINE, check_columns, numbers, seconds_of, whole_table
+from trialwise.analysis.reading.columns import numbers_of
+from trialwise.analysis.reading.dialect import Dialect
+from trialwise.analysis.reading.table import Table, read_table
+from trialwise.analysis.reading.text import LINE
+from trialwise.analysis.reading.times import times_of, without_times_note
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Measure
@@ -44,7 +48,9 @@ class SampleSeries:
     values: np.ndarray[tuple[int], np.dtype[np.float64]]
 
 
-def read_effects_table(path: Path, columns: EffectColumns) -> tuple[TrialSet, tuple[SampleSeries, ...]]:
+def read_effects_table(
+    path: Path, columns: EffectColumns, dialect: Dialect | None = None
+) -> tuple[TrialSet, tuple[SampleSeries, ...]]:
     """Read trials, and the samples of each: of a table whose rows are trials, each has one.
 
     Raises
@@ -52,16 +58,21 @@ def read_effects_table(path: Path, columns: EffectColumns) -> tuple[TrialSet, tu
     AnalysisError
         The file cannot be read, lacks a column, or a value is no number.
     """
-    raw = whole_table(path)
     single = [name for name in (columns.trial, columns.time) if name is not None]
-    check_columns(path, raw.columns[1:], [*columns.factors, *columns.values, *single])
+    raw = read_table(path, dialect, [*columns.factors, *columns.values, *single])
     _check_roles(path, columns)
-    table, notes = _with_factors(path, raw, columns)
-    notes += _repeated(raw, columns)
-    series = [one for name in columns.values for one in _series(path, table, columns, name, notes)]
+    table, notes = _with_factors(raw, columns)
+    notes += _repeated(raw.frame.drop(raw.frame.columns[0]), columns)
+    series: list[SampleSeries] = []
+    units: dict[str, str] = {}
+    for name in columns.values:
+        numbers = numbers_of(table, name)
+        notes += numbers.notes
+        units[name] = numbers.unit
+        series += _series(table.frame, numbers.values, columns, name, notes)
     if not series:
         raise AnalysisError(f"{path}: no row has a value", hint="name another column with --value")
-    return _trial_set(path, table, columns, series, notes), tuple(series)
+    return _trial_set(path, table.frame, columns, series, notes, units), tuple(series)
 
 
 def _check_roles(path: Path, columns: EffectColumns) -> None:
@@ -70,48 +81,55 @@ def _check_roles(path: Path, columns: EffectColumns) -> None:
             raise AnalysisError(f"{path}: column {name!r} is a factor and something else at once")
 
 
-def _with_factors(path: Path, raw: pl.DataFrame, columns: EffectColumns) -> tuple[pl.DataFrame, list[str]]:
-    table, notes = raw, list[str]()
+def _with_factors(table: Table, columns: EffectColumns) -> tuple[Table, list[str]]:
+    """The rows of the wanted metrics that have a level of every factor and a time, in the order of time."""
+    frame, notes = _of_metrics(table, columns), list(table.notes)
+    names = {name: pl.col(name).cast(pl.String).str.strip_chars() for name in columns.factors}
+    frame = frame.with_columns(text.alias(name) for name, text in names.items())
+    # "none" is the level of many a factor, and no missing one.
+    missing = pl.any_horizontal(pl.col(name).is_null() | (pl.col(name) == "") for name in columns.factors)
+    lost = frame.filter(missing)
+    if lost.height:
+        notes.append(
+            f"{_rows(lost.height)} without a level of every factor left out, first in {table.where} {lost[LINE][0]}"
+        )
+    frame = frame.filter(~missing)
+    if columns.time is not None:
+        times = times_of(table.of(frame), columns.time)
+        notes += [*times.notes, *without_times_note(columns.time, times.missing, frame.height)]
+        frame = frame.with_columns(times.seconds.alias(_TIME)).filter(pl.col(_TIME).is_not_null())
+        frame = frame.sort(_TIME, maintain_order=True)
+    number = pl.int_range(1, pl.len() + 1).cast(pl.String)
+    trial = number if columns.trial is None else pl.col(columns.trial).cast(pl.String).fill_null("")
+    return table.of(frame.with_columns(trial.alias(_TRIAL))), notes
+
+
+def _of_metrics(table: Table, columns: EffectColumns) -> pl.DataFrame:
+    raw = table.frame
     if columns.metrics:
-        check_columns(path, raw.columns[1:], [_METRIC])
+        table.check([_METRIC])
         known = raw[_METRIC].cast(pl.String).unique(maintain_order=True).to_list()
         for name in columns.metrics:
             if name not in known:
                 there = ", ".join(str(one) for one in known)
-                raise AnalysisError(f"{path}: no metric {name!r}", hint=f"there are: {there}")
-        table = raw.filter(pl.col(_METRIC).cast(pl.String).is_in(columns.metrics))
-    elif _METRIC in raw.columns[1:] and _METRIC not in columns.factors and raw[_METRIC].n_unique() > 1:
+                raise AnalysisError(f"{table.path}: no metric {name!r}", hint=f"there are: {there}")
+        return raw.filter(pl.col(_METRIC).cast(pl.String).is_in(columns.metrics))
+    if _METRIC in table.columns and _METRIC not in columns.factors and raw[_METRIC].n_unique() > 1:
         raise AnalysisError(
-            f"{path}: there are several metrics in the column {_METRIC!r}", hint="name one with --metric"
+            f"{table.path}: there are several metrics in the column {_METRIC!r}",
+            hint="name one with --metric",
         )
-    names = {name: pl.col(name).cast(pl.String).str.strip_chars() for name in columns.factors}
-    table = table.with_columns(text.alias(name) for name, text in names.items())
-    # "none" is the level of many a factor, and no missing one.
-    missing = pl.any_horizontal(pl.col(name).is_null() | (pl.col(name) == "") for name in columns.factors)
-    lost = table.filter(missing)
-    if lost.height:
-        notes.append(
-            f"{_rows(lost.height)} without a level of every factor left out, first in line {lost[LINE][0]}"
-        )
-    table = table.filter(~missing)
-    if columns.time is not None:
-        table = table.with_columns(seconds_of(path, table, columns.time).alias(_TIME)).sort(
-            _TIME, maintain_order=True
-        )
-    number = pl.int_range(1, pl.len() + 1).cast(pl.String)
-    trial = number if columns.trial is None else pl.col(columns.trial).cast(pl.String).fill_null("")
-    return table.with_columns(trial.alias(_TRIAL)), notes
+    return raw
 
 
 def _rows(number: int) -> str:
     return "1 row" if number == 1 else f"{number} rows"
 
 
-def _repeated(raw: pl.DataFrame, columns: EffectColumns) -> list[str]:
+def _repeated(whole: pl.DataFrame, columns: EffectColumns) -> list[str]:
     """Rows that are copies; with no column that tells rows apart they are as likely as equal values."""
     roles = {*columns.factors, *columns.values, _METRIC, *([columns.trial] if columns.trial else [])}
-    others = set(raw.columns[1:]) - roles
-    whole = raw.drop(LINE)
+    others = set(whole.columns) - roles
     number = whole.height - whole.n_unique()
     if not others or not number:
         return []
@@ -119,10 +137,9 @@ def _repeated(raw: pl.DataFrame, columns: EffectColumns) -> list[str]:
 
 
 def _series(
-    path: Path, table: pl.DataFrame, columns: EffectColumns, name: str, notes: list[str]
+    table: pl.DataFrame, values: pl.Series, columns: EffectColumns, name: str, notes: list[str]
 ) -> Iterator[SampleSeries]:
     metric_of = [_METRIC] if columns.metrics else []
-    values = numbers(path, table, name)
     if values.null_count():
         notes.append(f"{_rows(values.null_count())} without a value of {name} left out")
     kept = table.with_columns(values.alias("\0value")).filter(pl.col("\0value").is_not_null())
@@ -145,6 +162,7 @@ def _trial_set(
     columns: EffectColumns,
     series: Sequence[SampleSeries],
     notes: Sequence[str],
+    units: Mapping[str, str],
 ) -> TrialSet:
     treatments = {
         _treatment(columns.factors, row): dict(zip(columns.factors, row, strict=True))
@@ -170,7 +188,7 @@ def _trial_set(
     names = dict.fromkeys(one.metric for one in series)
     return TrialSet(
         name=str(path),
-        metrics={name: MetricFacts(name) for name in names},
+        metrics={name: MetricFacts(name, units.get(name, "")) for name in names},
         treatments=treatments,
         table=pl.DataFrame(rows, schema=SCHEMA, orient="row"),
         notes=tuple(notes),

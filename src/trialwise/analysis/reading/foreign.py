@@ -1,0 +1,167 @@
+"""What a file is that is no table, by its content, and which command reads it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from trialwise.errors import AnalysisError
+
+_HEAD = 8192
+_MOST_JSON = 64 << 20
+_AS_TABLE = "write its values as a CSV file with a row for each trial"
+_COMPARED = "`trialwise compare` reads it"
+
+
+@dataclass(frozen=True, slots=True)
+class Foreign:
+    """What a file is, as words after "is", and what to do with it."""
+
+    what: str
+    hint: str
+
+    def error(self, path: Path) -> AnalysisError:
+        """The refusal of a command that reads tables."""
+        return AnalysisError(f"{path}: is {self.what}, no table", hint=self.hint)
+
+
+_BINARY = (
+    (b"\x1f\x8b", "a gzip file inside another", "unpack it, and name the file"),
+    (b"BZh", "compressed with bzip2", "unpack it with bunzip2, and name the file"),
+    (b"\xfd7zXZ\0", "compressed with xz", f"unpack it with unxz; an archive of Pantheon's: {_COMPARED}"),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", "unpack it with unzstd, and name the file"),
+    (b"PK\x03\x04", "a zip archive or a spreadsheet (xlsx, ods)", "save the sheet as CSV, or unpack it"),
+    (b"\x93NUMPY", "an array of NumPy", "write it with numpy.savetxt(…, delimiter=',', header='value')"),
+    (b"SQLite format 3\0", "an SQLite database", "write a table of it with sqlite3 -csv -header"),
+    (b"ARROW1", "an Arrow file", "write it as Parquet"),
+    (b"\x7fELF", "a program", "name the data that it writes"),
+    (b"%PDF", "a PDF document", "name the data behind it"),
+    (b"\xd4\xc3\xb2\xa1", "a capture of packets", "`trialwise trace from-capture` reads it"),
+    (b"\xa1\xb2\xc3\xd4", "a capture of packets", "`trialwise trace from-capture` reads it"),
+    (b"\n\r\r\n", "a capture of packets", "`trialwise trace from-capture` reads it"),
+)
+_TAR_AT = 257
+
+_TEXTS = (
+    (re.compile(rb"^Running \S+ test @ ", re.MULTILINE), "what wrk printed"),
+    (re.compile(rb"^This is ApacheBench", re.MULTILINE), "what ApacheBench printed"),
+    (re.compile(rb"^sysbench \d", re.MULTILINE), "what sysbench printed"),
+    (
+        re.compile(rb"^#\[(?:Histogram log format|Logged with)", re.MULTILINE),
+        "a histogram log of HdrHistogram",
+    ),
+    (re.compile(rb"^Benchmark\S+\s+\d+\s+[\d.]+ \S+/op", re.MULTILINE), "what go test -bench printed"),
+    (
+        re.compile(rb"^test .+ bench: +[\d,.]+ ns/iter|time: +\[[\d.]+ ", re.MULTILINE),
+        "what criterion printed",
+    ),
+    (re.compile(r"^· Running \d+ total benchmarks".encode(), re.MULTILINE), "what asv printed"),
+    (re.compile(rb"^PING \S+ \(", re.MULTILINE), "what ping printed"),
+    (re.compile(rb"^\[ *(?:ID|SUM|\d+)\] +(?:Interval|local )", re.MULTILINE), "what iperf printed"),
+    (re.compile(rb"Performance counter stats for"), "what perf stat printed"),
+    (re.compile(rb"^(?:Benchmark \d+: |Time \(mean)", re.MULTILINE), "what hyperfine printed"),
+)
+_EXPORT = {"what hyperfine printed": f"let it write --export-json, and {_COMPARED}"}
+
+
+def foreign(content: bytes) -> Foreign | None:
+    """What a content is, if it is known and no table; None where it may be one."""
+    head = content[:_HEAD]
+    for magic, what, hint in _BINARY:
+        if head.startswith(magic):
+            return Foreign(what, hint)
+    if head[_TAR_AT : _TAR_AT + 5] == b"ustar":
+        return Foreign("a tar archive", f"unpack it; an archive of Pantheon's: {_COMPARED}")
+    begin = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if begin[:1] in (b"{", b"["):
+        return _json(content)
+    if begin.startswith(b"<"):
+        return _xml(begin)
+    for pattern, what in _TEXTS:
+        if pattern.search(head):
+            return Foreign(what, _EXPORT.get(what, _AS_TABLE))
+    return None
+
+
+def _xml(begin: bytes) -> Foreign:
+    root = re.search(rb"<([A-Za-z][\w:.-]*)", begin)
+    name = root[1].decode() if root else ""
+    if name.lower() == "html":
+        return Foreign("a page of HTML", "fetch the data behind it")
+    kind = "JUnit's XML" if name in ("testsuites", "testsuite") else "XML"
+    return Foreign(f"{kind} (<{name}>)" if name else kind, _AS_TABLE)
+
+
+def _json(content: bytes) -> Foreign | None:
+    try:
+        document = json.loads(content) if len(content) <= _MOST_JSON else None
+    except (ValueError, RecursionError):
+        # A table may begin with a bracket in its header; what begins like an object is none.
+        return Foreign("cut off or no whole JSON", "write it anew") if _like_json(content) else None
+    tool = tool_of(document)
+    if tool is None:
+        return Foreign("JSON", _AS_TABLE)
+    read = tool in READ_BY_COMPARE
+    return Foreign(f"JSON of {tool}", _COMPARED if read else _AS_TABLE)
+
+
+def _like_json(content: bytes) -> bool:
+    return bool(re.match(rb'\s*(?:\{\s*["}]|\[\s*[\[{"])', content[:_HEAD].removeprefix(b"\xef\xbb\xbf")))
+
+
+READ_BY_COMPARE = ("hyperfine", "pyperf", "Pantheon")
+
+
+def tool_of(document: object) -> str | None:
+    """Which tool wrote a JSON document, by its keys; None where it is not known."""
+    if isinstance(document, list):
+        entries = cast("list[object]", document)
+        first = entries[0] if entries else None
+        if isinstance(first, Mapping):
+            keys = cast("Mapping[str, Any]", first)
+            if "jmhVersion" in keys:
+                return "JMH"
+            if {"name", "unit", "value"} <= set(keys):
+                return "github-action-benchmark"
+        return None
+    if not isinstance(document, Mapping):
+        return None
+    keys = cast("Mapping[str, Any]", document)
+    return next((tool for tool, fits in _TOOLS if fits(keys)), None)
+
+
+def entries_have(document: Mapping[str, Any], key: str, within: str) -> bool:
+    """Whether a list stands under a key, each of whose entries has another key."""
+    entries = document.get(key)
+    return isinstance(entries, list) and all(
+        isinstance(entry, Mapping) and within in entry for entry in cast("list[object]", entries)
+    )
+
+
+def _is_perf(document: Mapping[str, Any]) -> bool:
+    """Scheme, run, flow."""
+    for runs in document.values():
+        if isinstance(runs, Mapping):
+            for flows in cast("Mapping[str, Any]", runs).values():
+                return isinstance(flows, Mapping) and "all" in flows
+    return False
+
+
+_Fits = Callable[[Mapping[str, Any]], bool]
+_TOOLS: tuple[tuple[str, _Fits], ...] = (
+    ("hyperfine", lambda found: entries_have(found, "results", "command")),
+    ("pyperf", lambda found: "version" in found and entries_have(found, "benchmarks", "runs")),
+    ("pytest-benchmark", lambda found: "machine_info" in found and "benchmarks" in found),
+    ("Google Benchmark", lambda found: "context" in found and "benchmarks" in found),
+    ("iperf3", lambda found: "start" in found and "intervals" in found),
+    ("flent", lambda found: "x_values" in found),
+    ("BenchmarkDotNet", lambda found: "HostEnvironmentInfo" in found),
+    ("fio", lambda found: "fio version" in found),
+    ("k6", lambda found: "metrics" in found and bool({"root_group", "state"} & set(found))),
+    ("Trialwise", lambda found: str(found.get("format", "")).startswith("trialwise.")),
+    ("Pantheon", _is_perf),
+)

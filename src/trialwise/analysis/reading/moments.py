@@ -1,0 +1,231 @@
+"""Dates and times of day in text, as instruments, spreadsheets and mail write them, in seconds since 1970.
+
+The forms: ISO 8601 and its likes with dots, slashes, blanks and underscores; YYYYMMDD with and without a time; day or month
+first with the year last; RFC 2822 (RFC 5322, 3.3) and ctime; a time zone as Z, UTC, GMT, ±hh:mm, or a name of RFC 5322, 4.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, cast
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+Array = npt.NDArray[np.float64]
+Order = Literal["day-first", "month-first"]
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_ZONES = {
+    "z": 0, "utc": 0, "gmt": 0, "ut": 0, "est": -300, "edt": -240, "cst": -360, "cdt": -300, "mst": -420, "mdt": -360, "pst": -480,
+    "pdt": -420, "cet": 60, "cest": 120,
+}  # fmt: skip
+_ZONE = r"(?: *:?(?P<zone>Z|z|UTC|GMT|UT|[ECMP][SD]T|CES?T|(?:UTC|GMT)?[+-]\d{1,2}(?::?\d{2})?)(?: +\([A-Za-z ]+\))?)?"
+_CLOCK = (
+    r"(?P<hour>\d{1,2})[:.h_](?P<minute>\d{2})(?:[:._m](?P<second>\d{2})s?(?P<part>[.,:]\d{1,9})?)?"
+    r"(?: *(?P<half>[AaPp])\.?[Mm]\.?)?"
+)
+_TIME = rf"(?:(?:[Tt ,_:-]|, | +)(?: *){_CLOCK}{_ZONE})?"
+_DAY_NAME = r"(?:[A-Za-z]{2,9}\.?,? +)?"
+_COMPACT = r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})"
+_COMPACT_TIME = r"(?:[Tt _-]?(?P<hour>\d{2})(?P<minute>\d{2})(?:(?P<second>\d{2})(?P<part>[.,]\d{1,9})?)?"
+_FORMS = {
+    "year first": rf"^(?P<year>\d{{4}})[-/. _](?P<month>\d{{1,2}})[-/. _](?P<day>\d{{1,2}})\.?{_TIME}$",
+    "dashes": r"^(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})[Tt _-](?P<hour>\d{2})-(?P<minute>\d{2})-(?P<second>\d{2})$",
+    "compact": rf"^{_COMPACT}{_COMPACT_TIME}{_ZONE})?$",
+    "compact with colons": rf"^{_COMPACT}[Tt _-]{_CLOCK}{_ZONE}$",
+    "year last": rf"^(?P<first>\d{{1,2}})(?P<mark>[-/. ])(?P<second_>\d{{1,2}})[-/. ](?P<year>\d{{4}}|\d{{2}}){_TIME}$",
+    "day and name": rf"^{_DAY_NAME}(?P<day>\d{{1,2}})\.?[ -](?P<name>[A-Za-z]{{3,9}})\.?[ -](?P<year>\d{{4}}|\d{{2}}){_TIME}$",
+    "name and day": rf"^(?:[A-Za-z]{{3,9}},? +)?(?P<name>[A-Za-z]{{3,9}}) +(?P<day>\d{{1,2}}),? +(?P<year>\d{{4}}){_TIME}$",
+    "ctime": rf"^(?:[A-Za-z]{{3,9}},? +)?(?P<name>[A-Za-z]{{3,9}}) +(?P<day>\d{{1,2}}) +{_CLOCK}"
+    r"(?: +(?P<zone>UTC|GMT|[ECMP][SD]T|CES?T))? +(?P<year>\d{4})$",
+}
+_PATTERNS = {name: form.replace("second_", "middle") for name, form in _FORMS.items()}
+_COMPILED = {name: re.compile(form) for name, form in _PATTERNS.items()}
+_SAMPLE = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Seconds since 1970, NaN where a text is no moment or cannot be one; `order` is that of day and month.
+
+    `either` is a place where day and month may be taken for one another and nothing in the column tells.
+    """
+
+    seconds: Array
+    order: Order | None
+    either: int | None
+    notes: tuple[str, ...] = ()
+
+
+def looks_dated(text: str) -> bool:
+    """Whether a text has the form of a date; two digits of a year need a time of day or slashes."""
+    return any(
+        found
+        for name, form in _COMPILED.items()
+        if (found := form.match(text.strip())) and _is_clear(name, found)
+    )
+
+
+def _is_clear(name: str, found: re.Match[str]) -> bool:
+    if name == "compact":
+        return found["hour"] is not None and not text_is_digits(found[0])
+    if name == "year last" and len(found["year"]) == 2:
+        return found["hour"] is not None or found["mark"] == "/"
+    return True
+
+
+def text_is_digits(text: str) -> bool:
+    """Whether a text is a number, also with a point."""
+    return text.replace(".", "", 1).isdigit()
+
+
+def is_dated(text: pl.Series) -> bool:
+    """Whether most cells (of a sample) have the form of dates."""
+    sample = text.drop_nulls().head(_SAMPLE).to_list()
+    return bool(sample) and sum(map(looks_dated, sample)) * 2 > len(sample)
+
+
+def moments(text: pl.Series, order: Order | None = None) -> Moments:
+    """Read texts of any of the forms, also mixed."""
+    left = np.ones(text.len(), dtype=bool)
+    seconds = np.full(text.len(), np.nan)
+    either: int | None = None
+    for name, form in _PATTERNS.items():
+        if not left.any():
+            break
+        places = np.flatnonzero(left)
+        groups = text.gather(places).str.extract_groups(form).struct.unnest()
+        fits = groups["year"].is_not_null().to_numpy()
+        if not fits.any():
+            continue
+        groups, places = groups.filter(fits), places[fits]
+        if name == "year last":
+            order, unclear = _order(groups, order)
+            either = None if unclear is None else int(places[unclear])
+        seconds[places] = _seconds(groups, order)
+        left[places] = False
+    for place in np.flatnonzero(left):
+        seconds[place] = _iso(str(text[int(place)]))
+    return Moments(seconds, order, either)
+
+
+def _iso(text: str) -> float:
+    """What else ISO 8601 allows, as weeks."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return float("nan")
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def _order(groups: pl.DataFrame, order: Order | None) -> tuple[Order, int | None]:
+    """Which of two numbers is the day: what was said, what numbers above 12 show, and with dots the first."""
+    if order is not None:
+        return order, None
+    first, middle = groups["first"].cast(pl.Int64), groups["middle"].cast(pl.Int64)
+    if (first > 12).any():
+        return "day-first", None
+    if (middle > 12).any():
+        return "month-first", None
+    dotted = groups["mark"] == "."
+    if dotted.all():
+        return "day-first", None
+    differ = (first != middle) & ~dotted
+    return "day-first", int(differ.arg_max() or 0) if differ.any() else None
+
+
+def _seconds(groups: pl.DataFrame, order: Order | None) -> Array:
+    columns = groups.columns
+    year = _numbers(groups, "year")
+    short = groups["year"].str.len_chars().to_numpy() == 2
+    year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
+    if "first" in columns:
+        day, month = _numbers(groups, "first"), _numbers(groups, "middle")
+        if order == "month-first":
+            day, month = month, day
+    else:
+        day = _numbers(groups, "day")
+        month = _numbers(groups, "month") if "month" in columns else _named(groups["name"])
+    zero = np.zeros(groups.height)
+    hour, minute, second = (
+        np.nan_to_num(_numbers(groups, name)) if name in columns else zero
+        for name in ("hour", "minute", "second")
+    )
+    if "half" in columns:
+        hour = _of_half(groups["half"], hour)
+    part = _parts(groups["part"]) if "part" in columns else zero
+    zone = _zones(groups["zone"]) if "zone" in columns else zero
+    midnight_after = (hour == 24) & (minute == 0) & (second == 0)
+    fits = _is_date(year, month, day) & ((hour < 24) | midnight_after) & (minute < 60) & (second <= 60)
+    found = _days(year, month, day) * 86_400.0 + hour * 3600 + minute * 60 + second + part - zone * 60
+    return np.where(fits, found, np.nan)
+
+
+def _numbers(groups: pl.DataFrame, name: str) -> Array:
+    return groups[name].cast(pl.Float64).fill_null(float("nan")).to_numpy()
+
+
+def _named(names: pl.Series) -> Array:
+    short = names.str.to_lowercase().str.slice(0, 3)
+    return (
+        short.replace_strict(_MONTHS, list(range(1, 13)), default=None, return_dtype=pl.Float64)
+        .fill_null(float("nan"))
+        .to_numpy()
+    )
+
+
+def _of_half(half: pl.Series, hour: Array) -> Array:
+    marks = half.str.to_lowercase().fill_null("").to_numpy()
+    wrong = (marks != "") & ((hour < 1) | (hour > 12))
+    turned = np.where(marks == "", hour, hour % 12 + np.where(marks == "p", 12, 0))
+    return np.where(wrong, np.inf, turned)
+
+
+def _parts(part: pl.Series) -> Array:
+    return ("0." + part.str.slice(1)).cast(pl.Float64, strict=False).fill_null(0.0).to_numpy()
+
+
+def _zones(zones: pl.Series) -> Array:
+    """Minutes east of Greenwich."""
+    known: Mapping[str, float] = {text: _zone(text) for text in zones.drop_nulls().unique().to_list()}
+    return (
+        cast(
+            "Array",
+            zones.replace_strict(known, default=0.0, return_dtype=pl.Float64).fill_null(0.0).to_numpy(),
+        )
+        if known
+        else np.zeros(zones.len())
+    )
+
+
+def _zone(text: str) -> float:
+    if text.lower() in _ZONES:
+        return _ZONES[text.lower()]
+    sign = -1 if "-" in text else 1
+    digits = re.sub(r"\D", "", text)
+    hours, minutes = (digits, "0") if len(digits) <= 2 else (digits[:-2], digits[-2:])
+    total = int(hours) * 60 + int(minutes)
+    return sign * total if int(minutes) < 60 and total <= 24 * 60 else float("nan")
+
+
+def _is_date(year: Array, month: Array, day: Array) -> npt.NDArray[np.bool_]:
+    leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
+    lengths = np.array([31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
+    month_known = (month >= 1) & (month <= 12)
+    index = np.where(month_known, month - 1, 0).astype(np.int64)
+    length = lengths[index] + ((index == 1) & leap)
+    return month_known & (day >= 1) & (day <= length) & (year >= 1)
+
+
+def _days(year: Array, month: Array, day: Array) -> Array:
+    """Days since 1970 in the Gregorian calendar (years from March count leap days at their end)."""
+    shifted = np.where(month <= 2, year - 1, year)
+    era = np.floor(shifted / 400)
+    of_era = shifted - era * 400
+    of_year = np.floor((153 * (month + np.where(month > 2, -3, 9)) + 2) / 5) + day - 1
+    return era * 146_097 + of_era * 365 + np.floor(of_era / 4) - np.floor(of_era / 100) + of_year - 719_468

@@ -1,0 +1,151 @@
+"""One reader of tables for all commands: the columns of a CSV or Parquet file, and what was found out about it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import polars as pl
+
+from trialwise.analysis.reading import numbers, parquet
+from trialwise.analysis.reading.content import content_of
+from trialwise.analysis.reading.dialect import Decimal, Dialect
+from trialwise.analysis.reading.foreign import foreign
+from trialwise.analysis.reading.text import LINE, read_text
+from trialwise.errors import AnalysisError
+
+_MOST_LISTED = 12
+_EVIDENCE_ROWS = 1000
+
+
+@dataclass(frozen=True)
+class Table:
+    """The columns of a file, those of CSV as text, with `LINE` before them; `where` is what `LINE` counts, line or row.
+
+    `notes` say what was found out about the file, one sentence each.
+    """
+
+    path: Path
+    frame: pl.DataFrame
+    dialect: Dialect
+    where: str = "line"
+    delimiter: str = ","
+    repeated: tuple[str, ...] = ()
+    headed: bool = True
+    notes: tuple[str, ...] = ()
+    _cache: dict[str, Decimal | None] = field(default_factory=dict[str, Decimal | None])
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns of the file."""
+        return self.frame.columns[1:]
+
+    def of(self, frame: pl.DataFrame) -> Table:
+        """The same table with other rows or further columns."""
+        return Table(
+            self.path,
+            frame,
+            self.dialect,
+            self.where,
+            self.delimiter,
+            self.repeated,
+            self.headed,
+            self.notes,
+            self._cache,
+        )
+
+    def at(self, place: int) -> str:
+        """Where a row stands, for messages: "runs.csv: line 7"."""
+        return f"{self.path}: {self.where} {self.frame[LINE][place]}"
+
+    def custom(self) -> Decimal | None:
+        """The decimal mark that columns which can be read in one way alone show."""
+        if "decimal" not in self._cache:
+            head = self.frame.head(_EVIDENCE_ROWS)
+            texts = (head[name] for name in self.columns if head[name].dtype == pl.String)
+            self._cache["decimal"] = "," if any(map(numbers.clear_comma, texts)) else None
+        return self._cache["decimal"]
+
+    def check(self, wanted: Sequence[str]) -> None:
+        """Refuse names that are no column or several, with the nearest that is one.
+
+        Raises
+        ------
+        AnalysisError
+            A column is not there, or stands there twice.
+        """
+        for name in wanted:
+            if name in self.repeated:
+                raise AnalysisError(
+                    f"{self.path}: several columns are called {name!r}",
+                    hint=f"rename one, or write {name + ' (1)'!r} or {name + ' (2)'!r}",
+                )
+            if name not in self.columns:
+                raise AnalysisError(f"{self.path}: no column {name!r}", hint=self._nearest(name))
+
+    def _nearest(self, name: str) -> str:
+        there = self.listed
+        if not self.headed:
+            return f"the file has no header; its columns are called {there}"
+        alike = [one for one in self.columns if one.casefold() == name.strip().casefold()]
+        near = alike or difflib.get_close_matches(name, self.columns, 1, cutoff=0.4)
+        return f"{near[0]!r} is there; all columns: {there}" if near else f"columns: {there}"
+
+    @property
+    def listed(self) -> str:
+        """The names of the columns, for messages."""
+        more = " …" if len(self.columns) > _MOST_LISTED else ""
+        return ", ".join(self.columns[:_MOST_LISTED]) + more
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether most cells that are not missing are numbers: one wrong cell is an error to name, not another column."""
+        column = self.frame[name]
+        if column.dtype != pl.String:
+            return column.dtype.is_numeric()
+        found = numbers.parsed(column, self.dialect.missing, self.dialect.decimal, self.custom)
+        known = found.missing.len() - int(found.missing.sum())
+        return (
+            known > 0 and not found.unit and (found.open is not None or int(found.wrong.sum()) <= known // 2)
+        )
+
+    def numeric(self) -> list[str]:
+        """The columns of numbers."""
+        return [name for name in self.columns if self.is_numeric(name)]
+
+
+def read_table(
+    path: Path, dialect: Dialect | None = None, wanted: Sequence[str] = (), content: bytes | None = None
+) -> Table:
+    """Read all columns of a CSV file (as text) or of a Parquet file; `wanted` are columns that will be asked for.
+
+    `content` is that of the path where it was read already: a pipe can be read but once.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, is empty, too large or no table, lacks a wanted column, or has no row.
+    """
+    dialect = dialect or Dialect()
+    content = content_of(path) if content is None else content
+    if not content:
+        raise AnalysisError(f"{path}: the file is empty")
+    if content.startswith(parquet.MAGIC):
+        frame = parquet.read_parquet(path, content)
+        lines = pl.int_range(1, frame.height + 1, dtype=pl.UInt32, eager=True).alias(LINE)
+        table = Table(path, frame.insert_column(0, lines), dialect, where="row")
+    else:
+        table = _of_text(path, content, dialect, wanted)
+    if not table.frame.height:
+        raise AnalysisError(f"{path}: there is a header, but no row")
+    table.check(wanted)
+    return table
+
+
+def _of_text(path: Path, content: bytes, dialect: Dialect, wanted: Sequence[str]) -> Table:
+    known = foreign(content)
+    if known is not None:
+        raise known.error(path)
+    text = read_text(path, content, dialect, wanted)
+    return Table(path, text.frame, dialect, "line", text.delimiter, text.repeated, text.headed, text.notes)

@@ -1,0 +1,326 @@
+"""One reader of times: a column as seconds, since 1970 or since a start, whatever its spelling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from trialwise.analysis.reading.columns import numbers_of
+from trialwise.analysis.reading.moments import Order, is_dated, moments
+from trialwise.analysis.reading.numbers import is_missing, parsed
+from trialwise.analysis.reading.table import Table
+from trialwise.errors import AnalysisError, TrialwiseError
+
+Array = npt.NDArray[np.float64]
+
+_UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86_400.0}
+_UNIT_NAMES = {
+    "s": "seconds",
+    "ms": "milliseconds",
+    "us": "microseconds",
+    "ns": "nanoseconds",
+    "min": "minutes",
+    "h": "hours",
+    "d": "days",
+}
+_SPELLINGS = {
+    "s": ("s", "sec", "secs", "second", "seconds"),
+    "ms": ("ms", "msec", "msecs", "millis", "millisecond", "milliseconds"),
+    "us": ("us", "µs", "μs", "usec", "usecs", "micros", "microsecond", "microseconds"),
+    "ns": ("ns", "nsec", "nsecs", "nanos", "nanosecond", "nanoseconds"),
+    "min": ("min", "mins", "minute", "minutes"),
+    "h": ("h", "hr", "hrs", "hour", "hours"),
+    "d": ("d", "day", "days"),
+}
+_BY_SPELLING = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings}
+_BASES = (
+    "time", "times", "timestamp", "time stamp", "t", "ts", "epoch", "unix", "unix time", "unixtime", "unix timestamp", "posix time",
+    "date", "datetime", "date time", "when", "elapsed", "elapsed time", "relative time", "rel time", "sim time", "wall time",
+)  # fmt: skip
+_NAME = re.compile(
+    rf"^(?P<base>{'|'.join(sorted(map(re.escape, _BASES), key=len, reverse=True))})"
+    rf"(?:[ .]*(?:in +)?[\[(<]? *(?P<unit>{'|'.join(sorted(_BY_SPELLING, key=len, reverse=True))}) *[\])>]?)?$"
+)
+_ERA = (datetime(1980, 1, 1, tzinfo=UTC).timestamp(), datetime(2101, 1, 1, tzinfo=UTC).timestamp())
+"""Epochs in units other than seconds are believed inside these bounds."""
+_YEARS = (1970, 2100)
+_LAST_SECOND = 1e11
+_COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:(\d{2})(\d{2})(\d{2}(?:\.\d+)?)?)?(?:\.0*)?")
+_LENGTHS = (8, 12, 14)
+_PATTERNS = {8: "YYYYMMDD", 12: "YYYYMMDDhhmm", 14: "YYYYMMDDhhmmss"}
+_ALMOST = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Times in seconds, null where one is missing; since 1970 where `dated`. `notes` say what was found out."""
+
+    seconds: pl.Series
+    dated: bool
+    notes: tuple[str, ...]
+
+    @property
+    def missing(self) -> int:
+        """How many rows have no time."""
+        return self.seconds.null_count()
+
+
+def check_time_format(said: str) -> None:
+    """Refuse what is neither a pattern of `strptime` nor known.
+
+    Raises
+    ------
+    TrialwiseError
+        It is neither.
+    """
+    if "%" not in said and said not in _UNITS and said not in ("day-first", "month-first"):
+        raise TrialwiseError(
+            f"--time-format {said}: is neither a pattern nor known",
+            hint="write a pattern as '%d.%m.%Y %H:%M', a unit (s, ms, us, ns), day-first or month-first",
+        )
+
+
+def time_unit(name: str) -> tuple[bool, str | None]:
+    """Whether a header says that a column holds times, and in which unit (`time(s)`, `Time [s]`, `timestamp_ms`)."""
+    spelled = re.sub(r"([a-z])([A-Z])", r"\1 \2", name.strip()).replace("_", " ").replace("-", " ")
+    plain = " ".join(spelled.casefold().split())
+    if plain in _BY_SPELLING and len(plain) > 2:
+        return True, _BY_SPELLING[plain]
+    found = _NAME.match(plain)
+    return found is not None, _BY_SPELLING[found["unit"]] if found and found["unit"] else None
+
+
+def holds_dates(table: Table, name: str) -> bool:
+    """Whether a column holds dates and times: by its type, or because most cells have the form of one."""
+    column = table.frame[name]
+    if column.dtype != pl.String:
+        return column.dtype.is_temporal()
+    text = column.str.strip_chars()
+    return is_dated(text.filter(~is_missing(text, table.dialect.missing)))
+
+
+def time_columns(table: Table, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Those of the columns that hold dates, and those of numbers that are called as times are."""
+    dated = [name for name in columns if holds_dates(table, name)]
+    called = [name for name in columns if name not in dated and time_unit(name)[0] and table.is_numeric(name)]
+    return dated, called
+
+
+def times_of(table: Table, name: str) -> Times:
+    """Read a column of times.
+
+    Raises
+    ------
+    AnalysisError
+        A value is no time, day and month may be taken for one another, or numbers are no times in any unit.
+    """
+    column = table.frame[name]
+    if column.dtype == pl.Duration:
+        return Times(column.dt.total_microseconds().cast(pl.Float64) / 1e6, dated=False, notes=())
+    if column.dtype.is_temporal():
+        return Times(
+            column.cast(pl.Datetime("us")).cast(pl.Int64).cast(pl.Float64) / 1e6, dated=True, notes=()
+        )
+    said = table.dialect.time_format
+    if said is not None and "%" in said:
+        return _by_pattern(table, name, said)
+    if said in _UNITS or _are_numbers(table, column):
+        return _numeric(table, name)
+    return _texts(table, name, cast("Order | None", said))
+
+
+def without_times_note(name: str, missing: int, rows: int) -> tuple[str, ...]:
+    """The sentence on rows that have no time; none where all have one."""
+    if not missing:
+        return ()
+    verb = "has" if missing == 1 else "have"
+    left = "was" if missing == 1 else "were"
+    return (f"{missing} of {rows} rows {verb} no time in {name} and {left} left out",)
+
+
+def _are_numbers(table: Table, column: pl.Series) -> bool:
+    if column.dtype != pl.String:
+        return True
+    found = parsed(column, table.dialect.missing, table.dialect.decimal, table.custom)
+    if found.unit or found.units:
+        return False
+    known, wrong = ~found.missing, int(found.wrong.sum())
+    if found.open is not None or not wrong:
+        return True
+    # Digits alone are dates where they stand among dates.
+    text = column.str.strip_chars().filter(known)
+    return wrong * 2 <= text.len() and bool(np.isnan(moments(text).seconds).any())
+
+
+# Text
+
+
+def _text(table: Table, name: str) -> tuple[pl.Series, npt.NDArray[np.int64]]:
+    """The cells that are there, and their places."""
+    text = table.frame[name].cast(pl.String).str.strip_chars()
+    known = ~is_missing(text, table.dialect.missing)
+    return text.filter(known), np.flatnonzero(known.to_numpy())
+
+
+def _placed(seconds: Array, places: npt.NDArray[np.int64], rows: int) -> pl.Series:
+    whole = np.full(rows, np.nan)
+    whole[places] = seconds
+    return pl.Series(whole).fill_nan(None)
+
+
+def _texts(table: Table, name: str, order: Order | None) -> Times:
+    text, places = _text(table, name)
+    found = moments(text, order)
+    if found.either is not None:
+        cell = str(text[found.either])
+        raise AnalysisError(
+            f"{table.path}: {cell!r} in column {name!r} may begin with the day or with the month, and no other cell tells",
+            hint="add --time-format day-first or --time-format month-first",
+        )
+    wrong = np.isnan(found.seconds)
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        raise AnalysisError(
+            f"{table.at(int(places[place]))}: {str(text[place])[:40]!r} in column {name!r} is no time",
+            hint="say how times are written, as --time-format '%d %b %Y %H:%M:%S', or write ISO 8601",
+        )
+    notes: tuple[str, ...] = ()
+    if found.order is not None and order is None:
+        notes = (
+            f"the times in {name} were read with the {found.order.replace('-first', '')} first, as {text[0]}",
+        )
+    return Times(_placed(found.seconds, places, table.frame.height), dated=True, notes=notes)
+
+
+def _by_pattern(table: Table, name: str, pattern: str) -> Times:
+    text, places = _text(table, name)
+    seconds: list[float] = []
+    for place, cell in zip(places, text, strict=True):
+        try:
+            moment = datetime.strptime(cell, pattern)
+        except ValueError as error:
+            raise AnalysisError(
+                f"{table.at(int(place))}: {cell[:40]!r} in column {name!r} is not of the form {pattern}",
+                hint="change --time-format",
+            ) from error
+        seconds.append((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
+    return Times(_placed(np.array(seconds), places, table.frame.height), dated=True, notes=())
+
+
+# Numbers
+
+
+def _numeric(table: Table, name: str) -> Times:
+    said = table.dialect.time_format if table.dialect.time_format in _UNITS else None
+    compact = None if said else _compact(table, name)
+    if compact is not None:
+        return compact
+    found = numbers_of(table, name)
+    known = found.values.drop_nulls().to_numpy()
+    if not known.size:
+        raise AnalysisError(f"{table.path}: column {name!r} holds no time", hint="name another with --time")
+    named = time_unit(name)[1] or _BY_SPELLING.get(found.unit.casefold())
+    unit = said or named or _unit_by_era(table, name, known)
+    factor = _UNITS[unit]
+    least, most = float(known.min()) * factor, float(known.max()) * factor
+    if most > _LAST_SECOND or (named and not said and unit != "s" and most > _ERA[1]):
+        raise _no_unit(table, name, float(known.max()), named)
+    dated = least > 1e8
+    notes = found.notes
+    if unit != "s" and not said:
+        since = " since 1970" if dated else ""
+        notes = (*notes, f"the times in {name} were read as {_UNIT_NAMES[unit]}{since}")
+    # Dividing keeps whole seconds whole.
+    seconds = found.values / round(1 / factor) if factor < 1 else found.values * factor
+    return Times(seconds, dated=dated, notes=notes)
+
+
+def _unit_by_era(table: Table, name: str, known: Array) -> str:
+    """The unit in which all numbers lie in times that people measured in; seconds else, if that may be."""
+    least, most = float(known.min()), float(known.max())
+    for unit in ("s", "ms", "us", "ns"):
+        if _ERA[0] <= least * _UNITS[unit] and most * _UNITS[unit] <= _ERA[1]:
+            return unit
+    if most <= _ERA[1]:
+        return "s"
+    middle = float(np.median(known))
+    for unit in ("ms", "us", "ns"):
+        if _ERA[0] <= middle * _UNITS[unit] <= _ERA[1]:
+            _refuse_strangers(table, name, _UNITS[unit])
+    raise _no_unit(table, name, most, None)
+
+
+def _refuse_strangers(table: Table, name: str, factor: float) -> None:
+    values = numbers_of(table, name).values.fill_null(_ERA[0] / factor).to_numpy() * factor
+    place = int(np.argmax((values < _ERA[0]) | (values > _ERA[1])))
+    raise AnalysisError(
+        f"{table.at(place)}: {table.frame[name][place]} in column {name!r} lies far from the other times",
+        hint="leave the row out, or leave its time empty",
+    )
+
+
+def _no_unit(table: Table, name: str, most: float, named: str | None) -> AnalysisError:
+    years = {
+        unit: 1970 + most * factor / 31_556_952
+        for unit, factor in _UNITS.items()
+        if unit in ("s", "ms", "us", "ns")
+    }
+    fitting = [unit for unit in years if _YEARS[0] + 10 <= years[unit] <= _YEARS[1] + 1]
+    if named:
+        problem = f"in {_UNIT_NAMES[named]}"
+    else:
+        problem = f"in seconds since 1970 it lies in the year {years['s']:.0f}, in milliseconds in {years['ms']:.0f}"
+    return AnalysisError(
+        f"{table.path}: {most:.0f} in column {name!r} is no plausible time: {problem}",
+        hint=f"say the unit, as --time-format {fitting[0] if fitting else 'ns'}, or a pattern as --time-format %Y%m%d%H%M%S",
+    )
+
+
+def _compact(table: Table, name: str) -> Times | None:
+    """Dates of 8, 12 and 14 digits without a mark between them; None where these are other numbers.
+
+    As numbers of seconds, milliseconds or microseconds since 1970 the same digits lie in the year 1970, in 1976, or beyond
+    2600, so that valid dates are believed.
+    """
+    column = table.frame[name]
+    if column.dtype.is_float() and _are_whole(column):
+        column = column.cast(pl.Int64, strict=False)
+    text = column.cast(pl.String).str.strip_chars()
+    known = ~is_missing(text, table.dialect.missing)
+    cells = text.filter(known).str.replace(r"\.0*$", "")
+    whole = cells.str.extract(r"^(\d+)(?:\.\d+)?$", 1).str.len_chars()
+    if not cells.len() or not whole.is_in(_LENGTHS).fill_null(value=False).all():
+        return None
+    seconds = moments(cells).seconds
+    years = cells.str.slice(0, 4).cast(pl.Int64).to_numpy()
+    wrong = np.isnan(seconds) | (years < _YEARS[0]) | (years > _YEARS[1])
+    places = np.flatnonzero(known.to_numpy())
+    if not wrong.any():
+        lengths = sorted({int(length) for length in whole.unique().to_list()})
+        shown = " and ".join(_PATTERNS[length] for length in lengths)
+        note = f"the times in {name} were read as dates, {shown}"
+        return Times(_placed(seconds, places, table.frame.height), dated=True, notes=(note,))
+    if wrong.mean() > 1 - _ALMOST or wrong.size < 10:
+        return None
+    place = int(np.argmax(wrong))
+    raise AnalysisError(
+        f"{table.at(int(places[place]))}: {cells[place]!r} in column {name!r} is no date, and the other numbers are",
+        hint="leave its time empty, or say that these are numbers, as --time-format s",
+    )
+
+
+def _are_whole(column: pl.Series) -> bool:
+    known = column.drop_nulls()
+    known = known.filter(known.is_finite())
+    return (
+        bool(known.len())
+        and bool((known == known.round()).all())
+        and float(cast("float", known.abs().max())) < 1e17
+    )

@@ -1,0 +1,149 @@
+"""Options that say how a table is written, the same in every command that reads tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from trialwise.errors import AnalysisError, TrialwiseError
+
+if TYPE_CHECKING:
+    from trialwise.analysis.reading.dialect import Dialect
+
+_DELIMITERS = {
+    "comma": ",",
+    "semicolon": ";",
+    "tab": "\t",
+    "\\t": "\t",
+    "bar": "|",
+    "pipe": "|",
+    "blanks": " ",
+    "blank": " ",
+    "space": " ",
+}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class ReadingOptions:
+    """How a table is written; what is not said is found out."""
+
+    delimiter: Annotated[
+        str | None, Parameter(help="What divides columns: a character, tab, or blanks; default found out.")
+    ] = None
+    decimal: Annotated[
+        Literal[".", ","] | None, Parameter(help="Decimal mark of numbers; default found out.")
+    ] = None
+    missing: Annotated[
+        tuple[str, ...],
+        Parameter(
+            help="Word for a missing value, beside empty, NA, NaN, null, none and -; repeatable.", negative=""
+        ),
+    ] = ()
+    header: Annotated[
+        bool | None, Parameter(help="Whether the first line names the columns; default found out.")
+    ] = None
+    comment: Annotated[
+        str | None, Parameter(help="What begins lines to pass over; default # where the file begins with it.")
+    ] = None
+    encoding: Annotated[
+        str | None, Parameter(help="Encoding of the text, as cp1252; default UTF-8, or UTF-16 by its mark.")
+    ] = None
+    time_format: Annotated[
+        str | None,
+        Parameter(
+            help="How times are written: a pattern as '%d.%m.%Y %H:%M', day-first, month-first, or the unit of "
+            "numbers: s, ms, us, ns; default found out."
+        ),
+    ] = None
+
+    def given(self) -> bool:
+        """Whether any of them was given."""
+        return self != ReadingOptions()
+
+    def dialect(self) -> Dialect:
+        """What they say.
+
+        Raises
+        ------
+        TrialwiseError
+            A delimiter or a time format is none.
+        """
+        from trialwise.analysis.reading.dialect import Dialect
+        from trialwise.analysis.reading.times import check_time_format
+
+        if self.time_format is not None:
+            check_time_format(self.time_format)
+        return Dialect(
+            delimiter=_delimiter(self.delimiter),
+            decimal=self.decimal,
+            missing=self.missing,
+            header=self.header,
+            comment=self.comment or None,
+            encoding=self.encoding,
+            time_format=self.time_format,
+        )
+
+
+def refuse_table_options(data: Path, *, given: bool) -> None:
+    """Refuse options of tables beside a directory, and a directory that is no experiment's.
+
+    Raises
+    ------
+    AnalysisError
+        There are such options, or the directory is another.
+    """
+    from trialwise.analysis.reading.folders import folder_error
+    from trialwise.store.directory import ExperimentDirectory
+
+    if not ExperimentDirectory(data).is_begun:
+        raise folder_error(data)
+    if given:
+        raise AnalysisError(
+            f"{data}: is an experiment directory; --value and the like are for tables",
+            hint="leave those options out",
+        )
+
+
+def check_there(data: Path) -> None:
+    """Refuse a path where nothing is.
+
+    Raises
+    ------
+    AnalysisError
+        There is no such file or folder.
+    """
+    if not data.exists():
+        from trialwise.analysis.reading.content import absent
+
+        raise absent(data, "name an experiment directory or a table")
+
+
+def check_is_table(data: Path) -> None:
+    """Refuse what is no table before its columns are asked for.
+
+    Raises
+    ------
+    AnalysisError
+        There is no such file, or it is known and no table.
+    """
+    from trialwise.analysis.reading.content import content_of
+    from trialwise.analysis.reading.foreign import foreign
+
+    check_there(data)
+    if data.is_file() and (known := foreign(content_of(data))) is not None:
+        raise known.error(data)
+
+
+def _delimiter(text: str | None) -> str | None:
+    if text is None:
+        return None
+    mark = _DELIMITERS.get(text.lower(), text)
+    if len(mark) != 1 or mark in '"\n\r\0' or not mark.isascii():
+        raise TrialwiseError(
+            f"--delimiter {text}: is no character that divides columns", hint="write --delimiter ';' or tab"
+        )
+    return mark
