@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.output import messages, print_json
-from trialwise.cli.text import say
+from trialwise.cli.text import print_data, say
 from trialwise.errors import TrialwiseError
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
@@ -237,6 +237,6 @@ def _show(found: VersionsResult, *, json: bool, markdown: bool) -> None:
     from trialwise.report.versions_text import versions_lines, versions_markdown
 
     if markdown:
-        print("\n".join(versions_markdown(found)))
+        print_data("\n".join([*versions_markdown(found), ""]))
     else:
         say(versions_lines(found))

@@ -11,6 +11,7 @@ from trialwise.cli.output import print_json, results
 from trialwise.cli.patience import Patience
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
+from trialwise.cli.text import print_data, room
 from trialwise.experiment.model import Method
 
 
@@ -81,15 +82,15 @@ def analyze(
     elif csv:
         from trialwise.exchange.trials_csv import trials_csv
 
-        print(trials_csv(analysis), end="")
+        print_data(trials_csv(analysis))
     elif latex:
         from trialwise.report.latex import latex_files
 
-        print(latex_files(analysis)["tables.tex"], end="")
+        print_data(latex_files(analysis)["tables.tex"])
     else:
         from trialwise.report.text import text_report
 
-        console = results()
-        for part in text_report(analysis, full=full):
-            console.print(part, soft_wrap=False)
+        console, width = results(), room()
+        for part in text_report(analysis, full=full, width=width):
+            console.print(part, soft_wrap=width is None)
     return 0

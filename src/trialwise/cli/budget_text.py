@@ -9,9 +9,10 @@ from trialwise.cli.text import columns
 from trialwise.design.budget import Budget, Fit
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import counted
+from trialwise.report.terminal_table import Line
 
 
-def budget_lines(budget: Budget) -> Iterator[str]:
+def budget_lines(budget: Budget) -> Iterator[Line]:
     """Whether the experiment fits, how much of it does, and what would make the rest fit."""
     if budget.fits:
         yield f"  fits: {duration_text(budget.needed_seconds)} are needed"
@@ -25,7 +26,7 @@ def budget_lines(budget: Budget) -> Iterator[str]:
         else f"  not one round fits into each of {amount(budget.series, 'series')}"
     )
     rows = [[fit.metric, _need(fit), _verdict(fit)] for fit in (*budget.kpis, *budget.scores)]
-    yield from columns(rows)
+    yield columns(rows, has_heading=False)
     if budget.changes:
         yield "  To stay within it, one of:"
     changes = [
@@ -36,7 +37,7 @@ def budget_lines(budget: Budget) -> Iterator[str]:
         ]
         for change in budget.changes
     ]
-    yield from columns(changes, indent=4)
+    yield columns(changes, indent=4, has_heading=False)
 
 
 def _need(fit: Fit) -> str:

@@ -6,27 +6,23 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
-from rich.table import Table
 
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.sentences import wanted_text
-from trialwise.cli.text import columns
+from trialwise.cli.text import columns, show
 from trialwise.experiment.quantity import duration_text
+from trialwise.report.terminal_table import Grid
 from trialwise.report.units import Scale, scale
 from trialwise.study.documents import StoppingDocument
 
-_LONG_WORD = 16
 _WIDE = 100
 """Columns that a table of claims takes without folding most of its cells."""
 
 
 def show_claims(console: Console, stopping: StoppingDocument, ending: str = "") -> None:
     """Print what is known of each claim, why the experiment ended, or the `ending` of this run, and what would lift what is open."""
-    if console.width < _WIDE:
-        for line in _lines(stopping.claims):
-            console.print(line, markup=False)
-    else:
-        console.print(_table([_cells(claim) for claim in stopping.claims]))
+    narrow = console.is_terminal and console.width < _WIDE
+    show(console, _lines(stopping.claims) if narrow else [_table(stopping.claims)])
     judged = [claim for claim in stopping.claims if claim.method]
     for text in dict.fromkeys(_how(claim) for claim in judged):
         console.print(text, markup=False)
@@ -60,15 +56,9 @@ def forecast_line(stopping: StoppingDocument) -> str:
     return text
 
 
-def _table(rows: Sequence[Sequence[str]]) -> Table:
-    """A row for each claim; cells are folded at their words, so that a narrow terminal cuts nothing off."""
-    table = Table(box=None)
-    for place, title in enumerate(("claim", "asked", "known", "interval", "±", "n")):
-        longest = max((len(word) for row in rows for word in row[place].split()), default=0)
-        table.add_column(title, overflow="fold", min_width=min(longest, _LONG_WORD))
-    for row in rows:
-        table.add_row(*row)
-    return table
+def _table(claims: Sequence[ClaimState]) -> Grid:
+    """A row for each claim."""
+    return columns([("claim", "asked", "known", "interval", "±", "n"), *map(_cells, claims)], indent=1)
 
 
 def _lines(claims: Sequence[ClaimState]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from trialwise import _core
-from trialwise.cli.text import size
+from trialwise.cli.text import echo, rewrite_line, size, whole_words
 from trialwise.cli.tokens import tokens, without_password
 from trialwise.errors import StoreError, TrialwiseError
 
@@ -266,7 +266,7 @@ class _Voice:
         self._event("progress", rows_per_second=round(rate, 1), **_document(counters))
         text = f"{counters.rows} rows, {rate:.0f} rows/s, {counters.open} connections{_troubles(counters)}"
         if self._terminal and not self._json and not self._quiet:
-            print(f"\r\x1b[K{_fitting(text)}", end="", file=sys.stderr, flush=True)
+            rewrite_line(_fitting(text))
         elif text != self._said[1] and now - self._said[0] >= 10:
             self._said = (now, text)
             self._line(text)
@@ -274,7 +274,7 @@ class _Voice:
     def stopped(self, counters: _core.CollectorCounters, failure: str | None) -> None:
         self._event("stopped", failure=failure, **_document(counters))
         if self._terminal and not self._json:
-            print(file=sys.stderr)
+            echo(to=sys.stderr)
         self._line(f"stopped: {counters.rows} rows {self._done}{_troubles(counters)}")
         if counters.backlog:
             self._line("what waits is in the spool: the next start with the same options goes on with it")
@@ -283,12 +283,14 @@ class _Voice:
 
     def _event(self, name: str, **facts: object) -> None:
         if self._json:
-            print(json_format.dumps({"event": name, "time": time.time(), **facts}), flush=True)
+            echo(json_format.dumps({"event": name, "time": time.time(), **facts}))
 
     def _line(self, text: str, *, always: bool = False) -> None:
         if always or not (self._json or self._quiet):
-            text = f"\r\x1b[K{text}" if self._terminal and not self._json else text
-            print(text, file=sys.stderr, flush=True)
+            if self._terminal and not self._json:
+                rewrite_line(text, end="\n")
+            else:
+                echo(text, to=sys.stderr)
 
 
 _COUNTS = [
@@ -332,9 +334,9 @@ def _troubles(counters: _core.CollectorCounters) -> str:
 
 
 def _fitting(text: str) -> str:
-    """A line cut to the terminal on standard error, where a longer one could not be written over."""
-    width = os.get_terminal_size(sys.stderr.fileno()).columns or len(text) + 1
-    return text if len(text) < width else text[: max(width - 2, 0)] + "…"
+    """A line short enough for the terminal on standard error, where a longer one could not be written over."""
+    width = os.get_terminal_size(sys.stderr.fileno()).columns
+    return whole_words(text, width - 1) if width else text
 
 
 def _is_loopback(address: str) -> bool:

@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from trialwise.cli.text import columns, room, say, size
+from trialwise.cli.text import clear_screen, columns, echo, room, say, size
 from trialwise.errors import TrialwiseError, WorkerError
+from trialwise.report.terminal_table import Line
 
 _PATIENCE = 5.0
 _PERIOD = 1.0
@@ -60,10 +61,10 @@ def show(address: str, *, as_json: bool, watch: bool) -> None:
     while True:
         text = ask(address, "GET", "/status")
         if as_json:
-            print(text, flush=True)
+            echo(text)
         else:
             if watch and sys.stdout.isatty():
-                print("\x1b[H\x1b[2J", end="")
+                clear_screen()
             say(lines(json.loads(text), room()))
             sys.stdout.flush()
         if not watch:
@@ -71,7 +72,7 @@ def show(address: str, *, as_json: bool, watch: bool) -> None:
         time.sleep(_PERIOD)
 
 
-def lines(status: dict[str, Any], width: int | None = None) -> Iterator[str]:
+def lines(status: dict[str, Any], width: int | None = None) -> Iterator[Line]:
     """The status for people; a table of senders that is wider than `width` becomes a paragraph for each."""
     counters = status["counters"]
     done = "brought there" if status["forward"] else "stored"
@@ -126,7 +127,7 @@ def _forward(forward: dict[str, Any]) -> Iterator[str]:
         yield f"  last error: {forward['last_error']['text']}"
 
 
-def _senders(senders: list[dict[str, Any]], width: int | None) -> Iterator[str]:
+def _senders(senders: list[dict[str, Any]], width: int | None) -> Iterator[Line]:
     if not senders:
         return
     rows = [
@@ -144,9 +145,9 @@ def _senders(senders: list[dict[str, Any]], width: int | None) -> Iterator[str]:
         ]
         for sender in senders
     )
-    table = list(columns(rows))
+    table = columns(rows)
     if width is None or max(map(len, table)) <= width:
-        yield from table
+        yield table
         return
     for sender in senders:
         yield from _paragraph(sender)

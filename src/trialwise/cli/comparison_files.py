@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.files import STANDARD, write_text
+from trialwise.cli.text import print_data
 from trialwise.errors import StoreError, TrialwiseError
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class FileOptions:
         try:
             for path, text in self._texts(found, paper=paper) if found else ():
                 if path == STANDARD:
-                    print(text(), end="")
+                    print_data(text())
                 else:
                     write_text(path, text())
                     written.append(path)

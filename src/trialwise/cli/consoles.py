@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from trialwise.visible import visible_lines
 
 
 def result_console() -> Console:
     """The console for results; no colour where `NO_COLOR` is set or the output is no terminal."""
-    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())
+    return _Harmless(highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
 def message_console() -> Console:
@@ -17,7 +21,19 @@ def message_console() -> Console:
     return _Messages(stderr=True, highlight=False, soft_wrap=not sys.stderr.isatty())
 
 
-class _Messages(Console):
+class _Harmless(Console):
+    """A console whose own styles reach the terminal, and no control character of what it is given."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """Render, with foreign characters that a terminal would act on as escapes."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield Segment(visible_lines(segment.text), segment.style)
+
+
+class _Messages(_Harmless):
     def on_broken_pipe(self) -> None:
         """Say nothing from now on."""
         self.quiet = True

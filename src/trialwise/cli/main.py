@@ -104,9 +104,11 @@ def main() -> None:
     try:
         result = app(_words(), exit_on_error=True, result_action="return_value")
     except TrialwiseError as error:
-        print(f"trialwise: {error.message}", file=sys.stderr)
+        from trialwise.cli.text import echo
+
+        echo(f"trialwise: {error.message}", to=sys.stderr)
         if error.hint:
-            print(f"  try: {error.hint}", file=sys.stderr)
+            echo(f"  try: {error.hint}", to=sys.stderr)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()

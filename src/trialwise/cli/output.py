@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, TextIO
 
+from trialwise.visible import visible_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -35,5 +37,5 @@ def print_json(document: Mapping[str, object], to: TextIO | None = None) -> None
     stream = sys.stdout if to is None else to
     pieces = json.JSONEncoder(indent=2, allow_nan=False, ensure_ascii=False).iterencode(document)
     while text := "".join(islice(pieces, _PIECES)):
-        stream.write(text)
+        stream.write(visible_json(text))
     stream.write("\n")

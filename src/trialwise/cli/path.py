@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
-from rich.table import Table
 
 from trialwise import _core
 from trialwise.cli.files import check_out
-from trialwise.cli.output import messages, print_json, results
+from trialwise.cli.output import messages, print_json
+from trialwise.cli.text import columns, say
 from trialwise.errors import PlanError
 from trialwise.experiment.mahimahi import LinkLog, is_shell, read_shells
 from trialwise.experiment.named_paths import path_named, shipped_paths
@@ -333,12 +333,8 @@ def _list(*, json: bool) -> int:
             }
         )
         return 0
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("name", "uplink", "downlink"):
-        table.add_column(heading, overflow="fold")
-    for name, settings in paths.items():
-        table.add_row(name, *(_words(way) for way in (settings.uplink, settings.downlink)))
-    results().print(table)
+    rows = [(name, _words(settings.uplink), _words(settings.downlink)) for name, settings in paths.items()]
+    say([columns([("name", "uplink", "downlink"), *rows], indent=0)])
     return 0
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from trialwise.analysis.stopping.sentences import wanted_text
 from trialwise.cli.budget_text import amount, budget_lines
@@ -15,12 +15,13 @@ from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import counted
+from trialwise.report.terminal_table import Line
 
 ROUNDS_SHOWN = 2
 TREATMENTS_SHOWN = 12
 
 
-def plan_lines(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) -> Iterator[str]:
+def plan_lines(summary: PlanSummary, experiment: Experiment, *, whole_order: bool) -> Iterator[Line]:
     """All that is shown of a plan; of its order the first rounds, or the whole."""
     number = len(summary.treatments)
     most = "at most " if summary.stopping else ""
@@ -93,7 +94,7 @@ _LOOKS = {
 }
 
 
-def _splits(splits: Sequence[Split]) -> Iterator[str]:
+def _splits(splits: Sequence[Split]) -> Iterator[Line]:
     """The best series and rounds for the mean of each metric and treatment."""
     if not splits:
         return
@@ -107,17 +108,17 @@ def _splits(splits: Sequence[Split]) -> Iterator[str]:
         best = f"{amount(split.series, 'series')} × {counted(split.rounds, 'round')}"
         width, trials = f"±{split.half_width:.2g}{unit} at 95 %", counted(split.trials, "trial")
         rows.append([split.metric, split.treatment, *between, best, width, trials])
-    yield from columns(rows)
+    yield columns(rows)
     yield from dict.fromkeys(f"  {each.metric} {each.treatment}: {each.note}" for each in splits if each.note)
 
 
-def _section(title: str, lines: Iterator[str]) -> Iterator[str]:
+def _section(title: str, lines: Iterable[Line]) -> Iterator[Line]:
     content = list(lines)
     if content:
         yield from ("", title, *content)
 
 
-def _objectives(summary: PlanSummary) -> Iterator[str]:
+def _objectives(summary: PlanSummary) -> Iterator[Line]:
     rows = [
         [
             each.metric,
@@ -128,15 +129,15 @@ def _objectives(summary: PlanSummary) -> Iterator[str]:
         ]
         for each in summary.objectives
     ]
-    yield from _section("What the objectives need", columns(rows))
+    yield from _section("What the objectives need", [columns(rows, has_heading=False)] if rows else [])
 
 
-def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
+def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[Line]:
     rows = [
         [each.name, "" if each.seconds is None else duration_text(each.seconds)]
         for each in summary.treatments[:TREATMENTS_SHOWN]
     ]
-    yield from columns(rows)
+    yield columns(rows, has_heading=False)
     if (further := len(summary.treatments) - len(rows)) > 0:
         yield f"  and {further} more (--json has them all)"
     for factor in experiment.drawn_factors:
@@ -144,9 +145,9 @@ def _treatments(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
         yield f"  {factor.name}: drawn for each round from {origin}"
 
 
-def _flows(summary: PlanSummary) -> Iterator[str]:
+def _flows(summary: PlanSummary) -> Iterator[Line]:
     shown = summary.flows[:TREATMENTS_SHOWN]
-    yield from columns(
+    yield columns(
         [
             [
                 each.treatment or "all",
@@ -160,7 +161,7 @@ def _flows(summary: PlanSummary) -> Iterator[str]:
         yield f"  ! {caution}"
 
 
-def _workers(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
+def _workers(summary: PlanSummary, experiment: Experiment) -> Iterator[Line]:
     if experiment.workers.allocate is not None:
         yield "  as many as workers.allocate will name; each runs the whole plan in an order of its own"
     if not summary.lanes:
@@ -172,12 +173,12 @@ def _workers(summary: PlanSummary, experiment: Experiment) -> Iterator[str]:
         [lane.worker, f"{lane.first} to {lane.last}", f"{lane.trial_count}", f"{lane.seed}"]
         for lane in summary.lanes
     ]
-    yield from columns([["worker", "numbers", "trials", "seed"], *rows])
+    yield columns([["worker", "numbers", "trials", "seed"], *rows])
 
 
 def _order(
     summary: PlanSummary, trials: Sequence[TrialSummary] | None, count: int, *, whole: bool
-) -> Iterator[str]:
+) -> Iterator[Line]:
     if trials is None:
         yield f"  {count} trials are too many to lay out"
         return
@@ -193,7 +194,7 @@ def _order(
         *(["after"] if any(trial.predecessor for trial in shown) else []),
     ]
     rows = [_cells(trial, summary) for trial in shown]
-    yield from columns([names, *([row[name] for name in names] for row in rows)])
+    yield columns([names, *([row[name] for name in names] for row in rows)])
     if (further := count - len(rows)) > 0:
         yield f"  and {further} more (--order shows them all)"
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.live import Live
+from rich.measure import Measurement
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +20,7 @@ from rich.text import Text
 from trialwise.analysis.widths import LiveWidths, Width
 from trialwise.cli.event_text import AWAITED, computing_text, describe, time_text, width_text
 from trialwise.cli.pace import Course
+from trialwise.cli.text import whole_words
 from trialwise.execution.events import (
     Computing,
     NodesAwaited,
@@ -36,6 +39,7 @@ from trialwise.execution.events import (
 from trialwise.execution.workers.address import LOCAL
 from trialwise.experiment.model import Experiment
 from trialwise.store.records import TrialRow
+from trialwise.visible import cell_width, visible
 
 REDRAW_SECONDS = 0.2
 """At most so often is the bar drawn; short trials are not held up by it."""
@@ -209,14 +213,24 @@ class Bar:
         count, *left = self._course.parts()
         parts = [count, *([f"{self._failed} failed"] if self._failed else []), *left]
         bar = ProgressBar(total=max(self._course.total, 1), completed=self._course.done, width=24)
-        line.add_row(bar, _one_line(" · ".join(parts)))
+        line.add_row(bar, _OneLine(" · ".join(parts)))
         # What is open ends with its forecast, which a narrow terminal must not cut off.
         opened = [Text(text) for text in self._open[:MOST_OPEN]]
         further = len(self._open) - MOST_OPEN
         more = [f"and {further} more open"] if further > 0 else []
         widths = [width_text(width) for width in self._shown[:MOST_WIDTHS]]
-        return Group(line, *map(_one_line, self._hands.values()), *opened, *map(_one_line, [*more, *widths]))
+        return Group(line, *map(_OneLine, self._hands.values()), *opened, *map(_OneLine, [*more, *widths]))
 
 
-def _one_line(text: str) -> Text:
-    return Text(text, no_wrap=True, overflow="ellipsis")
+@dataclass(frozen=True, slots=True)
+class _OneLine:
+    """A line that leaves out its last words in a narrow terminal."""
+
+    text: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield Text(whole_words(visible(self.text), options.max_width), no_wrap=True)
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        width = min(cell_width(visible(self.text)), options.max_width)
+        return Measurement(min(width, 1), width)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +14,7 @@ from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.text import say
 from trialwise.errors import TrialwiseError
+from trialwise.report.terminal_table import Line
 
 if TYPE_CHECKING:
     from trialwise.analysis.reading.dialect import Dialect
@@ -182,7 +183,7 @@ def _show(advice: RuntimeAdvice, pilots: list[Pilot], plot: Path | None, *, json
         write_plot(plot, lambda: _page(advice, pilots), lambda path: _print(advice, pilots, path))
 
 
-def _lines(advice: RuntimeAdvice) -> Iterator[str]:
+def _lines(advice: RuntimeAdvice) -> Iterable[Line]:
     if advice.durations:
         from trialwise.report.duration_text import simulation_runtime_lines
 

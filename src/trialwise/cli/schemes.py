@@ -14,8 +14,9 @@ from cyclopts import App, Parameter
 
 from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.output import messages, print_json
-from trialwise.cli.text import columns, say
+from trialwise.cli.text import columns, echo, say
 from trialwise.errors import TrialError
+from trialwise.report.terminal_table import Line
 from trialwise.schemes.installing import Step, steps
 from trialwise.schemes.library import SHIPPED, scheme_named
 from trialwise.schemes.listing import SchemeEntry, SchemesDocument, list_schemes, set_up
@@ -97,9 +98,9 @@ def show(name: str, /, *, folder: Folders = ()) -> int:
         A folder with schemes of your own.
     """
     scheme = scheme_named(name, folder)
-    print(f"# {scheme.source}")
+    echo(f"# {scheme.source}")
     if scheme.source.suffix == ".toml":
-        print(scheme.source.read_text())
+        echo(scheme.source.read_text())
     say(_resolved(scheme))
     return 0
 
@@ -208,7 +209,7 @@ def _remarks(entry: SchemeEntry) -> Iterator[str]:
 # One of them
 
 
-def _resolved(scheme: Scheme) -> Iterator[str]:
+def _resolved(scheme: Scheme) -> Iterator[Line]:
     lacks = "; ".join(missing(scheme)) or "nothing"
     first, second = (scheme.first, "receiver" if scheme.first == "sender" else "sender")
     rows = [
@@ -222,7 +223,7 @@ def _resolved(scheme: Scheme) -> Iterator[str]:
         ["missing", lacks],
     ]
     yield "# what it comes to, here and with its first load"
-    yield from columns(rows, indent=0)
+    yield columns(rows, indent=0, has_heading=False)
 
 
 def _ready(scheme: Scheme, end: End) -> str:
@@ -251,9 +252,9 @@ def _make_ready(scheme: Scheme, *, yes: bool) -> bool:
     done = all(taken)
     lacks = missing(scheme)
     for lack in lacks:
-        print(f"{scheme.name}: missing: {lack}")
+        echo(f"{scheme.name}: missing: {lack}")
     if done and not lacks:
-        print(f"{scheme.name}: can run here")
+        echo(f"{scheme.name}: can run here")
     return done and not lacks
 
 
@@ -261,16 +262,16 @@ def _take(scheme: Scheme, step: Step, *, yes: bool) -> bool:
     """Take one step, where it is permitted and wanted; whether it ended well."""
     line = shlex.join(step.words)
     if not step.permitted or not (yes or not step.system or _agreed(line)):
-        print(f"{scheme.name}: run as root: {line}")
+        echo(f"{scheme.name}: run as root: {line}")
         return False
     messages().print(f"{scheme.name}: {line}", markup=False)
     try:
         code = subprocess.run(step.words, cwd=step.folder, stdout=sys.stderr, check=False).returncode
     except OSError as error:
-        print(f"{scheme.name}: {line}: cannot be started: {error.strerror}")
+        echo(f"{scheme.name}: {line}: cannot be started: {error.strerror}")
         return False
     if code != 0:
-        print(f"{scheme.name}: {line}: ended with exit code {code}")
+        echo(f"{scheme.name}: {line}: ended with exit code {code}")
     elif not step.system:
         record(scheme.source, SETUP)
     return code == 0
@@ -279,7 +280,7 @@ def _take(scheme: Scheme, step: Step, *, yes: bool) -> bool:
 def _agreed(line: str) -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    print(f"run {line}? [y/N] ", end="", file=sys.stderr, flush=True)
+    echo(f"run {line}? [y/N] ", end="", to=sys.stderr)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 

@@ -14,7 +14,7 @@ from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.simulation_progress import SimulationProgress
-from trialwise.cli.text import say
+from trialwise.cli.text import print_data, say
 from trialwise.errors import TrialError, TrialwiseError
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def simulate(
     found, seconds = _simulated(trial, seed, with_series=plot is not None)
     _write_files(found, trial, csv, save_flows, plot)
     if csv == STANDARD:
-        print(found.result.csv(), end="")
+        print_data(found.result.csv())
     if json:
         print_json(dataclasses.asdict(_document(trial, seed, found, seconds)))
     elif csv is None:

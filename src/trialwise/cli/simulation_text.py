@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trialwise.cli.text import columns
 from trialwise.report.numbers import counted
+from trialwise.report.terminal_table import Line
 from trialwise.report.units import scale
 from trialwise.trials.simulated_document import ClassDocument, SimulateDocument
 
@@ -13,7 +14,7 @@ _BEYOND = 5
 """So many flows are wanted beyond a percentile of one trial."""
 
 
-def simulation_lines(document: SimulateDocument) -> Iterator[str]:
+def simulation_lines(document: SimulateDocument) -> Iterator[Line]:
     """A table of completion times by class of size, and what was counted."""
     if not document.classes:
         yield f"{document.controller} over {document.topology}: 0 flows; with seed {document.seed} the workload draws none"
@@ -37,7 +38,7 @@ def simulation_lines(document: SimulateDocument) -> Iterator[str]:
         slowdown = [f"{quantile.slowdown:.4g}" for quantile in each.quantiles]
         missing = [""] * (2 * (len(percentiles) - len(each.quantiles)))
         rows.append([each.sizes, str(each.flows), *fct, *slowdown, *missing])
-    yield from columns(rows)
+    yield columns(rows)
     if percentiles:
         yield "  percentiles by nearest rank" + _few(document.classes[-1])
     if unfinished := document.classes[-1].unfinished:

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from trialwise.cli.output import print_json, results
 from trialwise.cli.patience import Patience
+from trialwise.cli.text import columns, show
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import counted
 
@@ -93,10 +92,8 @@ def _show_attempts(console: Console, state: State) -> None:
         )
     rare = [key for key in ("invalid", "running") if state.counts.get(key)]
     keys = ("finished", "failed", *rare, "abandoned", "planned")
-    table = Table("treatment", *keys, box=None)
-    for name, counts in state.treatments.items():
-        table.add_row(name, *(str(counts.get(key, 0)) for key in keys))
-    console.print(table)
+    rows = [(name, *(str(counts.get(key, 0)) for key in keys)) for name, counts in state.treatments.items()]
+    show(console, [columns([("treatment", *keys), *rows], indent=1)])
 
 
 def worker_lines(state: State) -> Iterator[str]:

@@ -13,8 +13,9 @@ from cyclopts import Parameter
 from trialwise.cli.files import check_out, write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
-from trialwise.cli.text import columns, say
+from trialwise.cli.text import columns, print_data, say
 from trialwise.errors import TrialwiseError
+from trialwise.report.terminal_table import Line
 
 if TYPE_CHECKING:
     from trialwise.experiment.model import Experiment
@@ -165,7 +166,7 @@ def _write(out: Path, source: Path, tilted: Experiment, document: TiltDocument) 
 
     text = f"# By: trialwise tilt {source}; for {document.metric}\n{write_experiment(tilted)}"
     if str(out) == "-":
-        print(text, end="")
+        print_data(text)
         return
     if out.resolve().parent != source.resolve().parent:
         messages().print(f"files that {source} names are looked up beside {out}", markup=False)
@@ -184,7 +185,7 @@ def _draw(plot: Path, source: Path, document: TiltDocument) -> None:
     write_plot(plot, str, lambda to: write_size_fits(to, sizes, shares, fits, document.experiment))
 
 
-def _lines(document: TiltDocument, tilted: Experiment | None) -> Iterator[str]:
+def _lines(document: TiltDocument, tilted: Experiment | None) -> Iterator[Line]:
     for place, choice in enumerate(document.choices):
         yield from [""] if place else []
         yield from _choice(document, choice)
@@ -195,7 +196,7 @@ def _lines(document: TiltDocument, tilted: Experiment | None) -> Iterator[str]:
         yield from _tables(tilted)
 
 
-def _choice(document: TiltDocument, choice: TiltChoice) -> Iterator[str]:
+def _choice(document: TiltDocument, choice: TiltChoice) -> Iterator[Line]:
     flows = f"{choice.expected_flows:.3g} flows in a trial"
     yield f"{choice.name}: metric {document.metric} (p{choice.percentile:g}), {flows}; {choice.method}"
     if choice.epochs:
@@ -211,7 +212,7 @@ def _choice(document: TiltDocument, choice: TiltChoice) -> Iterator[str]:
             ]
             for number, each in enumerate(choice.epochs, 1)
         ]
-        yield from (f"  {line}" for line in columns(rows))
+        yield columns(rows, indent=4)
     yield f"  variance of a trial's tail without over with the tilt, on the fluid model: {choice.surrogate_gain:.3g}"
     if choice.tilt is None:
         yield "  no tilt: sizes are drawn as they are"
@@ -219,7 +220,7 @@ def _choice(document: TiltDocument, choice: TiltChoice) -> Iterator[str]:
         yield f"  warning: {warning}" if choice.tilt is not None else f"  {warning}"
 
 
-def _fits(choice: TiltChoice) -> Iterator[str]:
+def _fits(choice: TiltChoice) -> Iterator[Line]:
     rows = [["family", "mean over true", "error (rms)", "largest error", "beyond the largest"]]
     rows += [
         [
@@ -231,7 +232,7 @@ def _fits(choice: TiltChoice) -> Iterator[str]:
         ]
         for fit in choice.fits
     ]
-    yield from (f"  {line}" for line in columns(rows))
+    yield columns(rows, indent=4)
 
 
 def _tables(tilted: Experiment) -> Iterator[str]:

@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 
+from trialwise.cli.text import echo
 from trialwise.errors import TrialwiseError
 
 
@@ -26,7 +27,7 @@ def tokens(file: Path | None, variable: str) -> tuple[str | None, dict[str, str]
     except (OSError, UnicodeDecodeError) as error:
         raise TrialwiseError(f"tokens {file}: {error}") from error
     if mode & 0o077:
-        print(f"warning: others can read {file}; chmod 600 {file}", file=sys.stderr)
+        echo(f"warning: others can read {file}; chmod 600 {file}", to=sys.stderr)
     token, domains = None, dict[str, str]()
     for number, line in enumerate(lines, start=1):
         match line.split():

@@ -11,7 +11,7 @@ from trialwise import _core
 from trialwise.cli.defaults import OPTIONS
 from trialwise.cli.files import STANDARD, check_out, read_text
 from trialwise.cli.output import messages, print_json
-from trialwise.cli.text import say
+from trialwise.cli.text import print_data, say
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
@@ -379,7 +379,7 @@ def _read(path: Path) -> Trace:
 
 def _write(trace: Trace, out: Path) -> int:
     if out == STANDARD:
-        print(_core.format_trace(trace), end="")
+        print_data(_core.format_trace(trace))
         return 0
     from trialwise.exchange.trace_files import write_trace
 

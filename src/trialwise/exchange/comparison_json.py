@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -13,6 +11,7 @@ from trialwise.analysis.comparison.gate import Outcome, gate_of
 from trialwise.analysis.comparison.ranking import Ranking
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, Direction, Floor, OneSided, Word
 from trialwise.analysis.trial_set import Level
+from trialwise.exchange.csv_text import csv_text
 from trialwise.exchange.plain import Json, plain, schema_of
 from trialwise.experiment.model import Better
 
@@ -163,11 +162,7 @@ def _row(row: ComparisonRow) -> RowDocument:
 def comparison_csv(found: Comparison) -> str:
     """A row for each treatment and metric, with the numbers that the JSON document has."""
     records = [_record(row) for row in found.rows]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(records[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(records)
-    return text.getvalue()
+    return csv_text(list(records[0]), (list(record.values()) for record in records))
 
 
 def _record(row: ComparisonRow) -> dict[str, Json]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Iterator, Sequence
 
 from trialwise.analysis.effects.paper_results import PaperEffects
 from trialwise.analysis.effects.results import EffectsAnalysis
+from trialwise.exchange.csv_text import csv_text
 from trialwise.exchange.plain import Json, plain, schema_of
 
 COLUMNS = (
@@ -57,18 +57,16 @@ def effects_schema() -> dict[str, Json]:
 
 def effects_csv(found: EffectsAnalysis | PaperEffects) -> str:
     """A row for each term of each metric and part."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    paper = isinstance(found, PaperEffects)
-    columns = PAPER_COLUMNS if paper else COLUMNS
-    writer.writerow(columns)
+    columns = PAPER_COLUMNS if isinstance(found, PaperEffects) else COLUMNS
+    return csv_text(columns, _csv_rows(found, columns))
+
+
+def _csv_rows(found: EffectsAnalysis | PaperEffects, columns: Sequence[str]) -> Iterator[list[Json]]:
     for one in found.results:
         held = " ".join(f"{name}={level}" for name, level in one.part.items())
         for term in one.terms:
             known = {"part": held, "term": term.term}
-            cells = [
+            yield [
                 known[name] if name in known else plain(getattr(term, name, getattr(one, name, None)))
                 for name in columns
             ]
-            writer.writerow(["" if cell is None else cell for cell in cells])
-    return text.getvalue()

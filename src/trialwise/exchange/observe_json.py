@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from trialwise.analysis.observing.results import FORMAT, Observation, ObservedRow
+from trialwise.exchange.csv_text import csv_text
 from trialwise.exchange.plain import Json, plain, schema_of
 
 COLUMNS = tuple(ObservedRow.__dataclass_fields__)
@@ -31,11 +29,9 @@ def observe_schema() -> dict[str, Json]:
 def observe_csv(found: Observation) -> str:
     """A row for each flavour, load and metric; the load's factors are columns of their own, `load.NAME`."""
     loads = list(dict.fromkeys(name for row in found.rows for name in row.load))
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     names = [name for name in COLUMNS if name != "load"]
-    writer.writerow([*names, *(f"load.{name}" for name in loads)])
-    for row in found.rows:
-        cells = [plain(getattr(row, name)) for name in names] + [row.load.get(name) for name in loads]
-        writer.writerow(["" if cell is None else cell for cell in cells])
-    return text.getvalue()
+    rows = (
+        [*(plain(getattr(row, name)) for name in names), *(row.load.get(name) for name in loads)]
+        for row in found.rows
+    )
+    return csv_text([*names, *(f"load.{name}" for name in loads)], rows)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from trialwise.analysis.order_results import OrderAnalysis
+from trialwise.exchange.csv_text import csv_text
 from trialwise.exchange.plain import Json, plain, schema_of
 
 COLUMNS = (
@@ -56,10 +54,4 @@ def order_schema() -> dict[str, Json]:
 
 def order_csv(found: OrderAnalysis) -> str:
     """A row for each treatment, with the numbers that the JSON document has."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for one in found.treatments:
-        cells = [plain(getattr(one, name)) for name in COLUMNS]
-        writer.writerow(["" if cell is None else cell for cell in cells])
-    return text.getvalue()
+    return csv_text(COLUMNS, ([plain(getattr(one, name)) for name in COLUMNS] for one in found.treatments))

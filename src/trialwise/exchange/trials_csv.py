@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import csv
-import io
-
 from trialwise.analysis.results import Analysis, TrialMetric
+from trialwise.exchange.csv_text import csv_text
 
 _COLUMNS = (
     "metric",
@@ -28,20 +26,12 @@ def trials_csv(analysis: Analysis) -> str:
     factors = list(
         dict.fromkeys(name for found in analysis.metrics for trial in found.trials for name in trial.factors)
     )
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*_COLUMNS, *factors])
-    for found in analysis.metrics:
-        for trial in found.trials:
-            writer.writerow(
-                [
-                    found.metric.name,
-                    found.metric.unit,
-                    *_row(trial),
-                    *(trial.factors.get(name) for name in factors),
-                ]
-            )
-    return text.getvalue()
+    rows = (
+        [found.metric.name, found.metric.unit, *_row(trial), *(trial.factors.get(name) for name in factors)]
+        for found in analysis.metrics
+        for trial in found.trials
+    )
+    return csv_text([*_COLUMNS, *factors], rows)
 
 
 def _row(trial: TrialMetric) -> list[object]:

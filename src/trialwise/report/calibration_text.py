@@ -8,7 +8,7 @@ from trialwise import statistics as st
 from trialwise.analysis.calibration.results import Calibration, CalibrationRow, LevelSpread, Spread
 from trialwise.analysis.nesting import plural
 from trialwise.report.numbers import ABSENT, percent, write
-from trialwise.report.terminal_table import about, aligned
+from trialwise.report.terminal_table import Line, about, aligned
 
 _TITLES = {
     "fine": "The ruler is fine",
@@ -21,7 +21,7 @@ _SHOWN = {
 }
 
 
-def calibration_lines(found: Calibration) -> Iterator[str]:
+def calibration_lines(found: Calibration) -> Iterator[Line]:
     """The finding, the sides that ran, floors and false alarms, what can be seen, where the noise comes from, what to know."""
     yield f"{_TITLES[found.finding]}: {found.reason}."
     yield from (f"  {note}" for note in found.notes)
@@ -38,7 +38,7 @@ def calibration_lines(found: Calibration) -> Iterator[str]:
     yield f"How: {found.method}; {found.splits:,} re-splits, seed {found.seed}; {percent(found.confidence)}."
 
 
-def _real(found: Calibration) -> Iterator[str]:
+def _real(found: Calibration) -> Iterator[Line]:
     if found.comparison is None:
         return
     yield ""
@@ -58,17 +58,17 @@ def _real(found: Calibration) -> Iterator[str]:
             )
         n = f"{row.units.a.size} + {row.units.b.size} {plural(row.units.level)}"
         table.append((row.metric.name, row.treatment, *cells, n, row.verdict))
-    yield from aligned(table, right=range(2, 6))
+    yield aligned(table, right=range(2, 6))
 
 
-def _floors(title: str, rows: Sequence[CalibrationRow], found: Calibration) -> Iterator[str]:
+def _floors(title: str, rows: Sequence[CalibrationRow], found: Calibration) -> Iterator[Line]:
     known = [row for row in rows if row.floor is not None]
     yield ""
     yield title
     if known:
         heads = ("metric", "treatment", "mean", "n a side", "noise floor", "false alarms")
         table: list[tuple[str, ...]] = [heads, *map(_floor, known)]
-        yield from aligned(table, right=(2, 4, 5))
+        yield aligned(table, right=(2, 4, 5))
         quantile = percent(known[0].floor.quantile) if known[0].floor else ABSENT
         yield (
             f"  noise floor: {quantile} of differences without a change are smaller; false alarms: of re-splits judged "
@@ -95,7 +95,7 @@ def _floor(row: CalibrationRow) -> tuple[str, ...]:
     return (row.metric.name, row.treatment, mean, f"{min(row.n)} {plural(row.level)}", *cells)
 
 
-def _seen(known: Sequence[CalibrationRow]) -> Iterator[str]:
+def _seen(known: Sequence[CalibrationRow]) -> Iterator[Line]:
     """What so many units on each side show."""
     times = [f"n = {one.found.n}" for one in known[0].detectable]
     same = all([f"n = {one.found.n}" for one in row.detectable] == times for row in known)
@@ -106,10 +106,10 @@ def _seen(known: Sequence[CalibrationRow]) -> Iterator[str]:
         table.append((row.metric.name, row.treatment, *seen))
     yield ""
     yield "The smallest difference that is seen with a chance of 90 %, by n on each side"
-    yield from aligned(table, right=range(2, 2 + len(heads)))
+    yield aligned(table, right=range(2, 2 + len(heads)))
 
 
-def _spreads(spreads: Sequence[Spread]) -> Iterator[str]:
+def _spreads(spreads: Sequence[Spread]) -> Iterator[Line]:
     yield ""
     yield "Where the noise comes from (standard deviation by level, share of the variance)"
     heads = ("metric", "treatment", "between", "units", "deviation", "from", "to", "share")
@@ -121,7 +121,7 @@ def _spreads(spreads: Sequence[Spread]) -> Iterator[str]:
             notes[f"{spread.metric} of {spread.treatment}: {spread.note}"] = None
         notes |= dict.fromkeys(one.reason for one in spread.levels if one.reason and not one.includes)
     if len(table) > 1:
-        yield from aligned(table, right=range(3, 8))
+        yield aligned(table, right=range(3, 8))
         one = next(spread for spread in spreads if spread.levels)
         yield f"  {one.method}, {percent(one.confidence)}"
     yield from (f"  {note}" for note in notes)

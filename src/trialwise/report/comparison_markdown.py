@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from trialwise.analysis.comparison.gate import gate_of
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
+from trialwise.report.markdown import markdown_code, markdown_text
 from trialwise.report.units import Scale
 
 _MARKS = {"passed": "✅", "failed": "❌", "undecided": "❔"}
@@ -22,12 +23,12 @@ def _lines(found: Comparison) -> Iterator[str]:
     gate = gate_of(found)
     yield f"### {_MARKS[gate.outcome]} {words.counts_of(found)}"
     yield ""
-    yield f"{_code(found.b)} against {_code(found.a)}. Gate {_text(gate.sentence)}."
+    yield f"{markdown_code(found.b)} against {markdown_code(found.a)}. Gate {markdown_text(gate.sentence)}."
     yield ""
     yield from _table(found)
     yield ""
     yield from _folded(
-        "Intervals, and what would decide", [*_details(found), "", _text(words.method_of(found))]
+        "Intervals, and what would decide", [*_details(found), "", markdown_text(words.method_of(found))]
     )
 
 
@@ -36,7 +37,7 @@ def _table(found: Comparison) -> Iterator[str]:
     title, names = words.labels([row.treatment for row in found.rows])
     rows = sorted(found.rows, key=_urgency)
     kept = rows[:_MOST_ROWS]
-    yield f"| {_text(title)} | metric | A | B | change | δ | verdict |"
+    yield f"| {markdown_text(title)} | metric | A | B | change | δ | verdict |"
     yield "|---|---|---:|---:|---:|---:|---|"
     scales = words.scales_of(found.rows)
     for row in kept:
@@ -44,8 +45,9 @@ def _table(found: Comparison) -> Iterator[str]:
         a, b = map(shown.write, row.summary.means)
         verdict = f"**{words.verdict_of(row)}**" if row.verdict == "different" else words.verdict_of(row)
         yield (
-            f"| {_text(names[row.treatment])} | {_text(words.metric_of(row, shown))} | {a} | {b} | {words.change_of(row)} "
-            f"| {_text(_margin(row, shown))} | {verdict} |"
+            f"| {markdown_text(names[row.treatment])} | {markdown_text(words.metric_of(row, shown))} "
+            f"| {a} | {b} | {words.change_of(row)} "
+            f"| {markdown_text(_margin(row, shown))} | {verdict} |"
         )
     if len(rows) > len(kept):
         yield ""
@@ -70,15 +72,15 @@ def _details(found: Comparison) -> Iterator[str]:
     for row in found.rows[:_MOST_ROWS]:
         shown = scales[row.metric.name]
         yield (
-            f"| {_text(words.metric_of(row, shown))} of {_text(names[row.treatment])} | {words.n_of(row)} "
+            f"| {markdown_text(words.metric_of(row, shown))} of {markdown_text(names[row.treatment])} | {words.n_of(row)} "
             f"| {words.difference_of(row, shown)} | {words.shift_of(row, shown)} "
-            f"| {words.ratio_of(row)} | {_text(words.p_of(row.p_adjusted))} | {words.short_bill(row)} |"
+            f"| {words.ratio_of(row)} | {markdown_text(words.p_of(row.p_adjusted))} | {words.short_bill(row)} |"
         )
     said = [f"{name}: {why}" for name, why in words.open_rows(found)]
     said += [*words.lacking(found), *words.remarks(found)]
     if said:
         yield ""
-        yield from (f"- {_text(line)}" for line in said)
+        yield from (f"- {markdown_text(line)}" for line in said)
 
 
 def _folded(title: str, lines: Sequence[str]) -> Iterator[str]:
@@ -87,15 +89,3 @@ def _folded(title: str, lines: Sequence[str]) -> Iterator[str]:
     yield from lines
     yield ""
     yield "</details>"
-
-
-def _text(text: str) -> str:
-    """A text that Markdown shows as it is, also in a cell of a table."""
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;").replace("\n", " ")
-    for sign in "\\`*_|[]#":
-        escaped = escaped.replace(sign, f"\\{sign}")
-    return escaped
-
-
-def _code(text: str) -> str:
-    return f"`{text.replace('`', chr(39))}`"

@@ -8,12 +8,13 @@ from trialwise.analysis.comparison.ranking import MetricRanking, ParetoFront, Ra
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
 from trialwise.report.numbers import counted, percent
+from trialwise.report.terminal_table import Grid, Line, aligned
 from trialwise.report.units import Scale, scale
 
 _MOST_NAME = 40
 
 
-def comparison_lines(found: Comparison, width: int | None = None) -> Iterator[str]:
+def comparison_lines(found: Comparison, width: int | None = None) -> Iterator[Line]:
     """The verdicts, a table for each metric, what would decide what is open, and what is missing.
 
     `width` is that of the terminal; a table that has no room there has several lines for each row.
@@ -26,9 +27,11 @@ def comparison_lines(found: Comparison, width: int | None = None) -> Iterator[st
         yield ""
         shown = words.scales_of(rows)[rows[0].metric.name]
         yield words.title_of(rows[0], shown)
-        table = list(_table(title, names, rows, shown))
-        fits = width is None or max(map(len, table)) <= width
-        yield from table if fits else _stacked(names, rows, shown)
+        table = _table(title, names, rows, shown)
+        if width is None or max(map(len, table)) <= width:
+            yield table
+        else:
+            yield from _stacked(names, rows, shown)
     yield from _part("Open", [f"{name}: {why}" for name, why in words.open_rows(found)])
     yield from _part("Not compared", list(words.lacking(found)))
     yield from _part("Remarks", list(words.remarks(found)))
@@ -51,9 +54,7 @@ def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
         yield from (f"  {line}" for line in lines)
 
 
-def _table(
-    title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Scale
-) -> Iterator[str]:
+def _table(title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Scale) -> Grid:
     floors = any(row.floor for row in rows)
     head = (title, "n", "A", "B", "B − A", "Hodges–Lehmann", "B / A", "p", "verdict", "more")
     head += ("noise floor",) if floors else ()
@@ -72,7 +73,7 @@ def _table(
         )
         for row in rows
     ]
-    yield from aligned([head, *cells], numeric={2, 3, 7})
+    return aligned([head, *cells], {2, 3, 7})
 
 
 def _stacked(names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Scale) -> Iterator[str]:
@@ -97,17 +98,6 @@ def short(name: str) -> str:
     return name if len(name) <= _MOST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 
-def aligned(rows: Sequence[Sequence[str]], numeric: set[int], indent: int = 2) -> Iterator[str]:
-    """Lines with the cells of rows under one another; numbers to the right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if place in numeric else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield (" " * indent + "  ".join(cells)).rstrip()
-
-
 # Pantheon's table
 
 _PAPER = {
@@ -121,11 +111,11 @@ PAPER_HEAD = (
 )  # fmt: skip
 
 
-def paper_lines(found: Comparison) -> Iterator[str]:
+def paper_lines(found: Comparison) -> Iterator[Line]:
     """The table of Pantheon's `compare_two_experiments.py`, as its replication walkthrough shows it: no inference in it."""
     yield f"Comparison of: {found.a} and {found.b}"
     rows = paper_rows(found)
-    yield from aligned([PAPER_HEAD, *rows], set(range(10)), indent=0)
+    yield aligned([PAPER_HEAD, *rows], range(10), indent=0)
     yield ""
     yield "Standard deviations have n in the denominator: that of a single run is 0, and its change of −100 % says nothing."
 
@@ -160,7 +150,7 @@ def _signed(value: float) -> str:
 # Ranks
 
 
-def ranking_lines(found: Ranking) -> Iterator[str]:
+def ranking_lines(found: Ranking) -> Iterator[Line]:
     """Ranks by each metric, the set that may contain the best, and the Pareto set."""
     for one in found.metrics:
         yield ""
@@ -173,7 +163,7 @@ def ranking_lines(found: Ranking) -> Iterator[str]:
         yield from (f"{found.side}: {note}" for note in found.notes)
 
 
-def _metric_ranks(side: str, one: MetricRanking) -> Iterator[str]:
+def _metric_ranks(side: str, one: MetricRanking) -> Iterator[Line]:
     shown = scale((place.mean for place in one.treatments), one.unit)
     metric = words.named_metric(one.metric, one.what, shown)
     yield f"Ranks in {side}: {metric}, {one.better} is better"
@@ -188,7 +178,7 @@ def _metric_ranks(side: str, one: MetricRanking) -> Iterator[str]:
         )
         for place in one.treatments
     ]
-    yield from aligned(
+    yield aligned(
         [("rank", title, "estimate" if one.what else "mean", f"n ({one.level})", ""), *cells], {2, 3}
     )
     yield f"  all ranks together {percent(one.confidence)}: {one.method}"

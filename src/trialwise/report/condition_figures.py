@@ -23,6 +23,7 @@ from trialwise.report.marks import Chart
 from trialwise.report.page_parts import asset, bundle, script_json
 from trialwise.report.palette import COLOURS, VERDICT_COLOURS, VERDICT_SHAPES
 from trialwise.report.sheets import Sheet, packed
+from trialwise.report.terminal_table import unwrapped
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Profile
@@ -76,7 +77,7 @@ def simulation_runtime_page(advice: RuntimeAdvice) -> str:
     figures = list(duration_figures([*deciding, *others][:_MOST_PILOTS], looks, {}, sheets.packed))
     return _page(
         "Duration of a simulated trial",
-        "\n".join(simulation_runtime_lines(advice, tables=False)),
+        "\n".join(unwrapped(simulation_runtime_lines(advice, tables=False))),
         figures,
         sheets,
     )

@@ -12,7 +12,7 @@ from trialwise.experiment.quantity import duration_text
 from trialwise.report.estimation_points import made_of, stable_value
 from trialwise.report.estimation_tables import interval_words
 from trialwise.report.numbers import ABSENT, percent
-from trialwise.report.terminal_table import aligned
+from trialwise.report.terminal_table import Line, aligned
 from trialwise.report.units import Scale, scale
 
 _COLUMNS = ("duration", "made of", "trials", "flows", "per trial", "pooled", "few flows", "transient")
@@ -23,7 +23,7 @@ _LEGEND = (
 )
 
 
-def simulation_runtime_lines(advice: RuntimeAdvice, *, tables: bool = True) -> Iterator[str]:
+def simulation_runtime_lines(advice: RuntimeAdvice, *, tables: bool = True) -> Iterator[Line]:
     """The duration: what to write into the experiment file, what decided, then each metric and treatment.
 
     Without `tables` where figures show the same.
@@ -49,7 +49,7 @@ def simulation_runtime_lines(advice: RuntimeAdvice, *, tables: bool = True) -> I
     yield f"{percent(advice.durations[0].confidence)}: {advice.how}"
 
 
-def _metric(found: DurationAdvice, *, tables: bool) -> Iterator[str]:
+def _metric(found: DurationAdvice, *, tables: bool) -> Iterator[Line]:
     yield (
         f"{found.subject}: {found.what}; {found.trials} trials of {duration_text(found.duration)}, "
         f"tolerance {percent(found.tolerance)}"
@@ -59,7 +59,7 @@ def _metric(found: DurationAdvice, *, tables: bool) -> Iterator[str]:
     shown = scale(ends, found.unit)
     if tables:
         header = [name + (shown.heading if name in ("per trial", "pooled") else "") for name in _COLUMNS]
-        yield from aligned([header, *(_cells(step, found.duration, shown) for step in found.steps)], _RIGHT)
+        yield aligned([header, *(_cells(step, found.duration, shown) for step in found.steps)], _RIGHT)
     for sentence in found.sentences:
         yield f"  {sentence}"
     if (stable := stable_value(found)) is not None:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from math import isinf, isnan
 
 from trialwise.analysis.effects.paper import stars
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric
 from trialwise.analysis.effects.sentences import part_text
 from trialwise.report.numbers import counted, percent
+from trialwise.report.terminal_table import Line, aligned
 
 _LEVEL = 0.05
 _MOST = 20
 LEGEND = "Significance level: * 0.05, ** 0.01, *** 0.001"
 
 
-def paper_lines(found: PaperEffects) -> Iterator[str]:
+def paper_lines(found: PaperEffects) -> Iterator[Line]:
     """The verdict, what it is worth, and each metric and part step by step."""
     yield found.sentence
     yield f"  {found.source}: the OML study's procedure, {percent(found.confidence)}"
@@ -28,7 +29,7 @@ def paper_lines(found: PaperEffects) -> Iterator[str]:
         yield from _metric(one)
 
 
-def _metric(one: PaperMetric) -> Iterator[str]:
+def _metric(one: PaperMetric) -> Iterator[Line]:
     unit = f" ({one.unit})" if one.unit else ""
     yield f"{part_text(one)}{unit}: {counted(one.n, 'sample')} of {counted(one.n_trials, 'trial')}"
     yield from (f"  {note}" for note in one.notes)
@@ -64,7 +65,7 @@ def _analysis(one: PaperMetric) -> str:
     return f"not normal: permutation analysis of variance (Anderson 2001, {one.permutations} permutations)"
 
 
-def _table3(one: PaperMetric) -> Iterator[str]:
+def _table3(one: PaperMetric) -> Iterator[Line]:
     p_name = "p" if one.permutations is None else "p (Perm)"
     rows = [("", "d.f.", "SS", "MS", "F", p_name, "")]
     rows += [
@@ -78,12 +79,12 @@ def _table3(one: PaperMetric) -> Iterator[str]:
     ]  # fmt: skip
     residual = scientific(one.residual_sum_sq), scientific(one.residual_mean_sq)
     rows.append(("residuals", f"{one.residual_df:g}", *residual, "", "", ""))
-    yield from _aligned(rows)
+    yield aligned(rows, range(1, len(rows[0]) - 1))
     yield from (f"  {term.term}: {term.reason}" for term in one.terms if term.reason)
     yield f"  {LEGEND}"
 
 
-def _table4(one: PaperMetric) -> Iterator[str]:
+def _table4(one: PaperMetric) -> Iterator[Line]:
     there = [pair for pair in one.pairs if pair.p_value <= _LEVEL]
     if not one.pairs:
         return
@@ -101,18 +102,9 @@ def _table4(one: PaperMetric) -> Iterator[str]:
             )
             for pair in there[:_MOST]
         ]
-        yield from _aligned(rows)
+        yield aligned(rows, range(1, len(rows[0]) - 1))
         if len(there) > _MOST:
             yield f"  … and {len(there) - _MOST} more (all with --json)"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Names to the left, numbers to the right, stars last; narrow enough for 60 columns where names are short."""
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    for row in rows:
-        cells = [row[0].ljust(widths[0])]
-        cells += [cell.rjust(width) for cell, width in zip(row[1:-1], widths[1:-1], strict=True)]
-        yield f"  {' '.join([*cells, row[-1]])}".rstrip()
 
 
 def scientific(value: float) -> str:

@@ -41,6 +41,7 @@ from trialwise.report.tables import Cell, Table, result_tables
 from trialwise.report.trial_tables import MOST_ROWS, convergence_tables, trial_table
 from trialwise.report.units import standing_alone
 from trialwise.report.verdict_section import verdict_section
+from trialwise.visible import visible, visible_lines
 
 _OPEN = 12
 """More sentences on one objective than this are folded."""
@@ -184,7 +185,7 @@ def _present(*tables: Table | None) -> list[Table]:
 def piece_html(piece: Piece | Cell, *, unit: bool = True, place: str = "data-path") -> Markup:
     """A word, a name or a number as HTML; numbers carry their place in the JSON document and how they were rounded and scaled."""
     if isinstance(piece, Term):
-        return Markup("<code>{}</code>").format(piece.text)
+        return Markup("<code>{}</code>").format(visible(piece.text))
     if not isinstance(piece, Number):
         return _quoted(piece)
     shown = standing_alone(piece) if unit else piece
@@ -197,7 +198,7 @@ def piece_html(piece: Piece | Cell, *, unit: bool = True, place: str = "data-pat
 
 def _quoted(text: str) -> Markup:
     """A text in which what stands between backticks is code."""
-    words, *parts = (escape(unbroken(part)) for part in text.split("`"))
+    words, *parts = (escape(unbroken(part)) for part in visible_lines(text).split("`"))
     return words + Markup("").join(
         Markup("<code>{}</code>").format(part) if place % 2 == 0 else part for place, part in enumerate(parts)
     )
@@ -221,6 +222,11 @@ def cell_html(cell: Cell, place: str = "data-path") -> Markup:
 # Parts of the page
 
 
+def _harmless(value: object) -> object:
+    """A value of a template, foreign characters that a page would act on as escapes."""
+    return visible_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def environment() -> Environment:
     """Templates with what pages share."""
@@ -230,6 +236,7 @@ def environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_harmless,
     )
     made.filters["claim"] = claim_html
     made.filters["cell"] = cell_html

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from trialwise.analysis.nesting import plural
 from trialwise.analysis.observing.results import Observation, ObservedRow
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import ABSENT, counted, percent, write
+from trialwise.report.terminal_table import Line, aligned
 
 
-def observe_lines(found: Observation) -> Iterator[str]:
+def observe_lines(found: Observation) -> Iterator[Line]:
     """The answer, what it rests on, a table for each metric, what else is to be known."""
     yield answer(found)
     yield (
@@ -23,7 +24,7 @@ def observe_lines(found: Observation) -> Iterator[str]:
         rows = [row for row in found.rows if (row.question, row.metric) == (question, metric)]
         yield ""
         yield heading(rows[0], found.base)
-        yield from _aligned([_titles(rows[0], found), *(_cells(row) for row in rows)])
+        yield aligned([_titles(rows[0], found), *(_cells(row) for row in rows)])
     reasons = list(dict.fromkeys(row.reason for row in found.rows if row.verdict == "no inference"))
     if reasons:
         yield ""
@@ -133,10 +134,3 @@ def _signed(value: float | None) -> str:
     if text == "0":
         return text
     return f"{'−' if value < 0 else '+'}{text}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield ("  " + "  ".join(cells)).rstrip()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from importlib import resources
 
 from markupsafe import Markup
 
+_ACTS = re.compile(
+    r"(?<!\\)((?:\\\\)*)\\u(007f|00[89][0-9a-f]|061c|200[ef]|202[89a-e]|206[6-9]|feff|fff[9ab])"
+)
+"""In JSON, the escape of a character that a page would act on: control, bidirectional, a line end that ends expressions."""
+
 
 def script_json(value: object) -> Markup:
     """JSON that cannot end the script element it stands in."""
-    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    text = _ACTS.sub(r"\1\\\\u\2", json.dumps(value, allow_nan=False, separators=(",", ":")))
     return Markup(text.replace("<", "\\u003c").replace("&", "\\u0026"))  # noqa: S704 no < is left
 
 

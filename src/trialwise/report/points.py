@@ -14,6 +14,7 @@ from trialwise.analysis.traces import TrialTrace
 from trialwise.experiment.model import Kpi
 from trialwise.experiment.placeholders import level_text
 from trialwise.report.units import Scale
+from trialwise.visible import visible
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
@@ -42,8 +43,10 @@ def labels(analysis: Analysis) -> dict[str, str]:
         else " · ".join(level_text(trial.factors[factor]) for factor in factors if factor in trial.factors)
         for name, trial in firsts.items()
     }
-    ordered = {name: short[name] for name in analysis.treatments if name in short}
-    return ordered if len(set(short.values())) == len(short) else {name: name for name in ordered}
+    ordered = {name: visible(short[name]) for name in analysis.treatments if name in short}
+    return (
+        ordered if len(set(ordered.values())) == len(ordered) else {name: visible(name) for name in ordered}
+    )
 
 
 def factor_names(analysis: Analysis) -> list[str]:

@@ -1,22 +1,117 @@
-"""Tables in the terminal: columns under one another, and numbers that fit into them."""
+"""Tables in the terminal: cells under one another, changed in layout where they do not fit, and never cut."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+import textwrap
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from math import isfinite
 
 from trialwise.report.numbers import ABSENT
+from trialwise.visible import cell_width, visible
+
+_GAP = 2
+_LONGEST_WORD = 20
+"""Longer words without a digit are folded where a table is too wide; a number never is."""
 
 
-def aligned(rows: Sequence[Sequence[str]], right: Collection[int] = (), indent: int = 2) -> Iterator[str]:
-    """Lines with the cells of `rows` under one another, two spaces apart; columns of `right` flush right."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (
-            cell.rjust(width) if place in right else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield (" " * indent + "  ".join(cells)).rstrip()
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table for a terminal: a heading row and rows of cells, two spaces apart.
+
+    `right` are the columns set flush right, which hold numbers; `has_heading` tells that the first row names the columns.
+    Iterating gives its lines at full width, as a pipe gets them.
+    """
+
+    rows: tuple[tuple[str, ...], ...]
+    right: frozenset[int] = frozenset()
+    indent: int = 2
+    has_rule: bool = False
+    has_heading: bool = True
+
+    def __iter__(self) -> Iterator[str]:
+        return (line for line, _ in self.lines(None))
+
+    def lines(self, width: int | None) -> Iterator[tuple[str, bool]]:
+        """Lay the table out in at most so many columns, None for any number; True marks the lines of a heading.
+
+        What does not fit first folds its words, then stands in several tables under one another, each with the first column,
+        and in the narrowest terminals every cell has a line of its own. No cell is left out or cut.
+        """
+        room = None if width is None else max(width - self.indent, 1)
+        places = range(len(self.rows[0])) if self.rows else ()
+        if room is None or _total(_natural(self.rows, places)) <= room:
+            yield from self._block(places, _natural(self.rows, places))
+            return
+        blocks = _blocks(_least(self.rows, self.right), room)
+        if blocks is None:
+            yield from self._records(room)
+            return
+        for number, block in enumerate(blocks):
+            if number:
+                yield "", False
+            yield from self._block(block, self._widths(block, room))
+
+    def _widths(self, block: Sequence[int], room: int) -> dict[int, int]:
+        """Widths that sum up to the room at most: the least that each column takes, and what is left for columns of words."""
+        least, natural = _least(self.rows, self.right), _natural(self.rows, block)
+        widths = {place: min(least[place], natural[place]) for place in block}
+        left = room - _total(widths)
+        for place in (place for place in block if place not in self.right):
+            more = min(left, natural[place] - widths[place])
+            widths[place] += more
+            left -= more
+        return widths
+
+    def _block(self, block: Sequence[int], widths: dict[int, int]) -> Iterator[tuple[str, bool]]:
+        for number, row in enumerate(self.rows):
+            folded = [_folded(row[place], widths[place]) for place in block]
+            for pieces in zip_longest(*folded, fillvalue=""):
+                cells = (
+                    _justified(piece, widths[place], right=place in self.right)
+                    for place, piece in zip(block, pieces, strict=True)
+                )
+                yield (
+                    (" " * self.indent + (" " * _GAP).join(cells)).rstrip(),
+                    self.has_heading and number == 0,
+                )
+            if number == 0 and self.has_rule:
+                yield " " * self.indent + "─" * _total(widths), False
+
+    def _records(self, room: int) -> Iterator[tuple[str, bool]]:
+        heading, rows = (self.rows[0], self.rows[1:]) if self.has_heading else ((), self.rows)
+        for row in rows:
+            for place, (title, cell) in enumerate(zip(heading or [""] * len(row), row, strict=True)):
+                text = cell if place == 0 else f"  {title}: {cell}" if title else f"  {cell}"
+                for line in _wrapped(text, room, hanging=0 if place == 0 else 4):
+                    yield " " * self.indent + line, place == 0
+
+
+def aligned(
+    rows: Sequence[Sequence[str]],
+    right: Collection[int] = (),
+    indent: int = 2,
+    *,
+    has_rule: bool = False,
+    has_heading: bool = True,
+) -> Grid:
+    """Make a table of cells under one another, columns of `right` flush right; foreign characters are made visible."""
+    cells = tuple(tuple(map(visible, row)) for row in rows)
+    return Grid(cells, frozenset(right), indent, has_rule, has_heading)
+
+
+Line = str | Grid
+"""What the text of a result is made of: sentences, which wrap between words, and tables, which change their layout."""
+
+
+def unwrapped(lines: Iterable[Line]) -> Iterator[str]:
+    """Write lines and tables at full width, as files and pipes get them."""
+    for line in lines:
+        if isinstance(line, Grid):
+            yield from line
+        else:
+            yield line
 
 
 def about(value: float | None) -> str:
@@ -26,3 +121,78 @@ def about(value: float | None) -> str:
     if abs(value) >= 1000:
         return f"{value:.0f}" if abs(value) < 1e9 else f"{value:.3g}"
     return f"{value:.3g}"
+
+
+def _natural(rows: Sequence[Sequence[str]], places: Sequence[int]) -> dict[int, int]:
+    return {place: max(cell_width(row[place]) for row in rows) for place in places}
+
+
+def _total(widths: dict[int, int]) -> int:
+    return sum(widths.values()) + _GAP * max(len(widths) - 1, 0)
+
+
+def _least(rows: Sequence[Sequence[str]], right: Collection[int]) -> dict[int, int]:
+    """The narrowest that each column may become: its longest number, or word unless that is long."""
+    least: dict[int, int] = {}
+    for place in range(len(rows[0])):
+        bodies = [cell_width(row[place]) for row in rows[1:]] if place in right else []
+        words = [_word_width(word) for row in rows for word in row[place].split()]
+        least[place] = max([1, *bodies, *words])
+    return least
+
+
+def _word_width(word: str) -> int:
+    width = cell_width(word)
+    return width if any(map(str.isdigit, word)) else min(width, _LONGEST_WORD)
+
+
+def _blocks(least: dict[int, int], room: int) -> list[list[int]] | None:
+    """The columns of each table under one another, the first column in each; None where not even two columns fit."""
+    first, *others = least
+    if any(least[first] + _GAP + least[place] > room for place in others):
+        return None
+    blocks = [[first]]
+    for place in others:
+        if _total({each: least[each] for each in (*blocks[-1], place)}) > room:
+            blocks.append([first])
+        blocks[-1].append(place)
+    return blocks
+
+
+def _folded(cell: str, width: int) -> list[str]:
+    """The cell in lines of at most so many columns, between words; words too long for a line in pieces."""
+    lines = [""]
+    for word in cell.split(" ") if cell_width(cell) > width else [cell]:
+        joined = f"{lines[-1]} {word}" if lines[-1] else word
+        if cell_width(joined) <= width:
+            lines[-1] = joined
+            continue
+        kept = lines if lines[-1] else lines[:-1]
+        lines = [*kept, *_pieces(word, width)]
+    return lines
+
+
+def _pieces(word: str, width: int) -> list[str]:
+    pieces = [""]
+    for character in word:
+        if cell_width(pieces[-1] + character) > width and pieces[-1]:
+            pieces.append("")
+        pieces[-1] += character
+    return pieces
+
+
+def _justified(text: str, width: int, *, right: bool) -> str:
+    blanks = " " * (width - cell_width(text))
+    return blanks + text if right else text + blanks
+
+
+def _wrapped(text: str, width: int, hanging: int) -> list[str]:
+    return textwrap.wrap(
+        text,
+        max(width, hanging + 1),
+        subsequent_indent=" " * hanging,
+        break_long_words=False,
+        break_on_hyphens=False,
+        drop_whitespace=True,
+        replace_whitespace=False,
+    ) or [text]

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from rich import box
 from rich.console import RenderableType
-from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -22,7 +20,9 @@ from trialwise.report.path_tables import path_overview, path_paper_tables, path_
 from trialwise.report.plan_tables import failure_table, trials_text
 from trialwise.report.points import labels
 from trialwise.report.tables import Cell, Table, result_tables
+from trialwise.report.terminal_table import aligned
 from trialwise.report.units import standing_alone
+from trialwise.visible import visible
 
 _MARKS = {
     "claim": ("✓", "green"),
@@ -36,29 +36,34 @@ _MOST_FAILURES = 12
 """Attempts without a result that the overview lists."""
 
 
-def text_report(analysis: Analysis, *, full: bool = False) -> Iterator[RenderableType]:
-    """What `trialwise analyze` prints, part by part: an overview, or with `full` every sentence and table."""
+def text_report(
+    analysis: Analysis, *, full: bool = False, width: int | None = None
+) -> Iterator[RenderableType]:
+    """What `trialwise analyze` prints, part by part: an overview, or with `full` every sentence and table.
+
+    `width` is that of the terminal, None for a pipe, which has none.
+    """
     methods = "the paper's methods" if analysis.method == "paper" else "default methods"
     yield Text(f"{analysis.name}: {trials_text(analysis)}, {methods}", style="bold")
-    yield from _path(analysis, full=full)
-    yield from _estimation(analysis, full=full)
+    yield from _path(analysis, full=full, width=width)
+    yield from _estimation(analysis, full=full, width=width)
     sentences = claims(analysis)
     if full or len(sentences) <= _MOST:
-        yield from _sentences(sentences)
+        yield from _sentences(sentences, width)
     if full or len(analysis.series) > MOST_SERIES:
-        yield from _tables(analysis)
+        yield from _tables(analysis, width)
     else:
-        yield from _overview(analysis, explained=len(sentences) <= _MOST)
+        yield from _overview(analysis, explained=len(sentences) <= _MOST, width=width)
     if not full and len(sentences) > _MOST:
-        yield from _sentences(tuple(claim for claim in sentences if claim.standing == "remark"))
+        yield from _sentences(tuple(claim for claim in sentences if claim.standing == "remark"), width)
     failures = failure_table(analysis, None if full else _MOST_FAILURES)
     if failures is not None:
-        yield from _with_caption(failures.without_remarks)
+        yield from _with_caption(failures.without_remarks, width)
     if not full:
         yield Text("\nall sentences and tables: --full, or `trialwise report`", style="dim")
 
 
-def _path(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
+def _path(analysis: Analysis, *, full: bool, width: int | None) -> Iterator[RenderableType]:
     """What an experiment over paths has beside its metrics."""
     path = analysis.path
     if path is None:
@@ -69,10 +74,10 @@ def _path(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
     tables = [*path_paper_tables(analysis), *path_tables(analysis)[-2:]] if full else [path_overview(path)]
     for table in tables:
         if table.rows:
-            yield from _with_caption(table.without_remarks)
+            yield from _with_caption(table.without_remarks, width)
 
 
-def _estimation(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
+def _estimation(analysis: Analysis, *, full: bool, width: int | None) -> Iterator[RenderableType]:
     """What is estimated from simulated trials, each number by its estimand."""
     found = analysis.estimation
     if found is None:
@@ -80,8 +85,8 @@ def _estimation(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
     names = labels(analysis)
     yield Text("\nEstimates", style="bold")
     for table, remarks in estimate_blocks(found, names):
-        yield from _with_caption(table)
-        yield from (Padding(Text(remark, style="dim"), (0, 0, 0, 2)) for remark in remarks)
+        yield from _with_caption(table, width)
+        yield from (Text(f"  {visible(remark)}", style="dim") for remark in remarks)
     for note in found.notes:
         yield Text(note, style="yellow")
     for remark in found.remarks:
@@ -91,16 +96,16 @@ def _estimation(analysis: Analysis, *, full: bool) -> Iterator[RenderableType]:
             yield Text(line, style="dim")
 
 
-def _tables(analysis: Analysis) -> Iterator[RenderableType]:
+def _tables(analysis: Analysis, width: int | None) -> Iterator[RenderableType]:
     for table in result_tables(analysis):
-        yield from _with_caption(table.without_remarks)
+        yield from _with_caption(table.without_remarks, width)
 
 
-def _overview(analysis: Analysis, *, explained: bool) -> Iterator[RenderableType]:
+def _overview(analysis: Analysis, *, explained: bool, width: int | None) -> Iterator[RenderableType]:
     """One table for each objective; the reasons are left out where the sentences have `explained` them."""
     tables = overview_tables(analysis)
     for table in tables:
-        yield from _with_caption(table)
+        yield from _with_caption(table, width)
     if explained:
         return
     marked = any(str(cell).startswith("~") for table in tables for row in table.rows for cell in row)
@@ -112,7 +117,7 @@ def _overview(analysis: Analysis, *, explained: bool) -> Iterator[RenderableType
         yield Text(f"  {reason}", style="dim")
 
 
-def _sentences(shown: tuple[Claim, ...]) -> Iterator[RenderableType]:
+def _sentences(shown: tuple[Claim, ...], width: int | None) -> Iterator[RenderableType]:
     topic: tuple[str | None, str] = ("", "")
     for claim in shown:
         here = (claim.metric, claim.topic)
@@ -120,7 +125,7 @@ def _sentences(shown: tuple[Claim, ...]) -> Iterator[RenderableType]:
             topic = here
             yield Text()
             yield Text(_heading(claim), style="bold")
-        yield Padding(_sentence(claim), (0, 0, 0, 0))
+        yield _sentence(claim, width)
     if any(claim.standing in ("descriptive", "refusal") for claim in shown):
         yield Text()
         yield Text("✓ holds   ~ descriptive only   ✗ no claim   · note", style="dim")
@@ -132,13 +137,16 @@ def _heading(claim: Claim) -> str:
     return f"{claim.metric}: {claim.topic}" if claim.topic else claim.metric
 
 
-def _sentence(claim: Claim) -> RichTable:
-    """A sentence with its mark hanging in the margin."""
+def _sentence(claim: Claim, width: int | None) -> RenderableType:
+    """A sentence with its mark, which hangs in the margin of a terminal."""
     mark, style = _MARKS[claim.standing]
+    sentence = Text.assemble(*_piece(claim))
+    if width is None:
+        return Text.assemble((mark, style), " ", sentence)
     grid = RichTable.grid(padding=(0, 1, 0, 0))
     grid.add_column(width=1)
     grid.add_column(overflow="fold")
-    grid.add_row(Text(mark, style=style), Text.assemble(*(_piece(claim))))
+    grid.add_row(Text(mark, style=style), sentence)
     return grid
 
 
@@ -147,42 +155,18 @@ def _piece(claim: Claim) -> Iterator[str | tuple[str, str]]:
         if isinstance(piece, Number):
             yield standing_alone(piece).with_unit, "bold"
         elif isinstance(piece, Term):
-            yield piece.text, "cyan"
+            yield visible(piece.text), "cyan"
         else:
-            yield piece
+            yield visible(piece)
 
 
-def _with_caption(table: Table) -> Iterator[RenderableType]:
+def _with_caption(table: Table, width: int | None) -> Iterator[RenderableType]:
     yield Text()
-    yield Text(table.caption, style="bold")
-    yield _rich_table(table)
-
-
-def _rich_table(table: Table) -> RichTable:
-    """A table for a terminal; it folds long cells rather than cutting numbers."""
-    made = RichTable(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for place, column in enumerate(table.columns):
-        justify = "right" if place in table.numeric else "left"
-        made.add_column(Text(column), justify=justify, overflow="fold", min_width=_needed(table, place))
-    for row in table.rows:
-        made.add_row(*(Text(_cell(cell)) for cell in row))
-    return made
-
-
-_LONG_WORD = 12
-
-
-def _needed(table: Table, place: int) -> int:
-    """A column is never narrower than its numbers, or its words unless they are long."""
-    cells = [_cell(row[place]) for row in table.rows]
-    if place in table.numeric:
-        return max(map(len, cells), default=1)
-    words = [word for cell in cells for word in cell.split()]
-    return max((min(len(word), _LONG_WORD) for word in words), default=1)
+    yield Text(visible(table.caption), style="bold")
+    yield Text()
+    rows = [table.columns, *([_cell(cell) for cell in row] for row in table.rows)]
+    for line, is_heading in aligned(rows, table.numeric, 1, has_rule=True).lines(width):
+        yield Text(line, style="bold" if is_heading else "")
 
 
 def _cell(cell: Cell) -> str:

@@ -9,14 +9,15 @@ from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.analysis.versions.looks import LooksPlan
 from trialwise.analysis.versions.results import Outcome, VersionsResult
 from trialwise.experiment.quantity import duration_text
+from trialwise.report.markdown import markdown_text
 from trialwise.report.numbers import ABSENT, counted, percent, write
-from trialwise.report.terminal_table import about, aligned
+from trialwise.report.terminal_table import Line, about, aligned
 
 _STAGES = {"all": "all trials", "pilot": "the pilot", "fresh": "the fresh trials after the pilot"}
 _HEADS = ("metric", "base", "head", "change", "from", "to", "margin", "verdict")
 
 
-def versions_lines(found: VersionsResult) -> Iterator[str]:
+def versions_lines(found: VersionsResult) -> Iterator[Line]:
     """The outcome, a row for each metric, what it rests on, and the bill where it is open."""
     yield headline(found)
     if found.comparison is not None:
@@ -24,7 +25,7 @@ def versions_lines(found: VersionsResult) -> Iterator[str]:
         table: list[tuple[str, ...]] = [(*_HEADS, *(["noise floor"] if floors else []))]
         table += [_row(row, one, floors=floors) for row, one in _judged(found)]
         yield ""
-        yield from aligned(table, right=range(1, 7))
+        yield aligned(table, right=range(1, 7))
         yield ""
         yield from (f"  {line}" for line in _reasons(found))
     yield f"  {_basis(found)}"
@@ -35,17 +36,17 @@ def versions_lines(found: VersionsResult) -> Iterator[str]:
 
 def versions_markdown(found: VersionsResult) -> Iterator[str]:
     """The same for a pull request."""
-    yield f"**{headline(found)}**"
+    yield f"**{markdown_text(headline(found))}**"
     yield ""
     if found.comparison is not None:
         yield f"| {' | '.join(_HEADS)} |"
         yield "|---|--:|--:|--:|--:|--:|--:|---|"
         for row, one in _judged(found):
             cells = _row(row, one, floors=False)
-            yield f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+            yield f"| {' | '.join(map(markdown_text, cells))} |"
         yield ""
-        yield from (f"- {line}" for line in _reasons(found))
-    yield f"- {_basis(found)}; {found.method}; {percent(found.confidence)}"
+        yield from (f"- {markdown_text(line)}" for line in _reasons(found))
+    yield f"- {markdown_text(_basis(found))}; {found.method}; {percent(found.confidence)}"
     if found.failed:
         yield f"- {found.failed} trials failed and have no value"
 

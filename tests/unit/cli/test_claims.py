@@ -40,7 +40,7 @@ def _shown(*claims: ClaimState, width: int = 80) -> str:
     state = StoppingDocument(
         "geometric", "looking", False, None, 6, None, 900, 1.0, None, "", claims, (), lifts=None
     )
-    show_claims(Console(file=written, width=width, color_system=None), state)
+    show_claims(Console(file=written, width=width, color_system=None, force_terminal=True), state)
     return written.getvalue()
 
 

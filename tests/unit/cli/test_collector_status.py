@@ -14,6 +14,7 @@ import pytest
 
 from trialwise.cli.collector_status import lines
 from trialwise.cli.text import size
+from trialwise.report.terminal_table import unwrapped
 
 SENDER = {
     "domain": "demo",
@@ -60,12 +61,12 @@ def test_sizes_are_short(count: int, text: str):
 
 
 def test_senders_stand_in_a_table_where_there_is_room():
-    text = list(lines(STATUS))
+    text = list(unwrapped(lines(STATUS)))
     assert text[0].endswith(": 550 rows stored, 91.3 KiB received, 1 of 2 connections open")
     assert text[1:3] == ["spool: 2.2 KiB of 64 GiB wait", "damaged rows: 1 prefix"]
     assert text[3].split()[:3] == ["domain", "sender", "protocol"]
     assert text[4].endswith("  -0.327 ± 0.924 ms")
-    assert list(lines(STATUS, max(map(len, text)))) == text
+    assert list(unwrapped(lines(STATUS, max(map(len, text))))) == text
 
 
 def test_what_is_forwarded_is_not_called_stored_and_a_refusal_names_what_would_lift_it():
@@ -92,10 +93,10 @@ def test_a_sender_is_a_paragraph_where_the_table_is_too_wide():
 def test_the_line_of_progress_fits_the_terminal():
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
-    code = "from trialwise.cli.collect import _fitting; print(_fitting('w' * 39), _fitting('w' * 40))"
+    code = "from trialwise.cli.collect import _fitting; print(_fitting('w' * 39), _fitting('w' * 20 + ' ' + 'w' * 20), sep='|')"
     done = subprocess.run(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=slave, text=True, check=True
     )
     os.close(slave)
     os.close(master)
-    assert done.stdout.split() == ["w" * 39, "w" * 38 + "…"]
+    assert done.stdout.rstrip() == "w" * 39 + "|" + "w" * 20 + " …"

@@ -14,7 +14,7 @@ from trialwise.report.text import text_report
 
 def _printed(analysis: Analysis, width: int, *, full: bool = True) -> str:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    for part in text_report(analysis, full=full):
+    for part in text_report(analysis, full=full, width=width):
         console.print(part)
     text = console.file.getvalue()  # type: ignore[attr-defined]
     assert isinstance(text, str)

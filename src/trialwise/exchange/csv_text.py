@@ -1,0 +1,41 @@
+"""Tables of results as CSV (RFC 4180): the one place that writes them, safe for spreadsheets and terminals."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Sequence
+
+from trialwise.visible import visible
+
+_FORMULA = ("=", "+", "-", "@")
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Write a header and rows; a missing value is an empty cell.
+
+    A text that a spreadsheet would take for a formula gets an apostrophe before it, and control characters are escapes;
+    numbers stay as they are.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(map(_cell, header))
+    writer.writerows(map(_cell, row) for row in rows)
+    return text.getvalue()
+
+
+def _cell(value: object) -> object:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return value
+    shown = visible(value)
+    return f"'{shown}" if shown.startswith(_FORMULA) and not _is_number(shown) else shown
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
