@@ -78,14 +78,20 @@ def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -
         rounds_random=counts.get(RANDOM, 0),
         workers=tuple(worker for worker in table["worker"].unique(maintain_order=True) if worker),
         verdict=verdict,
-        sentence=say.verdict(verdict, treatments, carried, unvaried=unvaried),
+        sentence=say.verdict(verdict, treatments, carried, method=options.method, unvaried=unvaried),
         treatments=treatments,
         conclusions=tuple(_conclusions(treatments, options, trials.better)),
         carry_over=carried,
         worker_spread=tuple(worker_spread(table, changed)),
         worker_differences=tuple(worker_differences(table, options.alpha)),
         next_steps=tuple(
-            say.next_steps(treatments, carried, options.margin, blocked=blocked, unvaried=unvaried)
+            say.next_steps(
+                treatments,
+                carried,
+                options.margin if options.method == "default" else None,
+                blocked=blocked,
+                unvaried=unvaried,
+            )
         ),
         problems=trials.problems,
         n_problems=trials.n_problems,
@@ -159,7 +165,7 @@ def _treatment(
     shape = p_shape is not None and p_shape < options.alpha
     low, high = _relative(effect)
     change = _change(effect, low, high, options, significant=significant, shape=shape)
-    further = _further(one, size, options) if change == "open" else None
+    further = _further(one, size, options) if change == "open" and options.method == "default" else None
     return TreatmentOrder(
         metric=one.metric,
         group=one.group or None,
@@ -191,7 +197,15 @@ def _treatment(
         shapiro_random=effect and effect.shapiro_random,
         further_rounds=further,
         sentence=say.treatment(
-            one.treatment, one.group, effect, change, (low, high), p_corrected, p_shape, further
+            one.treatment,
+            one.group,
+            effect,
+            change,
+            (low, high),
+            p_corrected,
+            p_shape,
+            further,
+            options.method,
         ),
     )
 
@@ -222,7 +236,8 @@ def _change(
         return "small" if within and options.method == "default" else "location"
     if shape:
         return "distribution"
-    return "same" if within or options.method == "paper" else "open"
+    # The paper's test rejects or does not: it has no margin by which anything could be shown to be the same.
+    return "same" if within and options.method == "default" else "open"
 
 
 def _further(one: _Compared, size: int, options: OrderOptions) -> int | None:

@@ -19,7 +19,8 @@ class TreatmentOrder:
     """What the order did to one treatment.
 
     `change`: "location" and "distribution" (spread or shape) passed the corrected test; "small" passed it, but its
-    shift lies within the margin; "same" lies within the margin; "open" is neither; "untested" has too few values.
+    shift lies within the margin; "same" lies within the margin, which the paper's method does not have; "open" is neither;
+    "untested" has too few values.
     p-values are None where there is no test; those of both tests (in the paper's method one) are corrected together, over
     all treatments of the family. Differences in percent are of the fixed mean or median. `alpha_corrected` is the level
     over the number of tests of the family (Bonferroni); `further_rounds` of each order would settle an open treatment

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from trialwise import statistics as st
 from trialwise.analysis.order_further import FAR
+from trialwise.experiment.model import Method
 
 if TYPE_CHECKING:
     from trialwise.analysis.order_results import (
@@ -57,6 +58,7 @@ def treatment(
     p_value: float | None,
     p_shape: float | None,
     further: int | None,
+    method: Method,
 ) -> str:
     """The sentence of one treatment."""
     begin = named(name, group)
@@ -74,6 +76,8 @@ def treatment(
             f"random order {number(effect.spread_ratio)} times that in fixed order (Anderson-Darling p = {number(p_shape or 0.0)})"
         )
     if change == "same":
+        return f"{begin}: no difference found: {shift} (p = {p_text}, case {effect.case})"
+    if method == "paper":
         return f"{begin}: no difference found: {shift} (p = {p_text}, case {effect.case})"
     rest = "; too few values for an interval" if interval[0] is None else ""
     if further and further < FAR:
@@ -184,6 +188,7 @@ def verdict(
     treatments: Sequence[TreatmentOrder],
     carried: Sequence[GroupCarryOver],
     *,
+    method: Method,
     unvaried: bool,
 ) -> str:
     """The verdict in a sentence."""
@@ -210,11 +215,20 @@ def verdict(
     if parts:
         among = f"that is not beyond chance among {questions(treatments, carried)} families and analyses of carry-over"
         return f"Undecided: {what}, but {among}, or not beyond the margin."
+    return _nothing_found(treatments, method=method, unvaried=unvaried)
+
+
+def _nothing_found(treatments: Sequence[TreatmentOrder], *, method: Method, unvaried: bool) -> str:
+    """Say what it means that no effect of order was found, where none is excluded."""
     if unvaried:
         return "Undecided: there are no rounds in random or balanced order to compare the fixed one with."
     if not treatments:
         return (
             "Undecided: without fixed and random rounds only carry-over could be judged, and none was found."
+        )
+    if method == "paper":
+        return (
+            "No difference found. The paper's test has no margin, so that it cannot show that there is none."
         )
     left = sum(one.change in ("open", "untested") for one in treatments)
     return f"Undecided: no effect of order was found, and for {left} of {len(treatments)} treatments none is excluded."
@@ -223,18 +237,18 @@ def verdict(
 def next_steps(
     treatments: Sequence[TreatmentOrder],
     carried: Sequence[GroupCarryOver],
-    margin: float,
+    margin: float | None,
     *,
     blocked: bool,
     unvaried: bool,
 ) -> Iterator[str]:
-    """What to do, the most telling first."""
+    """What to do, the most telling first; without a margin nothing that is said in its terms."""
     pairs = [pair for group in carried for pair in group.pairs]
     lasting = [one for group in carried for one in group.lasting]
     yield from _about_pairs(pairs, lasting)
     changed = [one for one in treatments if one.change in ("location", "distribution")]
     if changed:
-        yield f"Randomise the order{_rounds_for(changed, margin)}."
+        yield f"Randomise the order{'' if margin is None else _rounds_for(changed, margin)}."
     if unvaried:
         yield 'Run rounds in random or balanced order as well (order = "fixed+random"): only these tell what the order does.'
     if blocked:
@@ -244,7 +258,7 @@ def next_steps(
     safe = [one.treatment for one in treatments if one.change in ("same", "small")]
     if safe and not pairs and not lasting:
         yield f"Safe in any order: {_among(safe)}."
-    if not treatments and not pairs and not lasting:
+    if not treatments and not pairs and not lasting and margin is not None:
         yield from _about_carry_over(carried, margin)
 
 

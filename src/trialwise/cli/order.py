@@ -101,9 +101,9 @@ def order(
     trialwise order trials.csv --compare ufs,ext4 --svg figures
     ```
 
-    Exit codes: 0 order does not matter; 1 it changes a result beyond the margin; 2 wrong options; 3 undecided; 5 a place
-    that cannot be written; 7 data that cannot be read, also where only some rows are wrong (they are named, the rest is
-    analysed).
+    Exit codes: 0 order does not matter (never by the paper's method, which has no margin); 1 it changes a result beyond the margin;
+    2 wrong options; 3 undecided; 5 a place that cannot be written; 7 data that cannot be read, also where only some rows are wrong
+    (they are named, the rest is analysed).
 
     Parameters
     ----------

@@ -1,6 +1,7 @@
 """The analysis of order on tables: verdicts, families, workers, what is wrong in the data."""
 
 import itertools
+import re
 from pathlib import Path
 
 import numpy as np
@@ -137,8 +138,24 @@ def test_both_tests_of_a_family_are_corrected_together():
 def test_the_papers_method_looks_at_location_alone(table):
     found = analysed(table(rows(rounds=120, spread=8.0)), method="paper")
     assert found.correction == "bonferroni"
-    assert changes(found)["c"] == "same"
+    assert changes(found)["c"] == "open"
     assert found.carry_over == ()
+
+
+@pytest.mark.parametrize("rounds", [6, 120, 400])
+@pytest.mark.parametrize("shift", [0.0, 0.6, 3.0])
+def test_the_papers_method_never_shows_that_there_is_no_difference(table, rounds, shift):
+    """It has a test and no margin: what it does not reject is left open, and nothing is said in terms of a margin."""
+    found = analysed(table(rows(rounds=rounds, shift=shift)), method="paper")
+    assert set(changes(found).values()) <= {"location", "open", "untested"}
+    assert found.verdict == ("order matters" if "location" in changes(found).values() else "undecided")
+    told = [found.sentence, *found.next_steps, *(one.sentence for one in found.treatments)]
+    assert not re.search(
+        "safe|equivalent|margin(?!, so that)|does not matter|within|settle", " ".join(told), re.IGNORECASE
+    )
+    left = [one.sentence for one in found.treatments if one.change == "open"]
+    assert all("no difference found" in sentence for sentence in left)
+    assert {one.further_rounds for one in found.treatments} == {None}
 
 
 def test_bad_rows_are_named_and_the_rest_goes_on(table):
