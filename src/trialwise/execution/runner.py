@@ -226,12 +226,25 @@ class Runner:
         session = self._keeper.session
         row = replace(row, worker=session.worker, session=session.number, boot=session.boot)
         self._tell(TrialStarted(row))
+        began = self._now()
         outcome = self._kind.execute(self.request(row, interruption))
+        row = self._learned(row, outcome, began)
         self._recorder.record(row, outcome)
         for text in self._recorder.new_remarks(outcome.remarks):
             self._tell(Remarked(text))
         self._tell(TrialEnded(row, outcome))
         return outcome
+
+    def _learned(self, row: TrialRow, outcome: TrialOutcome, began: float) -> TrialRow:
+        """Take in what the trial ran; where that is not what earlier trials ran, it is the first of another session."""
+        change = self._keeper.learn(self._ledger, row, outcome, began)
+        if change is None:
+            return row
+        session = self._keeper.session
+        row = replace(row, session=session.number, epoch=session.epoch)
+        self._ledger.move(row, session)
+        self._tell(EnvironmentChanged(change))
+        return row
 
     def record_late(self, row: TrialRow, outcome: TrialOutcome) -> None:
         """Write down, and tell, what came of a trial that an earlier run had begun."""
@@ -254,6 +267,7 @@ class Runner:
             cancel=interruption.descriptor,
             inside=self._place.inside,
             session=row.session or 1,
+            follow=self._keeper.wants_to_follow(row.treatment),
         )
 
     def _marker(self, row: TrialRow) -> str:

@@ -6,16 +6,25 @@ import json
 import os
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Protocol, cast
+from typing import Protocol
 
 from trialwise import __version__
-from trialwise.measurement.environment import Environment, capture
+from trialwise.errors import StoreError
+from trialwise.experiment.model import Experiment, Level
+from trialwise.measurement.build import own_build
+from trialwise.measurement.environment import GOVERNOR, Environment, capture
+from trialwise.measurement.file_identity import NamedFile, signature
+from trialwise.measurement.identity import Change, Identity, Scope, replaced, told, without
+from trialwise.measurement.inherited import key_here, limits, quick_limits, variables
+from trialwise.measurement.known_files import KnownFiles
+from trialwise.measurement.tree import Tree
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Event, Session
+from trialwise.store.records import Event, Session, TrialRow
+from trialwise.trials.base import TrialKind, TrialOutcome
 
 
 class Watch(Protocol):
@@ -24,45 +33,74 @@ class Watch(Protocol):
     worker: str
     marker: str
     """What is added to the marker of this directory's processes, so that they are told from those of other workers."""
+    files: KnownFiles
+    """The files that its trials run and read."""
 
     def stats(self) -> object:
-        """What differs when a measured program was changed, or the machine was booted again; cheap."""
+        """What differs when a measured file or a limit was changed, or the machine was booted again; cheap."""
         ...
 
-    def environment(self) -> Environment:
-        """The machine with its programs."""
+    def look(self) -> tuple[Environment, Identity]:
+        """The machine, and what is measured on it."""
         ...
 
 
 class LocalWatch:
-    """Watches this machine, the files of the measured programs, and the checkout around the experiment's folder."""
+    """Watches this machine, the files of the trials, what they inherit, and the checkout around the experiment's folder.
+
+    Where trials are computed (not `measures`), the machine and what they inherit does not matter, and Trialwise's build does.
+    """
 
     worker = "local"
     marker = ""
 
-    def __init__(self, programs: Sequence[Path], folder: Path) -> None:
-        self._programs = tuple(programs)
+    def __init__(
+        self, programs: Iterable[NamedFile], folder: Path, own: Iterable[str] = (), *, measures: bool = True
+    ) -> None:
+        self.files = KnownFiles(folder)
+        self.files.add(programs)
         self._folder = folder
+        self._own = tuple(own)
+        self._measures = measures
+        self._tree = Tree(Path("/"))
 
-    def stats(self) -> tuple[tuple[str, int, int, int], ...]:
-        """Size, time of change and inode of each program that is there."""
-        return tuple(
-            (str(path), status.st_size, status.st_mtime_ns, status.st_ino)
-            for path in self._programs
-            if (status := _stat_or_none(path)) is not None
-        )
+    def stats(self) -> object:
+        """Signatures of the files that are there, and limits that somebody may change from outside."""
+        files = tuple((path, signature(path)) for path in self.files.paths)
+        return files, quick_limits(), self._tree.text(GOVERNOR)
 
-    def environment(self) -> Environment:
+    def look(self) -> tuple[Environment, Identity]:
         """Describe the machine that we run on."""
-        return capture(self._programs, checkout=self._folder)
+        environment = capture(checkout=self._folder)
+        identity = Identity(
+            environment.machine_identity(),
+            self.files.identified(),
+            variables(os.environ, self._own, key_here()) if self._measures else None,
+            limits() if self._measures else None,
+            None if self._measures else asdict(own_build()),
+            tuple(sorted(self.files.volatile)),
+        )
+        return environment, identity
+
+
+def local_watch(
+    experiment: Experiment,
+    kind: TrialKind,
+    factors: Sequence[Mapping[str, Level]],
+    *,
+    measures: bool = True,
+) -> LocalWatch:
+    """Watch this machine for an experiment whose trials have these factors."""
+    own = dict(getattr(experiment.trial, "environment", ()))
+    return LocalWatch(kind.programs(experiment, factors), experiment.folder, own, measures=measures)
 
 
 class SessionKeeper:
-    """Opens a session in the ledger and watches whether the measured programs stay what they are.
+    """Opens a session in the ledger and watches whether what is measured stays what it is.
 
     An epoch is a span of sessions of a worker in which nothing that makes rounds incomparable has changed; a change, or another
     worker, begins the next one, and analysis takes each epoch's rounds as series of their own. Where trials are computed (not
-    `measures`), the machine makes nothing incomparable, and programs do by what is in them, wherever they stand.
+    `measures`), the machine makes nothing incomparable, and files do by what is in them, wherever they stand.
     """
 
     def __init__(
@@ -70,44 +108,132 @@ class SessionKeeper:
     ) -> None:
         self._directory = directory
         self._watch = watch
-        self._measures = measures
-        self._stats = watch.stats()
+        self._scope: Scope = "measured" if measures else "computed"
+        self._stats: object = None
+        self._before: Identity | None = None
+        self._identity: Identity
+        self._environment: Environment
+        self._changed: set[str] = set()
+        self._learned: set[str] = set()
         self.session: Session
         self.marker = marker_of(directory, ledger) + watch.marker
 
     def open(self, ledger: Ledger) -> str | None:
         """Record a new session; return what has changed since the one before on this worker, or None."""
         own = [session for session in ledger.sessions() if session.worker == self._watch.worker]
-        return self._begin(ledger, own[-1] if own else None, self._watch.environment())
+        previous = own[-1] if own else None
+        problem = None
+        if previous is not None:
+            try:
+                self._before = recorded_identity(self._directory, previous)
+                self._watch.files.recall(self._before.files, self._before.volatile)
+            except StoreError as error:
+                problem = error.message
+        self._stats = self._watch.stats()
+        environment, identity = self._watch.look()
+        if self._before is not None:
+            problem = told(identity.changes(self._before, self._scope))
+        return self._begin(ledger, previous, environment, identity, problem)
 
     def look_again(self, ledger: Ledger) -> str | None:
-        """Begin a new session where a measured program has changed or the machine was booted again.
+        """Begin a new session where what is measured has changed or the machine was booted again.
 
-        Returns the change that makes it a new epoch, or None.
+        A file that was seen in trials, is named by no command, and changes before each of two trials is one that trials write: it
+        is left out from then on. Returns the change that makes it a new epoch, or None.
         """
         stats = self._watch.stats()
         if stats == self._stats:
+            self._changed.clear()
             return None
         self._stats = stats
-        environment = self._watch.environment()
+        environment, identity = self._watch.look()
+        identity = self._leave_out_written(ledger, identity)
+        change = told(identity.changes(self._identity, self._scope))
         booted = self.session.boot != _boot(environment)
-        if not booted and self._change(self.session, environment) is None:
+        if not booted and change is None:
             return None  # touched, or built again to the same bytes
         ledger.end_session(self.session.number, time.time(), "rebooted" if booted else "program changed")
-        return self._begin(ledger, self.session, environment)
+        return self._begin(ledger, self.session, environment, identity, change)
+
+    def wants_to_follow(self, treatment: str) -> bool:
+        """Return True until a trial of the treatment has been followed in this session."""
+        return treatment not in self._learned
+
+    def learn(self, ledger: Ledger, row: TrialRow, outcome: TrialOutcome, since: float) -> str | None:
+        """Take in which files a trial ran and read that began at `since` (Unix seconds).
+
+        Returns what is not as it was in trials of an earlier session: a new one has begun then, which the trial belongs to.
+        """
+        if not self.wants_to_follow(row.treatment):
+            return None
+        if outcome.status == "finished":
+            self._learned.add(row.treatment)
+        files, found = self._watch.files, [] if outcome.seen is None else outcome.seen.files
+        news = files.learn(row.treatment, found)
+        written = self._written(since)
+        files.drop(written)
+        if not news and not written:
+            return None
+        self._stats = self._watch.stats()
+        environment, identity = self._watch.look()
+        moved = list(self._elsewhere(row.treatment, {files.name(each)[0] for each in found}, identity))
+        if not moved:
+            self._environment, self._identity = environment, identity
+            self._write(self.session.environment)
+            return None
+        files.forget(change.before for change in moved)
+        ledger.end_session(self.session.number, time.time(), "program changed")
+        return self._begin(ledger, self.session, *self._watch.look(), told(moved))
 
     def close(self, ledger: Ledger, ending: str) -> None:
         """Record how the session ended."""
         ledger.end_session(self.session.number, time.time(), ending)
 
-    def _begin(self, ledger: Ledger, previous: Session | None, environment: Environment) -> str | None:
-        change = None if previous is None else self._change(previous, environment)
+    def _leave_out_written(self, ledger: Ledger, identity: Identity) -> Identity:
+        changed = {
+            change.name for change in identity.changes(self._identity, self._scope) if change.kind == "file"
+        }
+        written = {name for name in changed & self._changed if not self._watch.files.is_of_command(name)}
+        self._changed = changed
+        if not written:
+            return identity
+        self._watch.files.drop(written)
+        text = f"trials write {', '.join(sorted(written))}: a change of it begins no series any more"
+        ledger.add_event(Event(time.time(), "remark", text))
+        return without(identity, written)
+
+    def _written(self, since: float) -> list[str]:
+        """Input files that have changed since a trial began: it wrote them."""
+        states = ((name, signature(path)) for name, path in self._watch.files.inputs().items())
+        return [name for name, state in states if state is not None and state[4] >= since * 1e9]
+
+    def _elsewhere(self, treatment: str, names: set[str], identity: Identity) -> Iterator[Change]:
+        """What an earlier session's trials of a treatment ran in another place, with another content."""
+        if self._before is None:
+            return
+        then = [each for each in self._before.files if treatment in each.treatments]
+        now = [each for each in identity.files if each.name in names]
+        for other, each in replaced(then, now):
+            yield Change("place", each.name.rpartition("/")[2], other.name, each.name)
+
+    def _begin(
+        self,
+        ledger: Ledger,
+        previous: Session | None,
+        environment: Environment,
+        identity: Identity,
+        change: str | None,
+    ) -> str | None:
         boot = _boot(environment)
+        self._environment, self._identity = environment, identity
+        if change:
+            self._learned.clear()
+            self._before = None
         with ledger.alone():
             sessions = ledger.sessions()
             number = len(sessions) + 1
             name = f"environments/{number:03d}-{boot[:8]}.json"
-            self._directory.write_durably(name, json.dumps(environment.to_json(), indent=1).encode())
+            self._write(name)
             self.session = Session(
                 number=number,
                 started=time.time(),
@@ -124,19 +250,23 @@ class SessionKeeper:
             ledger.add_event(Event(time.time(), "environment changed", change))
         return change
 
-    def _change(self, previous: Session, environment: Environment) -> str | None:
-        """What has changed since the session before, in words; None where nothing that matters has."""
-        try:
-            before = json.loads((self._directory.path / previous.environment).read_text())["fingerprint"]
-        except (OSError, ValueError, KeyError):
-            return "the environment of the session before cannot be read"
-        after = json.loads(json.dumps(asdict(environment.fingerprint())))
-        if not self._measures:
-            return _other_contents(before.get(_PROGRAMS), after[_PROGRAMS])
-        differences = [
-            _difference(key, before.get(key), after[key]) for key in after if before.get(key) != after[key]
-        ]
-        return "; ".join(differences) or None
+    def _write(self, name: str) -> None:
+        record = self._environment.record(self._identity)
+        self._directory.write_durably(name, json.dumps(record, indent=1).encode())
+
+
+def recorded_identity(directory: ExperimentDirectory, session: Session) -> Identity:
+    """What was measured in a session.
+
+    Raises
+    ------
+    StoreError
+        The record of its environment cannot be read.
+    """
+    try:
+        return Identity.from_json(json.loads((directory.path / session.environment).read_text()))
+    except (OSError, ValueError) as error:
+        raise StoreError("the environment of the session before cannot be read") from error
 
 
 def marker_of(directory: ExperimentDirectory, ledger: Ledger) -> str:
@@ -157,37 +287,3 @@ def _boot(environment: Environment) -> str:
 def new_identity() -> str:
     """A random name for an experiment directory, carried by every process of its trials."""
     return uuid.uuid4().hex
-
-
-_PROGRAMS = "executables"
-"""Key of a fingerprint: pairs of a program's path and its digest."""
-
-
-def _difference(key: str, before: object, after: object) -> str:
-    if key != _PROGRAMS:
-        return f"{key.replace('_', ' ')}: {before} → {after}"
-    return _programs_text(path for path, _ in _pairs(after) ^ _pairs(before))
-
-
-def _other_contents(before: object, after: object) -> str | None:
-    """Which programs are new by what is in them; None where the same ones are there, at whatever place."""
-    then, now = _pairs(before), _pairs(after)
-    differing = {digest for _, digest in then} ^ {digest for _, digest in now}
-    if not differing:
-        return None
-    return _programs_text(path for path, digest in then | now if digest in differing)
-
-
-def _programs_text(paths: Iterable[str]) -> str:
-    return f"programs: {', '.join(sorted(set(paths)))}"
-
-
-def _pairs(programs: object) -> set[tuple[str, str]]:
-    return {(str(path), str(digest)) for path, digest in cast("list[list[str]]", programs or [])}
-
-
-def _stat_or_none(path: Path) -> os.stat_result | None:
-    try:
-        return path.stat()
-    except OSError:
-        return None

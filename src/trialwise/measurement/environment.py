@@ -4,31 +4,14 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
-import json
 import platform
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from trialwise.measurement.executables import Executable, GitState, executable, git_state
+from trialwise.measurement.checkout import GitState, git_state
+from trialwise.measurement.identity import FileIdentity, Identity
 from trialwise.measurement.tree import Tree
 from trialwise.measurement.virtualization import container, virtual_machine
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-__all__ = [
-    "Environment",
-    "Executable",
-    "Fingerprint",
-    "GitState",
-    "Kernel",
-    "Machine",
-    "Processor",
-    "capture",
-    "executable",
-    "git_state",
-]
 
 SYSCTLS = (
     "kernel/perf_event_paranoid",
@@ -105,32 +88,6 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Fingerprint:
-    """What makes rounds incomparable when it differs; everything else in an `Environment` only informs.
-
-    `memory` is in bytes, rounded to 256 MiB: what the kernel keeps for itself varies from boot to boot.
-    """
-
-    kernel_release: str | None
-    kernel_version: str | None
-    machine: str | None
-    processor: str | None
-    cpus: int | None
-    memory: int | None
-    executables: tuple[tuple[str, str], ...]
-
-    def digest(self) -> str:
-        """Give 64 hexadecimal digits that are equal exactly when fingerprints are."""
-        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()
-
-    def differences(self, other: Fingerprint) -> tuple[str, ...]:
-        """Name the fields that differ."""
-        return tuple(
-            each.name for each in fields(self) if getattr(self, each.name) != getattr(other, each.name)
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class Environment:
     """Where and with what trials run. What could not be found out is None."""
 
@@ -138,48 +95,46 @@ class Environment:
     processor: Processor
     kernel: Kernel
     python: str
-    executables: tuple[Executable, ...] = ()
+    executables: tuple[FileIdentity, ...] = ()
     git: GitState | None = None
 
-    def to_json(self) -> dict[str, object]:
-        """Give what `json.dumps` takes, with the fingerprint."""
-        return {**asdict(self), "fingerprint": asdict(self.fingerprint())}
+    def machine_identity(self) -> dict[str, str | int | None]:
+        """Give what of the machine makes trials incomparable when it differs; everything else only informs.
 
-    def fingerprint(self) -> Fingerprint:
-        """Give what makes rounds incomparable when it differs."""
-        return Fingerprint(
-            kernel_release=self.kernel.release,
-            kernel_version=self.kernel.version,
-            machine=self.machine.identity,
-            processor=self.processor.model,
-            cpus=self.processor.cpus,
-            memory=None if self.machine.memory is None else round(self.machine.memory / 2**28) * 2**28,
-            executables=tuple(sorted((program.path, program.sha256) for program in self.executables)),
-        )
+        `memory` is in bytes, rounded to 256 MiB: what the kernel keeps for itself varies from boot to boot.
+        """
+        memory = self.machine.memory
+        return {
+            "kernel_release": self.kernel.release,
+            "kernel_version": self.kernel.version,
+            "machine": self.machine.identity,
+            "processor": self.processor.model,
+            "cpus": self.processor.cpus,
+            "governor": self.processor.governor,
+            "memory": None if memory is None else round(memory / 2**28) * 2**28,
+        }
+
+    def record(self, identity: Identity) -> dict[str, object]:
+        """Give what `json.dumps` takes, with the identity of what is measured here."""
+        return {**asdict(replace(self, executables=identity.files)), "fingerprint": identity.to_json()}
 
 
-def capture(
-    programs: Iterable[str | Path] = (), *, checkout: Path | None = None, root: Path = Path("/")
-) -> Environment:
-    """Describe this machine; never fails, changes nothing, and takes milliseconds but for hashing.
+def capture(*, checkout: Path | None = None, root: Path = Path("/")) -> Environment:
+    """Describe this machine; never fails, changes nothing, and takes milliseconds.
 
     Parameters
     ----------
-    programs
-        The programs that trials run: each is hashed; absent ones are left out.
     checkout
         A folder whose git state belongs to the experiment.
     root
         Where ``proc`` and ``sys`` are looked for.
     """
     tree = Tree(root)
-    described = (executable(program) for program in programs)
     return Environment(
         machine=_machine(tree),
         processor=_processor(tree),
         kernel=_kernel(tree),
         python=platform.python_version(),
-        executables=tuple(program for program in described if program is not None),
         git=None if checkout is None else git_state(checkout),
     )
 
@@ -231,6 +186,9 @@ def _clock_synchronised() -> bool | None:
     return None if answer < 0 else answer != TIME_ERROR
 
 
+GOVERNOR = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
+
+
 def _processor(tree: Tree) -> Processor:
     described = tree.fields("proc/cpuinfo")
     frequency = "sys/devices/system/cpu/cpu0/cpufreq"
@@ -240,7 +198,7 @@ def _processor(tree: Tree) -> Processor:
         cpus=_cpus(tree),
         cores=_cores(tree),
         smt=None if smt is None else smt == 1,
-        governor=tree.text(f"{frequency}/scaling_governor"),
+        governor=tree.text(GOVERNOR),
         driver=tree.text(f"{frequency}/scaling_driver"),
         turbo=_turbo(tree),
         isolated=tree.text("sys/devices/system/cpu/isolated") or None,

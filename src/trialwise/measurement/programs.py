@@ -1,20 +1,57 @@
-"""Which files a command consists of: the program that it starts, and the script that it hands to an interpreter."""
+"""Which files a command consists of, as far as its words tell: programs, scripts, what these import, input files.
+
+Standard library only and for Python 3.8, because it is also sent to workers.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 
+from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.python_imports import imported_files, module_files
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
 _INTERPRETER = re.compile(
-    r"(python|pypy|perl|ruby|node|deno|lua|Rscript|bash|dash|zsh|sh|java|php|julia|tclsh)[\d.]*"
+    r"(python|pypy|perl|ruby|node|deno|lua|Rscript|bash|dash|zsh|ksh|sh|java|php|julia|tclsh)[\d.]*"
 )
+_PYTHON = re.compile(r"(python|pypy)[\d.]*")
+_SHELL = re.compile(r"(bash|dash|zsh|ksh|sh)[\d.]*")
+_STARTERS = frozenset(
+    {
+        "env",
+        "nice",
+        "taskset",
+        "timeout",
+        "time",
+        "stdbuf",
+        "setarch",
+        "chrt",
+        "ionice",
+        "numactl",
+        "prlimit",
+        "exec",
+    }
+)
+"""Programs whose arguments name another program; and the word of the shell that does."""
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_ENDS = frozenset({";", ";;", "&", "&&", "|", "||", "(", ")", "{", "}", "then", "do", "else", "!"})
+"""Tokens of a shell behind which a command begins."""
+MAX_WORDS = 2000
+"""Words of a command, and tokens of a shell's text, that are looked at."""
 
 
-def program_files(words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> Iterator[Path]:
-    """Name the files whose change makes this another program.
+def program_files(
+    words: Sequence[str], directory: Path, environment: Mapping[str, str]
+) -> Iterator[NamedFile]:
+    """Name the files whose change makes this another program, or the same one with another input.
 
     Parameters
     ----------
@@ -23,36 +60,151 @@ def program_files(words: Sequence[str], directory: Path, environment: Mapping[st
     directory
         Where it runs.
     environment
-        What it sets beside the caller's environment; `PATH` matters.
+        What it sets beside the caller's environment; `PATH` and `PYTHONPATH` matter.
     """
-    program = _resolved(words[0], directory, environment.get("PATH"))
+    program = resolved(words[0], directory, environment)
     if program is None:
         return
-    yield program
-    if runs_script(words[0]):
-        yield from _script(words[1:], directory)
+    yield NamedFile(program, "interpreter" if runs_script(words[0]) else "program")
+    yield from argument_files(Path(words[0]).name, words[1:], directory, environment)
+
+
+def argument_files(
+    program: str, words: Sequence[str], directory: Path, environment: Mapping[str, str]
+) -> Iterator[NamedFile]:
+    """Name the files that the arguments of a program name; `program` is its name without folders."""
+    words = words[:MAX_WORDS]
+    if _SHELL.fullmatch(program) and (code := _code(words)) is not None:
+        yield from shell_files(code, directory, environment)
+        words = words[words.index(code) + 1 :]
+    elif program in _STARTERS:
+        yield from _started(words, directory, environment)
+    elif program in ("make", "gmake"):
+        yield from (NamedFile(directory / name, "input") for name in _MAKEFILES if _is_file(directory / name))
+    script = _script(program, words, directory, environment)
+    if script is not None:
+        yield NamedFile(script, "script")
+    if _PYTHON.fullmatch(program):
+        yield from _imports(words, script, directory, environment)
+    for word in words:
+        if (named := _input(word, directory)) is not None and named != script:
+            yield NamedFile(named, "program" if os.access(named, os.X_OK) else "input")
+
+
+def shell_files(text: str, directory: Path, environment: Mapping[str, str]) -> Iterator[NamedFile]:
+    """Name the files that a text for a shell names, as far as can be told without running it."""
+    lexer = shlex.shlex(text, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    lexer.commenters = ""
+    begins, goes = True, False
+    try:
+        for token in islice(lexer, MAX_WORDS):
+            if goes:
+                directory = directory / token
+            goes = begins and token == "cd"  # noqa: S105 a word of the shell
+            if (named := _input(token, directory)) is not None:
+                role = "program" if os.access(named, os.X_OK) else "input"
+                yield NamedFile(named, role)
+            elif begins and (program := resolved(token, directory, environment)) is not None:
+                yield NamedFile(program, "interpreter" if runs_script(token) else "program")
+            begins = token in _ENDS or token in _STARTERS or (begins and "=" in token) or token.endswith(")")
+    except ValueError:  # a quote that is not closed
+        return
 
 
 def runs_script(program: str) -> bool:
-    """Whether a program is an interpreter, whose first argument that is no option is what it runs."""
+    """Return True for an interpreter, whose first argument that is no option is what it runs."""
     return _INTERPRETER.fullmatch(Path(program).name) is not None
 
 
-def _resolved(name: str, directory: Path, path: str | None) -> Path | None:
+def resolved(name: str, directory: Path, environment: Mapping[str, str]) -> Path | None:
+    """Find a program as `execvp` does."""
     if "/" in name:
         found = directory / name
         return found if _is_file(found) else None
-    found = shutil.which(name, path=path or os.environ.get("PATH"))
-    return None if found is None else Path(found)
+    try:
+        path = shutil.which(name, path=environment.get("PATH") or os.environ.get("PATH"))
+    except ValueError:  # a zero byte
+        return None
+    return None if path is None else directory / path
 
 
-def _script(words: Sequence[str], directory: Path) -> Iterator[Path]:
-    """The first argument that is no option, where it is a file."""
+def _code(words: Sequence[str]) -> str | None:
+    """The text behind `-c`, which may stand among other options of one letter."""
+    for place, word in enumerate(words):
+        if not word.startswith("-") or word == "--":
+            return None
+        if not word.startswith("--") and word.endswith("c"):
+            return words[place + 1] if place + 1 < len(words) else None
+    return None
+
+
+def _started(words: Sequence[str], directory: Path, environment: Mapping[str, str]) -> Iterator[NamedFile]:
+    """Name the program that a starter is handed, with its arguments: the first word that a program is called."""
+    for place, word in enumerate(words):
+        if word.startswith("-") or "=" in word:
+            continue
+        if "/" not in word and (found := resolved(word, directory, environment)) is not None:
+            yield NamedFile(found, "interpreter" if runs_script(word) else "program")
+            yield from argument_files(Path(word).name, words[place + 1 :], directory, environment)
+            return
+        if runs_script(word):
+            yield from argument_files(Path(word).name, words[place + 1 :], directory, environment)
+            return
+
+
+def _script(
+    program: str, words: Sequence[str], directory: Path, environment: Mapping[str, str]
+) -> Path | None:
+    """The file that an interpreter runs: its first argument that is no option, or the module behind `-m`."""
+    if not runs_script(program):
+        return None
+    if _PYTHON.fullmatch(program) and (module := _module(words)) is not None:
+        return next(reversed(module_files(module, _python_folders(directory, environment))), None)
     first = next((word for word in words if not word.startswith("-")), None)
-    if first is not None and _is_file(directory / first):
-        yield directory / first
+    return directory / first if first is not None and _is_file(directory / first) else None
+
+
+def _module(words: Sequence[str]) -> str | None:
+    for place, word in enumerate(words[:-1]):
+        if word == "-m":
+            return words[place + 1]
+        if not word.startswith("-"):
+            return None
+    return None
+
+
+def _imports(
+    words: Sequence[str], script: Path | None, directory: Path, environment: Mapping[str, str]
+) -> Iterator[NamedFile]:
+    """Name the modules of the project that a script or module imports."""
+    if script is None:
+        return
+    named = _module(words)
+    first = directory if named is not None else script.parent
+    folders = [first, *_python_folders(directory, environment)[1:]]
+    around = () if named is None else module_files(named, folders)
+    files = dict.fromkeys((*around, *imported_files(script, folders)))
+    yield from (NamedFile(path, "script") for path in files if path != script)
+
+
+def _python_folders(directory: Path, environment: Mapping[str, str]) -> list[Path]:
+    """The working directory, and what `PYTHONPATH` names."""
+    paths = environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    return [directory, *(directory / path for path in paths.split(os.pathsep) if path)]
+
+
+def _input(word: str, directory: Path) -> Path | None:
+    """The file that a word names: by itself, behind `=` of an option or variable, or behind `@`."""
+    for text in (word, word.partition("=")[2], word[1:] if word.startswith("@") else ""):
+        if text and _is_file(directory / text):
+            return directory / text
+    return None
 
 
 def _is_file(path: Path) -> bool:
     """False also for a word that no file can be called, as the code behind `python3 -c` may be."""
-    return os.path.isfile(path)  # noqa: PTH113 Path.is_file raises where a name is too long
+    try:
+        return os.path.isfile(path)
+    except ValueError:
+        return False

@@ -121,6 +121,14 @@ class Ledger(LedgerFacts):
         with self._transaction(durable=False):
             self._claim(session, [(row, now)])
 
+    def move(self, row: TrialRow, session: Session) -> None:
+        """Count a running trial to a session that has begun since it was claimed."""
+        with self._transaction():
+            self._connection.execute(
+                "UPDATE trial SET epoch = ?, session = ? WHERE number = ? AND attempt = ?",
+                (session.epoch, session.number, row.number, row.attempt),
+            )
+
     def finish(
         self,
         row: TrialRow,

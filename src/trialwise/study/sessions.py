@@ -23,7 +23,7 @@ from trialwise.execution.leftovers import end_leftovers
 from trialwise.execution.recalling import recalled
 from trialwise.execution.reset import check_reset, refuse_on_workers
 from trialwise.execution.runner import Ending, Runner
-from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
+from trialwise.execution.session import SessionKeeper, local_watch, marker_of
 from trialwise.execution.stopping import (
     StopByResults,
     StoppingRule,
@@ -168,9 +168,8 @@ class _Session:
     def _here(self, crew: Crew | None) -> Ending:
         """Clear what a killed runner has left, run, and write down how it ended."""
         directory, ledger = self.directory, self.ledger
-        programs = list(self.kind.programs(self.experiment, ledger.factors()))
-        watch = LocalWatch(programs, self.experiment.folder)
         measures = not isinstance(self.kind, IndependentKind)
+        watch = local_watch(self.experiment, self.kind, ledger.factors(), measures=measures)
         keeper = SessionKeeper(directory, ledger, watch, measures=measures)
         runner = self._runner(keeper, crew)
         end_leftovers(keeper.marker)

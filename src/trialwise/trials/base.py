@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from trialwise.experiment.model import Experiment, Level
+    from trialwise.measurement.file_identity import NamedFile
+    from trialwise.measurement.followed import Seen
     from trialwise.measurement.samples import Samples
 
 MARKER = "TRIALWISE_TRIAL"
@@ -47,7 +49,8 @@ class TrialRequest(Task):
 
     `scratch` is a folder in which a fresh directory may be made, `marker` the value of the variable `MARKER`, and
     `cancel` a file descriptor that becomes readable when the trial is to be abandoned. `inside` is a process whose namespaces
-    the trial is to run in, where there is one. `session` is the number of the run of the runner that it belongs to.
+    the trial is to run in, where there is one. `session` is the number of the run of the runner that it belongs to. `follow` asks
+    which files the trial runs and reads.
     """
 
     scratch: Path
@@ -55,6 +58,7 @@ class TrialRequest(Task):
     cancel: int
     inside: int | None = None
     session: int = 1
+    follow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,7 @@ class TrialOutcome:
     `remarks` are about the machine rather than the trial: told once, however many trials have them.
     `record` is a Parquet file in the scratch folder, with a row for each packet or flow, to be kept with the samples; and which. Of a
     trial that is computed elsewhere it is what stands in the file. `process` names the process that the trial shared with
-    others, None for one of its own.
+    others, None for one of its own. `seen` is what was asked for by `TrialRequest.follow`.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -78,6 +82,7 @@ class TrialOutcome:
     output: bytes = b""
     errors: bytes = b""
     process: str | None = None
+    seen: Seen | None = None
 
 
 class TrialKind(Protocol):
@@ -90,8 +95,8 @@ class TrialKind(Protocol):
         """
         ...
 
-    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
-        """Name the files of the measured programs, whose change makes trials incomparable."""
+    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
+        """Name the files that are known before any trial to be run or read by them; their change makes trials incomparable."""
         ...
 
     def attachments(

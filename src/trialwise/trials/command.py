@@ -18,6 +18,7 @@ from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.sources import TextSource
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.counting import paranoid_level
+from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.outliving import Watched, Written
 from trialwise.measurement.programs import program_files
@@ -56,21 +57,21 @@ class CommandKind:
                     looked_at.add(look)
                     _check_program(*look, dict(trial.environment), filled)
 
-    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
-        """Name the program's files: what the command starts, and the script that it hands to an interpreter."""
+    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
+        """Name the program's files: what the command starts, and the files that its words name."""
         trial = trial_of(experiment)
         seen: set[Path] = set()
         if experiment.measurement is not None and experiment.measurement.config is not None:
-            yield experiment.folder / experiment.measurement.config
+            yield NamedFile(experiment.folder / experiment.measurement.config, "input")
         for values in factors:
             filled = nowhere() | dict(values)
             words = [fill(word, filled) for word in trial.command]
             environment = {name: fill(text, filled) for name, text in trial.environment}
             directory = experiment.folder / fill(trial.directory, filled)
-            for path in program_files(words, directory, environment):
-                if path not in seen:
-                    seen.add(path)
-                    yield path
+            for file in program_files(words, directory, environment):
+                if file.path not in seen:
+                    seen.add(file.path)
+                    yield file
 
     def attachments(
         self,

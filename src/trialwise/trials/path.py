@@ -19,6 +19,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings
+from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
@@ -65,7 +66,7 @@ class PathKind:
                 open_path(settings, 0, None, trial_of(experiment).lateness).close()
                 tried.add(settings)
 
-    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
+    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
         """Name the files whose change makes trials incomparable: the programs of schemes, and all attachments."""
         seen: set[Path] = set()
         for values in factors:
@@ -74,8 +75,8 @@ class PathKind:
                 for path in (Path(name) for name in found if name):
                     if path not in seen:
                         seen.add(path)
-                        yield path
-        yield from (path for _, path in self.attachments(experiment, factors))
+                        yield NamedFile(path)
+        yield from (NamedFile(path, "input") for _, path in self.attachments(experiment, factors))
 
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]

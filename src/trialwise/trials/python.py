@@ -21,6 +21,8 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import ReturnSource
 from trialwise.experiment.trials import CommandTrial, PythonTrial
+from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.python_imports import imported_files
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
@@ -53,12 +55,18 @@ class PythonKind:
         _try_call(experiment, trial, factors)
         check_instruments(experiment)
 
-    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:  # noqa: ARG002
-        """Name the interpreter and the module's file."""
+    def programs(
+        self,
+        experiment: Experiment,
+        factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
+    ) -> Iterator[NamedFile]:
+        """Name the interpreter, the module's file, and what it imports of the project."""
         trial = trial_of(experiment)
-        yield Path(sys.executable)
+        yield NamedFile(Path(sys.executable), "interpreter")
         if module := _module_file(trial, experiment.folder / trial.directory):
-            yield module
+            yield NamedFile(module, "script")
+            for path in imported_files(module, [experiment.folder / trial.directory]):
+                yield NamedFile(path, "script")
 
     def attachments(
         self,

@@ -13,6 +13,7 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings
+from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.packets import packed_packets, simulated_packets
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.library import read_file, scheme_files
@@ -54,10 +55,10 @@ class SimulatedPathKind:
                 _simulate(settings, (), 0)
                 tried.add(settings)
 
-    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
+    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
         """Name the files whose change makes trials incomparable: the simulator itself, and all attachments."""
-        yield Path(str(_core.__file__))
-        yield from (path for _, path in self.attachments(experiment, factors))
+        yield NamedFile(Path(str(_core.__file__)))
+        yield from (NamedFile(path, "input") for _, path in self.attachments(experiment, factors))
 
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]

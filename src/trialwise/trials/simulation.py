@@ -20,6 +20,7 @@ from trialwise.experiment.placeholders import BUILT_IN
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import OfferedLoad, SimulationSource, SimulationTrial, files_named
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
+from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.python_class import PREFIX, module_file
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
@@ -71,13 +72,13 @@ class SimulationKind:
         for trial in _different(experiment, factors):
             _check(trial, experiment)
 
-    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[Path]:
+    def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
         """Name the files whose change makes trials incomparable: the simulator itself, and all attachments."""
-        yield Path(str(_core.__file__))
+        yield NamedFile(Path(str(_core.__file__)))
         if any(is_ns3(trial) for trial in _different(experiment, factors)):
-            yield from ns3_installation().libraries
-            yield from NS3_FILES
-        yield from (path for _, path in self.attachments(experiment, factors))
+            yield from (NamedFile(path, "library") for path in ns3_installation().libraries)
+            yield from (NamedFile(path) for path in NS3_FILES)
+        yield from (NamedFile(path, "input") for _, path in self.attachments(experiment, factors))
 
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]

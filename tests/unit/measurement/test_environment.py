@@ -1,16 +1,17 @@
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import subprocess
 import time
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
 
 import pytest
 
-from trialwise.measurement.environment import capture, cpu_list, executable, git_state
+from trialwise.measurement.checkout import git_state
+from trialwise.measurement.environment import capture, cpu_list
+from trialwise.measurement.identity import Identity
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,19 +44,19 @@ def test_reads_a_planted_machine(plant):
 
 
 def test_what_should_not_be_published_is_not_there(plant):
-    published = json.dumps(capture(root=plant()).to_json())
+    published = json.dumps(asdict(capture(root=plant())))
     assert "0123456789abcdef" not in published
     assert "secret" not in published
 
 
 def test_nothing_at_all_gives_none_and_no_error(tmp_path: Path):
-    environment = capture(["no-such-program"], checkout=tmp_path, root=tmp_path)
+    environment = capture(checkout=tmp_path, root=tmp_path)
     for part in (environment.machine, environment.processor, environment.kernel):
         for field in fields(part):
             if field.name not in {"architecture", "sysctls"}:
                 assert getattr(part, field.name) is None, field.name
     assert (environment.executables, environment.git, environment.kernel.sysctls) == ((), None, {})
-    json.dumps(environment.to_json())
+    json.dumps(environment.record(Identity(environment.machine_identity())))
 
 
 @pytest.mark.parametrize("junk", ["", "\0\0", "\xff\xfe junk", "a b c d e", "-", "[", ":::\n:"])
@@ -90,59 +91,26 @@ def test_tells_machines_from_containers(
     assert (machine.virtual_machine, machine.container) == (virtual, container)
 
 
-def test_only_what_makes_rounds_incomparable_is_in_the_fingerprint(plant):
-    first = capture(root=plant()).fingerprint()
+def test_only_what_makes_rounds_incomparable_is_in_the_identity(plant):
+    first = capture(root=plant()).machine_identity()
     informs = {
         "proc/loadavg": "9 9 9 1/1 1\n",
         "proc/sys/kernel/random/boot_id": "another\n",
-        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n",
         "proc/meminfo": "MemTotal: 16770000 kB\nMemAvailable: 1 kB\n",
     }
-    assert capture(root=plant(informs)).fingerprint() == first
-    for change, field in (
-        ({"proc/sys/kernel/osrelease": "6.2.0\n"}, "kernel_release"),
-        ({"proc/sys/kernel/version": "#2 SMP\n"}, "kernel_version"),
+    assert capture(root=plant(informs)).machine_identity() == first
+    for change, name in (
+        ({"proc/sys/kernel/osrelease": "6.2.0\n"}, "kernel release"),
+        ({"proc/sys/kernel/version": "#2 SMP\n"}, "kernel version"),
         ({"etc/machine-id": "fedcba\n"}, "machine"),
         ({"proc/cpuinfo": "model name : Other\n"}, "processor"),
         ({"sys/devices/system/cpu/online": "0-1\n"}, "cpus"),
+        ({"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "powersave\n"}, "governor"),
         ({"proc/meminfo": "MemTotal: 33554432 kB\n"}, "memory"),
     ):
-        other = capture(root=plant(change)).fingerprint()
-        assert other.differences(first) == (field,)
-        assert other.digest() != first.digest()
-
-
-def test_a_rebuilt_program_makes_rounds_incomparable(plant, tmp_path: Path):
-    root, program = plant(), tmp_path / "program"
-    program.write_text("#!/bin/sh\n")
-    program.chmod(0o755)
-    first = capture([program], root=root).fingerprint()
-    assert capture([program], root=root).fingerprint().digest() == first.digest()
-    program.write_text("#!/bin/sh\nexit 1\n")
-    assert capture([program], root=root).fingerprint().differences(first) == ("executables",)
-
-
-def test_describes_programs_by_name_and_through_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    program = tmp_path / "real"
-    program.write_bytes(b"#!/bin/sh\n")
-    program.chmod(0o755)
-    (tmp_path / "tool").symlink_to("real")
-    monkeypatch.setenv("PATH", str(tmp_path))
-    found = executable("tool")
-    assert found is not None
-    assert (found.path, found.size) == (str(program.resolve()), 10)
-    assert found.sha256 == hashlib.sha256(b"#!/bin/sh\n").hexdigest()
-    assert executable("no-such-program") is None
-    program.chmod(0o644)
-    assert executable("tool") is None
-
-
-def test_a_script_that_an_interpreter_runs_need_not_be_executable(tmp_path: Path):
-    script = tmp_path / "main.py"
-    script.write_text("print(1)\n")
-    first = capture([script]).fingerprint()
-    script.write_text("print(2)\n")
-    assert capture([script]).fingerprint().differences(first) == ("executables",)
+        other = Identity(capture(root=plant(change)).machine_identity())
+        assert [each.name for each in other.changes(Identity(first))] == [name]
+        assert other.digest != Identity(first).digest
 
 
 def test_describes_a_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -13,8 +13,8 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from trialwise.errors import PlanError, WorkerError
-from trialwise.execution.tasks.build import Build, differences, own_build
 from trialwise.execution.tasks.crew import Crew
+from trialwise.measurement.build import Build, differences, own_build
 
 CONNECT_SECONDS = 10.0
 NODE_SECONDS = 30.0

@@ -16,10 +16,10 @@ from distributed import Client, get_worker
 from distributed.scheduler import KilledWorker
 
 from trialwise.errors import WorkerError
-from trialwise.execution.tasks.build import Build, differences, own_build
 from trialwise.execution.tasks.computing import Batch, Computed, compute
 from trialwise.execution.tasks.crew import CrewLostError, Delivery, Node
 from trialwise.execution.tasks.files import FileBook, Files, differing
+from trialwise.measurement.build import Build, differences, own_build
 
 LOOK_SECONDS = 1.0
 """So often is the scheduler asked which nodes are there."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 
 from trialwise.execution.tasks.computing import Batch
+from trialwise.measurement.file_identity import digest_of
 
 Files = Mapping[str, str]
 """Digests of files by their paths."""
@@ -39,21 +38,3 @@ def differing(files: Files) -> Iterator[str]:
             yield f"no file {name}"
         elif digest_of(path) != digest:
             yield f"another file {name}"
-
-
-def digest_of(path: Path) -> str:
-    """The digest of a file.
-
-    Raises
-    ------
-    OSError
-        It cannot be read.
-    """
-    state = path.stat()
-    return _digest(path, state.st_size, state.st_mtime_ns)
-
-
-@lru_cache(maxsize=256)
-def _digest(path: Path, _size: int, _changed: int) -> str:
-    """Read it once, as long as nobody changes it."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()

@@ -20,7 +20,7 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.sources import TextSource
 from trialwise.experiment.trials import CommandTrial
-from trialwise.measurement.programs import runs_script
+from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
@@ -85,7 +85,7 @@ class RemoteKind:
         self,
         experiment: Experiment,  # noqa: ARG002 the protocol's
         factors: Sequence[Mapping[str, Level]],  # noqa: ARG002 the protocol's
-    ) -> Iterator[Path]:
+    ) -> Iterator[NamedFile]:
         """None on this machine."""
         yield from ()
 
@@ -137,7 +137,7 @@ class RemoteKind:
                         "words": words,
                         "directory": directory,
                         "path": environment.get("PATH"),
-                        "script": runs_script(words[0]),
+                        "variables": environment,
                         "names": sorted(names_in(command[0]) | names_in(trial.directory)),
                     }
 

@@ -4,17 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.resetting import RemoteReset
 from trialwise.execution.workers.tasks import Tasks
 from trialwise.experiment.model import Experiment
-from trialwise.measurement.environment import Environment, Executable, GitState, capture
+from trialwise.measurement.checkout import GitState
+from trialwise.measurement.environment import Environment, capture
+from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.identity import Identity
+from trialwise.measurement.known_files import KnownFiles
 from trialwise.store.records import TrialRow
+
+if TYPE_CHECKING:
+    from trialwise.measurement.file_identity import Described
 
 FACTS = (
     "etc/machine-id",
@@ -57,10 +64,17 @@ class RemoteMachine:
         The measured programs, as the agent's `resolve` takes them.
     tell
         Called with what is remarkable about its clock, in words.
+    own
+        Names of variables that the experiment sets itself.
     """
 
     def __init__(
-        self, remote: Remote, tasks: Tasks, queries: Sequence[Mapping[str, Any]], tell: Callable[[str], None]
+        self,
+        remote: Remote,
+        tasks: Tasks,
+        queries: Sequence[Mapping[str, Any]],
+        tell: Callable[[str], None],
+        own: Iterable[str] = (),
     ) -> None:
         self.worker = remote.address.name
         self.marker = remote.marker
@@ -68,32 +82,41 @@ class RemoteMachine:
         self._tasks = tasks
         self._queries = list(queries)
         self._tell = tell
-        self._programs: list[str] = []
-        self._looked: Any = None
+        self._own = list(own)
+        self.files = KnownFiles(Path(remote.files))
+        self._is_asked = False
 
     def stats(self) -> object:
-        """What differs when a measured program was changed, or the machine was booted again."""
-        self._looked = self._remote.look(self._programs)
-        return self._looked.clocks.boot, self._looked.stats
+        """What differs when a measured file or a limit was changed, or the machine was booted again."""
+        self._ask_for_files()
+        looked = self._remote.look(self.files.paths)
+        return looked.clocks.boot, looked.stats
 
     def clocks(self) -> Clocks:
         """The clocks of the worker now."""
         return self._remote.look([]).clocks
 
-    def environment(self) -> Environment:
-        """The worker, described as this machine is: from the texts of its /proc and /sys."""
-        facts = self._remote.ask("facts", {"patterns": FACTS}).head
-        programs = self._executables()
+    def look(self) -> tuple[Environment, Identity]:
+        """The worker, described as this machine is, from the texts of its /proc and /sys; and what is measured on it."""
+        self._ask_for_files()
+        facts = self._remote.ask("facts", {"patterns": FACTS, "own": self._own}).head
         with tempfile.TemporaryDirectory(prefix="trialwise-") as folder:
             _lay_out(Path(folder), facts["files"])
             found = capture(root=Path(folder))
-        return dataclasses.replace(
+        environment = dataclasses.replace(
             found,
             machine=dataclasses.replace(found.machine, architecture=facts["architecture"]),
             python=facts["python"],
-            executables=programs,
             git=self._git(),
         )
+        identity = Identity(
+            environment.machine_identity(),
+            self.files.identified(self._describe),
+            facts["variables"],
+            facts["limits"],
+            volatile=tuple(sorted(self.files.volatile)),
+        )
+        return environment, identity
 
     def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
         """Reset the worker; return what went wrong, or None."""
@@ -110,11 +133,18 @@ class RemoteMachine:
     def leave(self) -> None:
         """Nothing: what a reset made there stays."""
 
-    def _executables(self) -> tuple[Executable, ...]:
+    def _ask_for_files(self) -> None:
+        """Learn once which files the commands name there."""
+        if self._is_asked:
+            return
         answers = self._remote.ask("resolve", {"queries": self._queries}).head["found"]
-        found = {each["path"]: Executable(**each) for answer in answers for each in answer["files"]}
-        self._programs = sorted(found)
-        return tuple(found.values())
+        for answer in answers:
+            self.files.add(NamedFile(Path(path), role) for path, role in answer["files"])
+        self._is_asked = True
+
+    def _describe(self, paths: Sequence[str]) -> dict[str, Described]:
+        found = self._remote.ask("describe", {"paths": list(paths)}).head["found"]
+        return {path: (each[0], each[1], each[2]) for path, each in found.items()}
 
     def _git(self) -> GitState | None:
         repository = self._remote.settings.git

@@ -14,7 +14,7 @@ from trialwise.execution.events import EnvironmentChanged, Observer, RunEvent, W
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.lanes import Lane
 from trialwise.execution.runner import Ending, Runner
-from trialwise.execution.session import LocalWatch, SessionKeeper, marker_of
+from trialwise.execution.session import SessionKeeper, local_watch, marker_of
 from trialwise.execution.stopping import StoppingRule
 from trialwise.execution.workers.address import Address
 from trialwise.execution.workers.kind import RemoteKind
@@ -28,6 +28,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
 from trialwise.trials.base import TrialKind
+from trialwise.trials.command import trial_of
 
 
 class OneAtATime:
@@ -135,10 +136,8 @@ class Member:
 
     def _run_here(self) -> Ending:
         common = self._common
-        programs = list(common.kind.programs(common.experiment, common.factors))
-        keeper = SessionKeeper(
-            common.directory, common.ledger, LocalWatch(programs, common.experiment.folder)
-        )
+        watch = local_watch(common.experiment, common.kind, common.factors)
+        keeper = SessionKeeper(common.directory, common.ledger, watch)
         return self._session(self._runner(common.kind, keeper, None), keeper)
 
     # Over ssh
@@ -164,7 +163,8 @@ class Member:
         queries = [
             query for query in kind.queries(common.experiment, common.factors) if query["key"] == "command"
         ]
-        machine = RemoteMachine(remote, tasks, queries, self._tell)
+        own = dict(trial_of(common.experiment).environment)
+        machine = RemoteMachine(remote, tasks, queries, self._tell, own)
         collector = SessionKeeper(common.directory, common.ledger, machine)
         self._collect(remote, tasks, kind, self._runner(kind, collector, machine))
         ready.provide(common.interruption.descriptor)

@@ -115,6 +115,18 @@ from trialwise.execution.workers.agent.attachment import attach;attach({folder!r
 """
 
 
+_OF_MEASUREMENT = (
+    "file_identity",
+    "followed",
+    "inherited",
+    "machine_counting",
+    "outliving",
+    "programs",
+    "python_imports",
+)
+"""Modules that the agent shares with this machine: standard library only, for Python 3.8."""
+
+
 @functools.cache
 def agent_archive() -> bytes:
     """What is sent to workers: the agent's modules in a zip archive, with the supervisor for machines like this one.
@@ -141,8 +153,8 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     for file in sorted(agent.iterdir(), key=lambda each: each.name):
         if file.name.endswith(".py"):
             yield f"trialwise/execution/workers/agent/{file.name}", file.read_bytes()
-    for name in ("machine_counting.py", "outliving.py"):
-        yield f"trialwise/measurement/{name}", (root / "measurement" / name).read_bytes()
+    for name in _OF_MEASUREMENT:
+        yield f"trialwise/measurement/{name}.py", (root / "measurement" / f"{name}.py").read_bytes()
     yield f"supervisor.{platform.machine()}", supervisor_image()
 
 

@@ -19,8 +19,9 @@ from trialwise.execution.workers.agent.folder import (
     write_durably,
 )
 from trialwise.execution.workers.agent.frames import frame, read_frame
-from trialwise.execution.workers.agent.looking import clocks, digest_of, facts, resolve, stats, text_of
+from trialwise.execution.workers.agent.looking import clocks, descriptions, facts, resolve, stats, text_of
 from trialwise.execution.workers.agent.supervision import probe
+from trialwise.measurement.file_identity import digest_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,7 +121,10 @@ class Attachment:
         return {"clocks": clocks(), "stats": stats(head["programs"]), "free": self.folder.free()}, b""
 
     def do_facts(self, head: Json, body: bytes) -> tuple[Json, bytes]:
-        return facts(head["patterns"]), b""
+        return facts(head["patterns"], head["own"]), b""
+
+    def do_describe(self, head: Json, body: bytes) -> tuple[Json, bytes]:
+        return {"found": descriptions(head["paths"])}, b""
 
     def do_count(self, head: Json, body: bytes) -> tuple[Json, bytes]:
         """Which counters there are, found out by counting nothing."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
+from pathlib import Path
+
+from trialwise.measurement.file_identity import described, signature
+from trialwise.measurement.inherited import key_here, limits, quick_limits, variables
+from trialwise.measurement.programs import program_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,8 +47,8 @@ def lines_of(path: str) -> list[str]:
         return []
 
 
-def facts(patterns: Sequence[str]) -> Json:
-    """The texts of files of /proc, /sys and /etc, and what Python knows of the machine."""
+def facts(patterns: Sequence[str], own: Sequence[str]) -> Json:
+    """The texts of files of /proc, /sys and /etc, what Python knows of the machine, and what trials inherit but for their `own`."""
     import glob
     import platform
     import socket
@@ -56,21 +60,18 @@ def facts(patterns: Sequence[str]) -> Json:
         "python": platform.python_version(),
         "architecture": platform.machine(),
         "host": socket.gethostname(),
+        "limits": limits(),
+        "variables": variables(os.environ, own, key_here()),
     }
 
 
-def stats(paths: Sequence[str]) -> list[list[Any]]:
-    """Size, time of change and inode of each file that is there."""
-    found: list[list[Any]] = []
-    for path in paths:
-        with contextlib.suppress(OSError):
-            status = os.stat(path)
-            found.append([path, status.st_size, status.st_mtime_ns, status.st_ino])
-    return found
+def stats(paths: Sequence[str]) -> list[Any]:
+    """Signatures of files, and limits that somebody may change from outside."""
+    return [[[path, signature(path)] for path in paths], quick_limits()]
 
 
 def resolve(query: Json) -> Json:
-    """Find a program as it would be started; "script" asks for the file that it is handed, too."""
+    """Find a program as it would be started, and the files that its words name."""
     words: list[str] = query["words"]
     directory: str = query["directory"]
     if not os.path.isdir(directory):
@@ -80,11 +81,8 @@ def resolve(query: Json) -> Json:
         return {"problem": "no program", "files": []}
     if not os.access(path, os.X_OK):
         return {"problem": "not executable", "files": []}
-    files = [path]
-    if query.get("script"):
-        first: list[str] = [word for word in words[1:] if not word.startswith("-")][:1]
-        files += [each for each in (os.path.join(directory, word) for word in first) if os.path.isfile(each)]
-    return {"problem": None, "files": [described(each) for each in files]}
+    named = program_files(words, Path(directory), query.get("variables") or {})
+    return {"problem": None, "files": [[os.fspath(file.path), file.role] for file in named]}
 
 
 def which(program: str, directory: str, path: str | None) -> str | None:
@@ -97,19 +95,7 @@ def which(program: str, directory: str, path: str | None) -> str | None:
     return next((each for each in found if os.path.isfile(each) and os.access(each, os.X_OK)), None)
 
 
-def described(path: str) -> Json:
-    """A file with its SHA-256."""
-    real = os.path.realpath(path)
-    status = os.stat(real)
-    return {"path": real, "sha256": digest_of(real), "size": status.st_size, "modified": status.st_mtime}
-
-
-def digest_of(path: str) -> str:
-    """SHA-256 of a file, in hexadecimal digits."""
-    import hashlib
-
-    digest = hashlib.sha256()
-    with open(path, "rb") as file:
-        for part in iter(lambda: file.read(1 << 20), b""):
-            digest.update(part)
-    return digest.hexdigest()
+def descriptions(paths: Sequence[str]) -> Json:
+    """Real path, SHA-256 and size of each file that is there."""
+    found = ((path, described(path)) for path in paths)
+    return {path: each for path, each in found if each is not None}

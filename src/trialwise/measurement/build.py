@@ -28,7 +28,7 @@ class Build:
 @cache
 def own_build() -> Build:
     """The build of this process."""
-    package = Path(__file__).parents[2]
+    package = Path(__file__).parents[1]
     major, minor, _ = platform.python_version_tuple()
     return Build(
         trialwise=__version__,

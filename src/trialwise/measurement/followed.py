@@ -1,0 +1,161 @@
+"""Which files a trial ran and read, from what the supervisor saw of its processes (`crates/process/supervisor/supervisor.c`).
+
+Standard library only and for Python 3.8, because it is also sent to workers.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from pathlib import Path
+from typing import NamedTuple
+
+from trialwise.measurement.file_identity import NamedFile, signature
+from trialwise.measurement.programs import argument_files, resolved, runs_script
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_HEAD = struct.Struct("=cxxxI")
+"""Before each record: its kind, and the number of bytes that follow."""
+_TOTALS = struct.Struct("=qq")
+_PASSING = ("/proc/", "/dev/", "/sys/", "/memfd:", "/run/user/")
+_TRACERS = frozenset(
+    {"gdb", "lldb", "ltrace", "perf", "rr", "strace", "uftrace", "valgrind", "valgrind.bin", "bpftrace"}
+)
+_CAPABILITIES = "security.capability"
+
+
+class Execution(NamedTuple):
+    """A process became a program: its file, where it runs, what it reads, and its words."""
+
+    file: str
+    directory: str
+    stdin: str
+    words: list[str]
+
+
+class Seen(NamedTuple):
+    """What was seen of the processes of a trial.
+
+    `files` that they ran and named; `stops`: how often a process was held for it; `problem` says why nothing was seen, `spoiled`
+    what may not have worked because it was looked at.
+    """
+
+    files: list[NamedFile]
+    stops: int = 0
+    problem: str | None = None
+    spoiled: str | None = None
+
+
+def seen(notes: bytes, environment: Mapping[str, str], scratch: str | None, since_ns: int) -> Seen:
+    """Read the supervisor's notes.
+
+    Parameters
+    ----------
+    notes
+        As the supervisor writes them; what is cut off at the end is left out.
+    environment
+        That of the trial; `PATH` and `PYTHONPATH` matter.
+    scratch
+        A folder of the trial's own, whose files are no others' business.
+    since_ns
+        When the trial began, in nanoseconds since 1970: an input file that was changed later was written by the trial.
+    """
+    executions: list[Execution] = []
+    libraries: list[str] = []
+    stops, error = 0, 0
+    for kind, content in _records(notes):
+        if kind == b"E":
+            executions.append(_execution(content))
+        elif kind == b"M":
+            libraries.append(os.fsdecode(content))
+        elif kind == b"S" and len(content) == _TOTALS.size:
+            stops, error = _TOTALS.unpack(content)
+    if error:
+        return Seen([], stops, os.strerror(error))
+    files = {}
+    for file in [*_of_executions(executions, environment), *_of_libraries(libraries)]:
+        if _is_kept(file, scratch, since_ns):
+            files.setdefault(file.path, file)
+    return Seen(list(files.values()), stops, None, _spoiled(executions))
+
+
+def _records(notes: bytes) -> Iterator[tuple[bytes, bytes]]:
+    place = 0
+    while place + _HEAD.size <= len(notes):
+        kind, length = _HEAD.unpack_from(notes, place)
+        place += _HEAD.size
+        if place + length > len(notes):
+            return
+        yield kind, notes[place : place + length]
+        place += length
+
+
+def _execution(content: bytes) -> Execution:
+    file, directory, stdin, *words = [os.fsdecode(part) for part in content.split(b"\0")]
+    return Execution(file, directory, stdin, words[:-1] if words and not words[-1] else words)
+
+
+def _of_executions(executions: list[Execution], environment: Mapping[str, str]) -> Iterator[NamedFile]:
+    for each in executions:
+        directory = Path(each.directory)
+        name = os.path.basename(each.file)
+        yield NamedFile(_as_named(each, environment), "interpreter" if runs_script(name) else "program")
+        if each.stdin.startswith("/"):
+            yield NamedFile(Path(each.stdin), "input")
+        if each.words:
+            called = os.path.basename(each.words[0])
+            yield from argument_files(
+                called if runs_script(called) else name, each.words[1:], directory, environment
+            )
+
+
+def _as_named(each: Execution, environment: Mapping[str, str]) -> Path:
+    """The program as the command has it, so that another target of a link is noticed; else its file."""
+    named = (
+        resolved(each.words[0], Path(each.directory), environment) if each.words and each.words[0] else None
+    )
+    return named if named is not None and os.path.realpath(named) == each.file else Path(each.file)
+
+
+def _of_libraries(libraries: list[str]) -> Iterator[NamedFile]:
+    """Name each library, by the link that the loader has most likely taken: its name without the last numbers."""
+    for path in libraries:
+        yield NamedFile(Path(path), "library")
+        folder, _, name = path.rpartition("/")
+        stem, shared, version = name.partition(".so.")
+        numbers = version.split(".") if shared else []
+        for count in range(len(numbers)):
+            link = "/".join([folder, ".".join([stem, "so", *numbers[:count]])])
+            if os.path.islink(link) and os.path.realpath(link) == path:
+                yield NamedFile(Path(link), "library")
+
+
+def _is_kept(file: NamedFile, scratch: str | None, since_ns: int) -> bool:
+    path = os.fspath(file.path)
+    if path.startswith(_PASSING) or (scratch is not None and path.startswith(scratch + os.sep)):
+        return False
+    found = signature(path)
+    return found is not None and (file.role != "input" or found[4] < since_ns)
+
+
+def _spoiled(executions: list[Execution]) -> str | None:
+    """What cannot work while it is followed: other rights than ours, and following others itself."""
+    for each in executions:
+        if os.path.basename(each.file) in _TRACERS:
+            return f"{each.file} follows processes itself"
+        if os.geteuid() != 0 and _changes_rights(each.file):
+            return f"{each.file} runs with other rights"
+    return None
+
+
+def _changes_rights(path: str) -> bool:
+    try:
+        if os.stat(path).st_mode & (stat.S_ISUID | stat.S_ISGID):
+            return True
+        return _CAPABILITIES in os.listxattr(path)
+    except OSError:
+        return False

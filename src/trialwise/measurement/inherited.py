@@ -1,0 +1,215 @@
+"""What trials inherit from whoever starts them: variables, limits, processors, priority.
+
+Standard library only and for Python 3.8, because it is also sent to workers.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import re
+import resource
+from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+IRRELEVANT = (
+    # The terminal and the desktop.
+    *(
+        "TERM",
+        "TERM_*",
+        "COLORTERM",
+        "COLUMNS",
+        "LINES",
+        "NO_COLOR",
+        "FORCE_COLOR",
+        "CLICOLOR*",
+        "LS_COLORS",
+        "LESS*",
+    ),
+    *(
+        "PAGER",
+        "MANPAGER",
+        "EDITOR",
+        "VISUAL",
+        "GIT_PAGER",
+        "GIT_EDITOR",
+        "DISPLAY",
+        "WAYLAND_DISPLAY",
+        "XAUTHORITY",
+    ),
+    *(
+        "WINDOWID",
+        "TMUX*",
+        "STY",
+        "WINDOW",
+        "VTE_VERSION",
+        "KONSOLE_*",
+        "ITERM_*",
+        "KITTY_*",
+        "ALACRITTY_*",
+        "GPG_TTY",
+    ),
+    *(
+        "XDG_*",
+        "DBUS_*",
+        "DESKTOP_*",
+        "GDM*",
+        "GNOME_*",
+        "KDE_*",
+        "GTK_*",
+        "QT_*",
+        "SESSION_MANAGER",
+        "VSCODE_*",
+    ),
+    # The login and the shell.
+    *(
+        "SSH_*",
+        "PWD",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+        "PS1",
+        "PS2",
+        "PS4",
+        "PROMPT*",
+        "HIST*",
+        "MAIL*",
+        "LOGNAME",
+        "USER",
+    ),
+    *(
+        "USERNAME",
+        "HOSTNAME",
+        "SUDO_*",
+        "KRB5CCNAME",
+        "BASH_FUNC_*",
+        "BASHOPTS",
+        "SHELLOPTS",
+        "VIRTUAL_ENV_PROMPT",
+    ),
+    # Whoever runs jobs; what a job may use is seen in its limits and processors.
+    *(
+        "INVOCATION_ID",
+        "JOURNAL_STREAM",
+        "SYSTEMD_*",
+        "MANAGERPID*",
+        "NOTIFY_SOCKET",
+        "LISTEN_*",
+        "WATCHDOG_*",
+    ),
+    *(
+        "GITHUB_*",
+        "RUNNER_*",
+        "ACTIONS_*",
+        "CI_*",
+        "GITLAB_*",
+        "JENKINS_*",
+        "BUILD_*",
+        "SLURM*",
+        "SRUN_*",
+        "PBS_*",
+    ),
+    *("LSB_*", "OAR_*", "SGE_*", "JOB_ID", "PYTEST_*", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "COVERAGE_*"),
+    # Ours: told to each trial, or for the runner alone.
+    "TRIALWISE_*",
+)
+"""Names and beginnings (*) of variables that make no difference to what is measured."""
+
+_IRRELEVANT = re.compile("|".join(re.escape(name).replace(r"\*", ".*") for name in IRRELEVANT))
+_SECRET = re.compile(
+    r"TOKEN|SECRET|PASS|PWD|CREDENTIAL|AUTH|COOKIE|PRIVATE|(^|_)(API|ACCESS)?_?KEY(_|$)|DSN|SESSION",
+    re.IGNORECASE,
+)
+_SECRET_VALUE = re.compile(r"://[^/\s]*@|-----BEGIN|\b(ghp|gho|ghs|glpat|sk|xox[abp])[-_][A-Za-z0-9]{8}")
+_LIMITS = ("AS", "CPU", "DATA", "FSIZE", "MEMLOCK", "NOFILE", "RSS", "STACK", "RTPRIO", "NICE")
+"""The limits that are compared. Of processes and signals in waiting there are as many as the memory at boot allows."""
+_ROUNDED = 1 << 28
+"""Bytes: what the kernel keeps for itself, and a limit that follows from it, varies from boot to boot."""
+
+
+def variables(environment: Mapping[str, str], own: Iterable[str], key: bytes) -> dict[str, str]:
+    """Give the variables that trials inherit and that may matter, values that look secret as keyed hashes.
+
+    `own` are names that the experiment sets itself; `key` is known on this machine only, so that hashes cannot be guessed.
+    """
+    left_out = set(own)
+    return {
+        name: hidden(name, value, key)
+        for name, value in sorted(environment.items())
+        if name not in left_out and _IRRELEVANT.fullmatch(name) is None
+    }
+
+
+def hidden(name: str, value: str, key: bytes) -> str:
+    """Give the value, or its keyed hash where name or value look secret."""
+    if _SECRET.search(name) is None and _SECRET_VALUE.search(value) is None:
+        return value
+    digest = hmac.new(key, f"{name}={value}".encode(errors="surrogateescape"), hashlib.sha256).hexdigest()
+    return f"hidden {digest[:16]}"
+
+
+def key_here() -> bytes:
+    """A key for `variables`: the machine's id, which is not published."""
+    return (_text("/etc/machine-id") or _text("/proc/sys/kernel/hostname")).encode()
+
+
+def limits() -> dict[str, str]:
+    """Give what the processes of this one may use: soft limits, processors, niceness, scheduling, and the control group's."""
+    found = {
+        f"limit_{name.lower()}": _limit(resource.getrlimit(getattr(resource, f"RLIMIT_{name}"))[0])
+        for name in _LIMITS
+        if hasattr(resource, f"RLIMIT_{name}")
+    }
+    return {**found, **quick_limits(), **_of_control_groups()}
+
+
+def quick_limits() -> dict[str, str]:
+    """Give those limits that somebody else may change at any time, in microseconds: looked at before every trial."""
+    return {
+        "cpus_allowed": cpu_text(os.sched_getaffinity(0)),
+        "niceness": str(os.getpriority(os.PRIO_PROCESS, 0)),
+        "scheduler": str(os.sched_getscheduler(0)),
+    }
+
+
+def cpu_text(cpus: Iterable[int]) -> str:
+    """Write CPUs as the kernel does: ``0-3,8``."""
+    spans: list[tuple[int, int]] = []
+    for cpu in sorted(cpus):
+        if spans and cpu == spans[-1][1] + 1:
+            spans[-1] = spans[-1][0], cpu
+        else:
+            spans.append((cpu, cpu))
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in spans)
+
+
+def _limit(value: int) -> str:
+    if value == resource.RLIM_INFINITY:
+        return "unlimited"
+    return str(round(value / _ROUNDED) * _ROUNDED if value > _ROUNDED else value)
+
+
+def _of_control_groups() -> dict[str, str]:
+    """What the control groups (version 2) around this process allow, innermost first; their names differ from login to login."""
+    lines = _text("/proc/self/cgroup").splitlines()
+    parts = next((line[3:] for line in lines if line.startswith("0::")), "/").split("/")
+    folders = ["/".join(["/sys/fs/cgroup", *parts[1:depth]]) for depth in range(len(parts), 1, -1)]
+    found: dict[str, str] = {}
+    for name in ("cpu.max", "memory.max", "memory.high"):
+        texts = [
+            text for folder in folders if (text := _text(f"{folder}/{name}")) and not text.startswith("max")
+        ]
+        if texts:
+            found[f"cgroup_{name}"] = ", ".join(texts)
+    return found
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text(errors="replace").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,110 @@
+"""The files of the trials of a machine: those that commands name, and those that were seen in trials."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from trialwise.measurement.file_identity import NamedFile, described
+from trialwise.measurement.identity import FileIdentity
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from trialwise.measurement.file_identity import Described, Role
+
+    Describe = Callable[[Sequence[str]], Mapping[str, Described]]
+    """Describes the files that are there: for each path what `file_identity.described` gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    path: str
+    role: Role
+    treatments: tuple[str, ...]
+
+
+def describe_here(paths: Sequence[str]) -> dict[str, Described]:
+    """Describe files of this machine."""
+    found = ((path, described(path)) for path in paths)
+    return {path: each for path, each in found if each is not None}
+
+
+class KnownFiles:
+    """Keeps files by their names; `folder` is the experiment's, to which names below it are relative."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = os.path.abspath(folder)  # noqa: PTH100 links are not to be followed
+        self._files: dict[str, _Known] = {}
+        self.volatile: set[str] = set()
+
+    @property
+    def paths(self) -> list[str]:
+        """Where the files stand."""
+        return [each.path for each in self._files.values()]
+
+    def name(self, file: NamedFile) -> tuple[str, str]:
+        """The name of a file, and its whole path."""
+        path = os.path.abspath(os.path.join(self._folder, file.path))  # noqa: PTH100, PTH118 as above
+        inside = path.startswith(self._folder + os.sep)
+        return (path[len(self._folder) + 1 :] if inside else path), path
+
+    def add(self, files: Iterable[NamedFile]) -> None:
+        """Add files that commands name."""
+        for file in files:
+            name, path = self.name(file)
+            if name not in self.volatile:
+                self._files.setdefault(name, _Known(path, file.role, ()))
+
+    def recall(self, files: Iterable[FileIdentity], volatile: Iterable[str]) -> None:
+        """Add files that were seen in trials of an earlier session, and leave out those that trials write."""
+        self.drop(volatile)
+        for file in files:
+            path = os.path.join(self._folder, file.name)  # noqa: PTH118 as above
+            if file.treatments and file.name not in self.volatile:
+                self._files.setdefault(file.name, _Known(path, file.role, file.treatments))
+
+    def learn(self, treatment: str, files: Iterable[NamedFile]) -> bool:
+        """Add files that were seen in a trial of a treatment; return True if one was not known."""
+        news = False
+        for file in files:
+            name, path = self.name(file)
+            known = self._files.get(name)
+            news |= known is None and name not in self.volatile
+            if name in self.volatile or (known is not None and not known.treatments):
+                continue
+            treatments = () if known is None else known.treatments
+            if treatment not in treatments:
+                self._files[name] = _Known(path, file.role, (*treatments, treatment))
+        return news
+
+    def is_of_command(self, name: str) -> bool:
+        """Return True if a command names the file and runs it, so that nothing may leave it out."""
+        known = self._files.get(name)
+        return known is not None and not known.treatments and known.role != "input"
+
+    def inputs(self) -> dict[str, str]:
+        """The paths of input files by their names."""
+        return {name: each.path for name, each in self._files.items() if each.role == "input"}
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Leave out files that trials write themselves."""
+        for name in names:
+            self.volatile.add(name)
+            self._files.pop(name, None)
+
+    def forget(self, names: Iterable[str | None]) -> None:
+        """Leave out files that trials do not use any more."""
+        for name in names:
+            self._files.pop(name or "", None)
+
+    def identified(self, describe: Describe = describe_here) -> tuple[FileIdentity, ...]:
+        """Describe the files that are there now."""
+        found = describe(self.paths)
+        return tuple(
+            FileIdentity(name, *found[each.path], each.role, each.treatments)
+            for name, each in self._files.items()
+            if each.path in found
+        )

@@ -1,0 +1,210 @@
+"""What makes trials trials of the same thing, and what does not: real programs, two sessions of one experiment."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.system.conftest import Bench
+
+from trialwise.execution.events import EnvironmentChanged, RunEvent, TrialEnded, TrialRecalled
+from trialwise.store.records import TrialRow
+
+Act = Callable[[Path, pytest.MonkeyPatch], object]
+
+
+class Half:
+    """A rule that stops after the first two of four rounds, and an observer of changes."""
+
+    def __init__(self, rounds: int) -> None:
+        self.rounds = rounds
+        self.seen: set[int] = set()
+        self.changes: list[str] = []
+
+    def notice(self, event: RunEvent) -> None:
+        if isinstance(event, TrialEnded | TrialRecalled):
+            self.seen.add(event.row.round)
+        if isinstance(event, EnvironmentChanged):
+            self.changes.append(event.text)
+
+    def reason_to_stop(self, upcoming: TrialRow) -> str | None:
+        return "half" if upcoming.round > self.rounds else None
+
+
+def executable(path: Path, text: str) -> None:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
+@pytest.fixture
+def project(bench: Bench) -> Bench:
+    executable(bench.folder / "prog", "exit 0")
+    executable(bench.folder / "dir/prog", "exit 0")
+    executable(bench.folder / "v1/tool", "exit 0")
+    executable(bench.folder / "v2/tool", "exit 0 # other")
+    (bench.folder / "link").symlink_to("v1/tool")
+    (bench.folder / "config.toml").write_text("a = 1\n")
+    (bench.folder / "main.py").write_text("import helper\n")
+    (bench.folder / "helper.py").write_text("x = 1\n")
+    (bench.folder / "Makefile").write_text("run:\n\t./prog\n")
+    return bench
+
+
+def epochs_of_halves(bench: Bench, between: Callable[[], object]) -> tuple[list[int | None], list[str]]:
+    """The epochs of four trials, something happening after the second, and what was told of it."""
+    bench.run(stopping=Half(2))
+    between()
+    rule = Half(4)
+    bench.run(stopping=rule, observers=[rule])
+    return [row.epoch for row in bench.rows("finished")], rule.changes
+
+
+PYTHON = "python3 -B"
+CHANGED = {
+    "program": ("./prog", "prog"),
+    "behind a shell": ("sh -c 'exec ./prog'", "prog"),
+    "behind cd": ("sh -c 'cd dir && ./prog'", "dir/prog"),
+    "behind env": ("env X=Y ./prog", "prog"),
+    "makefile": ("make -s run", "Makefile"),
+    "script": (f"{PYTHON} main.py", "main.py"),
+    "imported": (f"{PYTHON} main.py", "helper.py"),
+    "module": (f"{PYTHON} -m main", "helper.py"),
+    "input": ("./prog --config=config.toml", "config.toml"),
+    "input of a shell": ("sh -c './prog < config.toml'", "config.toml"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_another_content_of_a_file_begins_a_series(project: Bench, what: str):
+    command, name = CHANGED[what]
+    file = project.folder / name
+    project.write(command, rounds=4)
+    epochs, said = epochs_of_halves(project, lambda: file.write_text(file.read_text() + "# changed\n"))
+    assert (epochs, said) == ([1, 1, 2, 2], [f"{name} is another"])
+
+
+@pytest.mark.parametrize("what", CHANGED)
+def test_the_same_content_written_again_does_not(project: Bench, what: str):
+    command, name = CHANGED[what]
+    file = project.folder / name
+
+    def build_again() -> None:
+        new = file.with_name("new")
+        new.write_bytes(file.read_bytes())
+        new.chmod(file.stat().st_mode)
+        new.rename(file)
+
+    project.write(command, rounds=4)
+    assert epochs_of_halves(project, build_again) == ([1, 1, 1, 1], [])
+
+
+@pytest.mark.parametrize("command", ["./link", "sh -c ./link"])
+def test_a_link_that_points_elsewhere_begins_a_series(project: Bench, command: str):
+    def repoint() -> None:
+        (project.folder / "link").unlink()
+        (project.folder / "link").symlink_to("v2/tool")
+
+    project.write(command, rounds=4)
+    assert epochs_of_halves(project, repoint) == ([1, 1, 2, 2], ["link is another"])
+
+
+INHERITED: dict[str, tuple[Act, str]] = {
+    "variable": (lambda _, m: m.setenv("OMP_NUM_THREADS", "8"), "OMP_NUM_THREADS: 1 → 8"),
+    "another": (lambda _, m: m.setenv("PYTHONHASHSEED", "0"), "PYTHONHASHSEED is set now"),
+    "no more": (lambda _, m: m.delenv("OMP_NUM_THREADS"), "OMP_NUM_THREADS is not set now"),
+    "secret": (lambda _, m: m.setenv("MY_TOKEN", "tell-nobody-2"), "MY_TOKEN: hidden "),
+    "escapes": (lambda _, m: m.setenv("OMP_NUM_THREADS", "\x1b[2J"), r'OMP_NUM_THREADS: 1 → "\u001b[2J"'),
+}
+
+
+@pytest.mark.parametrize("what", INHERITED)
+def test_another_variable_begins_a_series(project: Bench, monkeypatch: pytest.MonkeyPatch, what: str):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("MY_TOKEN", "tell-nobody-1")
+    act, said = INHERITED[what]
+    project.write("true", rounds=4)
+    epochs, changes = epochs_of_halves(project, lambda: act(project.folder, monkeypatch))
+    assert epochs == [1, 1, 2, 2]
+    (change,) = changes
+    assert change.startswith(said)
+    assert "tell-nobody" not in "".join(path.read_text() for path in project.directory.glob("environments/*"))
+
+
+def test_what_the_experiment_sets_itself_and_what_says_nothing_does_not(
+    project: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    def another_login() -> None:
+        for name in (
+            "TERM",
+            "COLUMNS",
+            "LINES",
+            "SSH_CONNECTION",
+            "SSH_TTY",
+            "SHLVL",
+            "PWD",
+            "OLDPWD",
+            "OMP_NUM_THREADS",
+        ):
+            monkeypatch.setenv(name, "another")
+
+    project.write("true", trial='environment = { OMP_NUM_THREADS = "4" }', rounds=4)
+    assert epochs_of_halves(project, another_login) == ([1, 1, 1, 1], [])
+
+
+def test_other_limits_begin_a_series(project: Bench):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    project.write("true", rounds=4)
+    try:
+        found = epochs_of_halves(
+            project, lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))
+        )
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert found == ([1, 1, 2, 2], [f"limit nofile: {soft} → {soft - 1}"])
+
+
+def test_other_processors_begin_a_series(project: Bench):
+    before = os.sched_getaffinity(0)
+    if len(before) < 2:
+        pytest.skip("one processor")
+    project.write("true", rounds=4)
+    try:
+        epochs, changes = epochs_of_halves(project, lambda: os.sched_setaffinity(0, {min(before)}))
+    finally:
+        os.sched_setaffinity(0, before)
+    assert epochs == [1, 1, 2, 2]
+    assert changes[0].startswith("cpus allowed: ")
+
+
+def test_a_file_that_trials_write_is_no_input(project: Bench):
+    (project.folder / "out.txt").write_text("before\n")
+    project.write("sh -c 'date +%N >> out.txt; ./prog --log=out.txt'", rounds=4)
+    assert epochs_of_halves(project, lambda: None)[0] == [1, 1, 1, 1]
+
+
+def test_a_directory_without_these_records_goes_on_as_not_known(
+    project: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    def make_old() -> None:
+        (file,) = project.directory.glob("environments/*")
+        document = json.loads(file.read_text())
+        fingerprint = document["fingerprint"]
+        for name in ("environment", "limits", "build", "volatile", "governor"):
+            fingerprint.pop(name)
+        keys = ("path", "sha256", "size")
+        document["executables"] = [
+            {key: each[key] for key in keys} | {"modified": 0.0}
+            for each in document["executables"]
+            if each["role"] in ("program", "interpreter", "script")
+        ]
+        file.write_text(json.dumps(document))
+        monkeypatch.setenv("OMP_NUM_THREADS", "another")
+
+    project.write("./prog", rounds=4)
+    assert epochs_of_halves(project, make_old) == ([1, 1, 1, 1], [])
+    assert "OMP_NUM_THREADS" in max(project.directory.glob("environments/*")).read_text()
