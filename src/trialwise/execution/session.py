@@ -14,6 +14,7 @@ from typing import Protocol
 from trialwise import __version__
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment, Level
+from trialwise.experiment.simulation import SimulationTrial
 from trialwise.measurement.build import own_build
 from trialwise.measurement.environment import GOVERNOR, Environment, capture
 from trialwise.measurement.file_identity import NamedFile, signature
@@ -91,7 +92,11 @@ def local_watch(
     measures: bool = True,
 ) -> LocalWatch:
     """Watch this machine for an experiment whose trials have these factors."""
-    own = dict(getattr(experiment.trial, "environment", ()))
+    own = (
+        []
+        if isinstance(experiment.trial, SimulationTrial)
+        else [name for name, _ in experiment.trial.environment]
+    )
     return LocalWatch(kind.programs(experiment, factors), experiment.folder, own, measures=measures)
 
 

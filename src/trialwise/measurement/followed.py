@@ -76,7 +76,7 @@ def seen(notes: bytes, environment: Mapping[str, str], scratch: str | None, sinc
             stops, error = _TOTALS.unpack(content)
     if error:
         return Seen([], stops, os.strerror(error))
-    files = {}
+    files: dict[Path, NamedFile] = {}
     for file in [*_of_executions(executions, environment), *_of_libraries(libraries)]:
         if _is_kept(file, scratch, since_ns):
             files.setdefault(file.path, file)
