@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -220,3 +221,78 @@ def test_the_list_of_paths(tmp_path: Path):
     assert len(listed) == 18
     assert listed["pantheon:nepal-aws-india"]["uplink"][0][0] == ["rate", "poisson:rate=0.57Mbit/s"]
     assert "pantheon:buffer-bdp" in path(tmp_path, "--list").stdout
+
+
+NESTED = (
+    "mm-delay 10 mm-delay 10 mm-link one.trace one.trace -- mm-delay 10 mm-delay 10 mm-onoff uplink 1000000.0 0.0 "
+    "mm-delay 10 mm-delay 10 mm-delay 10 mm-loss uplink 0 mm-delay 10 mm-delay 10 mm-delay 10"
+)
+"""Mahimahi's own integration test (src/tests/packetshell-test), which asks for 200 to 220 ms."""
+
+
+def test_mahimahis_own_test_of_nesting_passes(tmp_path: Path, server: int):
+    (tmp_path / "one.trace").write_text("1\n")
+    least, received = answer(path(tmp_path, *NESTED.split(), *client(server, to="MAHIMAHI_BASE")))
+    assert 200 <= least <= 220
+    assert received == 1000
+
+
+REMOVER = """
+import os, pathlib, socket, sys, time
+pathlib.Path("up").unlink()
+pathlib.Path("down").write_text("nonsense")
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for _ in range(4):
+    sender.sendto(b"x", (os.environ["TRIALWISE_PEER"], 9))
+    time.sleep(0.1)
+sys.exit(5)
+"""
+
+
+def test_a_trace_is_read_once_before_the_start(tmp_path: Path):
+    """The command removes it, and puts another in the place of a second one that has a log."""
+    for name in ("up", "down"):
+        (tmp_path / name).write_text("1\n")
+    done = path(
+        tmp_path, "-q", "mm-link", "up", "down", "--uplink-log=up.log", "--downlink-log=down.log", "--",
+        sys.executable, "-c", REMOVER,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (5, "")
+    for name in ("up", "down"):
+        lines = (tmp_path / f"{name}.log").read_text().splitlines()
+        assert lines[0] == f"# mahimahi mm-link ({name.capitalize()}link) [{name}] > {name}.log"
+        assert lines.count("100 # 1504") == 1 or name == "down"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "mm-delay 1 mm-loss uplink 0.1 mm-link <(echo 1) <(echo 1) --uplink-log=up.log -- true",
+        "mm-link <(echo 50) <(echo 50) --once -- true",
+        "--rate trace:<(echo 1) --loss trace:<(echo 01),repeat=yes -- true",
+        "--delay series:<(printf '0 1ms\\n') --loss series:<(printf '0 1%%\\n') -- true",
+    ],
+)
+def test_files_may_be_pipes_of_a_shell(tmp_path: Path, words: str):
+    """mahimahi(1), EXAMPLES: mm-link <(echo 1) <(echo 1)."""
+    command = ["bash", "-c", f"exec {shlex.join(TRIALWISE)} path -q {words}"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("--rate trace:/dev/zero -- true", "/dev/zero: is a device"),
+        ("--rate trace:. -- true", "is a folder"),
+        ("--loss series:none.txt -- true", "none.txt: cannot be read: No such file"),
+        ("--rate trace:bad.trace -- true", "rate trace: bad.trace: "),
+    ],
+)
+def test_files_that_are_none_are_named_as_they_were_written(tmp_path: Path, words: str, said: str):
+    (tmp_path / "bad.trace").write_text("soon\n")
+    done = path(tmp_path, *words.split())
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "/proc/" not in done.stderr
+    assert "Traceback" not in done.stderr

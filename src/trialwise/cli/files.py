@@ -9,8 +9,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from trialwise.errors import StoreError, TrialwiseError
+from trialwise.foreign_files import MEBIBYTE, read_foreign, too_large
 
 STANDARD = Path("-")
+LARGEST_TEXT = 640 * MEBIBYTE
+"""Bytes, as of a trace."""
 
 
 def check_out(path: Path, *, force: bool) -> None:
@@ -83,10 +86,13 @@ def read_text(path: Path) -> tuple[str, str]:
     """
     name = "standard input" if path == STANDARD else str(path)
     try:
-        content = sys.stdin.buffer.read() if path == STANDARD else path.read_bytes()
+        if path == STANDARD:
+            content = sys.stdin.buffer.read(LARGEST_TEXT + 1)
+            if len(content) > LARGEST_TEXT:
+                raise too_large(Path(name), LARGEST_TEXT, TrialwiseError)
+        else:
+            content = read_foreign(path, LARGEST_TEXT, pipe=True, error=TrialwiseError)
         return content.decode("utf-8"), name
-    except OSError as error:
-        raise TrialwiseError(f"{name}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
         raise TrialwiseError(f"{name}: line {line} is not text") from error

@@ -10,7 +10,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -22,6 +22,10 @@ from trialwise.errors import PlanError
 from trialwise.experiment.mahimahi import LinkLog, is_shell, read_shells
 from trialwise.experiment.named_paths import path_named, shipped_paths
 from trialwise.experiment.trials import Groups
+
+if TYPE_CHECKING:
+    from trialwise.measurement.opportunities import Trace
+    from trialwise.trials.held_files import HeldFiles
 
 _LINK_KEYS = ("rate", "queue", "delay", "loss", "outage", "policer", "batches")
 
@@ -45,6 +49,10 @@ class _Plan:
     logs: tuple[LinkLog, ...] = ()
     notes: tuple[str, ...] = ()
     once: bool = False
+
+    def held(self, files: HeldFiles) -> tuple[Groups, Groups]:
+        """The links of both ways, whose files are read once."""
+        return files.groups(self.uplink, self.folder), files.groups(self.downlink, self.folder)
 
 
 def path(
@@ -216,25 +224,26 @@ def _unnamed_file(beside: Path) -> Generator[Path]:
 
 
 def _run_logged(plan: _Plan, mtu: int, seed: int, kept: Path | None, *, json: bool, quiet: bool) -> int:
+    from trialwise.trials.held_files import HeldFiles
     from trialwise.trials.inside import run_inside
 
-    seconds = _trace_seconds(plan) if plan.once else None
+    files = HeldFiles()
+    ways = plan.held(files)
+    seconds = _trace_seconds(plan, files) if plan.once else None
     began = time.time()
     try:
-        opened = _core.OuterPath(
-            plan.uplink, plan.downlink, directory=plan.folder, seed=seed, mtu=mtu, log=kept
-        )
+        opened = _core.OuterPath(*ways, directory=plan.folder, seed=seed, mtu=mtu, log=kept)
     except ValueError as error:
-        raise PlanError(str(error)) from error
+        raise PlanError(files.in_own_words(str(error))) from error
     except OSError as error:
         raise PlanError(f"no path can be made here: {error}") from error
     try:
         code = run_inside(opened, plan.command, seconds)
-        time.sleep(_farewell(plan))
+        time.sleep(_farewell(ways))
     finally:
         report = opened.close()
     if plan.logs and kept is not None:
-        _write_logs(plan, kept, began)
+        _write_logs(plan, ways, files, kept, began)
     if json:
         print_json(_document(report, code), to=sys.stderr)
     elif not quiet:
@@ -242,22 +251,31 @@ def _run_logged(plan: _Plan, mtu: int, seed: int, kept: Path | None, *, json: bo
     return code
 
 
-def _farewell(plan: _Plan) -> float:
+def _farewell(ways: tuple[Groups, Groups]) -> float:
     """How long to go on when the command has ended, so that servers hear of it: two round trips, at most a second."""
-    delays = (_core.check_link(way, plan.folder).base_delay for way in (plan.uplink, plan.downlink))
+    delays = (_core.check_link(way, ".").base_delay for way in ways)
     return min(1.0, 2 * sum(delays) + 0.02)
 
 
-def _trace_seconds(plan: _Plan) -> float:
+def _trace_seconds(plan: _Plan, files: HeldFiles) -> float:
     """When the last trace that is not repeated ends."""
-    texts = [
-        text for way in (plan.uplink, plan.downlink) for group in way for key, text in group if key == "rate"
-    ]
-    names = [text.removeprefix("trace:").split(",")[0] for text in texts if text.endswith("repeat=no")]
-    return max(float(_core.parse_trace(Path(name).read_text())[-1]) for name in names) / 1000
+    from trialwise.trials.held_files import files_named
+
+    once = tuple(
+        tuple(pair for pair in group if pair[0] == "rate" and pair[1].endswith("repeat=no"))
+        for way in (plan.uplink, plan.downlink)
+        for group in way
+    )
+    return max(float(_trace(name, plan, files)[-1]) for name in files_named(once)) / 1000
 
 
-def _write_logs(plan: _Plan, kept: Path, began: float) -> None:
+def _trace(name: str, plan: _Plan, files: HeldFiles) -> Trace:
+    from trialwise.exchange.trace_files import parse_trace
+
+    return parse_trace(files.content(name, plan.folder), name)
+
+
+def _write_logs(plan: _Plan, ways: tuple[Groups, Groups], files: HeldFiles, kept: Path, began: float) -> None:
     """Write the logs that mm-link was asked for, from the record of every packet."""
     from trialwise.exchange.mahimahi_log import write_mahimahi_log
     from trialwise.measurement.opportunities import of_trace
@@ -266,19 +284,17 @@ def _write_logs(plan: _Plan, kept: Path, began: float) -> None:
     packets = read_packet_log(kept)
     end = float(packets.time.max()) * 1000 if len(packets) else 0.0
     for wanted in plan.logs:
-        groups = plan.uplink if wanted.direction == "uplink" else plan.downlink
-        behind = groups[wanted.group + 1 :]
+        behind = ways[0 if wanted.direction == "uplink" else 1][wanted.group + 1 :]
         loses = any(key == "loss" for group in behind for key, _ in group)
-        trace = _core.parse_trace(Path(wanted.trace).read_text())
         write_mahimahi_log(
             Path(wanted.path),
             packets,
-            of_trace(trace, 0, end, repeat=not plan.once),
+            of_trace(_trace(wanted.trace, plan, files), 0, end, repeat=not plan.once),
             direction=wanted.direction,
             init_timestamp=round(began * 1000),
             queue=wanted.queue,
             trace=wanted.trace,
-            propagation=_core.check_link(behind, plan.folder).base_delay,
+            propagation=_core.check_link(behind, ".").base_delay,
             lost_behind=("dropped:loss",) if loses else (),
         )
 

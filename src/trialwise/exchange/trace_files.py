@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.errors import AnalysisError, StoreError
+from trialwise.foreign_files import MEBIBYTE, read_foreign
 from trialwise.measurement.opportunities import Trace
 
-LARGEST = 640_000_000
+LARGEST = 640 * MEBIBYTE
 """Bytes: more than the 50 million lines that a trace may have."""
 _OPPORTUNITY_BITS = 12_000
 
@@ -51,15 +52,11 @@ def _refusal(name: str, error: ValueError) -> AnalysisError:
 
 
 def _text(path: Path) -> str:
+    content = read_foreign(path, LARGEST, pipe=True)
     try:
-        if path.stat().st_size > LARGEST:
-            hint = "cut it (`head -n 50000000`), or use a constant rate"
-            raise AnalysisError(f"{path}: more than {LARGEST // 10**6} MB; no trace is that long", hint=hint)
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise AnalysisError(f"{path}: cannot be read: {error.strerror}") from error
+        return content.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = path.read_bytes().count(b"\n", 0, error.start) + 1
+        line = content.count(b"\n", 0, error.start) + 1
         hint = "a trace has one number of milliseconds in each line"
         raise AnalysisError(f"{path}: line {line} of the trace is not text", hint=hint) from error
 

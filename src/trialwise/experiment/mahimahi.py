@@ -142,6 +142,8 @@ def _logs(shells: Sequence[_Shell], place: int) -> list[LinkLog]:
 def _delay(words: list[str]) -> _Shell:
     if not words or not re.fullmatch(r"\d+", words[0]):
         raise _wrong("mm-delay", words, "a whole number of milliseconds", "mm-delay 28")
+    if len(words[0].lstrip("0")) > _DELAY_DIGITS:
+        raise _wrong("mm-delay", words, "a delay below 1000000000 milliseconds", "mm-delay 28")
     group = (("delay", f"{words[0]}ms"),)
     return _Shell(_after(words[1:]), group, group)
 
@@ -151,15 +153,24 @@ def _loss(words: list[str]) -> _Shell:
     share = _number("mm-loss", words, 1, "a share from 0 to 1", "mm-loss uplink .004")
     if share > 1:
         raise _wrong("mm-loss", words[1:], "a share from 0 to 1", f"mm-loss {direction} .004")
-    return _one_way(direction, ("loss", _decimal(share)), words[2:])
+    text = _decimal(share)
+    return _one_way(direction, _NOTHING_PASSES if text == "1" else ("loss", text), words[2:])
 
 
 def _phases(name: str, kind: str) -> Callable[[list[str]], _Shell]:
     def read(words: list[str]) -> _Shell:
         example = f"{name} uplink 5 1"
         direction = _direction(name, words, example)
-        on, off = (_decimal(_number(name, words, place, "a time in seconds", example)) for place in (1, 2))
-        return _one_way(direction, ("outage", f"{kind}:on={on}s,off={off}s"), words[3:])
+        times = (_number(name, words, place, "a time in seconds", example) for place in (1, 2))
+        on, off = (_decimal(min(seconds, _FOR_EVER)) for seconds in times)
+        if on == off == "0":
+            raise PlanError(
+                f"{name}: on and off are both 0, which is neither", hint=f"write one like {example}"
+            )
+        if off == "0":  # never off
+            return _Shell(_after(words[3:]))
+        pair = _NOTHING_PASSES if on == "0" else ("outage", f"{kind}:on={on}s,off={off}s")
+        return _one_way(direction, pair, words[3:])
 
     return read
 
@@ -215,6 +226,11 @@ _QUEUES = {
 """Queues of mm-link, and the times in milliseconds that each needs."""
 _OURS = {"qdelay_ref": "target"}
 _LARGEST = 1e9
+_DELAY_DIGITS = 9
+_FOR_EVER = 1e7
+"""Seconds: as long as a phase of an outage can be, and longer than any command runs."""
+_NOTHING_PASSES = ("loss", "pattern:1")
+"""mm-loss 1, and mm-onoff that is never on: legal words, for a way that is cut."""
 
 
 def _rate(trace: str, *, once: bool) -> str:

@@ -7,13 +7,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
 from trialwise.errors import AnalysisError, StoreError
+from trialwise.foreign_files import open_foreign
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,7 +36,11 @@ EVENTS = (
 DELIVERED, HELD, DROPPED = 0, 1, 7
 COLUMNS = ("time", "direction", "flow", "size", "event", "delay")
 _CHUNK = 4_000_000
+_FREE_ROWS, _ROWS_PER_BYTE = 4_000_000, 10
+_LATEST = 1e12
+"""Seconds, as logs of text have them at most."""
 
+_Whole = TypeVar("_Whole", np.uint16, np.uint32)
 Seconds = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
@@ -259,22 +264,60 @@ def read_packets(path: Path) -> Packets:
     """
     import polars as pl
 
+    hint = f"packets as Parquet have the columns {', '.join(COLUMNS)}"
     try:
+        _check_rows(path)
         frame = pl.read_parquet(path, columns=list(COLUMNS))
-        return Packets(
-            time=frame["time"].cast(pl.Float64).to_numpy(),
-            delay=frame["delay"].cast(pl.Float64).to_numpy(),
+        packets = Packets(
+            time=_finite(frame["time"]),
+            delay=_finite(frame["delay"]),
             direction=_numbers(frame["direction"], DIRECTIONS),
-            flow=frame["flow"].cast(pl.UInt16).to_numpy(),
-            size=frame["size"].cast(pl.UInt32).to_numpy(),
+            flow=_whole(frame["flow"], np.uint16),
+            size=_whole(frame["size"], np.uint32),
             event=_numbers(frame["event"], EVENTS),
         )
-    except (OSError, pl.exceptions.PolarsError) as error:
-        hint = f"packets as Parquet have the columns {', '.join(COLUMNS)}"
-        raise AnalysisError(f"{path}: cannot be read as packets: {error}", hint=hint) from error
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        raise AnalysisError(f"{path}: cannot be read as packets: {said}", hint=hint) from error
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # no Exception: what polars says of damaged pages
+            raise
+        raise AnalysisError(
+            f"{path}: the Parquet file is damaged", hint="write it anew: `trialwise packets LOG --to parquet`"
+        ) from error
+    return packets
+
+
+def _check_rows(path: Path) -> None:
+    """Refuse more rows than a file of this size holds of packets: a constant column takes no room at all."""
+    import polars as pl
+
+    with open_foreign(path) as file:
+        rows = pl.scan_parquet(file).select(pl.len()).collect().item()
+        if rows > max(_FREE_ROWS, _ROWS_PER_BYTE * path.stat().st_size):
+            raise ValueError(f"it says to hold {rows} packets, more than its bytes can")
+
+
+def _whole(column: pl.Series, kind: type[_Whole]) -> npt.NDArray[_Whole]:
+    import polars as pl
+
+    if column.has_nulls():
+        raise ValueError(f"column {column.name} lacks a value")
+    return column.cast(pl.UInt16 if kind is np.uint16 else pl.UInt32).to_numpy().astype(kind, copy=False)
+
+
+def _finite(column: pl.Series) -> Seconds:
+    import polars as pl
+
+    values = column.cast(pl.Float64).to_numpy()
+    if not np.isfinite(values).all() or (np.abs(values) > _LATEST).any():
+        raise ValueError(f"column {column.name} has a value that is no time in seconds")
+    return values
 
 
 def _numbers(column: pl.Series, words: Sequence[str]) -> npt.NDArray[np.uint8]:
     import polars as pl
 
+    if column.has_nulls():
+        raise ValueError(f"column {column.name} lacks a value")
     return column.cast(pl.Enum(list(words))).to_physical().cast(pl.UInt8).to_numpy()

@@ -24,6 +24,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
 from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
 from trialwise.trials.flows import RunningFlow, surroundings
+from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
@@ -44,12 +45,15 @@ LATEST_START = 1.0
 class PathKind:
     """Opens the path, runs the flows over it, and reads from the packets what the metrics ask for."""
 
+    def __init__(self) -> None:
+        self._files = HeldFiles()
+
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where a path cannot be, a scheme is unknown or lacks something, or paths cannot be made here."""
         tried: set[PathSettings] = set()
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
-            settings = settings_of(experiment, filled)
+            settings = self._files.held(settings_of(experiment, filled))
             for plan in flow_plans(experiment, filled):
                 if not plan.scheme.has_programs:
                     hint = 'set trial.engine = "simulated"'
@@ -63,7 +67,7 @@ class PathKind:
                     )
                 check_load(plan, settings)
             if settings not in tried:
-                open_path(settings, 0, None, trial_of(experiment).lateness).close()
+                open_path(settings, 0, None, trial_of(experiment).lateness, self._files).close()
                 tried.add(settings)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
@@ -76,20 +80,20 @@ class PathKind:
                     if path not in seen:
                         seen.add(path)
                         yield NamedFile(path)
-        yield from (NamedFile(path, "input") for _, path in self.attachments(experiment, factors))
+        yield from (NamedFile(path, "input") for _, path in attachments_of(experiment, factors))
 
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[tuple[str, Path]]:
-        """Name the files of the schemes, those that loads are read from, and the traces that paths name."""
-        yield from attachments_of(experiment, factors)
+        """Name the files of the schemes, those that loads are read from, and the traces that paths name, as they were read."""
+        yield from ((name, self._files.as_held(path)) for name, path in attachments_of(experiment, factors))
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Run the flows of one trial for its runtime."""
         request.scratch.mkdir(parents=True, exist_ok=True)
         scratch = Path(tempfile.mkdtemp(prefix=f"{request.number}-{request.attempt}-", dir=request.scratch))
         try:
-            return _Execution(request, scratch).run()
+            return _Execution(request, scratch, self._files).run()
         except (TrialError, PlanError) as error:
             if readable(request.cancel, 0):
                 return abandoned()
@@ -113,13 +117,14 @@ class _Clock:
 class _Execution:
     """One trial."""
 
-    def __init__(self, request: TrialRequest, scratch: Path) -> None:
+    def __init__(self, request: TrialRequest, scratch: Path, files: HeldFiles) -> None:
         self.request = request
+        self.files = files
         self.trial = trial_of(request.experiment)
         self.scratch = scratch
         self.values = request.places | {"directory": str(scratch)}
         self.plans = flow_plans(request.experiment, self.values)
-        self.settings = settings_of(request.experiment, self.values)
+        self.settings = files.held(settings_of(request.experiment, self.values))
         self.log = scratch / "packets.log"
         own = {name: fill(text, self.values) for name, text in self.trial.environment}
         self.environment = surroundings(own) | {MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
@@ -130,7 +135,7 @@ class _Execution:
         with contextlib.ExitStack() as attached:
             for name in sorted({plan.scheme.attach for plan in self.plans if plan.scheme.attach}):
                 attached.enter_context(_attached(name))
-            path = open_path(self.settings, self.request.seed, self.log, self.trial.lateness)
+            path = open_path(self.settings, self.request.seed, self.log, self.trial.lateness, self.files)
             try:
                 clock, ended, problem = self._run([self._flow(plan, path) for plan in self.plans])
             finally:

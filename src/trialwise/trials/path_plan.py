@@ -19,6 +19,7 @@ from trialwise.schemes.library import scheme_named
 from trialwise.schemes.python_class import PREFIX, python_scheme
 from trialwise.schemes.scheme import Scheme
 from trialwise.trials.flow_lists import Arrivals, FlowList, drawn, write_flows
+from trialwise.trials.held_files import HeldFiles, files_named
 from trialwise.trials.loads import Load, parse_load, require_known
 
 FIRST_PORT = 5201
@@ -97,8 +98,10 @@ def settings_of(experiment: Experiment, values: Mapping[str, Level]) -> PathSett
     )
 
 
-def open_path(settings: PathSettings, seed: int, log: Path | None, lateness: float) -> _core.Path:
-    """Open a path.
+def open_path(
+    settings: PathSettings, seed: int, log: Path | None, lateness: float, files: HeldFiles
+) -> _core.Path:
+    """Open a path, whose files are those held in `files`.
 
     Raises
     ------
@@ -116,7 +119,7 @@ def open_path(settings: PathSettings, seed: int, log: Path | None, lateness: flo
             bound=lateness,
         )
     except ValueError as error:
-        raise PlanError(f"trial.path: {error}") from error
+        raise PlanError(f"trial.path: {files.in_own_words(str(error))}") from error
     except OSError as error:
         raise PlanError(f"no path can be made here: {error}") from error
 
@@ -160,8 +163,7 @@ def listed(plan: FlowPlan, settings: PathSettings, seed: int, file: Path) -> Loa
 
 def files_of(settings: PathSettings, plans: Sequence[FlowPlan], home: Path) -> list[tuple[str, Path]]:
     """The files that a path and loads name: the name of each as seen from `home` where it is below, and where it stands."""
-    texts = [text for way in (settings.uplink, settings.downlink) for group in way for _, text in group]
-    names = (text.partition(":")[2].split(",")[0] for text in texts if text.startswith(("trace:", "series:")))
+    names = (name for way in (settings.uplink, settings.downlink) for name in files_named(way))
     loads = [path for plan in plans for path in plan.load.files]
     paths = dict.fromkeys([*(Path(settings.folder) / name for name in names), *loads])
     return [(str(path.relative_to(home)) if path.is_relative_to(home) else str(path), path) for path in paths]
@@ -178,8 +180,11 @@ def check_load(plan: FlowPlan, settings: PathSettings) -> None:
 
 
 def describe(settings: PathSettings, direction: str) -> _core.LinkDescription:
-    """What one direction of a path is like."""
-    return _core.check_link(getattr(settings, direction), settings.folder)
+    """What one direction of a path is like; PlanError where no link is of this kind."""
+    try:
+        return _core.check_link(getattr(settings, direction), settings.folder)
+    except ValueError as error:
+        raise PlanError(f"trial.path: {error}") from error
 
 
 def _filled(groups: Groups, values: Mapping[str, Level]) -> Groups:

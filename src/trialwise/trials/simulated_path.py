@@ -19,6 +19,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.schemes.library import read_file, scheme_files
 from trialwise.schemes.scheme import Scheme
 from trialwise.trials.base import Task, TrialOutcome, TrialRequest
+from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.loads import load_words
 from trialwise.trials.path import abandoned
 from trialwise.trials.path_plan import (
@@ -42,48 +43,51 @@ Flow = tuple[str | object, str, str, float, float]
 class SimulatedPathKind:
     """Simulates the flows of a path, and reads from the packets what the metrics ask for."""
 
+    def __init__(self) -> None:
+        self._files = HeldFiles()
+
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where a path cannot be, or a scheme is unknown or exists only as real programs."""
         tried: set[PathSettings] = set()
         for values in factors:
             filled = dict(NOWHERE) | dict(values)
-            settings = settings_of(experiment, filled)
+            settings = self._files.held(settings_of(experiment, filled))
             for plan in flow_plans(experiment, filled):
                 _require_simulated(plan.scheme, experiment)
                 check_load(plan, settings)
             if settings not in tried:
-                _simulate(settings, (), 0)
+                _simulate(settings, (), 0, self._files)
                 tried.add(settings)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
         """Name the files whose change makes trials incomparable: the simulator itself, and all attachments."""
         yield NamedFile(Path(str(_core.__file__)))
-        yield from (NamedFile(path, "input") for _, path in self.attachments(experiment, factors))
+        yield from (NamedFile(path, "input") for _, path in attachments_of(experiment, factors))
 
     def attachments(
         self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
     ) -> Iterator[tuple[str, Path]]:
-        """Name the files of the schemes, those that loads are read from, and the traces that paths name."""
-        yield from attachments_of(experiment, factors)
+        """Name the files of the schemes, those that loads are read from, and the traces that paths name, as they were read."""
+        yield from ((name, self._files.as_held(path)) for name, path in attachments_of(experiment, factors))
 
     def execute(self, request: TrialRequest) -> TrialOutcome:
         """Simulate the flows of one trial for its runtime, and give it up when that is asked for."""
-        return _computed(request, request.cancel)
+        return _computed(request, request.cancel, self._files)
 
     def compute(self, task: Task) -> TrialOutcome:
         """Simulate the flows of one trial for its runtime, wherever that is."""
-        return _computed(task, None)
+        return _computed(task, None, self._files)
 
 
-def _computed(task: Task, cancel: int | None) -> TrialOutcome:
+def _computed(task: Task, cancel: int | None, files: HeldFiles) -> TrialOutcome:
     """Simulate one trial; nothing of it is on disk, so that nothing is left of one that is killed."""
     started = time.time()
     try:
-        settings = settings_of(task.experiment, dict(NOWHERE) | task.places)
+        settings = files.held(settings_of(task.experiment, dict(NOWHERE) | task.places))
         plans = flow_plans(task.experiment, dict(NOWHERE) | task.places)
         with contextlib.ExitStack() as lists:
             flows = [_flow(plan, settings, task.seed, lists) for plan in plans]
-            done = _simulate(settings, flows, task.seed, cancel)
+            done = _simulate(settings, flows, task.seed, files, cancel)
     except InterruptedError:
         return abandoned()
     except (TrialError, PlanError) as error:
@@ -176,7 +180,11 @@ def _file_in_memory() -> Generator[Path]:
 
 
 def _simulate(
-    settings: PathSettings, flows: Sequence[Flow], seed: int, cancel: int | None = None
+    settings: PathSettings,
+    flows: Sequence[Flow],
+    seed: int,
+    files: HeldFiles,
+    cancel: int | None = None,
 ) -> _core.PathSimulation:
     try:
         return _core.simulate_path(
@@ -189,4 +197,4 @@ def _simulate(
             cancelled=None if cancel is None else lambda: readable(cancel, 0),
         )
     except _core.PathSimulationError as error:
-        raise PlanError(f"trial.path: {error}") from error
+        raise PlanError(f"trial.path: {files.in_own_words(str(error))}") from error

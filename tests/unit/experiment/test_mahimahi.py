@@ -224,3 +224,37 @@ def test_no_words_do_anything_but_mean_a_link_or_be_refused(words: list[str]):
         found = read_shells(words)
         assert set(found.command) <= set(words)
         assert len(found.uplink) + len(found.downlink) > 0 or found.notes
+
+
+@pytest.mark.parametrize("shell", ["mm-onoff", "mm-intermittent"])
+@pytest.mark.parametrize("on", ["0", "0.0", "1e-13", "0.5", "1000000.0", "1e9"])
+@pytest.mark.parametrize("off", ["0", "0.0", "1e-13", "0.5", "1000000.0", "1e9"])
+def test_every_legal_time_of_an_outage_makes_a_link(shell: str, on: str, off: str):
+    text = f"{shell} uplink {on} {off} cmd"
+    if float(on) < 1e-12 > float(off):
+        with pytest.raises(PlanError, match=f"{shell}: on and off are both 0"):
+            read(text)
+        return
+    found = read(text)
+    assert _core.check_link(found.uplink, ".", 0.0).elements == (
+        [] if float(off) < 1e-12 else ["loss"] if float(on) < 1e-12 else ["outage"]
+    )
+    assert found.command == ("cmd",)
+
+
+@pytest.mark.parametrize("share", ["0", "0.", ".0", "1e-13", "0.5", "0.9999999999999", "1", "1.0", "1e0"])
+def test_every_legal_share_of_loss_makes_a_link(share: str):
+    found = read(f"mm-loss downlink {share} cmd")
+    assert _core.check_link(found.downlink, ".", 0.0).elements == ["loss"]
+    assert (found.downlink == ((("loss", "pattern:1"),),)) is (float(share) > 0.99)
+
+
+@pytest.mark.parametrize("delay", ["0", "000", "999999999", "0000000000000028"])
+def test_every_delay_below_eleven_days_makes_a_link(delay: str):
+    found = read(f"mm-delay {delay} cmd")
+    assert _core.check_link(found.uplink, ".", 0.0).base_delay == int(delay) / 1000
+
+
+def test_what_is_too_large_is_said_in_mahimahis_words():
+    with pytest.raises(PlanError, match="mm-delay: `1000000000` is not a delay below"):
+        read("mm-delay 1000000000 cmd")

@@ -116,3 +116,49 @@ def test_columns_of_different_lengths_are_refused():
     packets = random_packets(1, 3)
     with pytest.raises(ValueError, match="differ in length"):
         Packets(packets.time[:2], *(getattr(packets, field.name) for field in fields(Packets)[1:]))
+
+
+@pytest.mark.parametrize("place", [60, 400, 0.3, 0.5, 0.7, 0.9, -12, -40])
+def test_a_parquet_file_with_damaged_bytes_is_refused_or_read_and_never_a_panic(tmp_path: Path, place: float):
+    path = tmp_path / "packets.parquet"
+    write_packets(path, random_packets(1, 5000))
+    content = bytearray(path.read_bytes())
+    start = int(place * len(content)) if isinstance(place, float) else place
+    for shift in range(8):
+        content[start + shift] ^= 0xA5
+    path.write_bytes(content)
+    said = [str(path)]
+    try:
+        assert np.isfinite(read_packets(path).time).all()
+    except AnalysisError as error:
+        said = error.message.splitlines()
+    assert len(said) == 1
+    assert str(path) in said[0]
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("time", float("nan"), "column time has a value that is no time"),
+        ("delay", 1e300, "column delay has a value that is no time"),
+        ("flow", None, "column flow lacks a value"),
+        ("event", None, "column event lacks a value"),
+        ("flow", 70_000, "cannot be read as packets"),
+        ("size", -1, "cannot be read as packets"),
+        ("event", "eaten", "cannot be read as packets"),
+    ],
+)
+def test_values_that_no_packet_has_are_refused(tmp_path: Path, column: str, value: object, said: str):
+    row = {"time": 1.0, "direction": "uplink", "flow": 1, "size": 100, "event": "delivered", "delay": 0.1}
+    path = tmp_path / "other.parquet"
+    pl.DataFrame([row, row | {column: value}], infer_schema_length=None).write_parquet(path)
+    with pytest.raises(AnalysisError, match=said):
+        read_packets(path)
+
+
+def test_more_packets_than_bytes_can_hold_are_refused(tmp_path: Path):
+    row = {"time": 1.0, "direction": "uplink", "flow": 1, "size": 100, "event": "delivered", "delay": 0.1}
+    path = tmp_path / "bomb.parquet"
+    pl.DataFrame([row]).select(pl.all().repeat_by(5_000_000).explode()).write_parquet(path)
+    with pytest.raises(AnalysisError, match="says to hold 5000000 packets"):
+        read_packets(path)
