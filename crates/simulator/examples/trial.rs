@@ -8,7 +8,7 @@ use std::error::Error;
 
 use trialwise_congestion::Algorithm;
 use trialwise_simulator::{
-    Arrivals, Fabric, Load, Mode, Outcome, Pattern, Settings, Topology, Workload, parse_duration,
+    Arrivals, Fabric, HostId, Load, Mode, Outcome, Pattern, Settings, Topology, Workload, parse_duration,
     parse_fraction, simulate, write_results_csv,
 };
 use trialwise_units::{Rate, Seed};
@@ -26,8 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         _ => return Err(USAGE.into()),
     };
     let fabric = Fabric::new(topology.parse()?)?;
-    let line = fabric.topology().hosts().next().and_then(|host| fabric.topology().host_rate(host));
-    let line = line.unwrap_or(Rate::ZERO);
+    let first = (fabric.host_count() > 0).then(|| fabric.host_rate(HostId::new(0)));
+    let line = first.unwrap_or(Rate::ZERO);
     let (pattern, load) = pattern_and_load(fabric.topology(), parse_fraction(load)?);
     let workload = Workload {
         sizes: sizes.parse()?,

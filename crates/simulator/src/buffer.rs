@@ -5,7 +5,8 @@
 
 use trialwise_units::{Duration, Rate};
 
-use crate::settings::{Mode, Settings};
+use crate::flow::FlowSpecification;
+use crate::settings::{Dropping, Mode, Settings};
 
 /// Classes of a port.
 pub(crate) const CLASSES: usize = 8;
@@ -67,32 +68,58 @@ pub(crate) struct SharedBuffer {
     shared: u64,
     hysteresis: u64,
     pauses: bool,
+    dropping: Dropping,
     peak: u64,
     occupied: u64,
 }
 
+/// For how many classes each port has a part of the buffer to itself: those of the flows, since each may have to be
+/// stopped by itself without loss. The reference sets apart as much as one class takes.
+pub(crate) fn classes_set_apart(settings: &Settings, flows: &[FlowSpecification]) -> u64 {
+    if settings.mode == Mode::Compatible {
+        return 1;
+    }
+    let class = |flow: &FlowSpecification| 1_u8 << (flow.class.unwrap_or(settings.priorities.data) & 7);
+    u64::from(flows.iter().fold(0, |found, flow| found | class(flow)).count_ones().max(1))
+}
+
 impl SharedBuffer {
-    pub(crate) fn new(settings: &Settings, ingresses: impl Iterator<Item = IngressLimits>) -> Self {
+    /// An empty buffer; each ingress has a part to itself for so many classes.
+    pub(crate) fn new(
+        settings: &Settings,
+        classes: u64,
+        ingresses: impl Iterator<Item = IngressLimits>,
+    ) -> Self {
         Self {
             reserve: settings.reserve.get(),
-            shareable: settings.buffer.get().saturating_sub(Self::set_apart(settings, ingresses)),
+            shareable: settings.buffer.get().saturating_sub(Self::set_apart(settings, classes, ingresses)),
             shared: 0,
             hysteresis: settings.flow_control.map_or(0, |control| control.hysteresis.get()),
             pauses: settings.flow_control.is_some(),
+            dropping: settings.dropping,
             peak: 0,
             occupied: 0,
         }
     }
 
     /// Bytes that ports have to themselves.
-    pub(crate) fn set_apart(settings: &Settings, ingresses: impl Iterator<Item = IngressLimits>) -> u64 {
+    pub(crate) fn set_apart(
+        settings: &Settings,
+        classes: u64,
+        ingresses: impl Iterator<Item = IngressLimits>,
+    ) -> u64 {
         let (reserve, pauses) = (settings.reserve.get(), settings.flow_control.is_some());
-        ingresses.map(|limits| reserve + if pauses { limits.headroom } else { 0 }).sum()
+        ingresses.map(|limits| classes * (reserve + if pauses { limits.headroom } else { 0 })).sum()
     }
 
-    /// How much of the shared part one class of this port may hold now.
-    fn threshold(&self, limits: IngressLimits) -> u64 {
-        self.shareable.saturating_sub(self.shared) >> limits.shift
+    /// How much of the shared part one class of this port may hold now, `held` among it.
+    fn threshold(&self, held: &Held, limits: IngressLimits) -> u64 {
+        let free = self.shareable.saturating_sub(self.shared);
+        match self.dropping {
+            _ if self.pauses => free >> limits.shift,
+            Dropping::Dynamic { alpha } => (free as f64 * alpha) as u64,
+            Dropping::Tail => free + self.in_shared(held),
+        }
     }
 
     const fn in_shared(&self, held: &Held) -> u64 {
@@ -103,7 +130,7 @@ impl SharedBuffer {
     pub(crate) fn admit(&mut self, held: &mut Held, limits: IngressLimits, size: u64) -> bool {
         let after = held.regular + size;
         if after > self.reserve {
-            let threshold = self.threshold(limits);
+            let threshold = self.threshold(held, limits);
             let headroom_full = !self.pauses || held.headroom + size > limits.headroom;
             // The shared part is measured before this packet, as the reference does it.
             let shared_full = size + self.in_shared(held) > threshold;
@@ -136,7 +163,9 @@ impl SharedBuffer {
 
     /// Whether the sender of this class should be told to pause now.
     pub(crate) fn should_pause(&self, held: &Held, limits: IngressLimits) -> bool {
-        self.pauses && !held.paused && (held.headroom > 0 || self.in_shared(held) >= self.threshold(limits))
+        self.pauses
+            && !held.paused
+            && (held.headroom > 0 || self.in_shared(held) >= self.threshold(held, limits))
     }
 
     /// Whether a paused sender may be told to go on.
@@ -145,7 +174,7 @@ impl SharedBuffer {
             return false;
         }
         let shared = self.in_shared(held);
-        shared == 0 || shared + self.hysteresis <= self.threshold(limits)
+        shared == 0 || shared + self.hysteresis <= self.threshold(held, limits)
     }
 
     /// Bytes held now.
@@ -173,7 +202,7 @@ mod tests {
     fn buffer(bytes: u64) -> SharedBuffer {
         let settings =
             Settings { buffer: trialwise_units::Bytes::new(bytes), ..Settings::for_line_rate(LINE) };
-        SharedBuffer::new(&settings, std::iter::once(limits()))
+        SharedBuffer::new(&settings, 1, std::iter::once(limits()))
     }
 
     #[test]
@@ -216,11 +245,40 @@ mod tests {
             ..Settings::for_line_rate(LINE)
         };
         let limits = IngressLimits::new(LINE, Duration::ZERO, LINE, &settings);
-        let mut buffer = SharedBuffer::new(&settings, std::iter::once(limits));
+        let mut buffer = SharedBuffer::new(&settings, 1, std::iter::once(limits));
         let mut held = Held::default();
         let admitted = (0..20).filter(|_| buffer.admit(&mut held, limits, 1000)).count();
         assert!((9..=14).contains(&admitted), "{admitted}");
         assert!(!buffer.should_pause(&held, limits));
+    }
+
+    /// N ports that send more than leaves hold N alpha / (1 + N alpha) of the shared buffer together (Choudhury and Hahne,
+    /// equation 2), by tail drop all of it.
+    #[test]
+    fn busy_ports_fill_what_theory_says() {
+        let filled = |dropping, ports: usize| {
+            let settings = Settings {
+                flow_control: None,
+                dropping,
+                reserve: trialwise_units::Bytes::ZERO,
+                buffer: trialwise_units::Bytes::new(10_000_000),
+                ..Settings::for_line_rate(LINE)
+            };
+            let limits = IngressLimits::new(LINE, Duration::ZERO, LINE, &settings);
+            let mut buffer = SharedBuffer::new(&settings, 1, std::iter::repeat_n(limits, ports));
+            let mut held = vec![Held::default(); ports];
+            let mut taken = true;
+            while taken {
+                taken = held.iter_mut().fold(false, |any, held| buffer.admit(held, limits, 1000) || any);
+            }
+            buffer.occupied() as f64 / 1e7
+        };
+        for (alpha, ports) in [(1.0, 1), (1.0, 4), (0.5, 2), (8.0, 3)] {
+            let expected = alpha * ports as f64 / (1.0 + alpha * ports as f64);
+            let found = filled(Dropping::Dynamic { alpha }, ports);
+            assert!((found - expected).abs() < 0.005, "{alpha} {ports}: {found} of {expected}");
+        }
+        assert!(filled(Dropping::Tail, 1) > 0.999 && filled(Dropping::Tail, 4) > 0.999);
     }
 
     proptest! {

@@ -6,8 +6,9 @@ use std::fmt;
 use trialwise_congestion::Feedback;
 use trialwise_units::Rate;
 
-use crate::buffer::{IngressLimits, SharedBuffer};
+use crate::buffer::{IngressLimits, SharedBuffer, classes_set_apart};
 use crate::fabric::Fabric;
+use crate::flow::FlowSpecification;
 use crate::index::{HostId, NodeId, PortId, SwitchId};
 use crate::link_kind::LinkKind;
 use crate::settings::Settings;
@@ -62,12 +63,19 @@ impl fmt::Display for Caution {
 
 /// What is to be said of these settings on this network, each kind once: of the slowest link, and of the switch that
 /// lacks the most. A `minimum` of 0 is somebody's choice and goes unsaid, as do marks that no controller sees.
-pub fn cautions(fabric: &Fabric, settings: &Settings, feedback: Feedback) -> Vec<Caution> {
+///
+/// `flows` are those of the trial, of which each class has a part of the buffer; none where they are not known.
+pub fn cautions(
+    fabric: &Fabric,
+    settings: &Settings,
+    feedback: Feedback,
+    flows: &[FlowSpecification],
+) -> Vec<Caution> {
     if fabric.host_count() == 0 {
         return Vec::new(); // nothing can be sent, and nothing has the rate that shares are measured by
     }
     let marks = if feedback == Feedback::Marks { marks(fabric, settings) } else { None };
-    marks.into_iter().chain(buffer(fabric, settings)).collect()
+    marks.into_iter().chain(buffer(fabric, settings, classes_set_apart(settings, flows))).collect()
 }
 
 fn marks(fabric: &Fabric, settings: &Settings) -> Option<Caution> {
@@ -77,9 +85,9 @@ fn marks(fabric: &Fabric, settings: &Settings) -> Option<Caution> {
     (0 < minimum && minimum < packet).then_some(Caution::Marks { minimum, rate: slowest, packet })
 }
 
-fn buffer(fabric: &Fabric, settings: &Settings) -> Option<Caution> {
+fn buffer(fabric: &Fabric, settings: &Settings, classes: u64) -> Option<Caution> {
     let buffer = settings.buffer.get();
-    let set_apart = |number| SharedBuffer::set_apart(settings, limits(fabric, settings, number));
+    let set_apart = |number| SharedBuffer::set_apart(settings, classes, limits(fabric, settings, number));
     let lacking = (0..fabric.switches.len()).map(|number| (set_apart(number), Reverse(number))).max();
     let (set_apart, Reverse(number)) = lacking.filter(|(set_apart, _)| *set_apart >= buffer)?;
     Some(Caution::Buffer {
@@ -116,7 +124,7 @@ mod tests {
         let pairs = network.iter().copied();
         let configuration =
             Configuration::new(&fabric, Mode::Clean, Seed::new(1), controller, [], pairs).unwrap();
-        cautions(&fabric, &configuration.settings, configuration.algorithm.feedback())
+        cautions(&fabric, &configuration.settings, configuration.algorithm.feedback(), &[])
     }
 
     #[test]
@@ -133,7 +141,7 @@ mod tests {
     #[test]
     fn nothing_is_said_of_switches_without_hosts() {
         let fabric = Fabric::new(Topology::from_hpcc("2 2 1\n0 1\n0 1 1Mbps 1us 0\n").unwrap()).unwrap();
-        assert_eq!(cautions(&fabric, &Settings::for_line_rate(Rate::ZERO), Feedback::Marks), []);
+        assert_eq!(cautions(&fabric, &Settings::for_line_rate(Rate::ZERO), Feedback::Marks, &[]), []);
     }
 
     #[test]

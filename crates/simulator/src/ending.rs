@@ -87,7 +87,7 @@ impl Network<'_> {
     /// How long a packet takes at most from its turn to its acknowledgement: the pace of its flow, the empty path with a
     /// packet on each link, and twice the fullest buffer that there was, at the slowest link.
     fn longest_way(&self) -> Duration {
-        let paced = self.hosts.iter().flat_map(|host| host.active()).map(|flow| &self.flows[flow.index()]);
+        let paced = self.cards.iter().flat_map(|card| card.active()).map(|flow| &self.flows[flow.index()]);
         let paced = paced.filter(|flow| flow.rate > 0 && flow.rate != UNLIMITED);
         let pause = paced.map(|flow| self.quantum.transmission(flow.last_wire, flow.rate)).max();
         let (round_trip, _) = self.fabric.extremes();
@@ -101,6 +101,6 @@ impl Network<'_> {
     }
 
     fn has_way(&self, flow: &Flow) -> bool {
-        self.routes().next(flow.source_node, flow.destination.index(), || 0).is_some()
+        self.routes().next(flow.addresses.source, flow.destination.index(), || 0).is_some()
     }
 }

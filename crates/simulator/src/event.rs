@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 
 use trialwise_units::{Duration, Time};
 
-use crate::index::{FlowId, HostId, PortId};
+use crate::index::{CardId, FlowId, PortId};
 use crate::wheel::Wheel;
 
 /// What happens.
@@ -21,7 +21,7 @@ pub(crate) enum Event {
     /// The port has sent its packet and may send another.
     Free(PortId),
     /// A flow of this host may send again.
-    Wake(HostId),
+    Wake(CardId),
     /// A timer of this flow.
     Timer(FlowId),
     /// The next flows of the list begin.
@@ -83,7 +83,7 @@ impl Entry {
         match self.key() >> INDEX_BITS & ((1 << KIND_BITS) - 1) {
             0 => Event::Arrival(PortId::new(index)),
             1 => Event::Free(PortId::new(index)),
-            2 => Event::Wake(HostId::new(index)),
+            2 => Event::Wake(CardId::new(index)),
             3 => Event::Timer(FlowId::new(index)),
             4 => Event::Launch,
             5 => Event::Stage(FlowId::new(index)),
@@ -200,7 +200,7 @@ mod tests {
         let kinds = [
             Event::Arrival(PortId::new(1)),
             Event::Free(PortId::new(2)),
-            Event::Wake(HostId::new(3)),
+            Event::Wake(CardId::new(3)),
             Event::Timer(FlowId::new(INDEX_LIMIT as u32 - 1)),
             Event::Launch,
             Event::Stage(FlowId::new(5)),

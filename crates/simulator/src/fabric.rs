@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use trialwise_units::{Bytes, Duration, Rate};
 
-use crate::index::{HostId, NodeId, PortId, SwitchId};
+use crate::index::{CardId, HostId, NodeId, PortId, SwitchId};
 use crate::paths::SwitchPorts;
 use crate::routing::{RouteOrder, Routes, check_size, far_end, ports_by_node};
 use crate::topology::{Link, Topology, TopologyError};
@@ -54,7 +54,12 @@ pub struct Fabric {
     pub(crate) routes: Routes,
     pub(crate) ends: Vec<End>,
     pub(crate) hosts: Vec<NodeId>,
-    pub(crate) host_ports: Vec<PortId>,
+    /// The port of each network card, host by host.
+    pub(crate) cards: Vec<PortId>,
+    /// Where the cards of each host begin, and where the last end.
+    first_cards: Vec<u32>,
+    /// The card whose port it is, by port; none for ports of switches.
+    card_of_port: Vec<CardId>,
     pub(crate) switches: Vec<NodeId>,
     pub(crate) switch_ports: SwitchPorts,
     path_classes: Vec<PathFacts>,
@@ -78,7 +83,12 @@ impl Fabric {
         check_size(&topology, &ports)?;
         order.as_ref().map_or(Ok(()), |order| order.check(&topology, &ports))?;
         let switches: Vec<_> = nodes_of(&topology, true).collect();
-        let host_ports = hosts.iter().map(|host| ports[host.index()][0]).collect();
+        let cards: Vec<_> = hosts.iter().flat_map(|host| ports[host.index()].iter().copied()).collect();
+        let first_cards = first_places(hosts.iter().map(|host| ports[host.index()].len()));
+        let mut card_of_port = vec![CardId::NONE; 2 * topology.links.len()];
+        for (number, port) in cards.iter().enumerate() {
+            card_of_port[port.index()] = CardId::new(number as u32);
+        }
         let switch_ports = SwitchPorts::new(switches.iter().map(|switch| &ports[switch.index()]));
         let (path_classes, path_of_pair) = measure_paths(&topology, &ports, &hosts)?;
         let routes = Routes::shortest(&topology, &vec![true; topology.links.len()], order.as_ref());
@@ -89,7 +99,9 @@ impl Fabric {
             routes,
             ends,
             hosts,
-            host_ports,
+            cards,
+            first_cards,
+            card_of_port,
             switches,
             switch_ports,
             path_classes,
@@ -131,9 +143,42 @@ impl Fabric {
         self.ends[far_end(&self.topology, port).index()]
     }
 
-    /// The rate of a host's own link.
+    /// The rate of a host's own link, of several the first.
     pub fn host_rate(&self, host: HostId) -> Rate {
-        self.link(self.host_ports[host.index()]).rate
+        self.link(self.cards[self.first_cards[host.index()] as usize]).rate
+    }
+
+    /// The rates of a host's links together, in bit/s.
+    pub(crate) fn capacity(&self, host: HostId) -> u64 {
+        let [begin, end] = [0, 1].map(|next| self.first_cards[host.index() + next] as usize);
+        let rates = self.cards[begin..end].iter().map(|port| self.link(*port).rate.bits_per_second());
+        rates.fold(0, u64::saturating_add)
+    }
+
+    /// The card of a port of a host.
+    pub(crate) fn card(&self, port: PortId) -> CardId {
+        self.card_of_port[port.index()]
+    }
+
+    /// Whether some host has several links.
+    pub(crate) const fn has_choice_at_hosts(&self) -> bool {
+        self.cards.len() > self.hosts.len()
+    }
+
+    /// The card by which a host sends: of several that lead to `to` by a shortest path, the one of the hash. Where none does, the
+    /// first.
+    pub(crate) fn card_towards(
+        &self,
+        routes: &Routes,
+        from: HostId,
+        to: HostId,
+        hash: impl FnOnce() -> u32,
+    ) -> CardId {
+        let first = CardId::new(self.first_cards[from.index()]);
+        if self.first_cards[from.index() + 1] == first.get() + 1 {
+            return first;
+        }
+        routes.next(self.node(from), to.index(), hash).map_or(first, |port| self.card(port))
     }
 
     /// The empty path between two hosts.
@@ -152,6 +197,16 @@ impl Fabric {
     pub(crate) fn routes_over(&self, up: &[bool]) -> Routes {
         Routes::shortest(&self.topology, up, self.order.as_ref())
     }
+}
+
+/// Where groups of these sizes begin when they stand behind each other, and where the last ends.
+fn first_places(sizes: impl Iterator<Item = usize>) -> Vec<u32> {
+    let mut end = 0;
+    let ends = sizes.map(|size| {
+        end += size as u32;
+        end
+    });
+    std::iter::once(0).chain(ends).collect()
 }
 
 fn nodes_of(topology: &Topology, switches: bool) -> impl Iterator<Item = NodeId> {
@@ -187,8 +242,8 @@ fn check_links(topology: &Topology) -> Result<(), TopologyError> {
 }
 
 fn check_hosts(hosts: &[NodeId], ports: &[Vec<PortId>]) -> Result<(), TopologyError> {
-    match hosts.iter().find(|host| ports[host.index()].len() != 1) {
-        Some(host) => Err(TopologyError::HostLinks { host: host.get(), count: ports[host.index()].len() }),
+    match hosts.iter().find(|host| ports[host.index()].is_empty()) {
+        Some(host) => Err(TopologyError::HostLinks(host.get())),
         None => Ok(()),
     }
 }
@@ -205,9 +260,11 @@ fn measure_paths(
     // Hosts on equal links to the same switch are equally far from all but each other.
     let mut first_like = HashMap::new();
     for (row, from) in hosts.iter().enumerate() {
-        let port = ports[from.index()][0];
-        let link = &topology.links[port.index() / 2];
-        let first = *first_like.entry((far_end(topology, port), link.rate, link.delay)).or_insert(row);
+        let like = ports[from.index()].iter().map(|port| {
+            let link = &topology.links[port.index() / 2];
+            (far_end(topology, *port), link.rate, link.delay)
+        });
+        let first = *first_like.entry(like.collect::<Vec<_>>()).or_insert(row);
         if first != row {
             let begin = first * hosts.len();
             of_pair.extend_from_within(begin..begin + hosts.len());
@@ -337,8 +394,8 @@ mod tests {
         );
         topology.links.push(Link { loss: 1.0, ..middle });
         assert_eq!(Fabric::new(topology.clone()).unwrap_err(), TopologyError::Link(4));
-        topology.links.push(Link { first: NodeId::new(0), ..middle });
         topology.links[4].loss = 0.0;
-        assert_eq!(Fabric::new(topology).unwrap_err(), TopologyError::HostLinks { host: 0, count: 2 });
+        topology.links.remove(0);
+        assert_eq!(Fabric::new(topology).unwrap_err(), TopologyError::HostLinks(0));
     }
 }

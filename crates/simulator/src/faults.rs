@@ -1,10 +1,11 @@
 //! Links that fail and come back.
 
 use crate::event::Event;
-use crate::fabric::End;
-use crate::index::PortId;
+use crate::flow::Stage;
+use crate::index::{FlowId, PortId};
 use crate::network::Network;
 use crate::paths::Path;
+use crate::port::Side;
 
 impl Network<'_> {
     /// The next fault of the list, and others of the same instant by their own events.
@@ -22,6 +23,7 @@ impl Network<'_> {
             ports.iter().for_each(|port| self.lose_everything(*port));
         }
         self.reroute();
+        self.change_cards();
         if self.next_fault == self.settings.faults.len() {
             self.count_connected();
         }
@@ -36,7 +38,7 @@ impl Network<'_> {
             self.discard(id);
         }
         while let Some((class, id)) = self.ports[port.index()].dequeue_any(&self.packets) {
-            if let End::Switch(switch) = self.ports[port.index()].owner
+            if let Side::Switch(switch) = self.ports[port.index()].owner
                 && class != crate::buffer::CONTROL
             {
                 self.free_buffer(switch, class, id);
@@ -54,10 +56,24 @@ impl Network<'_> {
         self.paths.fill(Path::UNKNOWN);
     }
 
+    /// Flows whose routes now begin elsewhere go on by another card of their host.
+    fn change_cards(&mut self) {
+        if !self.fabric.has_choice_at_hosts() {
+            return;
+        }
+        for place in 0..self.flows.len() {
+            let flow = &self.flows[place];
+            let card = self.card_of(flow);
+            if flow.stage == Stage::Active && card != flow.card {
+                self.move_active(FlowId::new(place as u32), card);
+            }
+        }
+    }
+
     fn serve(&mut self, port: PortId) {
         match self.ports[port.index()].owner {
-            End::Switch(switch) => self.serve_switch_port(switch, port),
-            End::Host(host) => self.serve_host(host),
+            Side::Switch(switch) => self.serve_switch_port(switch, port),
+            Side::Card(card) => self.serve_card(card),
         }
     }
 }

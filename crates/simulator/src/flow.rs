@@ -4,7 +4,8 @@ use trialwise_congestion::{AnyController, RoundTrip};
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::event::Order;
-use crate::index::{FlowId, HostId, NodeId};
+use crate::index::{CardId, FlowId, HostId, NodeId};
+use crate::routing::Addresses;
 
 /// A flow that is asked for. `source` and `destination` are node numbers of hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,20 @@ pub struct FlowSpecification {
     pub size: Bytes,
     /// When the sender is asked to begin.
     pub start: Time,
+    /// The class of its packets, 1 to 7; none for that of the network ([`crate::Priorities::data`]).
+    pub class: Option<u8>,
+    /// The port of the receiver: a part of what equal-cost paths are chosen by.
+    pub destination_port: u16,
+}
+
+impl FlowSpecification {
+    /// The receiver's port of a flow that names none, as in the HPCC simulator.
+    pub const USUAL_PORT: u16 = 100;
+
+    /// A flow of the network's class to the usual port.
+    pub const fn new(id: u64, source: NodeId, destination: NodeId, size: Bytes, start: Time) -> Self {
+        Self { id, source, destination, size, start, class: None, destination_port: Self::USUAL_PORT }
+    }
 }
 
 /// Where a flow is in its life.
@@ -48,15 +63,16 @@ pub(crate) struct Flow {
     pub(crate) rate: u64,
     /// Wire size of the last packet.
     pub(crate) last_wire: u64,
-    pub(crate) source: HostId,
+    /// By which its data leave.
+    pub(crate) card: CardId,
     pub(crate) transport: TransportId,
 
     pub(crate) stage: Stage,
+    pub(crate) source: HostId,
     pub(crate) destination: HostId,
-    pub(crate) destination_node: NodeId,
-    pub(crate) source_node: NodeId,
-    /// Tells this flow from others of the same pair in the hash of equal-cost paths.
-    pub(crate) source_port: u32,
+    pub(crate) addresses: Addresses,
+    /// The class of its packets.
+    pub(crate) class: u8,
     /// The offset that the receiver waits for.
     pub(crate) expected: u64,
     /// The last gap reported, and when it may be reported again.
@@ -71,10 +87,14 @@ impl Flow {
     /// A flow that has not begun.
     pub(crate) const fn new(
         asked: &FlowSpecification,
-        source: HostId,
-        destination: HostId,
-        source_port: u32,
+        (source, destination): (HostId, HostId),
+        source_port: u16,
+        usual_class: u8,
     ) -> Self {
+        let class = match asked.class {
+            Some(class) => class,
+            None => usual_class,
+        };
         Self {
             size: asked.size.get(),
             sent: 0,
@@ -83,13 +103,13 @@ impl Flow {
             next_departure: Time::ZERO,
             rate: UNLIMITED,
             last_wire: 0,
-            source,
+            card: CardId::NONE,
             transport: TransportId::NONE,
             stage: Stage::Waiting(0),
+            source,
             destination,
-            destination_node: asked.destination,
-            source_node: asked.source,
-            source_port,
+            addresses: Addresses::new(asked, source_port),
+            class,
             expected: 0,
             gap: UNLIMITED,
             gap_report_after: Time::ZERO,

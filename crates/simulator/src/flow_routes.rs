@@ -2,8 +2,8 @@
 
 use crate::fabric::{End, Fabric};
 use crate::flow::FlowSpecification;
-use crate::index::{HostId, NodeId, PortId};
-use crate::routing::{SourcePorts, data_hash, reply_hash};
+use crate::index::{HostId, PortId};
+use crate::routing::{Addresses, SourcePorts};
 use crate::run::{SimulationError, check_flow, check_flows};
 
 /// The route of a flow, by ports: its sender's own first, then as each switch chooses.
@@ -21,40 +21,30 @@ impl Fabric {
         check_flows(self, flows)?;
         let mut source_ports = SourcePorts::default();
         let route = |flow: &FlowSpecification| {
-            let (from, to) = (flow.source, flow.destination);
             let (source, destination) = check_flow(self, flow)?;
-            let source_port = source_ports.take(source, destination);
+            let there = Addresses::new(flow, source_ports.take(source, destination));
             let (mut data, mut replies) = (Vec::new(), Vec::new());
-            self.walk(
-                source,
-                destination,
-                |node| data_hash(node, from, to, source_port),
-                |port| data.push(port),
-            );
-            self.walk(
-                destination,
-                source,
-                |node| reply_hash(node, from, to, source_port),
-                |port| replies.push(port),
-            );
+            self.walk(source, destination, || there, |port| data.push(port));
+            self.walk(destination, source, || there.reversed(), |port| replies.push(port));
             Ok(FlowRoute { data, replies })
         };
         flows.iter().map(route).collect()
     }
 
-    /// Crosses each port from one host to another; `hash` is asked for only where a switch has a choice.
+    /// Crosses each port from one host to another; `addresses` are asked for only where there is a choice.
     pub(crate) fn walk(
         &self,
         from: HostId,
         to: HostId,
-        mut hash: impl FnMut(NodeId) -> u32,
+        mut addresses: impl FnMut() -> Addresses,
         mut cross: impl FnMut(PortId),
     ) {
-        let mut port = self.host_ports[from.index()];
+        let card = self.card_towards(&self.routes, from, to, || addresses().card_hash());
+        let mut port = self.cards[card.index()];
         cross(port);
         while let End::Switch(switch) = self.end(port) {
             let node = self.switches[switch.index()];
-            let Some(next) = self.routes.next(node, to.index(), || hash(node)) else { return };
+            let Some(next) = self.routes.next(node, to.index(), || addresses().hash(node)) else { return };
             port = next;
             cross(port);
         }
@@ -64,16 +54,11 @@ impl Fabric {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::NodeId;
     use trialwise_units::{Bytes, Time};
 
     fn flow(destination: u32) -> FlowSpecification {
-        FlowSpecification {
-            id: 0,
-            source: NodeId::new(0),
-            destination: NodeId::new(destination),
-            size: Bytes::new(1),
-            start: Time::ZERO,
-        }
+        FlowSpecification::new(0, NodeId::new(0), NodeId::new(destination), Bytes::new(1), Time::ZERO)
     }
 
     #[test]

@@ -2,17 +2,19 @@
 
 use trialwise_units::Time;
 
+use crate::buffer::CLASSES;
 use crate::event::{Event, Order};
-use crate::index::{FlowId, HostId, PacketId, PortId};
+use crate::index::{CardId, FlowId, PacketId, PortId};
 use crate::network::Network;
-use crate::packet::{Kind, PacketList};
+use crate::packet::{Kind, PacketList, PacketSlab};
+use crate::scheduling::choose_class;
+use crate::settings::Scheduling;
 
-/// A host and its network card.
+/// A network card of a host: one for each of its links.
 #[derive(Debug)]
-pub(crate) struct Host {
+pub(crate) struct Card {
     pub(crate) port: PortId,
-    /// Acknowledgements that wait.
-    pub(crate) acknowledgements: PacketList,
+    acknowledgements: Acknowledgements,
     /// Flows in progress, in the order in which they began; ended ones leave when the scheduler next passes.
     active: Vec<FlowId>,
     /// Where the round robin stands.
@@ -21,9 +23,44 @@ pub(crate) struct Host {
     wake: Option<(Time, Order)>,
 }
 
-impl Host {
+/// Acknowledgements that wait, by class.
+#[derive(Debug)]
+struct Acknowledgements {
+    queues: [PacketList; CLASSES],
+    /// One bit for each class.
+    waiting: u8,
+    last_served: u8,
+}
+
+impl Acknowledgements {
+    const EMPTY: Self = Self { queues: [PacketList::EMPTY; CLASSES], waiting: 0, last_served: 0 };
+
+    fn push(&mut self, packets: &mut PacketSlab, class: u8, id: PacketId) {
+        self.queues[usize::from(class)].push(packets, id);
+        self.waiting |= 1 << class;
+    }
+
+    /// Takes out the next of a class that is not among `held_back`.
+    fn pop(&mut self, packets: &PacketSlab, scheduling: Scheduling, held_back: u8) -> Option<PacketId> {
+        let class = choose_class(scheduling, self.waiting & !held_back, self.last_served)?;
+        let id = self.queues[class].pop(packets);
+        if self.queues[class].is_empty() {
+            self.waiting &= !(1 << class);
+        }
+        self.last_served = class as u8;
+        id
+    }
+}
+
+impl Card {
     pub(crate) const fn new(port: PortId) -> Self {
-        Self { port, acknowledgements: PacketList::EMPTY, active: Vec::new(), last_served: 0, wake: None }
+        Self {
+            port,
+            acknowledgements: Acknowledgements::EMPTY,
+            active: Vec::new(),
+            last_served: 0,
+            wake: None,
+        }
     }
 
     pub(crate) fn active(&self) -> &[FlowId] {
@@ -32,111 +69,131 @@ impl Host {
 }
 
 impl Network<'_> {
-    pub(crate) fn arrive_at_host(&mut self, host: HostId, id: PacketId) {
+    pub(crate) fn arrive_at_card(&mut self, card: CardId, id: PacketId) {
         match self.packets[id].kind {
-            Kind::Data => self.receive_data(host, id),
+            Kind::Data => self.receive_data(card, id),
             Kind::Acknowledgement | Kind::NegativeAcknowledgement => self.receive_acknowledgement(id),
             Kind::Pause | Kind::Resume => {
-                self.obey_pause(self.hosts[host.index()].port, id);
-                self.serve_host(host);
+                self.obey_pause(self.cards[card.index()].port, id);
+                self.serve_card(card);
             }
         }
     }
 
-    pub(crate) fn add_active(&mut self, host: HostId, flow: FlowId) {
-        self.hosts[host.index()].active.push(flow);
-        self.serve_host(host);
+    pub(crate) fn add_active(&mut self, card: CardId, flow: FlowId) {
+        self.cards[card.index()].active.push(flow);
+        self.serve_card(card);
     }
 
-    pub(crate) fn queue_acknowledgement(&mut self, host: HostId, id: PacketId) {
-        self.hosts[host.index()].acknowledgements.push(&mut self.packets, id);
-        self.serve_host(host);
+    /// Has a flow in progress go on by another card of its host.
+    pub(crate) fn move_active(&mut self, id: FlowId, card: CardId) {
+        let before = std::mem::replace(&mut self.flows[id.index()].card, card);
+        self.cards[before.index()].active.retain(|other| *other != id);
+        self.add_active(card, id);
     }
 
-    pub(crate) fn on_wake(&mut self, host: HostId) {
-        let wake = &mut self.hosts[host.index()].wake;
+    pub(crate) fn queue_acknowledgement(&mut self, card: CardId, id: PacketId) {
+        // The reference has one queue for those of all classes, which waits when the usual class is paused.
+        let own = self.packets[id].class;
+        let class = if self.compatible { self.settings.priorities.data } else { own };
+        self.cards[card.index()].acknowledgements.push(&mut self.packets, class, id);
+        self.serve_card(card);
+    }
+
+    pub(crate) fn on_wake(&mut self, card: CardId) {
+        let wake = &mut self.cards[card.index()].wake;
         if *wake == Some((self.now, self.running)) {
             *wake = None;
-            self.serve_host(host);
+            self.serve_card(card);
         }
     }
 
     /// Sends what is next, if the wire is idle: acknowledgements first, then the flows in turn. Where nothing
     /// may go yet, the card wakes at the next departure.
-    pub(crate) fn serve_host(&mut self, host: HostId) {
-        let state = &self.hosts[host.index()];
+    pub(crate) fn serve_card(&mut self, card: CardId) {
+        let state = &self.cards[card.index()];
         let port = state.port;
-        if !self.ports[port.index()].up || !self.has_work(host) {
+        if !self.ports[port.index()].up || !self.has_work(card) {
             return;
         }
         if self.is_busy(port) {
             self.serve_when_free(port);
             return;
         }
-        if self.may_acknowledge(host) {
-            if let Some(id) = self.hosts[host.index()].acknowledgements.pop(&self.packets) {
-                self.transmit(port, id);
-            }
-        } else if let Some(flow) = self.choose_flow(host) {
+        if let Some(id) = self.next_acknowledgement(card) {
+            self.transmit(port, id);
+        } else if let Some(flow) = self.choose_flow(card) {
             self.send_data(port, flow);
         } else {
-            self.schedule_wake(host);
+            self.schedule_wake(card);
             return;
         }
-        if self.has_work(host) {
+        if self.has_work(card) {
             self.serve_when_free(port);
         }
     }
 
-    fn has_work(&self, host: HostId) -> bool {
-        let state = &self.hosts[host.index()];
-        !state.active.is_empty() || !state.acknowledgements.is_empty()
+    fn has_work(&self, card: CardId) -> bool {
+        let state = &self.cards[card.index()];
+        !state.active.is_empty() || state.acknowledgements.waiting != 0
     }
 
-    fn may_acknowledge(&self, host: HostId) -> bool {
-        let state = &self.hosts[host.index()];
+    fn next_acknowledgement(&mut self, card: CardId) -> Option<PacketId> {
+        let state = &mut self.cards[card.index()];
+        if state.acknowledgements.waiting == 0 {
+            return None;
+        }
         let priorities = &self.settings.priorities;
-        let held_back = !priorities.acknowledgements_pass_pause
-            && self.ports[state.port.index()].is_paused(usize::from(priorities.data));
-        !state.acknowledgements.is_empty() && !held_back
+        let paused = self.ports[state.port.index()].paused();
+        let held_back = if priorities.acknowledgements_pass_pause { 0 } else { paused };
+        state.acknowledgements.pop(&self.packets, priorities.scheduling, held_back)
     }
 
-    /// The next flow in turn that may send now. Flows that ended are swept out on the way, which does not
-    /// move the turn.
-    fn choose_flow(&mut self, host: HostId) -> Option<FlowId> {
-        let state = &mut self.hosts[host.index()];
+    /// The next flow in turn that may send now; where classes go first by their number, the next in turn of the highest
+    /// class. Flows that ended are swept out on the way, which does not move the turn.
+    fn choose_flow(&mut self, card: CardId) -> Option<FlowId> {
+        let state = &mut self.cards[card.index()];
         let count = state.active.len();
         if count == 0 {
             return None;
         }
-        let paused = self.ports[state.port.index()].is_paused(usize::from(self.settings.priorities.data));
+        let paused = self.ports[state.port.index()].paused();
+        let strict = self.settings.priorities.scheduling == Scheduling::Strict;
         let mut position = state.last_served % count;
-        let mut chosen = None;
+        let mut chosen: Option<(FlowId, usize)> = None;
         let mut first_finished = None;
         for _ in 0..count {
             position = if position + 1 == count { 0 } else { position + 1 };
-            let flow = &self.flows[state.active[position].index()];
-            if !paused && flow.has_data() && flow.window_is_open() {
+            let id = state.active[position];
+            let flow = &self.flows[id.index()];
+            if (paused == 0 || paused & 1 << flow.class == 0) && flow.has_data() && flow.window_is_open() {
                 if flow.next_departure <= self.now {
-                    chosen = Some(state.active[position]);
-                    break;
+                    let overtakes =
+                        |(other, _): (FlowId, usize)| flow.class > self.flows[other.index()].class;
+                    if !strict || chosen.is_none_or(overtakes) {
+                        chosen = Some((id, position));
+                    }
+                    if !strict {
+                        break;
+                    }
                 }
             } else if flow.is_finished() {
                 first_finished = Some(first_finished.map_or(position, |first: usize| first.min(position)));
             }
         }
+        let mut served = chosen.map_or(position, |(_, place)| place);
         if let Some(first) = first_finished {
-            position = self.sweep(host, first, position);
+            served = self.sweep(card, first, served);
         }
         if chosen.is_some() {
-            self.hosts[host.index()].last_served = position;
+            self.cards[card.index()].last_served = served;
         }
-        chosen
+        chosen.map(|(id, _)| id)
     }
 
     /// Takes ended flows out from place `first` on; gives the new place of what stood at `position`.
-    fn sweep(&mut self, host: HostId, first: usize, position: usize) -> usize {
-        let active = &mut self.hosts[host.index()].active;
+    fn sweep(&mut self, card: CardId, first: usize, position: usize) -> usize {
+        let active = &mut self.cards[card.index()].active;
         let (mut kept, mut moved) = (first, position);
         for place in first..active.len() {
             let flow = active[place];
@@ -156,8 +213,8 @@ impl Network<'_> {
     /// Schedules the card's next look. The reference takes the earliest departure of all flows with data,
     /// also of those whose window is closed, forgets it where that is past, and never moves a wake-up that
     /// stands.
-    fn schedule_wake(&mut self, host: HostId) {
-        let state = &self.hosts[host.index()];
+    fn schedule_wake(&mut self, card: CardId) {
+        let state = &self.cards[card.index()];
         let flows = state.active.iter().map(|flow| &self.flows[flow.index()]).filter(|flow| flow.has_data());
         let departure = if self.compatible {
             flows.map(|flow| flow.next_departure).min()
@@ -167,19 +224,19 @@ impl Network<'_> {
         let Some(departure) = departure.filter(|departure| *departure > self.now) else { return };
         match state.wake {
             Some((standing, _)) if self.compatible || standing <= departure => {}
-            _ => self.set_wake(host, departure),
+            _ => self.set_wake(card, departure),
         }
     }
 
-    fn set_wake(&mut self, host: HostId, time: Time) {
-        let order = self.events.schedule(time, Event::Wake(host));
-        self.hosts[host.index()].wake = Some((time, order));
+    fn set_wake(&mut self, card: CardId, time: Time) {
+        let order = self.events.schedule(time, Event::Wake(card));
+        self.cards[card.index()].wake = Some((time, order));
     }
 
     /// A departure has moved: a wake-up that stands later comes earlier.
-    pub(crate) fn advance_wake(&mut self, host: HostId, departure: Time) {
-        if self.hosts[host.index()].wake.is_some_and(|(standing, _)| departure < standing) {
-            self.set_wake(host, departure.max(self.now));
+    pub(crate) fn advance_wake(&mut self, card: CardId, departure: Time) {
+        if self.cards[card.index()].wake.is_some_and(|(standing, _)| departure < standing) {
+            self.set_wake(card, departure.max(self.now));
         }
     }
 }

@@ -43,6 +43,10 @@ index!(
     pub HostId
 );
 index!(
+    /// A network card: one link of a host, counted host by host, of each in the order of its links.
+    pub(crate) CardId
+);
+index!(
     /// A switch, counted among switches in the order of their node numbers.
     pub(crate) SwitchId
 );

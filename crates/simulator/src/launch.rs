@@ -4,7 +4,7 @@ use trialwise_congestion::{Context, Controller};
 
 use crate::event::Event;
 use crate::flow::{Flow, FlowSpecification, Stage, Transport};
-use crate::index::FlowId;
+use crate::index::{CardId, FlowId};
 use crate::network::{Network, packets_of};
 use crate::paths::Path;
 use crate::run::{SimulationError, check_count, check_flow};
@@ -81,7 +81,7 @@ impl Network<'_> {
         check_count(self.flows.len())?;
         let (source, destination) = check_flow(self.fabric, flow)?;
         let source_port = self.source_ports.take(source, destination);
-        let flow = Flow::new(flow, source, destination, source_port);
+        let flow = Flow::new(flow, (source, destination), source_port, self.settings.priorities.data);
         self.count_admitted(&flow);
         self.flows.push(flow);
         self.paths.push(Path::UNKNOWN);
@@ -91,8 +91,8 @@ impl Network<'_> {
     /// The flow gets its controller and joins its host.
     pub(crate) fn begin(&mut self, id: FlowId) {
         let flow = &self.flows[id.index()];
-        let host = flow.source;
-        let context = self.context(flow);
+        let card = self.card_of(flow);
+        let context = self.context(flow, card);
         if self.rerouted.is_none() {
             self.paths[id.index()] = Path::new(self.fabric, flow);
         }
@@ -102,17 +102,30 @@ impl Network<'_> {
                 let transport = self.transports.insert(Transport::new(controller));
                 let flow = &mut self.flows[id.index()];
                 flow.transport = transport;
+                flow.card = card;
                 flow.stage = Stage::Active;
                 flow.next_departure = self.now;
                 self.take_over(id);
-                self.add_active(host, id);
+                self.add_active(card, id);
             }
             Err(refusal) => self.refused = Some(refusal.into()),
         }
     }
 
+    /// The card by which the data of a flow leave while the routes stand as they do.
+    pub(crate) fn card_of(&self, flow: &Flow) -> CardId {
+        let hash = || flow.addresses.card_hash();
+        self.fabric.card_towards(self.routes(), flow.source, flow.destination, hash)
+    }
+
+    /// The card by which its acknowledgements leave.
+    pub(crate) fn reply_card(&self, flow: &Flow) -> CardId {
+        let hash = || flow.addresses.reversed().card_hash();
+        self.fabric.card_towards(self.routes(), flow.destination, flow.source, hash)
+    }
+
     /// What the controller of this flow is told about its path.
-    fn context(&self, flow: &Flow) -> Context {
+    fn context(&self, flow: &Flow, card: CardId) -> Context {
         let (round_trip, window) = match self.settings.path_knowledge {
             PathKnowledge::Largest => self.fabric.extremes(),
             PathKnowledge::Own => {
@@ -123,7 +136,7 @@ impl Network<'_> {
         Context {
             now: self.now,
             segment: self.settings.segment,
-            line_rate: Some(self.fabric.host_rate(flow.source)),
+            line_rate: Some(self.fabric.link(self.fabric.cards[card.index()]).rate),
             base_rtt: Some(round_trip),
             path_window: Some(window),
         }

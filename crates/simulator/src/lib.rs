@@ -63,6 +63,7 @@ mod quantity;
 mod random;
 mod routing;
 mod run;
+mod scheduling;
 mod series;
 mod settings;
 mod source;
@@ -80,7 +81,8 @@ pub use configuration::{Configuration, ConfigurationError, settings_for};
 pub use fabric::{Fabric, PathFacts};
 pub use flow::{FlowSpecification, FlowView};
 pub use flow_list::{
-    FlowListError, read_csv, read_flows, read_hpcc, write_csv, write_hpcc, write_results_csv,
+    FlowList, FlowListError, read_csv, read_flows, read_hpcc, read_matrix, write_csv, write_hpcc,
+    write_results_csv,
 };
 pub use flow_routes::FlowRoute;
 pub use fluid::{
@@ -98,7 +100,9 @@ pub use random::Random;
 pub use routing::RouteOrder;
 pub use run::{SimulationError, Trial, check, simulate, simulate_batch, simulate_observed, simulate_source};
 pub use series::Series;
-pub use settings::{Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Settings};
+pub use settings::{
+    Dropping, Fault, FlowControl, Marking, Mode, PathKnowledge, Priorities, Recovery, Scheduling, Settings,
+};
 pub use source::FlowSource;
 pub use topology::{Link, Topology, TopologyError};
 pub use workload::{

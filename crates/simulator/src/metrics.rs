@@ -10,6 +10,8 @@ use crate::port::PortStatistics;
 pub struct FlowRecord {
     /// What was asked for.
     pub specification: FlowSpecification,
+    /// Payload that was acknowledged by the end of the trial.
+    pub delivered: Bytes,
     /// When the last acknowledgement reached the sender; none where the trial stopped before.
     pub finish: Option<Time>,
     /// The approximate completion time of the flow alone ([`crate::PathFacts::ideal`]).

@@ -3,13 +3,13 @@
 use trialwise_congestion::{Factory, Feedback};
 use trialwise_units::{Duration, Time};
 
-use crate::buffer::SharedBuffer;
+use crate::buffer::{SharedBuffer, classes_set_apart};
 use crate::ending::Ending;
 use crate::event::{Event, EventQueue, Order};
 use crate::fabric::{End, Fabric};
 use crate::flow::{Flow, FlowSpecification, Transports};
 use crate::framing::Framing;
-use crate::host::Host;
+use crate::host::Card;
 use crate::index::{FlowId, HostId, NodeId, PacketId, PortId, SwitchId};
 use crate::link_kind::LinkKinds;
 use crate::marking::Marker;
@@ -17,7 +17,7 @@ use crate::metrics::Totals;
 use crate::observer::{EVENTS_BETWEEN_LOOKS, Observer, Progress, Snapshot};
 use crate::packet::{Kind, PacketSlab, TelemetrySlab};
 use crate::paths::Path;
-use crate::port::Port;
+use crate::port::{Port, Side};
 use crate::random::Random;
 use crate::routing::{Routes, SourcePorts};
 use crate::run::SimulationError;
@@ -52,7 +52,7 @@ pub(crate) struct Network<'a> {
     pub(crate) telemetry: TelemetrySlab,
     pub(crate) ports: Vec<Port>,
     pub(crate) link_kinds: LinkKinds,
-    pub(crate) hosts: Vec<Host>,
+    pub(crate) cards: Vec<Card>,
     pub(crate) switches: Vec<Switch>,
     /// Routes after a failure; those of the fabric before.
     pub(crate) rerouted: Option<Routes>,
@@ -99,12 +99,17 @@ impl<'a> Network<'a> {
         let (link_kinds, kinds) = LinkKinds::new(links, fabric.host_rate(HostId::new(0)), settings);
         let ports = (0..2 * links.len()).map(|number| {
             let port = PortId::new(number as u32);
-            Port::new(kinds[number / 2], fabric.end(port.reverse()), fabric.end(port))
+            let side = |end: PortId| match fabric.end(end.reverse()) {
+                End::Host(_) => Side::Card(fabric.card(end)),
+                End::Switch(switch) => Side::Switch(switch),
+            };
+            Port::new(kinds[number / 2], side(port), side(port.reverse()))
         });
         let limits = |port: &PortId| link_kinds[kinds[port.index() / 2]].limits;
+        let classes = classes_set_apart(settings, listed);
         let switches = fabric.switches.iter().enumerate().map(|(number, node)| {
             let own = fabric.switch_ports.of(SwitchId::new(number as u32));
-            Switch { node: *node, buffer: SharedBuffer::new(settings, own.iter().map(limits)) }
+            Switch { node: *node, buffer: SharedBuffer::new(settings, classes, own.iter().map(limits)) }
         });
         let (ports, switches) = (ports.collect(), switches.collect());
         Self {
@@ -124,7 +129,7 @@ impl<'a> Network<'a> {
             switches,
             ports,
             link_kinds,
-            hosts: fabric.host_ports.iter().map(|port| Host::new(*port)).collect(),
+            cards: fabric.cards.iter().map(|port| Card::new(*port)).collect(),
             rerouted: None,
             flows: Vec::with_capacity(listed.len()),
             paths: Vec::with_capacity(listed.len()),
@@ -220,8 +225,8 @@ impl<'a> Network<'a> {
             return;
         }
         match end {
-            End::Switch(switch) => self.arrive_at_switch(switch, port, id),
-            End::Host(host) => self.arrive_at_host(host, id),
+            Side::Switch(switch) => self.arrive_at_switch(switch, port, id),
+            Side::Card(card) => self.arrive_at_card(card, id),
         }
     }
 
@@ -235,8 +240,8 @@ impl<'a> Network<'a> {
     fn on_free(&mut self, port: PortId) {
         self.ports[port.index()].free_scheduled = false;
         match self.ports[port.index()].owner {
-            End::Switch(switch) => self.serve_switch_port(switch, port),
-            End::Host(host) => self.serve_host(host),
+            Side::Switch(switch) => self.serve_switch_port(switch, port),
+            Side::Card(card) => self.serve_card(card),
         }
     }
 

@@ -78,7 +78,7 @@ impl<'a> Snapshot<'a> {
 
     /// The flows in progress, host by host.
     pub fn flows(&self) -> impl Iterator<Item = FlowView> {
-        let active = self.network.hosts.iter().flat_map(|host| host.active());
+        let active = self.network.cards.iter().flat_map(|card| card.active());
         active.filter(|flow| !self.network.flows[flow.index()].is_finished()).map(|flow| self.view(*flow))
     }
 

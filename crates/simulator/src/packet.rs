@@ -41,6 +41,8 @@ pub(crate) struct Packet {
     /// Bytes on the wire.
     pub(crate) wire: u16,
     pub(crate) kind: Kind,
+    /// The class in which it travels, and so does what acknowledges it.
+    pub(crate) class: u8,
     /// The place of the next switch in the path of its flow.
     pub(crate) step: u8,
     /// How many telemetry records it carries.
@@ -62,6 +64,7 @@ const EMPTY: Packet = Packet {
     telemetry: TelemetryId::NONE,
     wire: 0,
     kind: Kind::Data,
+    class: 0,
     step: 0,
     records: 0,
     marked: false,

@@ -2,8 +2,8 @@
 
 use crate::fabric::{End, Fabric};
 use crate::flow::Flow;
-use crate::index::{HostId, NodeId, PortId, SwitchId};
-use crate::routing::{data_hash, reply_hash};
+use crate::index::{HostId, PortId, SwitchId};
+use crate::routing::Addresses;
 
 /// Switches of a path that is remembered; packets of a longer one ask the routes at each switch.
 const MOST_SWITCHES: usize = 8;
@@ -24,13 +24,11 @@ impl Path {
 
     /// The path of this flow while all links work.
     pub(crate) fn new(fabric: &Fabric, flow: &Flow) -> Self {
-        let (from, to) = (flow.source_node, flow.destination_node);
+        let there = flow.addresses;
         let mut path = Self::UNKNOWN;
         let (data, replies) = path.0.split_at_mut(MOST_SWITCHES);
-        let hash = |node| data_hash(node, from, to, flow.source_port);
-        follow(fabric, (flow.source, flow.destination), hash, data);
-        let hash = |node| reply_hash(node, from, to, flow.source_port);
-        follow(fabric, (flow.destination, flow.source), hash, replies);
+        follow(fabric, (flow.source, flow.destination), || there, data);
+        follow(fabric, (flow.destination, flow.source), || there.reversed(), replies);
         path
     }
 
@@ -46,11 +44,11 @@ impl Path {
 fn follow(
     fabric: &Fabric,
     (from, to): (HostId, HostId),
-    hash: impl FnMut(NodeId) -> u32,
+    addresses: impl FnMut() -> Addresses,
     numbers: &mut [u8],
 ) {
     let (mut crossed, mut fits) = (0, true);
-    fabric.walk(from, to, hash, |port| {
+    fabric.walk(from, to, addresses, |port| {
         let End::Switch(switch) = fabric.end(port.reverse()) else { return };
         let number = fabric.switch_ports.number(switch, port).filter(|number| *number < UNKNOWN);
         match (numbers.get_mut(crossed), number) {
@@ -105,6 +103,7 @@ impl SwitchPorts {
 mod tests {
     use super::*;
     use crate::flow::FlowSpecification;
+    use crate::index::NodeId;
     use crate::routing::SourcePorts;
     use crate::run::simulate;
     use crate::settings::Settings;
@@ -132,18 +131,18 @@ mod tests {
             let mut source_ports = SourcePorts::default();
             for (from, to) in (0..last).map(|host| (host, last)).chain([(last, 0)]) {
                 let (source, destination) = (HostId::new(from), HostId::new(to));
-                let asked = FlowSpecification {
-                    id: 0,
-                    source: fabric.node(source),
-                    destination: fabric.node(destination),
-                    size: Bytes::new(1),
-                    start: Time::ZERO,
-                };
-                let flow = Flow::new(&asked, source, destination, source_ports.take(source, destination));
+                let asked = FlowSpecification::new(
+                    0,
+                    fabric.node(source),
+                    fabric.node(destination),
+                    Bytes::new(1),
+                    Time::ZERO,
+                );
+                let flow =
+                    Flow::new(&asked, (source, destination), source_ports.take(source, destination), 3);
                 let path = Path::new(&fabric, &flow);
                 let routes = fabric.flow_routes(&[asked]).unwrap();
-                let ports =
-                    |step, host: u32| followed(&fabric, &path, fabric.host_ports[host as usize], step);
+                let ports = |step, host: u32| followed(&fabric, &path, fabric.cards[host as usize], step);
                 assert_eq!(ports(Path::DATA, from), routes[0].data, "{shape}");
                 assert_eq!(ports(Path::REPLY, to), routes[0].replies, "{shape}");
             }
@@ -163,14 +162,8 @@ mod tests {
             ..line
         };
         let fabric = Fabric::new(topology).unwrap();
-        let asked = FlowSpecification {
-            id: 0,
-            source: NodeId::new(0),
-            destination: NodeId::new(1),
-            size: Bytes::new(1),
-            start: Time::ZERO,
-        };
-        let path = Path::new(&fabric, &Flow::new(&asked, HostId::new(0), HostId::new(1), 0));
+        let asked = FlowSpecification::new(0, NodeId::new(0), NodeId::new(1), Bytes::new(1), Time::ZERO);
+        let path = Path::new(&fabric, &Flow::new(&asked, (HostId::new(0), HostId::new(1)), 0, 3));
         assert!((0..2 * MOST_SWITCHES as u8).all(|step| path.port(step).is_none()));
         let line = Rate::from_megabits_per_second(100_000);
         let algorithm = Algorithm::named("hpcc", line).unwrap();

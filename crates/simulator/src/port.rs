@@ -4,11 +4,12 @@ use trialwise_units::{Duration, Time};
 
 use crate::buffer::{CLASSES, CONTROL, Held};
 use crate::event::Order;
-use crate::fabric::End;
 use crate::flight::Flight;
-use crate::index::PacketId;
+use crate::index::{CardId, PacketId, SwitchId};
 use crate::link_kind::LinkKindId;
 use crate::packet::{PacketList, PacketSlab};
+use crate::scheduling::choose_class;
+use crate::settings::Scheduling;
 
 /// Packets of one class that wait.
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +27,13 @@ pub struct PortStatistics {
     pub peak_queue: u64,
     /// How long some class was paused.
     pub paused: Duration,
+}
+
+/// What sends through a port, or takes what comes out of its wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Card(CardId),
+    Switch(SwitchId),
 }
 
 /// The class whose queue and account stand first: that of data, if nobody wants another.
@@ -48,7 +56,7 @@ pub(crate) struct Port {
     pub(crate) free_at: Time,
     pub(crate) free_order: Order,
     queued: u64,
-    pub(crate) end: End,
+    pub(crate) end: Side,
     pub(crate) kind: LinkKindId,
     last_served: u8,
     /// Whether an event stands at the place where the wire falls free.
@@ -62,7 +70,7 @@ pub(crate) struct Port {
     pub(crate) transmitted: u64,
     peak_queue: u64,
     /// What sends through this port.
-    pub(crate) owner: End,
+    pub(crate) owner: Side,
     queues: [ClassQueue; CLASSES],
     /// What the switch at the far end holds that came over this wire.
     held: [Held; CLASSES],
@@ -72,7 +80,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    pub(crate) fn new(kind: LinkKindId, owner: End, end: End) -> Self {
+    pub(crate) fn new(kind: LinkKindId, owner: Side, end: Side) -> Self {
         Self {
             flight: Flight::EMPTY,
             free_at: Time::ZERO,
@@ -140,19 +148,13 @@ impl Port {
         self.peak_queue = self.peak_queue.max(self.queued);
     }
 
-    /// The class to serve next: control first, then round robin after the class served last, without paused
-    /// ones.
+    /// The class to serve next: control first, then as the scheduling has it, without paused ones.
     #[inline]
-    pub(crate) fn next_class(&self) -> Option<usize> {
+    pub(crate) fn next_class(&self, scheduling: Scheduling) -> Option<usize> {
         if self.waiting & 1 << CONTROL != 0 {
             return Some(CONTROL);
         }
-        let ready = self.waiting & !self.paused;
-        if ready == 0 {
-            return None;
-        }
-        let start = u32::from(self.last_served + 1) % CLASSES as u32;
-        Some(((ready.rotate_right(start).trailing_zeros() + start) % CLASSES as u32) as usize)
+        choose_class(scheduling, self.waiting & !self.paused, self.last_served)
     }
 
     /// Takes the first packet of `class` out.
@@ -184,6 +186,11 @@ impl Port {
     /// Bytes that wait in one class.
     pub(crate) const fn queued_in(&self, class: usize) -> u64 {
         self.queues[place(class)].bytes
+    }
+
+    /// The classes that the far end has paused, a bit for each.
+    pub(crate) const fn paused(&self) -> u8 {
+        self.paused
     }
 
     /// Whether the far end has paused `class`.
@@ -221,12 +228,11 @@ impl Port {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::index::HostId;
     use crate::packet::Kind;
 
     fn port() -> Port {
-        let host = |number| End::Host(HostId::new(number));
-        Port::new(LinkKindId::FIRST, host(0), host(1))
+        let card = |number| Side::Card(CardId::new(number));
+        Port::new(LinkKindId::FIRST, card(0), card(1))
     }
 
     fn fill(port: &mut Port, packets: &mut PacketSlab, class: usize) -> PacketId {
@@ -268,7 +274,7 @@ mod tests {
             fill(&mut port, &mut packets, class);
         }
         let mut served = Vec::new();
-        while let Some(class) = port.next_class() {
+        while let Some(class) = port.next_class(Scheduling::RoundRobin) {
             port.dequeue(&packets, class).unwrap();
             served.push(class);
         }
@@ -280,12 +286,15 @@ mod tests {
         let (mut port, mut packets) = (port(), PacketSlab::new());
         fill(&mut port, &mut packets, 3);
         port.set_paused(Time::from_nanoseconds(10), 3, true);
-        assert_eq!(port.next_class(), None);
+        assert_eq!(port.next_class(Scheduling::RoundRobin), None);
         let lasting = port.statistics_until(Time::from_nanoseconds(20));
         assert_eq!(lasting.paused, Duration::from_nanoseconds(10));
         port.set_paused(Time::from_nanoseconds(25), 3, false);
         let over = port.statistics_until(Time::from_nanoseconds(30));
-        assert_eq!((port.next_class(), over.paused), (Some(3), Duration::from_nanoseconds(15)));
+        assert_eq!(
+            (port.next_class(Scheduling::RoundRobin), over.paused),
+            (Some(3), Duration::from_nanoseconds(15))
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use crate::flow::FlowSpecification;
 use crate::index::{HostId, NodeId, PortId};
 use crate::topology::{Topology, TopologyError};
 
@@ -188,18 +189,17 @@ pub(crate) fn distances(
 }
 
 /// The first source port of a pair, as in the HPCC simulator.
-const FIRST_SOURCE_PORT: u32 = 10_000;
+const FIRST_SOURCE_PORT: u16 = 10_000;
 
-/// Source ports of flows: those of a pair count up.
+/// Source ports of flows: those of a pair count up, and begin again at 0 after 65,535.
 #[derive(Debug, Default)]
-pub(crate) struct SourcePorts(HashMap<(HostId, HostId), u32>);
+pub(crate) struct SourcePorts(HashMap<(HostId, HostId), u16>);
 
 impl SourcePorts {
     /// The port of the next flow of this pair.
-    pub(crate) fn take(&mut self, source: HostId, destination: HostId) -> u32 {
+    pub(crate) fn take(&mut self, source: HostId, destination: HostId) -> u16 {
         let next = self.0.entry((source, destination)).or_insert(FIRST_SOURCE_PORT);
-        *next += 1;
-        *next - 1
+        std::mem::replace(next, next.wrapping_add(1))
     }
 
     /// Begins again, in the same memory.
@@ -263,19 +263,47 @@ impl RouteOrder {
     }
 }
 
-/// The destination port that all flows of the HPCC simulator have.
-const DESTINATION_PORT: u32 = 100;
+/// The seed of ns-3's hash of any bytes.
+const CARD_SEED: u32 = 0x8bad_f00d;
 
-/// The hash by which `node` chooses a way for the data of a flow.
-pub(crate) fn data_hash(node: NodeId, source: NodeId, destination: NodeId, source_port: u32) -> u32 {
-    let ports = source_port | DESTINATION_PORT << 16;
-    murmur3([address(source), address(destination), ports], node.get())
+/// What tells the packets of a flow from those of others where a way is chosen by hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Addresses {
+    pub(crate) source: NodeId,
+    pub(crate) destination: NodeId,
+    pub(crate) source_port: u16,
+    pub(crate) destination_port: u16,
 }
 
-/// The hash by which it chooses one for what the receiver sends back.
-pub(crate) fn reply_hash(node: NodeId, source: NodeId, destination: NodeId, source_port: u32) -> u32 {
-    let ports = DESTINATION_PORT | source_port << 16;
-    murmur3([address(destination), address(source), ports], node.get())
+impl Addresses {
+    /// Those of a flow whose source port is given.
+    pub(crate) const fn new(flow: &FlowSpecification, source_port: u16) -> Self {
+        let FlowSpecification { source, destination, destination_port, .. } = *flow;
+        Self { source, destination, source_port, destination_port }
+    }
+
+    /// Those of what the receiver sends back.
+    #[must_use]
+    pub(crate) const fn reversed(self) -> Self {
+        Self {
+            source: self.destination,
+            destination: self.source,
+            source_port: self.destination_port,
+            destination_port: self.source_port,
+        }
+    }
+
+    /// The hash by which `node` chooses a way.
+    pub(crate) fn hash(self, node: NodeId) -> u32 {
+        let ports = u32::from(self.source_port) | u32::from(self.destination_port) << 16;
+        murmur3([address(self.source), address(self.destination), ports], node.get())
+    }
+
+    /// The hash by which the source chooses among its own links. The reference hashes the same words there, by the seed of
+    /// its general-purpose hash.
+    pub(crate) fn card_hash(self) -> u32 {
+        self.hash(NodeId::new(CARD_SEED))
+    }
 }
 
 /// The hash by which the HPCC simulator's switches choose: MurmurHash3 (Appleby, public domain), 32 bits,

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use trialwise_congestion::{BuildError, Context, Factory};
-use trialwise_units::Time;
+use trialwise_units::{Bytes, Time};
 
 use crate::event::INDEX_LIMIT;
 use crate::fabric::Fabric;
@@ -13,7 +13,7 @@ use crate::index::HostId;
 use crate::metrics::{FlowRecord, Outcome};
 use crate::network::Network;
 use crate::observer::Observer;
-use crate::settings::Settings;
+use crate::settings::{Dropping, Settings};
 use crate::source::{FlowSource, List, Recording};
 
 /// Payload and headers of a packet stay below this.
@@ -50,6 +50,14 @@ pub enum SimulationError {
         /// Its destination.
         to: u32,
     },
+    /// A flow in a class that is none of data.
+    #[error("flow {flow} is in class {class}: classes of data are 1 to 7")]
+    Class {
+        /// The flow.
+        flow: u64,
+        /// Its class.
+        class: u8,
+    },
     /// A parameter of the network is out of range.
     #[error("{name} is {value}: {allowed}")]
     Setting {
@@ -60,6 +68,9 @@ pub enum SimulationError {
         /// What it may be.
         allowed: &'static str,
     },
+    /// A parameter that decides nothing beside the others.
+    #[error("alpha goes with pfc=false: with pfc, pfc_shift says what a class may hold of the free buffer")]
+    UnusedAlpha,
     /// Faults are not in order of time, or name no link.
     #[error("fault {0}: give faults in order of time, each with a link of the topology")]
     Fault(usize),
@@ -203,6 +214,9 @@ fn check_settings(fabric: &Fabric, settings: &Settings) -> Result<(), Simulation
     if let Some(marking) = settings.marking.filter(|marking| marking.minimum > marking.maximum) {
         return setting("kmin", marking.minimum.get(), "it is at most kmax");
     }
+    if settings.flow_control.is_some() && settings.dropping != Dropping::DEFAULT {
+        return Err(SimulationError::UnusedAlpha);
+    }
     let links = fabric.topology().links.len();
     let ordered = |place: usize| place == 0 || settings.faults[place - 1].time <= settings.faults[place].time;
     let unsound = |place: &usize| settings.faults[*place].link >= links || !ordered(*place);
@@ -237,6 +251,9 @@ pub(crate) fn check_flow(
     if flow.size.get() == 0 {
         return Err(SimulationError::Empty(flow.id));
     }
+    if let Some(class) = flow.class.filter(|class| !(1..=7).contains(class)) {
+        return Err(SimulationError::Class { flow: flow.id, class });
+    }
     let ends = fabric.host(flow.source).zip(fabric.host(flow.destination));
     ends.filter(|(source, destination)| source != destination).ok_or(SimulationError::Ends {
         flow: flow.id,
@@ -254,6 +271,7 @@ fn outcome(mut network: Network<'_>, flows: &[FlowSpecification]) -> Result<Outc
     }
     let record = |(flow, specification): (&Flow, &FlowSpecification)| FlowRecord {
         specification: *specification,
+        delivered: Bytes::new(flow.acknowledged),
         finish: match flow.stage {
             Stage::Finished(time) => Some(time),
             Stage::Waiting(_) | Stage::Active => None,

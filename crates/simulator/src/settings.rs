@@ -71,15 +71,46 @@ impl FlowControl {
     pub const DEFAULT: Self = Self { shift: 3, hysteresis: Bytes::new(3072) };
 }
 
+/// Where packets are dropped without priority flow control.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Dropping {
+    /// A class of an ingress port may hold so many times the free shared buffer (Choudhury and Hahne, "Dynamic queue length
+    /// thresholds for shared-memory packet switches", IEEE/ACM Transactions on Networking 6, 1998), beside the reserve.
+    Dynamic {
+        /// The factor, above 0.
+        alpha: f64,
+    },
+    /// Whatever finds no room in the shared buffer.
+    Tail,
+}
+
+impl Dropping {
+    /// As much as is free.
+    pub const DEFAULT: Self = Self::Dynamic { alpha: 1.0 };
+}
+
 /// Classes in which packets travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priorities {
-    /// The class of data (1 to 7).
+    /// The class of data whose flow names none (1 to 7).
     pub data: u8,
+    /// Who goes first where packets of several classes wait.
+    pub scheduling: Scheduling,
     /// Whether a paused data class lets acknowledgements leave the hosts.
     pub acknowledgements_pass_pause: bool,
     /// Whether acknowledgements overtake data inside switches; otherwise they share the queue of data.
     pub acknowledgements_first_in_switches: bool,
+}
+
+/// In which order a port serves classes that have packets waiting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Scheduling {
+    /// One packet of each class in turn, as the HPCC simulator's switches do; hosts give each flow its turn, whatever its
+    /// class.
+    #[default]
+    RoundRobin,
+    /// The highest number first (IEEE 802.1Q, 8.6.8.1), in switches and in hosts.
+    Strict,
 }
 
 /// Which round-trip time and window a controller is told.
@@ -130,6 +161,8 @@ pub struct Settings {
     pub reserve: Bytes,
     /// Priority flow control; none to drop what does not fit.
     pub flow_control: Option<FlowControl>,
+    /// What is dropped without flow control.
+    pub dropping: Dropping,
     /// Classes.
     pub priorities: Priorities,
     /// What controllers are told about their path.
@@ -161,8 +194,10 @@ impl Settings {
             buffer: Bytes::new((line.bits_per_second() as u128 * (32 << 20) / 100_000_000_000) as u64),
             reserve: Bytes::new(4096),
             flow_control: Some(FlowControl::DEFAULT),
+            dropping: Dropping::DEFAULT,
             priorities: Priorities {
                 data: 3,
+                scheduling: Scheduling::RoundRobin,
                 acknowledgements_pass_pause: true,
                 acknowledgements_first_in_switches: false,
             },

@@ -7,7 +7,6 @@ use crate::buffer::{CONTROL, PAUSE_BYTES};
 use crate::index::{PacketId, PortId, SwitchId};
 use crate::network::Network;
 use crate::packet::{Kind, TelemetryId};
-use crate::routing::{data_hash, reply_hash};
 
 /// Quanta of the telemetry of the HPCC simulator, for each 25 Gbit/s of the link.
 const TRANSMITTED_QUANTUM: u64 = 128;
@@ -62,11 +61,9 @@ impl Network<'_> {
         let flow = &self.flows[packet.flow.index()];
         let node = self.switches[switch.index()].node;
         if packet.kind == Kind::Data {
-            let hash = || data_hash(node, flow.source_node, flow.destination_node, flow.source_port);
-            self.routes().next(node, flow.destination.index(), hash)
+            self.routes().next(node, flow.destination.index(), || flow.addresses.hash(node))
         } else {
-            let hash = || reply_hash(node, flow.source_node, flow.destination_node, flow.source_port);
-            self.routes().next(node, flow.source.index(), hash)
+            self.routes().next(node, flow.source.index(), || flow.addresses.reversed().hash(node))
         }
     }
 
@@ -75,7 +72,7 @@ impl Network<'_> {
         let packet = &mut self.packets[id];
         packet.wire_before = wire;
         let control = priorities.acknowledgements_first_in_switches && packet.kind != Kind::Data;
-        let class = if control { CONTROL } else { usize::from(priorities.data) };
+        let class = if control { CONTROL } else { usize::from(packet.class) };
         let size = u64::from(packet.wire);
         if class != CONTROL {
             let port = &mut self.ports[wire.index()];
@@ -106,14 +103,14 @@ impl Network<'_> {
         if !state.up {
             return;
         }
-        let Some(class) = state.next_class() else { return };
+        let Some(class) = state.next_class(self.settings.priorities.scheduling) else { return };
         if state.is_busy(self.now, self.running) {
             self.serve_when_free(port);
             return;
         }
         let Some(id) = state.dequeue(&self.packets, class) else { return };
         self.dispatch(switch, port, class, id);
-        if self.ports[port.index()].next_class().is_some() {
+        if self.ports[port.index()].next_class(self.settings.priorities.scheduling).is_some() {
             self.serve_when_free(port);
         }
     }

@@ -69,7 +69,7 @@ impl Network<'_> {
 
     fn fire(&mut self, flow_id: FlowId, slot: usize) {
         let flow = &self.flows[flow_id.index()];
-        let host = flow.source;
+        let card = flow.card;
         let transport = &mut self.transports[flow.transport];
         transport.timers[slot].deadline = None;
         if slot == RETRANSMISSION {
@@ -79,7 +79,7 @@ impl Network<'_> {
         }
         self.take_over(flow_id);
         if !self.compatible || slot == RETRANSMISSION {
-            self.serve_host(host);
+            self.serve_card(card);
         }
     }
 }

@@ -81,7 +81,9 @@ pub enum TopologyError {
     )]
     Short,
     /// Some host cannot reach another.
-    #[error("host {from} cannot reach host {to}: the topology is not connected; add a link")]
+    #[error(
+        "host {from} cannot reach host {to}: the topology is not connected by switches (hosts forward nothing); add a link"
+    )]
     NotConnected {
         /// A host.
         from: u32,
@@ -102,14 +104,9 @@ pub enum TopologyError {
     /// A link that no packet could cross, or a loss that is no probability.
     #[error("link {0} needs a rate above zero, a loss in [0, 1), and two different ends that exist")]
     Link(usize),
-    /// A host with no cable or several.
-    #[error("host {host} has {count} links: a host has one")]
-    HostLinks {
-        /// The host.
-        host: u32,
-        /// Its links.
-        count: usize,
-    },
+    /// A host without a cable.
+    #[error("host {0} has no link: a host has one or more")]
+    HostLinks(u32),
 }
 
 impl Topology {
@@ -174,11 +171,6 @@ impl Topology {
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> {
         let nodes = self.is_switch.iter().enumerate();
         nodes.filter(|(_, is_switch)| !**is_switch).map(|(node, _)| NodeId::new(node as u32))
-    }
-
-    /// The rate of a host's link; none for a switch or a node without link.
-    pub fn host_rate(&self, host: NodeId) -> Option<Rate> {
-        self.links.iter().find(|link| link.first == host || link.second == host).map(|link| link.rate)
     }
 
     /// The same network with this probability of loss on every link.

@@ -4,7 +4,7 @@ use trialwise_congestion::{Acknowledgement, Controller, Loss, Sent, Timeout};
 use trialwise_units::{Bytes, Duration, Rate};
 
 use crate::flow::{RETRANSMISSION, Stage, TransportId, UNLIMITED};
-use crate::index::{FlowId, HostId, PacketId, PortId};
+use crate::index::{CardId, FlowId, PacketId, PortId};
 use crate::network::Network;
 use crate::packet::{Kind, Packet};
 use crate::paths::Path;
@@ -26,6 +26,7 @@ impl Network<'_> {
         packet.stamp = self.now;
         packet.wire = (payload + self.data_header) as u16;
         packet.step = Path::DATA;
+        packet.class = flow.class;
         if self.carries_telemetry {
             packet.telemetry = self.telemetry.take();
         }
@@ -77,7 +78,7 @@ impl Network<'_> {
 
     /// Data have arrived: what was expected is acknowledged, a gap is reported, what came before is said
     /// again (or, in the reference, ignored).
-    pub(crate) fn receive_data(&mut self, host: HostId, id: PacketId) {
+    pub(crate) fn receive_data(&mut self, card: CardId, id: PacketId) {
         let packet = self.packets[id];
         let repeats = self.repeats_what_is_known();
         let flow = &mut self.flows[packet.flow.index()];
@@ -98,13 +99,13 @@ impl Network<'_> {
         };
         let expected = flow.expected;
         match kind {
-            Some(kind) => self.acknowledge(host, id, kind, expected),
+            Some(kind) => self.acknowledge(card, id, kind, expected),
             None => self.consume(id),
         }
     }
 
     /// Turns a data packet into its acknowledgement and sends it back.
-    fn acknowledge(&mut self, host: HostId, id: PacketId, kind: Kind, expected: u64) {
+    fn acknowledge(&mut self, card: CardId, id: PacketId, kind: Kind, expected: u64) {
         self.totals.negative_acknowledgements += u64::from(kind == Kind::NegativeAcknowledgement);
         let wire = self.acknowledgement_wire as u16;
         let packet = &mut self.packets[id];
@@ -115,7 +116,10 @@ impl Network<'_> {
         packet.step = Path::REPLY;
         packet.echoes_mark = packet.marked;
         packet.marked = false;
-        self.queue_acknowledgement(host, id);
+        let flow = packet.flow.index();
+        let chosen =
+            if self.fabric.has_choice_at_hosts() { self.reply_card(&self.flows[flow]) } else { card };
+        self.queue_acknowledgement(chosen, id);
     }
 
     /// An acknowledgement has come back to the sender, which may send again whatever it says.
@@ -127,7 +131,7 @@ impl Network<'_> {
             self.consume(id);
             return;
         }
-        let host = flow.source;
+        let card = flow.card;
         let newly = packet.sequence.saturating_sub(flow.acknowledged);
         flow.acknowledged += newly;
         self.ending.acknowledged += newly;
@@ -141,7 +145,7 @@ impl Network<'_> {
             self.inform(flow_id, &packet, newly);
         }
         self.consume(id);
-        self.serve_host(host);
+        self.serve_card(card);
     }
 
     fn complete(&mut self, flow_id: FlowId) {
@@ -224,8 +228,8 @@ impl Network<'_> {
             let interval = |rate| self.quantum.transmission(flow.last_wire, rate);
             flow.next_departure = flow.next_departure + interval(rate) - interval(before);
         }
-        let (host, departure) = (flow.source, flow.next_departure);
-        self.advance_wake(host, departure);
+        let (card, departure) = (flow.card, flow.next_departure);
+        self.advance_wake(card, departure);
     }
 
     /// Restarts the retransmission timer, where the settings want one (RFC 6298, section 5).

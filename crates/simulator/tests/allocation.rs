@@ -13,12 +13,14 @@ static ALLOCATOR: Counting = Counting;
 fn allocations(name: &str, size: u64) -> u64 {
     let line = Rate::from_megabits_per_second(100_000);
     let fabric = Fabric::new("dumbbell:4x4,100Gbit/s,1us".parse().unwrap()).unwrap();
-    let flow = |id: u32| FlowSpecification {
-        id: u64::from(id),
-        source: NodeId::new(id),
-        destination: NodeId::new(4 + id),
-        size: Bytes::new(size),
-        start: Time::ZERO,
+    let flow = |id: u32| {
+        FlowSpecification::new(
+            u64::from(id),
+            NodeId::new(id),
+            NodeId::new(4 + id),
+            Bytes::new(size),
+            Time::ZERO,
+        )
     };
     let flows: Vec<_> = (0..4).map(flow).collect();
     let algorithm = Algorithm::named(name, line).unwrap();

@@ -22,7 +22,7 @@ fn algorithm(name: &str) -> Algorithm {
 
 fn flow(id: u64, source: u32, destination: u32, size: u64, start: Time) -> FlowSpecification {
     let (source, destination) = (NodeId::new(source), NodeId::new(destination));
-    FlowSpecification { id, source, destination, size: Bytes::new(size), start }
+    FlowSpecification::new(id, source, destination, Bytes::new(size), start)
 }
 
 fn incast(senders: u32, receiver: u32, size: u64) -> Vec<FlowSpecification> {

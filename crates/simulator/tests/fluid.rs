@@ -21,7 +21,7 @@ fn framing() -> Framing {
 
 fn flow(source: u32, destination: u32, size: u64, start: Time) -> FlowSpecification {
     let (source, destination) = (NodeId::new(source), NodeId::new(destination));
-    FlowSpecification { id: 0, source, destination, size: Bytes::new(size), start }
+    FlowSpecification::new(0, source, destination, Bytes::new(size), start)
 }
 
 fn websearch(pattern: Pattern, load: Load, milliseconds: u64) -> Workload {

@@ -55,14 +55,12 @@ fn recordings(folder: &Path, controller: &str) -> Vec<Recording> {
 
 fn read_recording(path: &Path) -> Recording {
     let text = read(path);
-    let actual_starts =
-        text.replacen("start_ns_requested", "requested", 1).replacen("start_ns_actual", "start_ns", 1);
     let parameters = read(&path.with_extension("conf"));
     let words = parameters.lines().filter_map(|line| line.split_once(' '));
     Recording {
         name: path.file_stem().unwrap().to_string_lossy().into_owned(),
         requested: read_csv(&text.replacen("start_ns_requested", "start_ns", 1)).unwrap(),
-        actual: read_csv(&actual_starts).unwrap(),
+        actual: read_csv(&text).unwrap(),
         completion: column(&text, 6),
         ideal: column(&text, 7),
         parameters: words.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
@@ -253,8 +251,12 @@ fn starts_and_ideal_times_are_those_of_the_reference() {
         return;
     };
     for recording in recordings(&folder, "dctcp") {
-        let read_back: Vec<Time> =
-            read_hpcc(&write_hpcc(&recording.requested)).unwrap().iter().map(|flow| flow.start).collect();
+        let read_back: Vec<Time> = read_hpcc(&write_hpcc(&recording.requested))
+            .unwrap()
+            .flows
+            .iter()
+            .map(|flow| flow.start)
+            .collect();
         let actual: Vec<Time> = recording.actual.iter().map(|flow| flow.start).collect();
         assert_eq!(read_back, actual, "{}", recording.name);
         let outcome = recording.run(&folder);

@@ -50,13 +50,7 @@ fn fabric(text: &str) -> Fabric {
 }
 
 fn flow(id: u64, source: u32, destination: u32, size: u64) -> FlowSpecification {
-    FlowSpecification {
-        id,
-        source: NodeId::new(source),
-        destination: NodeId::new(destination),
-        size: Bytes::new(size),
-        start: Time::ZERO,
-    }
+    FlowSpecification::new(id, NodeId::new(source), NodeId::new(destination), Bytes::new(size), Time::ZERO)
 }
 
 fn completion(fabric: &Fabric, window: u64, size: u64) -> Duration {

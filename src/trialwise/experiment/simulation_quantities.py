@@ -21,7 +21,12 @@ SIMULATION_QUANTITIES: Mapping[str, Quantity] = {
         "completion time of every flow over that of the flow alone, by the usual approximation",
         samples="many",
     ),
-    "throughput": Quantity("bit/s", "higher", "payload over completion time of every flow", samples="many"),
+    "throughput": Quantity(
+        "bit/s",
+        "higher",
+        "payload over completion time of every flow; of one that has not ended at the network's stop, what was delivered by then",
+        samples="many",
+    ),
     "flows": Quantity("", None, "how many flows there are"),
     "bytes": Quantity("B", None, "payload of all flows"),
     "largest_flow": Quantity("B", None, "payload of the largest flow"),

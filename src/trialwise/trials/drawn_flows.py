@@ -14,7 +14,8 @@ from trialwise.errors import PlanError
 from trialwise.experiment.simulation import OfferedLoad, SimulationTrial, Workload, names_file
 
 Flows: TypeAlias = dict[str, npt.NDArray[np.int64]]
-"""A flow list by columns: flow_id, src, dst, size_bytes, start_ps, each of shape (flows,)."""
+"""A flow list by columns, each of shape (flows,): flow_id, src, dst, size_bytes, start_ps; `class` (0 for that of the network) and
+`dst_port` where a file names them."""
 _PICOSECONDS = 1e12
 _PACKETS = {"segment": "1000B", "header": "48B"}
 """What packets are where nothing else is said (crate `simulator`, `Settings::for_line_rate`)."""
@@ -50,7 +51,7 @@ def flow_list(
     """
     try:
         if workload.flows:
-            return _listed(folder / workload.flows)
+            return _listed(folder / workload.flows)[0]
         if coordinates is not None:
             return _core.generate_flows_from(
                 fabric, coordinates, **drawing(workload, fabric, folder), seed=seed
@@ -64,7 +65,7 @@ def expected_flows(workload: Workload, fabric: _core.Fabric, folder: Path) -> fl
     """How many flows a trial has in the mean; PlanError where the workload cannot be."""
     try:
         if workload.flows:
-            return float(len(_listed(folder / workload.flows)["start_ps"]))
+            return float(len(_listed(folder / workload.flows)[0]["start_ps"]))
         return _core.expected_flows(fabric, **drawing(workload, fabric, folder))
     except ValueError as error:
         raise PlanError(f"workload: {error}") from error
@@ -96,15 +97,20 @@ def _headers(trial: SimulationTrial, lists: Sequence[Flows]) -> float:
     return header * float((-(-sizes // segment)).sum()) / max(float(sizes.sum()), 1.0)
 
 
-def _listed(path: Path) -> Flows:
-    """The flows of a file, of which there is one or more."""
+def list_cautions(workload: Workload, folder: Path) -> list[str]:
+    """The liberties taken with the workload's flow list, a sentence each; PlanError where it cannot be read."""
+    return _listed(folder / workload.flows)[1] if workload.flows else []
+
+
+def _listed(path: Path) -> tuple[Flows, list[str]]:
+    """The flows of a file, of which there is one or more, and the liberties taken with it."""
     try:
-        flows = _core.parse_flows(_read(path))
+        flows, cautions = _core.read_flow_list(_read(path))
     except ValueError as error:
         raise PlanError(f"{path}: {error}") from error
     if not len(flows["start_ps"]):
         raise PlanError(f"{path}: it has no flows")
-    return flows
+    return flows, cautions
 
 
 def duration_of(workload: Workload, flows: Flows) -> float:

@@ -18,6 +18,7 @@ from trialwise.trials.flow_sizes import Cdf, Sizes, size_distribution
 
 COLUMNS = ("start_ns", "size_bytes")
 MOST_FLOWS = 1_000_000
+_LARGEST = 2**63 - 1
 Integers = npt.NDArray[np.int64]
 
 
@@ -162,6 +163,8 @@ def _flow(path: Path, line: int, row: list[str], places: list[int]) -> tuple[int
         ) from error
     if start < 0 or size < 1:
         raise ValueError(f"{path}:{line}: a start must not be negative, and a size above 0")
+    if max(start, size) > _LARGEST:
+        raise ValueError(f"{path}:{line}: a start or a size is above {_LARGEST}")
     return start, size
 
 

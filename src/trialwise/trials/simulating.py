@@ -21,7 +21,15 @@ from trialwise.experiment.simulation import (
 )
 from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt
 from trialwise.schemes.python_class import PREFIX, class_named
-from trialwise.trials.drawn_flows import Flows, drawing, duration_of, expected_flows, flow_list
+from trialwise.trials.drawn_flows import (
+    Flows,
+    drawing,
+    duration_of,
+    expected_flows,
+    flow_list,
+    list_cautions,
+    picoseconds,
+)
 from trialwise.trials.fabrics import open_fabric
 from trialwise.trials.raised import reason_of
 from trialwise.trials.tilting import Weights, at_finish, defensive_flows, load_ratio, switching_trial, tilt_of
@@ -51,13 +59,17 @@ class Sampling:
 
 @dataclass(frozen=True, eq=False)
 class Simulated:
-    """One simulated trial: its flow list, what came of it, the span in which flows began (seconds), and weights where it is tilted."""
+    """One simulated trial: its flow list, what came of it, the span in which flows began (seconds), and weights where it is tilted.
+
+    `horizon` is when the network stops (seconds), None where it goes on until the last flow ends.
+    """
 
     fabric: _core.Fabric
     flows: Flows
     result: _core.SimulationResult | Ns3Result
     duration: float
     weights: Weights | None = None
+    horizon: float | None = None
 
     @cached_property
     def fct(self) -> npt.NDArray[np.float64]:
@@ -72,8 +84,17 @@ class Simulated:
 
     @property
     def throughput(self) -> npt.NDArray[np.float64]:
-        """Payload over completion times in bit/s, shape (flows,)."""
-        return self.flows["size_bytes"] * 8 / self.fct
+        """Payload over completion times in bit/s, shape (flows,).
+
+        Of a flow that has not ended when the network stops: what was delivered by then over the time from its start. NaN
+        where neither is known.
+        """
+        whole = self.flows["size_bytes"] * 8 / self.fct
+        if self.horizon is None or not isinstance(self.result, _core.SimulationResult):
+            return whole
+        lasted = np.maximum(self.horizon - self.start, 0.0)
+        lasted[lasted == 0] = np.nan
+        return np.where(np.isnan(whole), self.result.delivered * 8 / lasted, whole)
 
     @property
     def start(self) -> npt.NDArray[np.float64]:
@@ -119,8 +140,12 @@ def check_settings(trial: SimulationTrial, fabric: _core.Fabric, folder: Path, f
 
 
 def cautions_of(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> tuple[str, ...]:
-    """What our own simulator does as it is told and hardly anybody means; PlanError for settings that cannot be."""
-    return () if is_ns3(trial) else tuple(_checked(trial, fabric, folder, None))
+    """List what is done as it is told and hardly meant, and liberties taken with files; PlanError for what cannot be."""
+    of_files = (*fabric.cautions, *list_cautions(trial.workload, folder))
+    if is_ns3(trial):
+        return of_files
+    flows = flow_list(trial.workload, fabric, folder, seed=0) if trial.workload.flows else None
+    return (*of_files, *_checked(trial, fabric, folder, flows))
 
 
 def _checked(trial: SimulationTrial, fabric: _core.Fabric, folder: Path, flows: Flows | None) -> list[str]:
@@ -223,7 +248,12 @@ def simulate(
     if trial.workload.tilt:
         logs = at_finish(flows, log_ratios, result.fct_ps)
         weights = Weights(logs, expected_flows(trial.workload, fabric, folder), 1.0)
-    return Simulated(fabric, flows, result, duration, weights)
+    return Simulated(fabric, flows, result, duration, weights, _horizon(trial))
+
+
+def _horizon(trial: SimulationTrial) -> float | None:
+    stop = dict(trial.network).get("stop")
+    return None if stop is None else picoseconds(stop) / _PICOSECONDS
 
 
 def _switching(
@@ -253,4 +283,4 @@ def _switching(
         raise PlanError(str(error)) from error
     expected = expected_flows(trial.workload, fabric, folder)
     weights = Weights(logs, expected, load_ratio(tilt, fabric, drawn))
-    return Simulated(fabric, flows, result, duration_of(trial.workload, flows), weights)
+    return Simulated(fabric, flows, result, duration_of(trial.workload, flows), weights, _horizon(trial))

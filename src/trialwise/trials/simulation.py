@@ -304,14 +304,26 @@ def _sampling(
     return lambda fabric, _: Sampling(trial.sampling, switch_ports(fabric))
 
 
+def _engine(trial: SimulationTrial) -> tuple[str, ...]:
+    """Say which ns-3 simulated a trial, nothing of our own simulator."""
+    if not is_ns3(trial):
+        return ()
+    return (f"ns-3 {ns3_installation().version} of {ns3_installation().python}",)
+
+
 def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: float) -> TrialOutcome:
     samples: dict[str, Samples] = {}
-    problem = None
-    try:
-        for metric in task.experiment.metrics:
+    missing: list[str] = []
+    for metric in task.experiment.metrics:
+        try:
             samples[metric.source.key] = metric_samples(metric, trial, found)
-    except TrialError as error:
-        problem = error.message
+        except TrialError as error:
+            missing.append(error.message)
+    # A metric that cannot be had does not take the others of the trial with it.
+    problem = None if samples else "; ".join(missing)
+    if samples:
+        lacking = (metric.source.key for metric in task.experiment.metrics)
+        samples |= {key: Samples(np.array([])) for key in lacking if key not in samples}
     return TrialOutcome(
         "finished" if problem is None else "invalid",
         started,
@@ -319,7 +331,5 @@ def _outcome(task: Task, trial: SimulationTrial, found: Simulated, started: floa
         reason=problem,
         samples=samples | counted(found) | weights_kept(found.weights),
         record=("flows", flow_records(found)) if trial.records == "keep" else None,
-        remarks=(f"ns-3 {ns3_installation().version} of {ns3_installation().python}",)
-        if is_ns3(trial)
-        else (),
+        remarks=(*_engine(trial), *([] if problem else missing)),
     )

@@ -34,17 +34,17 @@ fn text_of(path: &Path) -> PyResult<String> {
 /// ValueError
 ///     What is wrong with the shape, and what to write.
 #[pyclass(frozen, module = "trialwise._core", name = "Fabric")]
-pub(super) struct PyFabric(pub(super) Fabric);
+pub(super) struct PyFabric(pub(super) Fabric, Vec<String>);
 
 #[pymethods]
 impl PyFabric {
     #[new]
     fn new(python: Python<'_>, topology: &str) -> PyResult<Self> {
         let topology: Topology = topology.parse().map_err(refused)?;
-        Ok(Self(python.detach(|| Fabric::new(topology)).map_err(refused)?))
+        Ok(Self(python.detach(|| Fabric::new(topology)).map_err(refused)?, Vec::new()))
     }
 
-    /// The topology of a file in the HPCC simulator's format; `routes` is a file with the order of equal next hops.
+    /// The topology of a file in the format of the HPCC simulator or one of its relatives; `routes` is a file with the order of equal next hops.
     ///
     /// Raises
     /// ------
@@ -55,7 +55,7 @@ impl PyFabric {
     #[staticmethod]
     #[pyo3(signature = (path, *, routes=None))]
     fn from_file(python: Python<'_>, path: PathBuf, routes: Option<PathBuf>) -> PyResult<Self> {
-        let topology = Topology::from_hpcc(&text_of(&path)?).map_err(refused)?;
+        let (topology, cautions) = Topology::from_file(&text_of(&path)?).map_err(refused)?;
         let order = match routes {
             Some(routes) => {
                 let order = RouteOrder::parse(&text_of(&routes)?);
@@ -63,7 +63,13 @@ impl PyFabric {
             }
             None => None,
         };
-        Ok(Self(python.detach(|| Fabric::with_route_order(topology, order)).map_err(refused)?))
+        Ok(Self(python.detach(|| Fabric::with_route_order(topology, order)).map_err(refused)?, cautions))
+    }
+
+    /// The liberties taken with the topology's file, a sentence each.
+    #[getter]
+    fn cautions(&self) -> Vec<String> {
+        self.1.clone()
     }
 
     /// The numbers of the nodes that are hosts.

@@ -9,32 +9,48 @@ use trialwise_units::{Bytes, Time};
 use super::{refused, signed};
 
 const COLUMNS: [&str; 5] = ["flow_id", "src", "dst", "size_bytes", "start_ps"];
+/// Columns that lists may lack; a class of 0 is that of the network.
+const CLASS: &str = "class";
+const PORT: &str = "dst_port";
 
-/// The flows of a mapping of columns `flow_id`, `src`, `dst`, `size_bytes`, `start_ps`.
+/// The flows of a mapping of columns `flow_id`, `src`, `dst`, `size_bytes`, `start_ps`, and maybe `class` and `dst_port`.
 pub(super) fn flows_of(columns: &Bound<'_, PyDict>) -> PyResult<Vec<FlowSpecification>> {
-    let column = |name: &str| {
-        let found = columns.get_item(name)?.ok_or_else(|| refused(format!("the flows have no {name}")))?;
+    let found = |name: &str| {
+        let Some(found) = columns.get_item(name)? else { return Ok(None) };
         let array = found.extract::<PyReadonlyArray1<'_, i64>>();
-        array.map_err(|_| refused(format!("{name} of the flows is no array of int64")))
+        array.map(Some).map_err(|_| refused(format!("{name} of the flows is no array of int64")))
     };
+    let column = |name| found(name)?.ok_or_else(|| refused(format!("the flows have no {name}")));
     let [ids, sources, destinations, sizes, starts] = COLUMNS.map(column);
     let (ids, sources, destinations, sizes, starts) = (ids?, sources?, destinations?, sizes?, starts?);
+    let (classes, ports) = (found(CLASS)?, found(PORT)?);
     let ids = ids.as_slice()?;
-    let rest = [sources.as_slice()?, destinations.as_slice()?, sizes.as_slice()?, starts.as_slice()?];
-    if rest.iter().any(|column| column.len() != ids.len()) {
+    let needed = [sources.as_slice()?, destinations.as_slice()?, sizes.as_slice()?, starts.as_slice()?];
+    let classes = classes.as_ref().map(|column| column.as_slice()).transpose()?;
+    let ports = ports.as_ref().map(|column| column.as_slice()).transpose()?;
+    if needed.into_iter().chain(classes).chain(ports).any(|column| column.len() != ids.len()) {
         return Err(refused("the columns of the flows differ in length"));
     }
     let flow = |place: usize| {
-        let [source, destination, size, start] = rest.map(|column| column[place]);
+        let [source, destination, size, start] = needed.map(|column| column[place]);
+        let class = classes.map_or(Some(0), |column| u8::try_from(column[place]).ok())?;
         Some(FlowSpecification {
             id: u64::try_from(ids[place]).ok()?,
             source: NodeId::new(u32::try_from(source).ok()?),
             destination: NodeId::new(u32::try_from(destination).ok()?),
             size: Bytes::new(u64::try_from(size).ok()?),
             start: Time::from_picoseconds(u64::try_from(start).ok()?),
+            class: (class > 0).then_some(class),
+            destination_port: match ports {
+                Some(column) => u16::try_from(column[place]).ok()?,
+                None => FlowSpecification::USUAL_PORT,
+            },
         })
     };
-    let number = |place| flow(place).ok_or_else(|| refused(format!("flow {place} has a number below 0")));
+    let number = |place| {
+        let wrong = || refused(format!("flow {place} has a number below 0, or a class or port too large"));
+        flow(place).ok_or_else(wrong)
+    };
     (0..ids.len()).map(number).collect()
 }
 
@@ -52,11 +68,35 @@ pub(super) fn columns_of<'py>(
     add(COLUMNS[2], &|flow| u64::from(flow.destination.get()))?;
     add(COLUMNS[3], &|flow| flow.size.get())?;
     add(COLUMNS[4], &|flow| flow.start.picoseconds())?;
+    if flows.iter().any(|flow| flow.class.is_some()) {
+        add(CLASS, &|flow| u64::from(flow.class.unwrap_or(0)))?;
+    }
+    if flows.iter().any(|flow| flow.destination_port != FlowSpecification::USUAL_PORT) {
+        add(PORT, &|flow| u64::from(flow.destination_port))?;
+    }
     Ok(columns)
 }
 
-/// The flows of a text: comma-separated values with the columns flow_id, src, dst, size_bytes, start_ns, or the HPCC
-/// simulator's format. Arrays `flow_id`, `src`, `dst`, `size_bytes`, `start_ps` of int64.
+/// Read a flow list: comma-separated values with the columns flow_id, src, dst, size_bytes, start_ns and maybe class and
+/// dst_port, the format of the HPCC simulator, or a connection matrix of HTSIM.
+///
+/// Returns
+/// -------
+/// tuple
+///     Arrays `flow_id`, `src`, `dst`, `size_bytes`, `start_ps` of int64, and `class` (0 for that of the network) and
+///     `dst_port` where the list has them; and a sentence for each liberty that was taken with the text.
+///
+/// Raises
+/// ------
+/// ValueError
+///     Which line is wrong, and what to write.
+#[pyfunction]
+fn read_flow_list<'py>(python: Python<'py>, text: &str) -> PyResult<(Bound<'py, PyDict>, Vec<String>)> {
+    let list = python.detach(|| read_flows(text)).map_err(refused)?;
+    Ok((columns_of(python, &list.flows)?, list.cautions))
+}
+
+/// Read a flow list as `read_flow_list` does, and give the flows alone.
 ///
 /// Raises
 /// ------
@@ -64,8 +104,7 @@ pub(super) fn columns_of<'py>(
 ///     Which line is wrong, and what to write.
 #[pyfunction]
 fn parse_flows<'py>(python: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
-    let flows = python.detach(|| read_flows(text)).map_err(refused)?;
-    columns_of(python, &flows)
+    Ok(read_flow_list(python, text)?.0)
 }
 
 /// The text of a flow list: comma-separated values, or the HPCC simulator's format. Starts are rounded down to nanoseconds.
@@ -83,5 +122,6 @@ fn format_flows(python: Python<'_>, flows: &Bound<'_, PyDict>, hpcc: bool) -> Py
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(format_flows, module)?)?;
+    module.add_function(wrap_pyfunction!(read_flow_list, module)?)?;
     module.add_function(wrap_pyfunction!(parse_flows, module)?)
 }

@@ -53,6 +53,9 @@ pub(super) struct SimulationResult {
     /// Completion times at the sender in picoseconds; -1 where a flow did not finish.
     #[pyo3(get)]
     fct_ps: Py<PyArray1<i64>>,
+    /// Payload bytes of each flow that were acknowledged by the end.
+    #[pyo3(get)]
+    delivered: Py<PyArray1<i64>>,
     /// The approximate completion times of the flows alone, picoseconds.
     #[pyo3(get)]
     ideal_ps: Py<PyArray1<i64>>,
@@ -103,6 +106,7 @@ impl SimulationResult {
             |record: &FlowRecord| record.completion_time().map_or(-1, |time| signed(time.picoseconds()));
         Ok(Self {
             fct_ps: times(&finished),
+            delivered: times(&|record| signed(record.delivered.get())),
             ideal_ps: times(&|record| signed(record.ideal.picoseconds())),
             totals: counts(python, &totals)?,
             end_ps: end.picoseconds(),

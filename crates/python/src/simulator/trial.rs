@@ -43,7 +43,8 @@ fn check_simulation(
         return Err(error);
     }
     checked.map_err(refused)?;
-    Ok(cautions(&fabric.0, &settings, factory.feedback()).iter().map(ToString::to_string).collect())
+    let flows = flows.as_deref().unwrap_or(&[]);
+    Ok(cautions(&fabric.0, &settings, factory.feedback(), flows).iter().map(ToString::to_string).collect())
 }
 
 /// Run one trial until its last flow ends, the parameter `stop` of the network comes, or no flow can get on; other threads go

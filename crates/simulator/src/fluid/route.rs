@@ -5,7 +5,7 @@ use trialwise_units::{Duration, Rate};
 use crate::fabric::Fabric;
 use crate::flow::FlowSpecification;
 use crate::index::{HostId, PortId};
-use crate::routing::{SourcePorts, data_hash};
+use crate::routing::{Addresses, SourcePorts};
 use crate::run::{SimulationError, check_flow};
 
 const PICOSECONDS_PER_SECOND: f64 = 1e12;
@@ -50,7 +50,7 @@ impl RouteTable {
         self.source_ports.clear();
         for flow in flows {
             let (source, destination) = check_flow(fabric, flow)?;
-            self.lay_one(fabric, source, destination);
+            self.lay_one(fabric, flow, (source, destination));
             self.begins.push(self.ports.len() as u32);
             self.round_trips.push(fabric.path(source, destination).round_trip);
         }
@@ -58,16 +58,20 @@ impl RouteTable {
         Ok(())
     }
 
-    fn lay_one(&mut self, fabric: &Fabric, source: HostId, destination: HostId) {
+    fn lay_one(
+        &mut self,
+        fabric: &Fabric,
+        flow: &FlowSpecification,
+        (source, destination): (HostId, HostId),
+    ) {
         let Self { ports, source_ports, .. } = self;
-        let (from, to) = (fabric.node(source), fabric.node(destination));
         // A pair has a choice on its way or has none: only then do its flows need source ports.
         let mut source_port = None;
-        let hash = |node| {
+        let addresses = || {
             let source_port = *source_port.get_or_insert_with(|| source_ports.take(source, destination));
-            data_hash(node, from, to, source_port)
+            Addresses::new(flow, source_port)
         };
-        fabric.walk(source, destination, hash, |port| ports.push(port));
+        fabric.walk(source, destination, addresses, |port| ports.push(port));
     }
 
     /// The ports that a flow crosses.
@@ -103,12 +107,14 @@ pub(super) mod tests {
     /// A topology, and the routes of a flow of each pair of source and destination.
     pub(in crate::fluid) fn lay(topology: &str, pairs: &[(u32, u32)]) -> (Fabric, RouteTable) {
         let fabric = Fabric::new(topology.parse().unwrap()).unwrap();
-        let flow = |(source, destination): &(u32, u32)| FlowSpecification {
-            id: 0,
-            source: NodeId::new(*source),
-            destination: NodeId::new(*destination),
-            size: Bytes::new(1),
-            start: Time::ZERO,
+        let flow = |(source, destination): &(u32, u32)| {
+            FlowSpecification::new(
+                0,
+                NodeId::new(*source),
+                NodeId::new(*destination),
+                Bytes::new(1),
+                Time::ZERO,
+            )
         };
         let flows: Vec<_> = pairs.iter().map(flow).collect();
         let mut routes = RouteTable::new(&fabric);

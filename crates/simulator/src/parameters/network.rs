@@ -6,7 +6,7 @@ use super::faults::faults;
 use super::values::{count, interval, switch};
 use super::{ParameterError, ValueError, wanted, wrong};
 use crate::quantity::{parse_bytes, parse_duration, parse_fraction};
-use crate::settings::{FlowControl, Marking, PathKnowledge, Settings};
+use crate::settings::{Dropping, FlowControl, Marking, PathKnowledge, Scheduling, Settings};
 use crate::topology::Topology;
 
 /// The parameters of a network that [`Settings::set`] knows.
@@ -21,9 +21,11 @@ pub const NETWORK_PARAMETERS: &[&str] = &[
     "buffer",
     "reserve",
     "pfc",
+    "alpha",
     "pfc_shift",
     "pfc_hysteresis",
     "data_class",
+    "scheduling",
     "acknowledgements_pass_pause",
     "acknowledgements_first",
     "path_knowledge",
@@ -64,9 +66,11 @@ impl Settings {
             "pfc" => {
                 self.flow_control = switch(text)?.then(|| self.flow_control.unwrap_or(FlowControl::DEFAULT));
             }
+            "alpha" => self.dropping = dropping(text)?,
             "pfc_shift" => self.controlled().shift = shift(text)?,
             "pfc_hysteresis" => self.controlled().hysteresis = parse_bytes(text)?,
             "data_class" => self.priorities.data = class(text)?,
+            "scheduling" => self.priorities.scheduling = scheduling(text)?,
             "acknowledgements_pass_pause" => self.priorities.acknowledgements_pass_pause = switch(text)?,
             "acknowledgements_first" => self.priorities.acknowledgements_first_in_switches = switch(text)?,
             "path_knowledge" => self.path_knowledge = path_knowledge(text)?,
@@ -108,6 +112,23 @@ fn shift(text: &str) -> Result<u32, ValueError> {
 fn class(text: &str) -> Result<u8, ValueError> {
     let sound = text.trim().parse().ok().filter(|value| (1..=7).contains(value));
     sound.ok_or_else(|| wanted(text, "classes of data are 1 to 7"))
+}
+
+fn dropping(text: &str) -> Result<Dropping, ValueError> {
+    if text.trim() == "none" {
+        return Ok(Dropping::Tail);
+    }
+    let alpha = text.trim().parse::<f64>().ok().filter(|alpha| *alpha > 0.0 && *alpha <= 1e6);
+    let wrong = || wanted(text, "write a number above 0, or none for tail drop");
+    alpha.map(|alpha| Dropping::Dynamic { alpha }).ok_or_else(wrong)
+}
+
+fn scheduling(text: &str) -> Result<Scheduling, ValueError> {
+    match text.trim() {
+        "round_robin" => Ok(Scheduling::RoundRobin),
+        "strict" => Ok(Scheduling::Strict),
+        other => Err(wanted(other, "write round_robin or strict")),
+    }
 }
 
 fn path_knowledge(text: &str) -> Result<PathKnowledge, ValueError> {

@@ -88,7 +88,7 @@ impl<'a> Generator<'a> {
             let begin = flows.len();
             for (source, destination) in pairs.iter().copied() {
                 let size = self.size(uniforms.next_uniform());
-                flows.push(FlowSpecification { id: 0, source, destination, size, start: Time::ZERO });
+                flows.push(FlowSpecification::new(0, source, destination, size, Time::ZERO));
             }
             let start = Time::ZERO + Duration::from_seconds(seconds * uniforms.next_uniform());
             flows[begin..].iter_mut().for_each(|flow| flow.start = start);
@@ -147,6 +147,6 @@ impl<'a> FlowStream<'a> {
         let id = self.given as u64;
         self.given += 1;
         let size = size(self.sizes.uniform());
-        FlowSpecification { id, source, destination, size, start: self.start }
+        FlowSpecification::new(id, source, destination, size, self.start)
     }
 }

@@ -1,7 +1,5 @@
 //! How much flows ask of links, and of which capacity that is a part.
 
-use trialwise_units::Rate;
-
 use super::{Pattern, Workload, WorkloadError};
 use crate::crossings::Ends;
 use crate::fabric::Fabric;
@@ -75,7 +73,7 @@ impl Workload {
     /// The capacity of which the load is a part, as payload of all flows together (bit/s).
     pub(super) fn capacity(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
         let topology = fabric.topology();
-        let rate = |host: &NodeId| topology.host_rate(*host).map_or(0, Rate::bits_per_second);
+        let rate = |host: &NodeId| fabric.host(*host).map_or(0, |host| fabric.capacity(host));
         let sum = |hosts: &[NodeId]| hosts.iter().map(rate).sum::<u64>() as f64;
         match (self.load, self.ends()) {
             (Load::Bottleneck(_), ends) => {

@@ -93,6 +93,11 @@ def ns3_request(
             f'{len(flows["src"])} flows: engine = "ns3" takes {MOST_FLOWS} in a trial',
             hint="shorten the workload's duration or list, and run more trials",
         )
+    if "class" in flows and len(np.unique(flows["class"])) > 1:
+        raise PlanError(
+            'the flow list has several classes, and engine = "ns3" has one queue at each port',
+            hint='leave engine out, or give all flows one class',
+        )
     routes, replies = _routes(fabric, flows)
     line = _line_rate(fabric)
     apart = max(10**6, 200 * 8 * 10**12 // min(rate for _, _, rate, _ in links))
