@@ -96,7 +96,7 @@ def ns3_request(
     if "class" in flows and len(np.unique(flows["class"])) > 1:
         raise PlanError(
             'the flow list has several classes, and engine = "ns3" has one queue at each port',
-            hint='leave engine out, or give all flows one class',
+            hint="leave engine out, or give all flows one class",
         )
     routes, replies = _routes(fabric, flows)
     line = _line_rate(fabric)
