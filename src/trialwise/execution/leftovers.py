@@ -8,7 +8,7 @@ import signal
 import time
 from pathlib import Path
 
-from trialwise.trials.base import MARKER
+from trialwise.trials.beside import MARKER
 
 GRACE_SECONDS = 2.0
 

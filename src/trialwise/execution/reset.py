@@ -17,8 +17,8 @@ from trialwise.execution.namespaces import NAMESPACE_HINT, FreshNamespace, hides
 from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.store.records import TrialRow
-from trialwise.trials.base import MARKER
-from trialwise.trials.starting import ending, start
+from trialwise.trials.beside import MARKER
+from trialwise.trials.starting import ending, start_beside
 
 CHECK_PAUSE = 0.25
 """Seconds between two attempts at the check."""
@@ -218,7 +218,7 @@ class _Run:
         """Run a command; what went wrong, or None."""
         name = repr(" ".join(words[:1] if words[0] == "sh" else words))
         try:
-            run = start(
+            run = start_beside(
                 words,
                 environment=self.environment,
                 directory=self.folder,

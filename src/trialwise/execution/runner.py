@@ -35,6 +35,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Blocks, Event, TrialRow
 from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
+from trialwise.trials.beside import end_left
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,10 @@ class Place(Protocol):
         ...
 
     def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
-        """Reset it before `row`; return what went wrong, or None."""
+        """Reset it before `row`; return what went wrong, or None.
+
+        What the reset before, with the same `marker`, has left running is ended first.
+        """
         ...
 
     @property
@@ -85,6 +89,7 @@ class Here:
 
     def __init__(self, kept: Sequence[Path] = ()) -> None:
         self._namespace = FreshNamespace(kept)
+        self._marker: str | None = None
 
     def clocks(self) -> Clocks:
         """Its clocks now."""
@@ -92,6 +97,8 @@ class Here:
 
     def reset(self, experiment: Experiment, row: TrialRow, marker: str, cancel: int) -> str | None:
         """Reset it before `row`; return what went wrong, or None."""
+        end_left(marker)
+        self._marker = marker
         return run_reset(experiment, row, self._namespace, marker=marker, cancel=cancel)
 
     @property
@@ -100,8 +107,10 @@ class Here:
         return self._namespace.first
 
     def leave(self) -> None:
-        """End the namespace."""
+        """End the namespace, and what the last reset has left running."""
         self._namespace.end()
+        if self._marker is not None:
+            end_left(self._marker)
 
 
 class Runner:
@@ -203,7 +212,9 @@ class Runner:
             return None
         self._tell(Resetting(row))
         began = self._now()
-        problem = self._place.reset(self._experiment, row, self._marker(row), interruption.descriptor)
+        problem = self._place.reset(
+            self._experiment, row, f"{self._keeper.marker}:reset", interruption.descriptor
+        )
         if interruption.at_once:
             return self._interrupted(interruption)
         if problem is None:

@@ -146,7 +146,7 @@ class TrialSection(Section):
     )
     prepare: Words | None = Field(
         None,
-        description="Command run before each trial, outside of what is measured.",
+        description="Command run before each trial, outside of what is measured; what it leaves running is ended after conclude.",
         examples=["make {target}"],
     )
     conclude: Words | None = Field(

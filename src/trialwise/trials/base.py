@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from trialwise.measurement.followed import Seen
     from trialwise.measurement.samples import Samples
 
-MARKER = "TRIALWISE_TRIAL"
-"""Environment variable that every process of a trial carries, so that leftovers of a killed runner can be found."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:

@@ -25,11 +25,12 @@ from trialwise.measurement.programs import program_files
 from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
-from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.beside import MARKER, Beside, end_left, marker_beside
 from trialwise.trials.collecting import check_measurement, collecting
 from trialwise.trials.instrumenting import check_instruments, recorded, remarks
 from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
-from trialwise.trials.starting import start
+from trialwise.trials.starting import start, start_beside
 
 _MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --dir DIRECTORY"
 
@@ -116,7 +117,15 @@ class _Execution:
         self.environment = {**around, **own, MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
 
     def run(self) -> TrialOutcome:
-        if self.trial.prepare is not None and (problem := self._beside("prepare", self.trial.prepare)):
+        """Run prepare, the program and conclude; what prepare left running is ended at last."""
+        try:
+            return self._run()
+        finally:
+            if self.trial.prepare is not None:
+                end_left(marker_beside(self.request.marker))
+
+    def _run(self) -> TrialOutcome:
+        if self.trial.prepare is not None and (problem := self._prepared(self.trial.prepare)):
             return TrialOutcome(problem[0], None, time.time(), reason=problem[1])
         # Filled before the clock is read: nothing but the program is to stand between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
@@ -124,7 +133,7 @@ class _Execution:
             run, around = self._measured(words)
             outcome = self._judged(run, around, files)
         if self.trial.conclude is not None and not run.cancelled:
-            return concluded(outcome, self._beside("conclude", self.trial.conclude))
+            return concluded(outcome, self._concluded(self.trial.conclude))
         return outcome
 
     def _judged(
@@ -159,20 +168,30 @@ class _Execution:
         )
         return run, None if before is None else (before, read_machine_counts())
 
-    def _start(self, words: list[str], *, timeout: float | None) -> CommandResult:
-        return start(
-            words,
-            environment=self.environment,
-            directory=self.directory,
-            timeout=timeout,
-            cancel=self.request.cancel,
-            inside=self.request.inside,
-        )
+    def _prepared(self, command: Sequence[str]) -> Problem | None:
+        around = self.environment | {MARKER: marker_beside(self.request.marker)}
+        return self._beside("prepare", command, start_beside, around)
 
-    def _beside(self, what: str, command: Sequence[str]) -> Problem | None:
+    def _concluded(self, command: Sequence[str]) -> Problem | None:
+        return self._beside("conclude", command, start, self.environment)
+
+    def _beside(
+        self,
+        what: str,
+        command: Sequence[str],
+        begin: Callable[..., Beside | CommandResult],
+        environment: Mapping[str, str],
+    ) -> Problem | None:
         """Run a command beside the measured one; return the trial's status and reason where it went wrong."""
         try:
-            run = self._start([fill(word, self.values) for word in command], timeout=SIDE_COMMAND_SECONDS)
+            run = begin(
+                [fill(word, self.values) for word in command],
+                environment=environment,
+                directory=self.directory,
+                timeout=SIDE_COMMAND_SECONDS,
+                cancel=self.request.cancel,
+                inside=self.request.inside,
+            )
         except TrialError as error:
             return "failed", f"{what}: {error.message}"
         return problem_beside(what, run)

@@ -63,6 +63,20 @@ class Run(Ended, Counted, Protocol):
         ...
 
 
+class Side(Ended, Protocol):
+    """How a command beside the measured one went."""
+
+    @property
+    def timed_out(self) -> bool:
+        """Whether it was ended because of the time-out."""
+        ...
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it was abandoned on request."""
+        ...
+
+
 _RESOURCES: Mapping[Resource, Callable[[Run], float]] = {
     "wall": lambda run: run.wall_ns / 1e9,
     "user": lambda run: run.user_ns / 1e9,
@@ -112,7 +126,7 @@ def concluded(outcome: TrialOutcome, problem: Problem | None) -> TrialOutcome:
     return dataclasses.replace(outcome, status=problem[0], reason=reason, samples={})
 
 
-def problem_beside(what: str, run: Run) -> Problem | None:
+def problem_beside(what: str, run: Side) -> Problem | None:
     """What went wrong with a command beside the measured one."""
     if run.cancelled:
         return "abandoned", f"abandoned on request during {what}"

@@ -22,7 +22,8 @@ from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
-from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.beside import MARKER
 from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.path_plan import (

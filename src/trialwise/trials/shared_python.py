@@ -19,7 +19,8 @@ from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import ResourceSource
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.samples import Samples
-from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.beside import MARKER
 from trialwise.trials.instrumenting import as_samples
 from trialwise.trials.python import CALLING, PythonKind, keywords_of, returned_samples, trial_of
 from trialwise.trials.shared_process import SharedProcess, Silence, said_end

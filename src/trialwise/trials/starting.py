@@ -10,6 +10,7 @@ from typing import Protocol
 
 from trialwise._core import CommandResult, run_command
 from trialwise.errors import TrialError
+from trialwise.trials.beside import Beside
 
 ERROR_LIMIT = 1024 * 1024
 """Bytes of standard error kept."""
@@ -90,6 +91,32 @@ def start(
             inside=inside,
             cancel_fd=cancel,
         )
+    except OSError as error:
+        raise TrialError(f"{words[0]!r} cannot be started: {error.strerror}") from error
+    except ValueError as error:
+        raise TrialError(f"{words[0]!r} cannot be started: {error}") from error
+
+
+def start_beside(
+    words: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    directory: Path,
+    timeout: float | None,
+    cancel: int,
+    inside: int | None = None,
+) -> Beside | CommandResult:
+    """Run a command beside trials to its end; what it leaves running lives on until `end_left` is called with its marker.
+
+    Inside of a namespace it is supervised as a trial is, and what it leaves running is ended with it. The parameters, and
+    what is raised, are those of `start`.
+    """
+    if inside is not None:
+        return start(
+            words, environment=environment, directory=directory, timeout=timeout, cancel=cancel, inside=inside
+        )
+    try:
+        return Beside(words, environment, os.fspath(directory), timeout).run(cancel)
     except OSError as error:
         raise TrialError(f"{words[0]!r} cannot be started: {error.strerror}") from error
     except ValueError as error:

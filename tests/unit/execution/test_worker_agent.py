@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_worker import Worker
+from agent_worker import MARKER, Worker
 from trialwise.execution.workers.connection import Connection, DisconnectedError
 from trialwise.execution.workers.ssh import agent_archive
 
@@ -102,6 +102,28 @@ def test_what_a_program_writes_comes_back_raw(worker: Worker):
     assert problems[0] is None
     assert "old was not written by this trial" in problems[1]
     assert "the program did not write" in problems[2]
+
+
+def test_what_prepare_starts_lives_until_the_trial_is_concluded(worker: Worker):
+    connection = worker.attach()
+    prepare = ["sh", "-c", "sleep 60 >/dev/null 2>&1 & echo $! > pid; echo prepared >&2"]
+    alive = ["sh", "-c", "kill -0 $(cat pid)"]
+    more = {"prepare": prepare, "lasting": ["prepare"], "conclude": alive, "side_timeout": 30}
+    reply = worker.run(connection, "1.1", "kill -0 $(cat pid) && echo alive", **more)
+    assert reply.body == b"alive\n"
+    runs_ended = {what: run["exit_code"] for what, run in reply.head["runs"].items()}
+    assert runs_ended == {"prepare": 0, "command": 0, "conclude": 0}
+    assert reply.head["runs"]["prepare"]["errors"] == "prepared\n"
+    assert not runs(int((worker.folder / "pid").read_text()))
+
+
+def test_what_a_reset_starts_lives_until_it_is_asked_to_be_ended(worker: Worker):
+    connection = worker.attach()
+    worker.run(connection, "reset-1", "sleep 60 >/dev/null 2>&1 & echo $! > pid", lasting=["command"])
+    process = int((worker.folder / "pid").read_text())
+    assert runs(process)
+    assert connection.ask("end", {"marker": f"{MARKER}{os.getpid()}"}, patience=30).head["ended"] == 1
+    assert not runs(process)
 
 
 def test_time_out_kill_and_output_limit(worker: Worker):

@@ -24,7 +24,8 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
-from trialwise.trials.base import MARKER, TrialOutcome, TrialRequest
+from trialwise.trials.base import TrialOutcome, TrialRequest
+from trialwise.trials.beside import MARKER
 from trialwise.trials.command import (
     added_to,
     asks_for_directory,
@@ -179,6 +180,7 @@ class RemoteKind:
             "limit": trial.output_limit,
             "supervised": self._remote.supervised,
             **instruments_of_task(request.experiment),
+            "lasting": ["prepare"],
             "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
         }
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from trialwise.errors import WorkerError
 from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.resetting import RemoteReset
@@ -85,6 +87,7 @@ class RemoteMachine:
         self._own = list(own)
         self.files = KnownFiles(Path(remote.files))
         self._is_asked = False
+        self._marker_of_resets: str | None = None
 
     def stats(self) -> object:
         """What differs when a measured file or a limit was changed, or the machine was booted again."""
@@ -122,6 +125,8 @@ class RemoteMachine:
         """Reset the worker; return what went wrong, or None."""
         if experiment.reset is None:
             return None
+        self._remote.ask("end", {"marker": marker})
+        self._marker_of_resets = marker
         problem = RemoteReset(self._remote, self._tasks, experiment.reset, row, marker, cancel).run()
         return None if problem is None else f"{self.worker}: {problem}"
 
@@ -131,7 +136,10 @@ class RemoteMachine:
         return None
 
     def leave(self) -> None:
-        """Nothing: what a reset made there stays."""
+        """End what the last reset has left running there."""
+        if self._marker_of_resets is not None:
+            with contextlib.suppress(WorkerError):  # it is lost, and was told to be
+                self._remote.ask("end", {"marker": self._marker_of_resets})
 
     def _ask_for_files(self) -> None:
         """Learn once which files the commands name there."""

@@ -69,6 +69,7 @@ class RemoteReset:
             timeout=max(self._left, 0.001),
             cancel=self._cancel,
             patience=patience,
+            lasting=True,
         )
 
     def _problem(self, words: Sequence[str]) -> str | None:

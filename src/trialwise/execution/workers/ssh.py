@@ -115,14 +115,15 @@ from trialwise.execution.workers.agent.attachment import attach;attach({folder!r
 """
 
 
-_OF_MEASUREMENT = (
-    "file_identity",
-    "followed",
-    "inherited",
-    "machine_counting",
-    "outliving",
-    "programs",
-    "python_imports",
+_FOR_AGENTS = (
+    "measurement/file_identity",
+    "measurement/followed",
+    "measurement/inherited",
+    "measurement/machine_counting",
+    "measurement/outliving",
+    "measurement/programs",
+    "measurement/python_imports",
+    "trials/beside",
 )
 """Modules that the agent shares with this machine: standard library only, for Python 3.8."""
 
@@ -146,6 +147,7 @@ def _contents() -> Iterator[tuple[str, bytes]]:
         "trialwise/execution",
         "trialwise/execution/workers",
         "trialwise/measurement",
+        "trialwise/trials",
     ):
         yield f"{package}/__init__.py", b""
     root = importlib.resources.files("trialwise")
@@ -153,8 +155,8 @@ def _contents() -> Iterator[tuple[str, bytes]]:
     for file in sorted(agent.iterdir(), key=lambda each: each.name):
         if file.name.endswith(".py"):
             yield f"trialwise/execution/workers/agent/{file.name}", file.read_bytes()
-    for name in _OF_MEASUREMENT:
-        yield f"trialwise/measurement/{name}.py", (root / "measurement" / f"{name}.py").read_bytes()
+    for name in _FOR_AGENTS:
+        yield f"trialwise/{name}.py", root.joinpath(f"{name}.py").read_bytes()
     yield f"supervisor.{platform.machine()}", supervisor_image()
 
 

@@ -12,7 +12,7 @@ from trialwise.execution.workers.connection import Reply
 from trialwise.execution.workers.remote import Remote
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.outliving import Written
-from trialwise.trials.base import MARKER
+from trialwise.trials.beside import MARKER
 from trialwise.trials.starting import ERROR_LIMIT
 
 CountedRow = tuple[str, float | None, float, int | None]
@@ -114,8 +114,12 @@ class Tasks:
         directory: str | None = None,
         once: str | None = None,
         patience: float | None = None,
+        lasting: bool = False,
     ) -> RemoteRun | str:
-        """Run a command that is no trial; its run, or what went wrong before there was one; `patience` as in `execute`."""
+        """Run a command that is no trial; its run, or what went wrong before there was one; `patience` as in `execute`.
+
+        What it leaves running is ended with it, unless it is `lasting`.
+        """
         task = {
             "command": list(words),
             "directory": directory or self._remote.files,
@@ -126,6 +130,7 @@ class Tasks:
             "limit": ERROR_LIMIT,
             "files": [],
             "once": once,
+            "lasting": ["command"] if lasting else [],
         }
         key = f"{what}-{self._session}"
         report = self.execute(key, task, marker=marker, cancel=cancel, patience=patience)

@@ -22,6 +22,7 @@ from trialwise.execution.workers.agent.frames import frame, read_frame
 from trialwise.execution.workers.agent.looking import clocks, descriptions, facts, resolve, stats, text_of
 from trialwise.execution.workers.agent.supervision import probe
 from trialwise.measurement.file_identity import digest_of
+from trialwise.trials.beside import end_left, marker_beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,6 +228,7 @@ class Attachment:
             return {"state": "unknown"}, b""
         if state == "started":
             end_marked(head["marker"])
+            end_left(marker_beside(head["marker"]))
             return {"state": "lost"}, b""
         with open(self.folder.result(key), "rb") as file:
             found = read_frame(file)

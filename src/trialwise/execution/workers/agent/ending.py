@@ -8,12 +8,12 @@ import signal
 import time
 
 from trialwise.execution.workers.agent.looking import text_of
+from trialwise.trials.beside import MARKER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     pass
 
-MARKER = "TRIALWISE_TRIAL"
 GRACE_SECONDS = 2.0
 
 

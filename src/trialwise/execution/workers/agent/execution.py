@@ -7,13 +7,15 @@ import json
 import os
 import signal
 import sys
+import time
 
 from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, write_durably
 from trialwise.execution.workers.agent.frames import frame
 from trialwise.execution.workers.agent.looking import boot_id, lines_of
-from trialwise.execution.workers.agent.program import ERROR_LIMIT, Program
+from trialwise.execution.workers.agent.program import ERROR_LIMIT, LAST_ERRORS, Program
 from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals
 from trialwise.measurement.outliving import Watched
+from trialwise.trials.beside import MARKER, Beside, end_left, marker_beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
     Json = dict[str, Any]
 
+UNMEASURED = ("wall_ns", "user_ns", "system_ns", "max_rss_bytes", "leftover_processes", "stdout_total")
+"""What is told as 0 of a command that is not measured."""
 SUBREAPER = 36  # prctl(2)
 
 
@@ -33,6 +37,7 @@ class Execution:
     def __init__(self, task: Json) -> None:
         self.task = task
         self.program: Program | None = None
+        self.beside: Beside | None = None
         self.cancelled = False
         self.head: Json = {"boot": boot_id(), "runs": {}, "files": []}
         self.body = bytearray()
@@ -40,8 +45,9 @@ class Execution:
 
     def cancel(self) -> None:
         self.cancelled = True
-        if self.program is not None:
-            self.program.cancel()
+        for running in (self.program, self.beside):
+            if running is not None:
+                running.cancel()
 
     def run(self) -> bytes:
         """Carry out the task and give the frame with what came of it."""
@@ -51,6 +57,8 @@ class Execution:
         try:
             self.steps()
         finally:
+            if self.task.get("prepare"):
+                end_left(marker_beside(self.task["environment"][MARKER]))
             if fresh:
                 import shutil
 
@@ -83,11 +91,37 @@ class Execution:
         return report
 
     def step(self, what: str, timeout: float | None, limit: int, settings: Json | None = None) -> Json:
+        if what in self.task.get("lasting", ()):
+            self.head["runs"][what] = self.lasting(what, timeout)
+            return self.head["runs"][what]
         self.program = Program(self.task[what], self.task, timeout, limit, settings or {})
         if self.cancelled:
             self.program.cancel()
         self.head["runs"][what] = self.program.run()
         return self.head["runs"][what]
+
+    def lasting(self, what: str, timeout: float | None) -> Json:
+        """Run a command whose processes live on; nothing of it is measured."""
+        environment: dict[str, str] = dict(os.environ, **self.task["environment"])
+        if what == "prepare":
+            environment[MARKER] = marker_beside(environment[MARKER])
+        self.beside = Beside(self.task[what], environment, self.task["directory"], timeout)
+        self.beside.cancelled = self.cancelled
+        began = time.time()
+        try:
+            run = self.beside.run()
+        except (OSError, ValueError) as problem:
+            return {"problem": getattr(problem, "strerror", None) or str(problem)}
+        told: Json = {
+            "started_realtime": began,
+            "exit_code": run.exit_code,
+            "signal": run.signal,
+            "timed_out": run.timed_out,
+            "cancelled": run.cancelled,
+            "errors": run.stderr[-LAST_ERRORS:].decode(errors="replace"),
+            "readings": [],
+        }
+        return {**dict.fromkeys(UNMEASURED, 0), **told}
 
     def taken(self, written: Written, path: str) -> Json:
         """Put what was written to a file into the body; "problem" says why nothing of it counts."""

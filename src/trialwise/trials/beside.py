@@ -1,0 +1,136 @@
+"""Commands beside a measured program, whose processes may outlive them: a server that `prepare` or a reset starts.
+
+They are not supervised: what they leave running lives on, carries the marker that they got, and is ended by `end_left`.
+Standard library only and for Python 3.8, because it is also sent to workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import tempfile
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+MARKER = "TRIALWISE_TRIAL"
+"""Environment variable that every process of a trial carries, so that leftovers of a killed runner can be found."""
+GRACE_SECONDS = 2.0
+"""Between SIGTERM and SIGKILL."""
+_LAST_ERRORS = 1 << 16
+_LONGEST_PAUSE = 0.02
+
+
+class Beside:
+    """One run of a command; `exit_code`, `signal`, `timed_out`, `cancelled` and `stderr` (its end) tell how it went.
+
+    Parameters
+    ----------
+    words
+        The program and its arguments.
+    environment
+        The complete environment, the marker in it.
+    directory
+        Where it runs.
+    timeout
+        Seconds after which it is ended, with all that it has started; or None.
+    """
+
+    def __init__(
+        self, words: Sequence[str], environment: Mapping[str, str], directory: str, timeout: float | None
+    ) -> None:
+        self._words = list(words)
+        self._environment = dict(environment)
+        self._directory = directory
+        self._timeout = timeout
+        self.exit_code: int | None = None
+        self.signal: int | None = None
+        self.timed_out = False
+        self.cancelled = False
+        self.stderr = b""
+
+    def run(self, cancel: int | None = None) -> Beside:
+        """Run it to its end, or until the descriptor `cancel` becomes readable.
+
+        Raises
+        ------
+        OSError, ValueError
+            It cannot be started.
+        """
+        with tempfile.TemporaryFile() as errors:
+            process = subprocess.Popen(
+                self._words,
+                env=self._environment,
+                cwd=self._directory,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
+            )
+            self._wait(process, cancel)
+            errors.seek(max(0, errors.seek(0, os.SEEK_END) - _LAST_ERRORS))
+            self.stderr = errors.read(_LAST_ERRORS)
+        code = process.returncode
+        self.exit_code, self.signal = (code, None) if code >= 0 else (None, -code)
+        return self
+
+    def cancel(self) -> None:
+        """Have the run abandoned; may be called by a handler of signals."""
+        self.cancelled = True
+
+    def _wait(self, process: subprocess.Popen[bytes], cancel: int | None) -> None:
+        deadline = None if self._timeout is None else time.monotonic() + self._timeout
+        pause = 0.0005
+        while process.poll() is None:
+            if self.cancelled or (deadline is not None and time.monotonic() >= deadline):
+                self.timed_out = not self.cancelled
+                end_left(self._environment[MARKER])
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+                return
+            left = pause if deadline is None else min(pause, max(0.0, deadline - time.monotonic()))
+            if select.select([] if cancel is None else [cancel], [], [], left)[0]:
+                self.cancelled = True
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+
+def marker_beside(marker: str) -> str:
+    """Give the marker of what stands beside the trial with `marker`: one of the same experiment, but not of the trial."""
+    experiment, _, trial = marker.partition(":")
+    return f"{experiment}:beside:{trial}"
+
+
+def end_left(marker: str) -> int:
+    """End every process that carries exactly this marker, with TERM and after the grace with KILL; return their number."""
+    found = _carrying(marker)
+    left = found
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in left:
+            with contextlib.suppress(OSError):
+                os.kill(process, number)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while left and time.monotonic() < deadline:
+            time.sleep(0.002)
+            left = [process for process in left if _carries(process, marker)]
+        left = _carrying(marker) if found else []
+    return len(found)
+
+
+def _carrying(marker: str) -> list[int]:
+    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    return [number for number in numbers if number != os.getpid() and _carries(number, marker)]
+
+
+def _carries(process: int, marker: str) -> bool:
+    """Return True if a process runs, which a zombie does not, and has the marker in its environment."""
+    try:
+        with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123
+            return f"{MARKER}={marker}".encode() in file.read().split(b"\0")
+    except OSError:
+        return False
