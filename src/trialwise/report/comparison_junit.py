@@ -63,7 +63,7 @@ def _numbers(row: ComparisonRow) -> str:
     a, b = row.summary.means
     return (
         f"means {a:.6g} and {b:.6g} {row.metric.unit}; {words.n_of(row)}; B − A {words.difference_of(row)}; "
-        f"B / A {words.ratio_of(row)}; p {words.p_of(row.p_adjusted)}"
+        f"B / A {words.ratio_of(row)}; p for {words.claim_p_of(row)}"
     )
 
 

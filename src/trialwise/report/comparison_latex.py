@@ -13,8 +13,8 @@ from trialwise.report.units import Scale
 
 def comparison_latex(found: Comparison) -> str:
     """Means, the difference and the ratio with their intervals, p and the verdict of each row."""
-    title, names = words.labels([row.treatment for row in found.rows])
-    head = (title, "metric", "n", "A", "B", "B − A", "B / A", "p", "verdict")
+    title, names = words.row_names(found)
+    head = (title, "metric", "n", "A", "B", "B − A", "B / A", words.P_FOR, "verdict")
     scales = words.scales_of(found.rows)
     rows = [_cells(row, names[row.treatment], scales[row.metric.name]) for row in found.rows]
     return _tabular("llcrrrrrl", head, rows, words.method_of(found))
@@ -28,7 +28,7 @@ def _cells(row: ComparisonRow, name: str, shown: Scale) -> Sequence[str]:
         *map(shown.write, row.summary.means),
         words.difference_of(row, shown),
         words.ratio_of(row),
-        words.p_of(row.p_adjusted),
+        words.claim_p_of(row),
         words.verdict_of(row),
     )
 

@@ -34,7 +34,7 @@ def _lines(found: Comparison) -> Iterator[str]:
 
 def _table(found: Comparison) -> Iterator[str]:
     """What needs a look comes first; equal verdicts stay in the order of the experiment."""
-    title, names = words.labels([row.treatment for row in found.rows])
+    title, names = words.row_names(found)
     rows = sorted(found.rows, key=_urgency)
     kept = rows[:_MOST_ROWS]
     yield f"| {markdown_text(title)} | metric | A | B | change | δ | verdict |"
@@ -65,8 +65,8 @@ def _margin(row: ComparisonRow, shown: Scale) -> str:
 
 
 def _details(found: Comparison) -> Iterator[str]:
-    _, names = words.labels([row.treatment for row in found.rows])
-    yield "| | n | B − A | Hodges–Lehmann | B / A | p | more |"
+    _, names = words.row_names(found)
+    yield f"| | n | B − A | Hodges–Lehmann | B / A | {words.P_FOR} | more |"
     yield "|---|---|---:|---:|---:|---:|---|"
     scales = words.scales_of(found.rows)
     for row in found.rows[:_MOST_ROWS]:
@@ -74,7 +74,7 @@ def _details(found: Comparison) -> Iterator[str]:
         yield (
             f"| {markdown_text(words.metric_of(row, shown))} of {markdown_text(names[row.treatment])} | {words.n_of(row)} "
             f"| {words.difference_of(row, shown)} | {words.shift_of(row, shown)} "
-            f"| {words.ratio_of(row)} | {markdown_text(words.p_of(row.p_adjusted))} | {words.short_bill(row)} |"
+            f"| {words.ratio_of(row)} | {markdown_text(words.claim_p_of(row))} | {words.short_bill(row)} |"
         )
     said = [f"{name}: {why}" for name, why in words.open_rows(found)]
     said += [*words.lacking(found), *words.remarks(found)]

@@ -78,7 +78,7 @@ def _difference(row: ComparisonRow, name: str, *, relative: bool) -> Row:
         "high": found.high,
         "margin": (row.difference.margin_percent if relative else row.difference.margin) or None,
         "n": words.n_of(row),
-        "p": words.p_of(row.p_adjusted),
+        "p": words.claim_p_of(row),
         "more": words.short_bill(row),
     }
 

@@ -49,8 +49,8 @@ def write_figures(
 def _figures(
     found: Comparison | None, rankings: Sequence[Ranking], sides: Sequence[TrialSet]
 ) -> Iterator[tuple[str, Figure]]:
+    names = words.row_names(found)[1] if found else {}
     for rows in by_metric(found) if found else ():
-        _, names = words.labels([row.treatment for row in rows if row.difference])
         if picture := differences(rows, names):
             yield f"differences-{file_name(picture.metric)}", differences_figure(picture)
     for letter, ranking, side in zip("ab", rankings, sides, strict=False):

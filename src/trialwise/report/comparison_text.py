@@ -22,7 +22,7 @@ def comparison_lines(found: Comparison, width: int | None = None) -> Iterator[Li
     yield f"A  {found.a}"
     yield f"B  {found.b}"
     yield words.counts_of(found)
-    title, names = words.labels([row.treatment for row in found.rows])
+    title, names = words.row_names(found)
     for rows in by_metric(found):
         yield ""
         shown = words.scales_of(rows)[rows[0].metric.name]
@@ -56,7 +56,7 @@ def _part(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 def _table(title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Scale) -> Grid:
     floors = any(row.floor for row in rows)
-    head = (title, "n", "A", "B", "B − A", "Hodges–Lehmann", "B / A", "p", "verdict", "more")
+    head = (title, "n", "A", "B", "B − A", "Hodges–Lehmann", "B / A", words.P_FOR, "verdict", "more")
     head += ("noise floor",) if floors else ()
     cells = [
         (
@@ -66,7 +66,7 @@ def _table(title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow], 
             words.difference_of(row, shown),
             words.shift_of(row, shown),
             words.ratio_of(row),
-            words.p_of(row.p_adjusted),
+            words.claim_p_of(row),
             words.verdict_of(row),
             words.short_bill(row),
             *((words.floor_of(row, shown),) if floors else ()),
@@ -85,7 +85,7 @@ def _stacked(names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Sca
         if row.difference is not None:
             yield f"    B − A {words.difference_of(row, shown)}"
             yield f"    Hodges–Lehmann {words.shift_of(row, shown)}"
-            yield f"    B / A {words.ratio_of(row)}; p {words.p_of(row.p_adjusted)}"
+            yield f"    B / A {words.ratio_of(row)}; p for {words.claim_p_of(row)}"
         if row.floor is not None:
             yield f"    noise floor {words.floor_of(row, shown)}"
         if bill := words.bill_of(row):
@@ -122,7 +122,7 @@ def paper_lines(found: Comparison) -> Iterator[Line]:
 
 def paper_rows(found: Comparison) -> list[tuple[str, ...]]:
     """The cells of that table."""
-    _, names = words.labels([row.treatment for row in found.rows])
+    _, names = words.row_names(found)
     return [
         (
             names[row.treatment],

@@ -13,8 +13,21 @@ from trialwise.report.numbers import ABSENT, counted, percent, write
 from trialwise.report.terminal_table import about
 from trialwise.report.units import Scale, scale
 
+_COUNTED = {"no inference": "without inference"}
 CHANCE = "for a 90 % chance to decide"
 _FEWEST = 1e-4
+
+
+P_FOR = "p for"
+"""Heading of p-values, which stand beside the claim that each is evidence for."""
+
+
+def row_names(found: Comparison) -> tuple[str, dict[str, str]]:
+    """As `labels` of all rows; a row that holds all trials of both sides is named after the sides."""
+    title, names = labels([row.treatment for row in found.rows])
+    return title, {
+        name: f"{found.b} against {found.a}" if name == "-" else text for name, text in names.items()
+    }
 
 
 def labels(treatments: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -38,7 +51,7 @@ def verdict_of(row: ComparisonRow) -> str:
 
 def counts_of(found: Comparison) -> str:
     """How many rows end in which word."""
-    parts = [f"{number} {word}" for word, number in found.counts.items() if number]
+    parts = [f"{number} {_COUNTED.get(word, word)}" for word, number in found.counts.items() if number]
     worse = sum(row.direction == "worse" for row in found.rows)
     better = sum(row.direction == "better" for row in found.rows)
     told = [f"{number} {word}" for number, word in ((worse, "worse"), (better, "better")) if number]
@@ -53,7 +66,8 @@ def method_of(found: Comparison) -> str:
     told = "; ".join(dict.fromkeys(part for method in methods for part in method.split("; "))) or "no test"
     return (
         f"B − A: {told}; Hodges–Lehmann shift; B / A with Fieller's interval. Intervals: {percent(found.confidence)}, "
-        f"each by itself. p and verdicts: {percent(found.confidence)} for all together, {found.correction}."
+        f"each by itself. p and verdicts: {percent(found.confidence)} for all together, {found.correction}; "
+        "p is small where its claim holds."
         + (f" More: units on each side {CHANCE}." if any(row.more for row in found.rows) else "")
     )
 
@@ -119,6 +133,13 @@ def p_of(value: float | None) -> str:
     if value is None:
         return ABSENT
     return "< 0.0001" if value < _FEWEST else f"{value:.2g}"
+
+
+def claim_p_of(row: ComparisonRow) -> str:
+    """The p-value beside the claim that it is evidence for: "beyond δ: 0.33"."""
+    if row.claim is None:
+        return ABSENT
+    return f"{row.claim.replace('the margin', 'δ')}: {p_of(row.p_adjusted)}"
 
 
 def interval_of(
@@ -214,7 +235,7 @@ def bill_of(row: ComparisonRow) -> str | None:
 
 def open_rows(found: Comparison) -> Iterator[tuple[str, str]]:
     """Names of rows without a verdict, and why, without the bill; those with the same words stand together."""
-    _, names = labels([row.treatment for row in found.rows])
+    _, names = row_names(found)
     several = len({row.metric.name for row in found.rows}) > 1
     groups: dict[str, list[str]] = {}
     for row in found.rows:
@@ -250,7 +271,7 @@ def remarks(found: Comparison) -> Iterator[str]:
 
 def _pairing(found: Comparison) -> Iterator[str]:
     """What pairs were worth in each metric: so many times fewer units."""
-    _, names = labels([row.treatment for row in found.rows])
+    _, names = row_names(found)
     for metric in dict.fromkeys(row.metric.name for row in found.rows):
         gains = {
             names[row.treatment]: row.pairing.gain

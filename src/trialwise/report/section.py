@@ -14,16 +14,18 @@ MOST_LINES = 30
 OPEN = 12
 """More lines than this are folded."""
 Standing = Literal["claim", "descriptive", "refusal", "remark"]
+Tone = Literal["", "better", "worse", "different"]
 Look = Literal["", "fine", "matters"]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence with its standing, and that in a word."""
+    """A sentence with its standing, and that in a word; `tone` is the direction of what it says, where there is one."""
 
     text: str
     standing: Standing = "remark"
     mark: str = ""
+    tone: Tone = ""
 
 
 @dataclass(frozen=True, slots=True)

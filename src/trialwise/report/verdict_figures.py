@@ -9,6 +9,7 @@ import altair as alt
 from trialwise.report import marks
 from trialwise.report.board import Figure, charted
 from trialwise.report.comparison_pictures import BEST, NOT_BEST, Differences, Ranks
+from trialwise.report.comparison_words import P_FOR
 from trialwise.report.marks import Chart
 from trialwise.report.palette import COLOURS, COMPARED, MARKERS, SHAPES
 from trialwise.report.sheets import Sheet
@@ -90,7 +91,9 @@ def _differences(picture: Differences, sheets: dict[str, Sheet]) -> Chart:
         *marks.name_tips("name"),
         alt.Tooltip("word:N", title="verdict"),
         *map(marks.tip, ("estimate", "low", "high", "margin")),
-        *marks.name_tips("n", "p", "more"),
+        *marks.name_tips("n"),
+        alt.Tooltip("p:N", title=P_FOR),
+        *marks.name_tips("more"),
     ]
     base = charted(picture.rows, sheets).encode(y=_rows(picture.names), tooltip=tips)
     x = alt.X(

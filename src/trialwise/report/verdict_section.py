@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.comparison.ranking import MetricRanking, ParetoFront, Ranking
-from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow, Direction
 from trialwise.report import comparison_words as words
 from trialwise.report.comparison_pictures import Differences, Ranks, differences, ranks
 from trialwise.report.comparison_text import by_metric
@@ -20,6 +20,7 @@ from trialwise.report.section import (
     Part,
     Section,
     Standing,
+    Tone,
     marks_counted,
     part,
 )
@@ -39,6 +40,7 @@ _STANDINGS: Mapping[str, Standing] = {
     "undecided": "refusal",
     "no inference": "refusal",
 }
+_SIGNS: Mapping[Direction, str] = {"better": "▲", "worse": "▼"}
 _STOPPED = (
     "The experiment was ended by a rule that looked at its values. The intervals and verdicts of this part are made for numbers of "
     "trials set beforehand, and after such a rule they hold less often than they say; those under “When to stop” hold."
@@ -85,6 +87,9 @@ def verdict_section(
 
 
 def _look(found: Comparison) -> Look:
+    """Green for what is decided, unless something of it is worse."""
+    if any(row.direction == "worse" for row in found.rows):
+        return "matters"
     open_ = found.counts["undecided"] + found.counts["no inference"]
     return "" if open_ else "fine"
 
@@ -166,11 +171,18 @@ def _line(row: ComparisonRow, name: str, shown: Scale) -> Line:
     if row.difference is not None:
         effect = f"{words.difference_of(row, shown)} {shown.unit}".rstrip()
         pieces = [effect, words.change_of(row), *pieces]
-    if row.direction:
-        pieces.insert(0, row.direction)
     why = words.open_words(row)
     text = f"{name}: {', '.join(pieces)}" + (f"; {why.removeprefix('undecided: ')}" if why else "")
-    return Line(text, _STANDINGS[row.verdict], row.verdict)
+    return Line(text, _STANDINGS[row.verdict], _mark(row), _tone(row))
+
+
+def _mark(row: ComparisonRow) -> str:
+    """The verdict with its direction, which a sign tells apart where colours do not."""
+    return f"{row.verdict}, {row.direction} {_SIGNS[row.direction]}" if row.direction else row.verdict
+
+
+def _tone(row: ComparisonRow) -> Tone:
+    return row.direction or ("different" if row.verdict == "different" else "")
 
 
 def _ranking(ranking: Ranking | None, labels: Mapping[str, str]) -> Iterator[Part]:

@@ -12,7 +12,7 @@ from trialwise.report.tables import Table
 from trialwise.report.units import Scale, scale
 
 _VERDICT_COLUMNS = (
-    "metric", "B against A", "verdict", "n", "A", "B", "B − A", "B − A, %", "δ", "p", "more",
+    "metric", "B against A", "verdict", "n", "A", "B", "B − A", "B − A, %", "δ", words.P_FOR, "more",
 )  # fmt: skip
 
 
@@ -39,7 +39,7 @@ def _cells(row: ComparisonRow, name: str, shown: Scale) -> tuple[str, ...]:
         words.difference_of(row, shown),
         words.change_of(row),
         margin,
-        words.p_of(row.p_adjusted),
+        words.claim_p_of(row),
         words.short_bill(row),
     )
 

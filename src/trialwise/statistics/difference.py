@@ -145,7 +145,7 @@ def reason_of(verdict: Verdict, has_margin: bool, differs: bool, varies: bool, n
     said = _SAID[verdict, has_margin, differs and verdict == "undecided"]
     if not varies:
         said += "; no value of either side differs from another, so that this is judged by ranks"
-    if needed is None:
+    if needed is None and has_margin:
         said += (
             f"; no number up to {MOST:,} further trials on each side has a chance of {CHANCE:.0%} to decide"
         )

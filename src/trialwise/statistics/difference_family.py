@@ -27,6 +27,14 @@ class FamilyMember:
     """As of a single difference, at the level of the family shared out evenly; 0 where it is decided."""
     reason: str
 
+    @property
+    def bill(self) -> int | None:
+        """`trials_needed` where it answers a question somebody asked: None of an open verdict without a margin.
+
+        Without one the trials would only settle on which side of 0 a difference lies that may be of no use to anybody.
+        """
+        return None if self.verdict == "undecided" and self.difference.margin is None else self.trials_needed
+
 
 @dataclass(frozen=True, slots=True)
 class DifferenceFamily:

@@ -3,12 +3,18 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy import stats
 
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
+from trialwise.analysis.comparison.gate import gate_of
 from trialwise.analysis.comparison.sides import selected
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Extent
+from trialwise.report.comparison_latex import comparison_latex
+from trialwise.report.comparison_markdown import comparison_markdown
+from trialwise.report.comparison_text import comparison_lines
+from trialwise.report.comparison_words import claim_p_of
 
 MARGIN = Extent(3.0, relative=True)
 
@@ -157,3 +163,44 @@ def test_boots_that_both_sides_share_are_pairs():
     assert (row.units.level, row.units.paired, row.difference.n) == ("boot", True, (5, 5))
     assert row.verdict == "different"
     assert row.more_seconds is None
+
+
+@pytest.mark.parametrize("margin", [None, MARGIN])
+def test_there_is_a_bill_only_where_a_margin_says_what_is_to_be_decided(margin):
+    """Noise around two means that hardly differ: without a margin more trials would settle nothing that was asked."""
+    a = trial_set("A", {("time", "x"): draw(3, 100, 5, 20)})
+    b = trial_set("B", {("time", "x"): draw(6, 99.9, 5, 20)})
+    (row,) = compare(a, b, CompareOptions(margin=margin)).rows
+    assert row.verdict == "undecided"
+    assert (row.more is None, row.more_seconds is None) == (margin is None, margin is None)
+    assert "further trials" not in row.reason
+
+
+@pytest.mark.parametrize(
+    ("mean", "spread", "margin", "claim"),
+    [
+        (100.0, 1.0, MARGIN, "within the margin"),
+        (120.0, 1.0, MARGIN, "beyond the margin"),
+        (101.0, 0.1, None, "any difference"),
+    ],
+)
+def test_a_p_value_names_the_claim_that_it_is_evidence_for(mean, spread, margin, claim):
+    """By SciPy: the p-value beside a claim is that of Welch's test of its negation."""
+    first, second = draw(1, 100, 20, spread), draw(2, mean, 20, spread)
+    a, b = trial_set("A", {("time", "x"): first}), trial_set("B", {("time", "x"): second})
+    (row,) = compare(a, b, CompareOptions(margin=margin)).rows
+    assert row.claim == claim
+    if margin is None:
+        assert row.p_adjusted == pytest.approx(stats.ttest_ind(first, second, equal_var=False).pvalue)
+    told = claim_p_of(row)
+    assert told.startswith(claim.replace("the margin", "δ") + ": ")
+
+
+def test_both_sides_are_named_where_they_hold_one_treatment_each():
+    a = trial_set("./old 9", {("time", "-"): draw(3, 100, 5, 20)})
+    b = trial_set("./new 9", {("time", "-"): draw(6, 100, 5, 20)})
+    found = compare(a, b, CompareOptions(margin=MARGIN))
+    assert gate_of(found).sentence == "undecided: time of ./new 9 against ./old 9"
+    terminal = [part if isinstance(part, str) else "\n".join(part) for part in comparison_lines(found)]
+    for told in ("\n".join(terminal), comparison_markdown(found), comparison_latex(found)):
+        assert "./new 9 against ./old 9" in told.replace("\\", "")

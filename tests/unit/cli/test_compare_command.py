@@ -152,7 +152,7 @@ def test_two_sets_of_treatments_of_one_place(folder):
 def test_one_run_on_a_side_is_no_inference_and_the_table_stands(folder):
     done = run("a", "once", "--margin", "5%", "--gate", cwd=folder)
     assert done.returncode == 3
-    assert "12 comparisons: 12 no inference" in done.stdout
+    assert "12 comparisons: 12 without inference" in done.stdout
     assert "no inference from 10 and 1 trials: each side takes at least two" in done.stdout
 
 
@@ -230,8 +230,10 @@ def test_units_that_differ_refuse_their_metric_alone(folder):
         other = [f"t,{unit},{5 + place / 10}" for place in range(6)]
         (folder / name).write_text("\n".join(["metric,unit,value", *rows, *other]))
     done = run("u1.csv", "u2.csv", "--margin", "50%", cwd=folder)
-    assert "2 comparisons: 1 equivalent, 1 no inference" in done.stdout
-    assert "t of all: one side is in ms, the other in s: bring both to one unit" in done.stdout
+    assert "2 comparisons: 1 equivalent, 1 without inference" in done.stdout
+    assert (
+        "t of u2.csv against u1.csv: one side is in ms, the other in s: bring both to one unit" in done.stdout
+    )
 
 
 def test_experiment_directories(folder):

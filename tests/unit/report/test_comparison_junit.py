@@ -82,10 +82,10 @@ def test_a_checker_that_lets_everything_pass_is_none(found):
 def test_markdown_escapes_names_and_folds_the_rest(found):
     text = comparison_markdown(found)
     assert text.startswith(
-        "### ❌ 4 comparisons: 1 different (1 worse), 1 equivalent, 1 undecided, 1 no inference\n"
+        "### ❌ 4 comparisons: 1 different (1 worse), 1 equivalent, 1 undecided, 1 without inference\n"
     )
     assert r"u\|v" in text
-    assert "y &amp; &lt;z>" in text
+    assert "y &amp; &lt;z&gt;" in text
     tables = [line for line in text.splitlines() if line.startswith("|")]
     assert {line.replace(r"\|", "").count("|") for line in tables} == {8}
     assert text.index("**different, worse**") < text.index("undecided |") < text.index("equivalent |")

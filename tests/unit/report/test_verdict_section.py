@@ -18,7 +18,7 @@ import pytest
 
 from example_directory import analyse_example, write_example
 from report_page import ReportPage
-from trialwise import study
+from trialwise import report, study
 from trialwise.analysis.comparison.between import VerdictView, between_treatments
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
@@ -253,3 +253,30 @@ def test_while_it_runs_nothing_is_told_and_cceval_warns() -> None:
     assert found.warnings == (WARNING,)
     assert "forecast" not in found.facts
     assert found.parts[0].lines[0].text == "time k=0: mean ±2 %, n = 26 trials, 95 %, two stages: Student's t"
+
+
+@pytest.mark.parametrize("better", ["higher", "lower"])
+def test_what_is_worse_is_not_green_and_is_told_without_colours(better: str) -> None:
+    """Of a difference the direction decides on the colour, with a sign and a word beside it."""
+    view = bench(6)
+    assert view.comparison
+    rows = view.comparison.rows
+    told = tuple(
+        dataclasses.replace(row, metric=dataclasses.replace(row.metric, better=better)) for row in rows
+    )
+    view = dataclasses.replace(view, comparison=dataclasses.replace(view.comparison, rows=told))
+    lines = [line for part in section(view).parts for line in part.lines if line.mark.startswith("different")]
+    assert lines
+    signs = {"worse": "▼", "better": "▲"}
+    assert all(line.mark == f"different, {line.tone} {signs[line.tone]}" for line in lines)
+    differing = [row.direction for row in told if row.verdict == "different"]
+    assert sorted(line.tone for line in lines) == sorted(filter(None, differing))
+    assert section(view).look == ("matters" if "worse" in differing else "")
+
+
+def test_no_colour_of_a_page_says_better_of_what_is_worse() -> None:
+    style = (Path(report.__file__).parent / "templates/report.css").read_text()
+    template = (Path(report.__file__).parent / "templates/section.html.j2").read_text()
+    assert "line.tone" in template
+    assert re.search(r"\.worse \{[^}]*var\(--worse\)", style)
+    assert not re.search(r"\.worse[^{]*\{[^}]*var\(--holds\)", style)

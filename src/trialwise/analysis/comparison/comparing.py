@@ -147,7 +147,7 @@ def _unit_seconds(sides: tuple[pl.DataFrame, pl.DataFrame], found: Units) -> flo
 
 
 def _row(pair: Pair, member: st.FamilyMember | None) -> ComparisonRow:
-    more = member.trials_needed if member else None
+    more = member.bill if member else None
     return ComparisonRow(
         treatment=pair.treatment,
         metric=pair.metric,

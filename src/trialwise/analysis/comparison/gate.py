@@ -59,6 +59,11 @@ def _sentence(
 
 
 def _names(found: Comparison, places: tuple[int, ...]) -> str:
-    names = [f"{found.rows[place].metric.name} of {found.rows[place].treatment}" for place in places[:3]]
+    names = [f"{found.rows[place].metric.name} of {_whose(found, found.rows[place])}" for place in places[:3]]
     more = f" and {len(places) - 3} more" if len(places) > 3 else ""
     return ", ".join(names) + more
+
+
+def _whose(found: Comparison, row: ComparisonRow) -> str:
+    """The treatment of a row, or both sides where it holds all that they ran."""
+    return f"{found.b} against {found.a}" if row.treatment == "-" else row.treatment

@@ -12,6 +12,7 @@ from trialwise.analysis.trial_set import Level, MetricFacts
 
 Word = Literal["different", "equivalent", "undecided", "no inference"]
 Direction = Literal["better", "worse"]
+Claim = Literal["any difference", "beyond the margin", "within the margin"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,8 @@ class ComparisonRow:
     """One treatment and metric on both sides.
 
     `difference` is by itself and None where there is no inference; `p_adjusted` and `verdict` hold in the family of all rows.
-    `more` is the bill: further units of `units.level` on each side, None where none up to 10,000 would do, and `more_seconds` how
+    `more` is the bill: further units of `units.level` on each side, None where none up to 10,000 would do or no margin says what
+    is to be decided, and `more_seconds` how
     long these take by the record of both sides, None where nobody knows. `floor` is that of the bench, where it was
     calibrated; `pairing` what pairs were worth, where sides ran in the same units.
     """
@@ -51,6 +53,16 @@ class ComparisonRow:
     reason: str
     floor: Floor | None = None
     pairing: st.PairingGain | None = None
+
+    @property
+    def claim(self) -> Claim | None:
+        """What `p_adjusted` is evidence for: the likelier of both claims; None where there is no test."""
+        one = self.difference
+        if one is None or self.p_adjusted is None:
+            return None
+        if one.p_equivalent is not None and one.p_equivalent < one.p_different:
+            return "within the margin"
+        return "any difference" if one.margin is None else "beyond the margin"
 
     @property
     def direction(self) -> Direction | None:

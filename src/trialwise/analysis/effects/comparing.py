@@ -181,7 +181,7 @@ def _difference(
 def judged(one: Compared, member: st.FamilyMember | None) -> LevelComparison:
     """A comparison as its family lets it be judged."""
     found = one.difference
-    more = member.trials_needed if member else None
+    more = member.bill if member else None
     bounds = (found.welch.estimate, found.welch.low, found.welch.high) if found else (nan, nan, nan)
     shares = (found.percent.estimate, found.percent.low, found.percent.high) if found else (nan, nan, nan)
     shift = found.hodges_lehmann if found else None
