@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from trialwise import statistics as st
 from trialwise.analysis.order_further import FAR
 from trialwise.experiment.model import Method
+from trialwise.numbers import p_equals
 
 if TYPE_CHECKING:
     from trialwise.analysis.order_results import (
@@ -65,24 +66,24 @@ def treatment(
     if effect is None:
         return f"{begin}: too few values to compare the orders; at least 3 of each are needed"
     shift = _shift(effect, interval)
-    p_text = number(p_value or 0.0)
+    p_text = p_equals(p_value)
     if change in ("location", "small"):
         size = ", within the margin" if change == "small" else ""
-        return f"{begin}: {shift}{size} (p = {p_text}, case {effect.case})"
+        return f"{begin}: {shift}{size} ({p_text}, case {effect.case})"
     if change == "distribution":
         fixed, random = number(effect.fixed_interval.median), number(effect.random_interval.median)
         return (
             f"{begin}: spread or shape differ: median {fixed} in fixed and {random} in random order, interquartile range in "
-            f"random order {number(effect.spread_ratio)} times that in fixed order (Anderson-Darling p = {number(p_shape or 0.0)})"
+            f"random order {number(effect.spread_ratio)} times that in fixed order (Anderson-Darling {p_equals(p_shape)})"
         )
     if change == "same":
-        return f"{begin}: no difference found: {shift} (p = {p_text}, case {effect.case})"
+        return f"{begin}: no difference found: {shift} ({p_text}, case {effect.case})"
     if method == "paper":
-        return f"{begin}: no difference found: {shift} (p = {p_text}, case {effect.case})"
+        return f"{begin}: no difference found: {shift} ({p_text}, case {effect.case})"
     rest = "; too few values for an interval" if interval[0] is None else ""
     if further and further < FAR:
         rest = f"; about {further} further rounds of each order would settle it"
-    return f"{begin}: open: {shift} (p = {p_text}, case {effect.case}){rest}"
+    return f"{begin}: open: {shift} ({p_text}, case {effect.case}){rest}"
 
 
 def _shift(effect: st.OrderEffect, interval: tuple[float | None, float | None]) -> str:
@@ -104,7 +105,7 @@ def pair(found: st.CarryOverPair, ends: Sequence[float] | None) -> str:
     """The sentence of a pair: "softmax is 6 % (4 to 8) higher right after spmv"."""
     return (
         f"{found.treatment} is {_size(found, ends)} right after {found.predecessor} "
-        f"(p = {number(found.p_value)}, n = {found.n})"
+        f"({p_equals(found.p_value)}, n = {found.n})"
     )
 
 
@@ -116,7 +117,7 @@ def lasting(found: st.LastingPair, ends: Sequence[float] | None) -> str:
     beside = f"; what it is right after {explained} follows from that" if explained else ""
     return (
         f"{found.treatment} is {_size(found, ends)} once {found.earlier} has run in the round{unsure} "
-        f"(p = {number(found.p_value)}, n = {found.n_after} after, {found.n_before} before){beside}"
+        f"({p_equals(found.p_value)}, n = {found.n_after} after, {found.n_before} before){beside}"
     )
 
 
@@ -162,9 +163,9 @@ def worker(found: WorkerDifference) -> WorkerDifference:
     size = "" if found.percent is None else f" by {number(abs(found.percent))} %"
     what = "is lower" if (found.percent or 0) < 0 else "is higher"
     text = (
-        f"{found.treatment} {what}{size} on {found.worker} than on the other workers (p = {number(found.p_corrected)})"
+        f"{found.treatment} {what}{size} on {found.worker} than on the other workers ({p_equals(found.p_corrected)})"
         if found.what == "level"
-        else f"the effect of order on {found.treatment} differs{size} on {found.worker} (p = {number(found.p_corrected)})"
+        else f"the effect of order on {found.treatment} differs{size} on {found.worker} ({p_equals(found.p_corrected)})"
     )
     return dataclasses.replace(found, sentence=text)
 

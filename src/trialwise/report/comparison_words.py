@@ -9,13 +9,12 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.nesting import plural
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.numbers import ABSENT, counted, percent, write
+from trialwise.report.numbers import ABSENT, counted, p_value, percent, write
 from trialwise.report.terminal_table import about
 from trialwise.report.units import Scale, scale
 
 _COUNTED = {"no inference": "without inference"}
 CHANCE = "for a 90 % chance to decide"
-_FEWEST = 1e-4
 
 
 P_FOR = "p for"
@@ -129,10 +128,8 @@ def floor_of(row: ComparisonRow, shown: Scale) -> str:
 
 
 def p_of(value: float | None) -> str:
-    """A p-value with two digits."""
-    if value is None:
-        return ABSENT
-    return "< 0.0001" if value < _FEWEST else f"{value:.2g}"
+    """A p-value, a dash where there is none."""
+    return p_value(value)
 
 
 def claim_p_of(row: ComparisonRow) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from trialwise.analysis.profile import Component, Profile, length_words
 from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
 from trialwise.experiment.quantity import duration_text
+from trialwise.numbers import p_equals
 from trialwise.report.numbers import percent, write
 from trialwise.report.terminal_plot import correlogram_lines
 
@@ -54,7 +55,7 @@ def _periods(profile: Profile) -> Iterator[str]:
 
 
 def _p_value(period: Component) -> str:
-    return "" if period.p_value is None else f"p = {period.p_value:.2g}"
+    return "" if period.p_value is None else p_equals(period.p_value)
 
 
 def _autocorrelation(profile: Profile) -> Iterator[str]:

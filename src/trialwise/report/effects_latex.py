@@ -8,6 +8,7 @@ from math import isinf, isnan
 from trialwise.analysis.effects.paper import stars
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric, PaperTerm
 from trialwise.analysis.effects.results import EffectsAnalysis, MetricEffects, PairDifference, TermEffect
+from trialwise.numbers import p_value
 from trialwise.report.effects_text import at_text
 from trialwise.report.latex import escaped
 from trialwise.report.numbers import ABSENT, percent
@@ -125,6 +126,4 @@ def _number(value: float) -> str:
 
 
 def _p(value: float) -> str:
-    if isnan(value):
-        return ABSENT
-    return "$<0.001$" if value < 0.0005 else f"${value:.3f}$" if value < 0.01 else f"${value:.2f}$"
+    return ABSENT if isnan(value) else f"${p_value(value)}$"

@@ -17,12 +17,12 @@ from trialwise.analysis.effects.results import (
 from trialwise.analysis.effects.sentences import part_text
 from trialwise.analysis.nesting import plural
 from trialwise.analysis.trial_set import Level
+from trialwise.experiment.quantity import duration_text
+from trialwise.numbers import bounds, p_equals
 from trialwise.report.numbers import counted, percent
 
 _MOST = 20
 _ALPHA = 0.05
-_LEAST_P = 1e-15
-"""Smaller ones are more rounding than evidence."""
 
 
 def effects_lines(found: EffectsAnalysis) -> Iterator[str]:
@@ -69,20 +69,13 @@ def _size(one: MetricEffects) -> str:
     return f"{trials} of {treatments}; values are the {one.n} means over {plural(one.level)}, the level of inference"
 
 
-def p_text(value: float) -> str:
-    """A p-value: "p = 0.012"."""
-    if isnan(value):
-        return "p = –"
-    return f"p = {value:.2g}" if value >= _LEAST_P else f"p < {_LEAST_P:g}"
-
-
 def _term(term: TermEffect) -> str:
     if term.reason:
         return f"{term.term}: {term.reason}"
     mark = "matters" if term.matters else "not shown"
     effect = f"ω² {term.effect_size:.2f} ({term.effect_low:.2f} to {term.effect_high:.2f})"
     df = f"{term.df:.3g}, {term.residual_df:.3g}"
-    return f"{term.term}: {mark}, {p_text(term.p_adjusted)}, {effect}, F({df}) = {term.f:.4g}"
+    return f"{term.term}: {mark}, {p_equals(term.p_adjusted)}, {effect}, F({df}) = {term.f:.4g}"
 
 
 def _simple(row: LevelEffect) -> str:
@@ -91,7 +84,7 @@ def _simple(row: LevelEffect) -> str:
         return f"{row.factor} at {where}: {row.reason}"
     mark = "matters" if row.matters else "not shown"
     effect = f"ω² {row.effect_size:.2f} ({row.effect_low:.2f} to {row.effect_high:.2f})"
-    return f"{row.factor} at {where}: {mark}, {p_text(row.p_adjusted)}, {effect}, n = {row.n}"
+    return f"{row.factor} at {where}: {mark}, {p_equals(row.p_adjusted)}, {effect}, n = {row.n}"
 
 
 def at_text(at: Mapping[str, str]) -> str:
@@ -118,11 +111,9 @@ def _comparison(row: LevelComparison, level: Level, unit: str, *, averaged: bool
     if row.verdict == "no inference":
         return f"{name}: no inference, {row.reason}"
     share = (
-        ""
-        if isnan(row.percent)
-        else f", {row.percent:+.3g} % ({row.percent_low:.3g} to {row.percent_high:.3g})"
+        "" if isnan(row.percent) else f", {row.percent:+.3g} % ({bounds(row.percent_low, row.percent_high)})"
     )
-    size = f"{row.difference:+.4g} ({row.low:.4g} to {row.high:.4g}) {unit}".rstrip() + share
+    size = f"{row.difference:+.4g} ({bounds(row.low, row.high)}) {unit}".rstrip() + share
     pairs = "pairs" if row.paired else f"{row.n[0]} and {row.n[1]}"
     n = f"n = {row.n[0]} {pairs}" if row.paired else f"n = {pairs}"
     return f"{name}: {row.verdict}, {size}, {n}{_bill(row, level)}"
@@ -133,16 +124,9 @@ def _bill(row: LevelComparison, level: Level) -> str:
         return ""
     if row.more is None:
         return f"; {row.reason}"
-    long = "" if row.more_seconds is None else f", about {_duration(row.more_seconds)}"
+    long = "" if row.more_seconds is None else f", about {duration_text(row.more_seconds)}"
     each = "" if row.paired else " of each treatment"
     return f"; {row.more} more {plural(level)}{each} would decide{long}"
-
-
-def _duration(seconds: float) -> str:
-    for limit, size, name in ((120, 1, "s"), (7200, 60, "min"), (172800, 3600, "h")):
-        if seconds < limit:
-            return f"{seconds / size:.3g} {name}"
-    return f"{seconds / 86400:.3g} days"
 
 
 def _cells(one: MetricEffects) -> Iterator[str]:
@@ -150,7 +134,7 @@ def _cells(one: MetricEffects) -> Iterator[str]:
         return
     yield f"Treatments ({', '.join(one.factors)}): mean with its interval"
     for cell in one.cells[:_MOST]:
-        interval = "" if isnan(cell.low) else f" ({cell.low:.4g} to {cell.high:.4g})"
+        interval = "" if isnan(cell.low) else f" ({bounds(cell.low, cell.high)})"
         yield f"  {', '.join(cell.levels)}: {cell.mean:.4g}{interval}, n = {cell.n}"
     if len(one.cells) > _MOST:
         yield f"  … and {len(one.cells) - _MOST} more (all with --json)"
@@ -173,8 +157,8 @@ def _pairs(one: MetricEffects) -> Iterator[str]:
 
 
 def _pair(pair: PairDifference) -> str:
-    bounds = f"({pair.low:.4g} to {pair.high:.4g})"
-    return f"{', '.join(pair.b)} less {', '.join(pair.a)}: {pair.difference:+.4g} {bounds}, {p_text(pair.p_value)}"
+    interval = f"({bounds(pair.low, pair.high)})"
+    return f"{', '.join(pair.b)} less {', '.join(pair.a)}: {pair.difference:+.4g} {interval}, {p_equals(pair.p_value)}"
 
 
 def _assumptions(one: MetricEffects, facts: AssumptionFacts | None) -> Iterator[str]:
@@ -184,7 +168,7 @@ def _assumptions(one: MetricEffects, facts: AssumptionFacts | None) -> Iterator[
     tested = [cell for cell in facts.cells if not isnan(cell.shapiro_p)]
     low = sum(cell.shapiro_p < _ALPHA for cell in tested)
     yield f"  Shapiro-Wilk: {low} of {counted(len(tested), 'treatment')} below p = 0.05"
-    said = p_text(facts.breusch_pagan_p)
+    said = p_equals(facts.breusch_pagan_p)
     yield f"  Breusch-Pagan (studentised): {said} against one variance for all treatments"
     turned = [cell for cell in facts.cells if cell.turning_p is not None]
     odd = sum((cell.turning_p or 0.0) < _ALPHA for cell in turned)

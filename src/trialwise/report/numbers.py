@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
-from typing import Literal
 
-Rounding = Literal["nearest", "down", "up"]
+from trialwise.numbers import ABSENT, Rounding, bounds, counted, ordinal, p_equals, p_value, percent, write
 
-_MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
-_DIGITS = 4
-ABSENT = "–"
+__all__ = [
+    "ABSENT", "Basis", "Number", "Rounding", "bounds", "counted", "ordinal", "p_equals", "p_value", "percent", "write",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,58 +55,3 @@ class Number:
     def scaled(self, unit: str, power: int) -> Number:
         """The same number as it is printed in another unit, which is 10 to the power of `power` of its own."""
         return replace(self, unit=unit, power=power)
-
-
-def write(value: float | None, rounding: Rounding = "nearest", power: int = 0) -> str:
-    """Write a number with four significant digits, all digits of its whole part, and none that it does not have.
-
-    Counts are exact. From 1e9 on and below 1e-4 it is written with an exponent, as 1.234e-07. It is divided by 10 to the
-    power of `power` before.
-    """
-    if value is None or not math.isfinite(value):
-        return ABSENT
-    if isinstance(value, int) and power == 0:
-        return str(value)
-    exact = Decimal(f"{value:.12g}").scaleb(-power)
-    if exact == 0:
-        return "0"
-    size = exact.adjusted()
-    if size >= 9 or size < -4:
-        return _with_exponent(exact, rounding)
-    return _plainly(exact, min(size - _DIGITS + 1, 0), rounding)
-
-
-def _plainly(exact: Decimal, place: int, rounding: Rounding) -> str:
-    rounded = exact.quantize(Decimal(1).scaleb(place), rounding=_MODES[rounding])
-    shortest = exact.normalize()
-    return f"{shortest if rounded == exact else rounded:f}" if rounded else "0"
-
-
-def _with_exponent(exact: Decimal, rounding: Rounding) -> str:
-    place = exact.adjusted() - _DIGITS + 1
-    rounded = exact.quantize(Decimal(1).scaleb(place), rounding=_MODES[rounding]).normalize()
-    exponent = rounded.adjusted()
-    mantissa = f"{rounded.scaleb(-exponent):f}"
-    return f"{mantissa}e{exponent:+03d}"
-
-
-def percent(value: float) -> str:
-    """A percentage as people state it: 95 is "95 %", 99.9 is "99.9 %"."""
-    return f"{value:.10g} %"
-
-
-def ordinal(percentile: float) -> str:
-    """A percentile in words: "median", "25th percentile", "99.9th percentile"."""
-    if percentile == 50:
-        return "median"
-    text = f"{percentile:.10g}"
-    ending = "th" if "." in text or text[-2:] in ("11", "12", "13") else _ENDINGS.get(text[-1], "th")
-    return f"{text}{ending} percentile"
-
-
-_ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
-
-
-def counted(count: int, noun: str, plural: str | None = None) -> str:
-    """A count with its noun: "1 trial", "2 trials"."""
-    return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"

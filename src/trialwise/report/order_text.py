@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from trialwise import statistics as st
 from trialwise.analysis.order_results import GroupCarryOver, OrderAnalysis, PairConclusion, TreatmentOrder
+from trialwise.numbers import bounds, p_equals
 from trialwise.report.latex import escaped
 from trialwise.report.numbers import ABSENT, percent
 
@@ -122,7 +123,7 @@ def trends(group: GroupCarryOver, unit: str = "") -> Iterator[tuple[str, str]]:
 
 def _trend(trend: st.Trend, unit: str) -> str:
     size = f"{trend.estimate:+.3g} {unit}".strip()
-    return f"{size} ({trend.low:.3g} to {trend.high:.3g}, p = {trend.p_value:.2g})"
+    return f"{size} ({bounds(trend.low, trend.high)}, {p_equals(trend.p_value)})"
 
 
 def _problems(found: OrderAnalysis) -> Iterator[str]:

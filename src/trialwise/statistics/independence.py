@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from trialwise import _core
+from trialwise.numbers import p_equals
 from trialwise.statistics.checks import Array, Limits, Method, as_limits, as_method, as_percent, as_values
 from trialwise.statistics.convergence import slope_test
 from trialwise.statistics.scaling import centred, is_constant
@@ -141,7 +142,7 @@ def _default_test(values: Array) -> Independence:
 
 def _finding(p_value: float, *, trending: bool) -> str:
     what = "a trend" if trending else "dependence between neighbours"
-    return f"{what} was found (p = {p_value:.2g}); randomise and space the trials further apart"
+    return f"{what} was found ({p_equals(p_value)}); randomise and space the trials further apart"
 
 
 def _untested(values: Array, method: str, confidence: float) -> Independence:

@@ -84,7 +84,7 @@ def test_the_papers_tables(folder):
     assert done.returncode == 1, done.stderr
     assert "Samples of a trial are not repetitions" in done.stdout
     assert re.search(r"^ +d\.f\. +SS +MS +F +p", done.stdout, re.MULTILINE)
-    assert re.search(r"^  flavour +2 .* <0\.001 \*\*\*$", done.stdout, re.MULTILINE)
+    assert re.search(r"^  flavour +2 .* <0\.001 +\*\*\*$", done.stdout, re.MULTILINE)
     assert "every-none" in done.stdout
     assert (
         max(len(line) for line in done.stdout.splitlines() if re.match(r"  (flavour|residuals|every)", line))

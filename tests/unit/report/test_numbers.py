@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.report.numbers import ABSENT, counted, ordinal, percent, write
+from trialwise.report.numbers import ABSENT, bounds, counted, ordinal, p_value, percent, write
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,34 @@ def test_percentiles_and_counts_in_words() -> None:
         "2 trials",
         "2 series",
     )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.00026, "0.00026"),
+        (0.0002601, "0.00027"),
+        (9.99e-5, "< 0.0001"),
+        (0.0, "< 0.0001"),
+        (0.0496, "0.05"),
+        (0.01234, "0.013"),
+        (1.0, "1"),
+        (float("nan"), "–"),
+        (None, "–"),
+    ],
+)
+def test_a_p_value_is_rounded_up(value: float | None, text: str) -> None:
+    assert p_value(value) == text
+
+
+@given(st.floats(1e-4, 1))
+def test_no_printed_p_value_is_smaller_than_it_is(value: float) -> None:
+    assert value * (1 - 1e-9) <= float(p_value(value)) <= value * 1.1 + 1e-12
+
+
+@given(st.floats(-1e8, 1e8), st.floats(-1e8, 1e8))
+def test_no_printed_interval_is_narrower_than_it_is(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    texts = bounds(low, high).split(" to ")
+    assert float(texts[0]) <= low + abs(low) * 1e-9
+    assert float(texts[1]) >= high - abs(high) * 1e-9

@@ -1,0 +1,92 @@
+"""The one writer of numbers for people: values, bounds, p-values, percentages, counts.
+
+A lower bound is rounded down and an upper one up, and a p-value up, so that what is printed holds as well.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal
+from typing import Literal
+
+Rounding = Literal["nearest", "down", "up"]
+
+_MODES = {"nearest": ROUND_HALF_EVEN, "down": ROUND_FLOOR, "up": ROUND_CEILING}
+_DIGITS = 4
+_LEAST_P = 1e-4
+"""A smaller p-value is more than the model behind it can say."""
+ABSENT = "–"
+_ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
+
+
+def write(value: float | None, rounding: Rounding = "nearest", power: int = 0) -> str:
+    """Write a number with four significant digits, all digits of its whole part, and none that it does not have.
+
+    Counts are exact. From 1e9 on and below 1e-4 it is written with an exponent, as 1.234e-07. It is divided by 10 to the
+    power of `power` before.
+    """
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    if isinstance(value, int) and power == 0:
+        return str(value)
+    exact = Decimal(f"{value:.12g}").scaleb(-power)
+    if exact == 0:
+        return "0"
+    size = exact.adjusted()
+    if size >= 9 or size < -4:
+        return _with_exponent(exact, rounding)
+    return _plainly(exact, min(size - _DIGITS + 1, 0), rounding)
+
+
+def _plainly(exact: Decimal, place: int, rounding: Rounding) -> str:
+    rounded = exact.quantize(Decimal(1).scaleb(place), rounding=_MODES[rounding])
+    shortest = exact.normalize()
+    return f"{shortest if rounded == exact else rounded:f}" if rounded else "0"
+
+
+def _with_exponent(exact: Decimal, rounding: Rounding) -> str:
+    place = exact.adjusted() - _DIGITS + 1
+    rounded = exact.quantize(Decimal(1).scaleb(place), rounding=_MODES[rounding]).normalize()
+    exponent = rounded.adjusted()
+    mantissa = f"{rounded.scaleb(-exponent):f}"
+    return f"{mantissa}e{exponent:+03d}"
+
+
+def percent(value: float) -> str:
+    """A percentage as people state it: 95 is "95 %", 99.9 is "99.9 %"."""
+    return f"{value:.10g} %"
+
+
+def ordinal(percentile: float) -> str:
+    """A percentile in words: "median", "25th percentile", "99.9th percentile"."""
+    if percentile == 50:
+        return "median"
+    text = f"{percentile:.10g}"
+    ending = "th" if "." in text or text[-2:] in ("11", "12", "13") else _ENDINGS.get(text[-1], "th")
+    return f"{text}{ending} percentile"
+
+
+def counted(count: int, noun: str, plural: str | None = None) -> str:
+    """A count with its noun: "1 trial", "2 trials"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or noun + 's'}"
+
+
+def bounds(low: float | None, high: float | None) -> str:
+    """Write an interval, rounded outward: "0.2534 to 34.62"."""
+    return f"{write(low, 'down')} to {write(high, 'up')}"
+
+
+def p_value(value: float | None) -> str:
+    """Write a p-value with two significant digits, rounded up, and "< 0.0001" below that."""
+    if value is None or math.isnan(value):
+        return ABSENT
+    if value < _LEAST_P:
+        return "< 0.0001"
+    exact = Decimal(f"{value:.12g}")
+    return f"{exact.quantize(Decimal(1).scaleb(exact.adjusted() - 1), rounding=ROUND_CEILING).normalize():f}"
+
+
+def p_equals(value: float | None) -> str:
+    """Write a p-value in a sentence: "p = 0.012", "p < 0.0001"."""
+    written = p_value(value)
+    return f"p {written}" if written.startswith("<") else f"p = {written}"
