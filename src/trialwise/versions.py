@@ -12,8 +12,9 @@ from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.versions.judging import judge
 from trialwise.analysis.versions.looks import LooksPlan, TwoLooks
 from trialwise.analysis.versions.results import Forecast, VersionsResult
-from trialwise.errors import AnalysisError
+from trialwise.errors import AnalysisError, TrialError
 from trialwise.execution.events import (
+    EnvironmentChanged,
     Observer,
     Remarked,
     RunEvent,
@@ -24,9 +25,15 @@ from trialwise.execution.events import (
 )
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import duration_text
+from trialwise.measurement.file_identity import NamedFile
 from trialwise.report.numbers import counted
 from trialwise.report.versions_text import announcement, bill_words
 from trialwise.store.records import TrialRow
+from trialwise.study.pairs import pair_of
+
+_CHANGED = "what is measured has changed"
+_MOST_PAIRS = 4
+"""So many pairs are begun at most because what is measured changes meanwhile."""
 
 
 class Steering:
@@ -54,11 +61,14 @@ class Steering:
         self._timed = False
         self.forecast: Forecast | None = None
         self.reason = ""
+        self.changed = False
+        """Whether what is measured has changed, so that no more trials of this pair can be had."""
         self.over = False
         """Whether the budget ended it."""
 
     def notice(self, event: RunEvent) -> None:
         """Take in trials, and pass on what happens with the number of trials that are wanted."""
+        self.changed |= isinstance(event, EnvironmentChanged)
         if isinstance(event, TrialRecalled):
             self._looks.add(event.row, event.samples())
         elif isinstance(event, TrialEnded) and event.outcome.status != "abandoned":
@@ -76,7 +86,7 @@ class Steering:
         first = self._began is None
         self._began = self._clock() if self._began is None else self._began
         looked = self._looks.looked
-        self.reason = self._looks.reason_to_stop() or ""
+        self.reason = _CHANGED if self.changed else self._looks.reason_to_stop() or ""
         if not self.reason:
             self._tell(first=first, looked=looked)
             self._end_with_the_budget()
@@ -134,17 +144,46 @@ class Steering:
 
 def run_versions(
     experiment: Experiment,
-    path: Path,
+    place: Path,
     plan: LooksPlan,
+    sides: tuple[tuple[NamedFile, ...], ...],
     *,
     budget: float | None,
     floor: Calibration | None = None,
     observers: Sequence[Observer] = (),
 ) -> VersionsResult:
-    """Run base and head in turns until decided, out of trials or out of budget (in seconds), and judge."""
-    looks = TwoLooks(experiment.metrics, plan)
-    steering = Steering(looks, experiment, budget, observers)
-    ran = study.run_experiment(experiment, path, stopping=steering, observers=[steering])
+    """Run base and head in turns until decided, out of trials or out of budget (in seconds), and judge.
+
+    Each pair of programs has a directory of its own below `place`. Where what is measured changes meanwhile, another pair begins;
+    `sides` are the files of base and of head.
+
+    Raises
+    ------
+    TrialError
+        What is measured changes again and again.
+    """
+    deadline = None if budget is None else time.monotonic() + budget
+    for _ in range(_MOST_PAIRS):
+        pair = pair_of(experiment, place, sides)
+        if pair.change is not None:
+            for observer in observers:
+                observer.notice(Remarked(f"{pair.directory}: another pair, for {pair.change}"))
+        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
+        looks = TwoLooks(experiment.metrics, plan)
+        steering = Steering(looks, experiment, left, observers)
+        ran = study.run_experiment(experiment, pair.directory, stopping=steering, observers=[steering])
+        if not steering.changed or ran.ending.word == "interrupted":
+            return _result(steering, ran, plan, floor)
+    raise TrialError(
+        f"{place}: what is measured changes while it runs",
+        hint="build both versions, then compare them; a program must not write its own files",
+    )
+
+
+def _result(
+    steering: Steering, ran: study.RunResult, plan: LooksPlan, floor: Calibration | None
+) -> VersionsResult:
+    path = ran.directory
     method = (
         "one judgement of a number of trials set before"
         if plan.fixed is not None

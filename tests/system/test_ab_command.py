@@ -275,3 +275,97 @@ def test_a_difference_under_the_floor_of_the_bench_is_undecided(tmp_path):
 def test_what_is_wrong_is_said(tmp_path, words, said):
     done = in_process.trialwise("ab", "--base", "true", "--head", "true", *words, cwd=tmp_path)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def program(path, seconds):
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(f"#!/bin/sh\nsleep {seconds}\n")
+    path.chmod(0o755)
+
+
+def pairs(place):
+    return sorted(path.name for path in place.iterdir())
+
+
+SIDES = {
+    "plain": ("./old", "./new"),
+    "with arguments": ("./old --x 'y z'", "X=1 ./new"),
+    "behind a shell": ("cd . && ./old", "cd . && ./new"),
+    "by search path": ("PATH=$PWD:$PATH old", "PATH=$PWD:$PATH new"),
+}
+
+
+@pytest.mark.parametrize("how", SIDES)
+def test_another_build_is_another_pair_and_the_old_one_goes_on_when_it_is_back(tmp_path, how):
+    base, head = SIDES[how]
+    program(tmp_path / "old", 0.03)
+    program(tmp_path / "new", 0)
+    words = ("ab", "--base", base, "--head", head, "--trials", "6")
+    assert "Head may pass" in trialwise(*words, cwd=tmp_path).stdout
+    first = pairs(tmp_path / "ab.results")
+    program(tmp_path / "new", 0.2)
+    second = trialwise(*words, cwd=tmp_path, code=1)
+    assert second.stdout.startswith("Head is worse")
+    assert "another pair, for new is another" in second.stderr
+    program(tmp_path / "new", 0)
+    assert "Head may pass" in trialwise(*words, cwd=tmp_path).stdout
+    assert len(pairs(tmp_path / "ab.results")) == len(first) + 1 == 2
+
+
+def test_what_trials_inherit_makes_the_pair_too(tmp_path, monkeypatch):
+    words = ("ab", "--base", "true", "--head", "true", "--trials", "4", "--undecided-passes")
+    trialwise(*words, cwd=tmp_path)
+    monkeypatch.setenv("COLUMNS", "77")
+    trialwise(*words, cwd=tmp_path)
+    assert len(pairs(tmp_path / "ab.results")) == 1
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert "OMP_NUM_THREADS is set now" in trialwise(*words, cwd=tmp_path).stderr
+    assert len(pairs(tmp_path / "ab.results")) == 2
+
+
+def test_a_build_in_the_middle_begins_another_pair_at_once(tmp_path):
+    program(tmp_path / "old", 0)
+    (tmp_path / "new").write_text(
+        "#!/bin/sh\nmkdir done 2>/dev/null || exit 0\nprintf '#!/bin/sh\\nsleep 0.2\\n' > next\nchmod +x next\nmv next new\n"
+    )
+    (tmp_path / "new").chmod(0o755)
+    words = ("ab", "--base", "./old", "--head", "./new", "--trials", "6", "--warmup", "0")
+    assert trialwise(*words, cwd=tmp_path, code=1).stdout.startswith("Head is worse")
+    assert len(pairs(tmp_path / "ab.results")) == 2
+
+
+def test_another_question_is_another_pair(tmp_path):
+    words = ("ab", "--base", "true", "--head", "true", "--undecided-passes", "--trials")
+    trialwise(*words, "6", cwd=tmp_path)
+    trialwise(*words, "4", cwd=tmp_path)
+    assert (
+        "another pair, for the comparison is another"
+        in trialwise(*words, "4", "--seed", "2", cwd=tmp_path).stderr
+    )
+    assert len(pairs(tmp_path / "ab.results")) == 3
+
+
+def test_commands_that_read_take_the_latest_pair(tmp_path):
+    program(tmp_path / "new", 0)
+    words = ("ab", "--base", "true", "--head", "./new", "--trials", "4", "--undecided-passes", "--quiet")
+    trialwise(*words, cwd=tmp_path, code=1)
+    program(tmp_path / "new", 0.5)
+    trialwise(*words, cwd=tmp_path, code=1)
+    table = trialwise("analyze", "ab.results", "--csv", cwd=tmp_path).stdout
+    assert ",0.5" in table
+    assert "finished" in trialwise("status", "ab.results", cwd=tmp_path).stdout
+
+
+def test_a_new_commit_is_measured(repository):
+    words = ("ab", "--base", "HEAD~1", "--head", "HEAD", "--command", "sh prog.in", "--trials", "4")
+    words += ("--metric", r"rate:higher=stdout:rate (\d+)")
+    bench = repository / "bench"
+    trialwise(*words, cwd=bench, code=1)
+    (bench / "prog.in").write_text("echo rate 90\n")
+    subprocess.run(
+        ["git", "-c", "user.name=n", "-c", "user.email=e", "commit", "-qam", "fast"], cwd=bench, check=True
+    )
+    assert trialwise(*words, cwd=bench).stdout.startswith("Head may pass")
+    # The same revisions again: nothing is left to run.
+    assert trialwise(*words, cwd=bench).stdout.startswith("Head may pass")
+    assert len(pairs(bench / "ab.results")) == 2

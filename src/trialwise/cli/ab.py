@@ -17,11 +17,15 @@ from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
 from trialwise.experiment.trials import CommandTrial
 from trialwise.experiment.two_versions import either, in_version, margin_of, metric_of, two_versions
+from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.programs import program_files, shell_files
 
 if TYPE_CHECKING:
     from trialwise.analysis.versions.looks import LooksPlan
     from trialwise.analysis.versions.results import VersionsResult
 
+_Sides = tuple[tuple[NamedFile, ...], ...]
+"""The files of base and of head, as far as their commands name them."""
 _CODES = {"fine": 0, "worse": 1, "undecided": 3}
 _BUDGET = "10m"
 """Of a pilot and what it asks for; a number of trials that was set has no budget unless one is given."""
@@ -100,7 +104,8 @@ def ab(
     floor
         A directory of `trialwise aa` on this bench: a difference under its noise floor is undecided.
     directory
-        Where the trials go.
+        The folder that the directories of pairs stand in: another build, machine, setting or revision is another pair, with trials of
+        its own, and the earlier ones stay. Commands that read it take the latest.
     seed
         Draws the order.
     json
@@ -118,11 +123,11 @@ def ab(
     rounds = trials if trials is not None else _MOST
     if warmup < 0:
         raise TrialwiseError(f"--warmup {warmup}: a number of at least 0 is wanted")
-    with _prepared(base, head, command, build) as (folder, trial, description):
+    with _prepared(base, head, command, build) as (folder, trial, description, sides):
         experiment = two_versions(
             "ab", folder, trial, metrics, rounds=rounds, warmup=warmup, seed=seed, description=description
         )
-        found = _run(experiment, directory, plan, allowed, floor, quiet=quiet)
+        found = _run(experiment, directory, plan, sides, allowed, floor, quiet=quiet)
     _show(found, json=json, markdown=markdown)
     return _code(found, undecided_passes=undecided_passes)
 
@@ -141,6 +146,7 @@ def _run(
     experiment: Experiment,
     directory: Path,
     plan: LooksPlan,
+    sides: _Sides,
     budget: float | None,
     floor: Path | None,
     *,
@@ -156,6 +162,7 @@ def _run(
         experiment,
         directory,
         plan,
+        sides,
         budget=budget,
         floor=ruler,
         observers=watching,
@@ -165,8 +172,8 @@ def _run(
 @contextmanager
 def _prepared(
     base: str, head: str, command: str | None, build: str | None
-) -> Generator[tuple[Path, CommandTrial, str]]:
-    """The folder and the trial of two commands, or of one in two revisions; built, and cleared away in the end."""
+) -> Generator[tuple[Path, CommandTrial, str, _Sides]]:
+    """The folder, trial and files of two commands, or of one in two revisions; built, and cleared away in the end."""
     from trialwise.execution import checkouts
 
     here = Path.cwd()
@@ -174,7 +181,8 @@ def _prepared(
         if build is not None:
             messages().print(f"building: {build}", markup=False)
             checkouts.build(build, here)
-        yield here, CommandTrial(either(base, head)), ""
+        sides = tuple(tuple(shell_files(line, here, {})) for line in (base, head))
+        yield here, CommandTrial(either(base, head)), "", sides
         return
     revisions = {"base": base, "head": head}
     commits = {version: checkouts.commit_of(name, here) for version, name in revisions.items()}
@@ -188,7 +196,8 @@ def _prepared(
             if build is not None:
                 messages().print(f"building {version} ({commit[:12]}): {build}", markup=False)
                 checkouts.build(build, folder / version / below)
-        yield folder, trial, f"base {commits['base']}, head {commits['head']}"
+        sides = tuple(tuple(program_files(trial.command, folder / side / below, {})) for side in commits)
+        yield folder, trial, f"base {commits['base']}, head {commits['head']}", sides
 
 
 def _metrics(texts: tuple[str, ...]) -> list[Metric]:

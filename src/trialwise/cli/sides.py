@@ -93,9 +93,9 @@ def read_side(
     from trialwise.analysis.comparison.sides import with_metrics
     from trialwise.exchange.result_files import read_trials
     from trialwise.exchange.trials_table import TrialColumns
-    from trialwise.store.directory import ExperimentDirectory
+    from trialwise.store.directory import ExperimentDirectory, latest
 
-    if ExperimentDirectory(path).is_begun:
+    if ExperimentDirectory(latest(path)).is_begun:
         if columns != TrialColumns():
             raise AnalysisError(f"{path}: is an experiment directory; --value and the like are for tables")
         from trialwise import study

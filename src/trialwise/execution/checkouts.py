@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Generator, Mapping
@@ -41,7 +44,7 @@ def place_in_repository(folder: Path) -> str:
 @contextmanager
 def checked_out(commits: Mapping[str, str], folder: Path) -> Generator[Path]:
     """A temporary folder with a worktree for each name; names and thus paths should be of one length. It is removed in the end."""
-    with tempfile.TemporaryDirectory(prefix="trialwise-") as place:
+    with _own_place(folder, commits) as place:
         made: list[Path] = []
         try:
             for name, commit in commits.items():
@@ -66,6 +69,23 @@ def checked_out(commits: Mapping[str, str], folder: Path) -> Generator[Path]:
                     capture_output=True,
                     check=False,
                 )
+
+
+@contextmanager
+def _own_place(folder: Path, commits: Mapping[str, str]) -> Generator[str]:
+    """A temporary folder: the same one for the same commits where it is free, because builds write their paths into programs."""
+    known = " ".join([str(os.geteuid()), str(folder), *commits.values()])
+    place = Path(tempfile.gettempdir()) / f"trialwise-{hashlib.sha256(known.encode()).hexdigest()[:16]}"
+    try:
+        place.mkdir(mode=0o700)
+    except FileExistsError:  # somebody is at work there, or means us harm
+        with tempfile.TemporaryDirectory(prefix="trialwise-") as other:
+            yield other
+        return
+    try:
+        yield str(place)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def build(command: str, folder: Path) -> None:

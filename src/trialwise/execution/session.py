@@ -27,6 +27,9 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, Session, TrialRow
 from trialwise.trials.base import TrialKind, TrialOutcome
 
+CLOCK_STEP = 0.02
+"""Seconds: times of files follow the kernel's tick, which lies behind the clock."""
+
 
 class Watch(Protocol):
     """What is to be known of the machine that trials run on."""
@@ -210,7 +213,9 @@ class SessionKeeper:
     def _written(self, since: float) -> list[str]:
         """Input files that have changed since a trial began: it wrote them."""
         states = ((name, signature(path)) for name, path in self._watch.files.inputs().items())
-        return [name for name, state in states if state is not None and state[4] >= since * 1e9]
+        return [
+            name for name, state in states if state is not None and state[4] >= (since - CLOCK_STEP) * 1e9
+        ]
 
     def _elsewhere(self, treatment: str, names: set[str], identity: Identity) -> Iterator[Change]:
         """What an earlier session's trials of a treatment ran in another place, with another content."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,6 +19,23 @@ LEDGER = "ledger.sqlite"
 EXPERIMENT = "experiment.toml"
 LOCK = ".lock"
 FOLDERS = {"samples", "logs", "environments"}
+_PAIR = re.compile(r"[0-9a-f]{8}-[0-9a-f]{8}(-[0-9]+)?")
+
+
+def pairs_below(place: Path) -> list[Path]:
+    """The directories of pairs of versions that stand in a folder (`trialwise ab`), the latest first."""
+    try:
+        found = [path for path in place.iterdir() if _PAIR.fullmatch(path.name) and (path / LEDGER).is_file()]
+        return sorted(found, key=lambda path: (path / LOCK).stat().st_mtime_ns, reverse=True)
+    except OSError:
+        return []
+
+
+def latest(path: Path) -> Path:
+    """The experiment directory that a path stands for: itself, or the latest pair of a folder of pairs."""
+    if (path / LEDGER).is_file():
+        return path
+    return next(iter(pairs_below(path)), path)
 
 
 class ExperimentDirectory:

@@ -8,7 +8,7 @@ from pathlib import Path
 from trialwise.experiment.against_itself import against_itself
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment, read_text
-from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 
 
@@ -29,7 +29,7 @@ def default_directory(experiment: Experiment) -> Path:
 
 def open_directory(path: Path) -> tuple[Experiment, ExperimentDirectory, Ledger]:
     """Open an experiment directory for reading."""
-    directory = ExperimentDirectory(path)
+    directory = ExperimentDirectory(latest(path))
     ledger = directory.ledger()
     return frozen_experiment(directory, ledger), directory, ledger
 
@@ -53,7 +53,7 @@ def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experim
 def sources(source: Path, path: Path | None) -> tuple[str, Experiment, ExperimentDirectory]:
     """Text, experiment and directory of an experiment file, or of a directory that has begun."""
     if source.is_dir():
-        directory = ExperimentDirectory(source)
+        directory = ExperimentDirectory(latest(source))
         ledger = directory.ledger()
         experiment = frozen_experiment(directory, ledger)
         ledger.close()

@@ -32,7 +32,7 @@ from trialwise.errors import AnalysisError, PlanError
 from trialwise.experiment.model import Controls, Experiment, Method
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.trials import PathSettings, PathTrial
-from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 from trialwise.study.opening import opened
 from trialwise.study.state import State
@@ -85,7 +85,7 @@ def analyse(
 
 def state(path: Path, watch: Watch | None = None, told: Told | None = None) -> State:
     """Say how far the experiment in a directory is; while it runs, or after. `watch` and `told` as in `analyse`."""
-    directory = ExperimentDirectory(path)
+    directory = ExperimentDirectory(latest(path))
     return dataclasses.replace(state_of(path), stopping=stopping_document(directory, watch, told))
 
 
@@ -145,7 +145,7 @@ def verdict_view(path: Path, watch: Watch | None = None, told: Told | None = Non
 
     `watch` and `told` as in `analyse`.
     """
-    stopping = stopping_state(ExperimentDirectory(path), watch, told)
+    stopping = stopping_state(ExperimentDirectory(latest(path)), watch, told)
     lifts = stopping and what_lifts(stopping)
     try:
         with opened(path) as (experiment, directory, ledger):

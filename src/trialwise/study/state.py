@@ -13,7 +13,7 @@ from pathlib import Path
 from trialwise.execution.lanes import has_lanes, in_blocks, lanes
 from trialwise.execution.tasks.book import NodeDocument, nodes_of
 from trialwise.execution.workers.address import LOCAL
-from trialwise.store.directory import ExperimentDirectory, is_locked
+from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
 from trialwise.study.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
@@ -89,7 +89,7 @@ class State:
 
 def state(path: Path) -> State:
     """Say how far the experiment in a directory is; while it runs, or after."""
-    directory = ExperimentDirectory(path)
+    directory = ExperimentDirectory(latest(path))
     ledger = directory.ledger()
     try:
         counts = ledger.counts()
