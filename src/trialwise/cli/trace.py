@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -15,6 +16,7 @@ from trialwise.cli.text import print_data, say
 from trialwise.errors import TrialwiseError
 
 if TYPE_CHECKING:
+    from trialwise.exchange.captures import Capture
     from trialwise.measurement.opportunities import Trace
 
 app = App(
@@ -41,6 +43,7 @@ Out = Annotated[
 ]
 Force = Annotated[bool, Parameter(help="Overwrite a file that is there.", negative="")]
 Bin = Annotated[str, Parameter(help="Width of the bins in which rates are counted.")]
+_NAMED = 5
 AsJson = Annotated[bool, Parameter(negative="")]
 
 
@@ -316,8 +319,20 @@ def from_capture(
 
     found = read_capture(capture)
     chosen = found.selected(host, port, direction)
-    messages().print(f"{int(chosen.sum())} of {chosen.size} IP packets, {found.others} others", markup=False)
+    for line in _counted(found, int(chosen.sum()), by_port=port is not None):
+        messages().print(line, markup=False)
     return _write(trace_from_departures(found.time[chosen], found.size[chosen], str(capture)), out)
+
+
+def _counted(found: Capture, chosen: int, *, by_port: bool) -> Iterator[str]:
+    """How many packets of a capture the trace is of, and what was not counted."""
+    yield f"{chosen} of {found.time.size} IP packets, {sum(found.others.values())} others"
+    named = [f"{number} {what}" for what, number in found.others.items()]
+    if named:
+        more = f" and {len(named) - _NAMED} more types" if len(named) > _NAMED else ""
+        yield f"not counted: {', '.join(named[:_NAMED])}{more}"
+    for what, number in found.portless.items() if by_port else ():
+        yield f"not counted, since their port is not known: {number} {what}"
 
 
 @app.command(name="from-log")

@@ -5,19 +5,27 @@ from __future__ import annotations
 import ipaddress
 import mmap
 import struct
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise.errors import AnalysisError
+from trialwise.foreign_files import open_foreign
 
 Bytes = npt.NDArray[np.uint8]
-_HEAD = 96
-"""How much of each packet is looked at: link, network and port numbers."""
-_AT_ONCE = 100_000
+Numbers = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+_HEAD = 256
+"""How much of each packet is looked at: link, network, extension headers and port numbers."""
+_ROOM = 64
+"""Bytes of these that headers of the link may take."""
+_AT_ONCE = 25_000
+_MOST_PACKETS = 100_000_000
 _PCAP = {
     b"\xd4\xc3\xb2\xa1": ("<", 1000),
     b"\xa1\xb2\xc3\xd4": (">", 1000),
@@ -26,9 +34,36 @@ _PCAP = {
 }
 """Magic numbers: byte order, and nanoseconds of a fraction's unit."""
 _SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
-_ETHERNET, _SLL, _SLL2, _NULL, _RAW = 1, 113, 276, 0, (12, 14, 101, 228, 229)
-_VLAN = (0x8100, 0x88A8)
-_LINKS = "Ethernet, raw IP, Linux cooked (SLL, SLL2), BSD loopback"
+_ETHERNET, _PPP, _PPP_ETHER, _SLL, _SLL2, _NULL, _LOOP = 1, 9, 51, 113, 276, 0, 108
+_RAW = (12, 14, 101, 228, 229)
+_TYPED: dict[int, tuple[int, int]] = {
+    _ETHERNET: (12, 14),
+    _SLL: (14, 16),
+    _SLL2: (0, 20),
+    _PPP_ETHER: (-1, 0),
+}
+"""Where frames of a type of link have the type of what they carry (EtherType), and where that begins."""
+_UNTYPED = {_NULL: 4, _LOOP: 4, **dict.fromkeys(_RAW, 0)}
+"""Where it begins in those whose type says nothing beyond the version of IP."""
+_LINKS = "Ethernet, raw IP, Linux cooked (SLL, SLL2), BSD loopback, PPP, PPPoE"
+_IP = (0x0800, 0x86DD)
+_VLAN = (0x8100, 0x88A8, 0x9100, 0x9200)
+"""IEEE 802.1Q and 802.1ad, and what switches used for stacked tags before it."""
+_PPPOE, _MPLS = 0x8864, (0x8847, 0x8848)
+_PPP_IP = (0x0021, 0x0057)
+_MOST_LABELS = 8
+_PORTS = (6, 17, 33, 132, 136)
+"""TCP, UDP, DCCP, SCTP and UDP-Lite: the ports are the first four bytes of each."""
+_EXTENSIONS = (0, 43, 60, 135, 139, 140)
+"""Hop-by-hop, routing, destination, mobility, HIP, Shim6: a length in units of 8 bytes without the first (RFC 8200, 4; RFC 7045)."""
+_FRAGMENT, _AUTHENTICATION = 44, 51
+_ETHERTYPES = {
+    0x0806: "ARP",
+    0x8863: "PPPoE discovery",
+    0x88CC: "LLDP",
+    0x888E: "EAPOL",
+    0x8808: "pause frames",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,9 +79,11 @@ class Capture:
     source, destination
         Addresses, 16 bytes each; those of IPv4 as IPv6 maps them.
     source_port, destination_port
-        Of TCP and UDP; 0 elsewhere.
+        Of TCP, UDP, UDP-Lite, SCTP and DCCP; 0 elsewhere. Later fragments have those of their first (RFC 791, 3.2; RFC 8200, 4.5).
     others
-        How many packets of the capture were none of IP.
+        How many packets of the capture were none of IP, by what they were.
+    portless
+        How many IP packets should have ports and have none here, by why.
     """
 
     time: npt.NDArray[np.int64]
@@ -55,7 +92,8 @@ class Capture:
     destination: Bytes
     source_port: npt.NDArray[np.int64]
     destination_port: npt.NDArray[np.int64]
-    others: int
+    others: Mapping[str, int]
+    portless: Mapping[str, int]
 
     def selected(self, host: str | None, port: int | None, direction: str | None) -> npt.NDArray[np.bool_]:
         """Which packets go to or come from a host and a port.
@@ -103,18 +141,22 @@ def read_capture(path: Path) -> Capture:
     AnalysisError
         The file cannot be read, is neither, or has a type of link that is not known.
     """
-    try:
-        with path.open("rb") as file:
+    with open_foreign(path) as file:
+        try:
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    except (OSError, ValueError) as error:  # an empty file has nothing to map
-        reason = error.strerror if isinstance(error, OSError) else "it is empty"
-        raise AnalysisError(f"{path}: cannot be read: {reason}") from error
+        except (OSError, ValueError) as error:  # an empty file has nothing to map
+            reason = error.strerror if isinstance(error, OSError) else "it is empty"
+            raise AnalysisError(f"{path}: cannot be read: {reason}") from error
     with content:
         try:
-            found = np.array(list(_packets(path, content)), np.int64).reshape(-1, 5)
+            packets = islice(_packets(path, content), _MOST_PACKETS + 1)
+            found = np.fromiter(packets, np.dtype((np.int64, 5))).astype(np.int64, copy=False)
         except (IndexError, OverflowError, struct.error) as error:
             hint = "record it again; `tcpdump -r FILE -w COPY` may save what is whole"
             raise AnalysisError(f"{path}: the capture is damaged", hint=hint) from error
+        if len(found) > _MOST_PACKETS:
+            hint = "cut it: `editcap -c 10000000 FILE PART`"
+            raise AnalysisError(f"{path}: holds more than {_MOST_PACKETS} packets", hint=hint)
         return _decoded(path, content, found)
 
 
@@ -189,81 +231,210 @@ def _ticks(options: bytes, order: str) -> int:
     return 1_000_000
 
 
-def _decoded(path: Path, content: mmap.mmap, found: npt.NDArray[np.int64]) -> Capture:
-    unknown = set(found[:, 1].tolist()) - {_ETHERNET, _SLL, _SLL2, _NULL, *_RAW}
-    if unknown:
-        raise AnalysisError(f"{path}: the type of link {min(unknown)} is not known", hint=f"known: {_LINKS}")
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """IP packets one at each index, and what was none.
+
+    `names` are of their datagrams (both addresses, protocol, identification), which fragments of one have in common. `first` says
+    which begin their datagram, `later` which are fragments behind the first.
+    """
+
+    time: Numbers
+    size: Numbers
+    source: Bytes
+    destination: Bytes
+    source_port: Numbers
+    destination_port: Numbers
+    names: Bytes
+    later: Mask
+    cut: Mask
+    others: Counter[str]
+
+
+def _decoded(path: Path, content: mmap.mmap, found: Numbers) -> Capture:
+    links = set(found[:, 1].tolist())
+    if links and not links & {*_TYPED, *_UNTYPED, _PPP}:
+        raise AnalysisError(f"{path}: the type of link {min(links)} is not known", hint=f"known: {_LINKS}")
     every = np.frombuffer(content, np.uint8)
     parts = [
         _part(every, found[first : first + _AT_ONCE]) for first in range(0, max(1, len(found)), _AT_ONCE)
     ]
-    names = [field.name for field in fields(Capture)][:-1]
-    columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-    return Capture(*columns, others=sum(part.others for part in parts))
+
+    def joined(name: str) -> npt.NDArray[np.generic]:
+        return np.concatenate([getattr(part, name) for part in parts])
+
+    whole = _Part(*(joined(field.name) for field in fields(_Part)[:-1]), others=Counter())  # pyright: ignore[reportArgumentType]
+    ports, lost = _with_ports_of_first(whole)
+    portless = {
+        "fragments whose first is not in the capture": lost,
+        "packets cut off before their ports": int(whole.cut.sum()),
+    }
+    return Capture(
+        time=whole.time,
+        size=whole.size,
+        source=whole.source,
+        destination=whole.destination,
+        source_port=ports[0],
+        destination_port=ports[1],
+        others=dict(sum((part.others for part in parts), Counter[str]()).most_common()),
+        portless={what: number for what, number in portless.items() if number},
+    )
 
 
-def _part(every: Bytes, found: npt.NDArray[np.int64]) -> Capture:
+def _part(every: Bytes, found: Numbers) -> _Part:
     time, link, place, kept, length = found.T
     heads = every[np.minimum(place[:, None] + np.arange(_HEAD), every.size - 1)]
     heads[np.arange(_HEAD) >= kept[:, None]] = 0
-    start, is_network = _network(heads, link)
+    start, kind = _network(heads, link)
     packets = _shifted(heads, start)
     version = packets[:, 0] >> 4
-    is_ip = is_network & np.isin(version, (4, 6)) & (kept - start >= np.where(version == 4, 20, 40))
-    return _described(packets[is_ip], time[is_ip], (length - start)[is_ip], int((~is_ip).sum()))
+    is_network = np.isin(kind, (_ANY_IP, *_IP))
+    whole = np.isin(version, (4, 6)) & (kept - start >= np.where(version == 4, 20, 40))
+    is_ip = is_network & whole & ((version == 6) | (packets[:, 0] & 15 >= 5))
+    damaged = Counter({"damaged or cut off": int((is_network & ~is_ip).sum())})
+    strange = Counter(_type_names(kind[~is_network], link[~is_network]))
+    described = packets[is_ip], time[is_ip], (length - start)[is_ip], (kept - start)[is_ip]
+    return _described(*described, +(damaged + strange))
 
 
-def _word(heads: Bytes, place: npt.NDArray[np.int64] | int) -> npt.NDArray[np.int64]:
+_ANY_IP = -1
+"""The type of what a frame carries, where its link says no more than that it is IP."""
+_UNKNOWN_LINK = -2
+
+
+def _type_names(kinds: Numbers, links: Numbers) -> Iterator[str]:
+    for kind, link in zip(kinds.tolist(), links.tolist(), strict=True):
+        if kind == _UNKNOWN_LINK:
+            yield f"link type {link}"
+        elif kind < 0x0600 and link == _ETHERNET:
+            yield "802.3 frames without a type"
+        else:
+            yield f"{_ETHERTYPES.get(kind, 'type')} (0x{kind:04x})"
+
+
+def _byte(heads: Bytes, place: Numbers | int) -> Numbers:
+    """The byte at a place of each packet; 0 beyond what is looked at."""
+    places = np.broadcast_to(np.asarray(place), heads.shape[:1])
+    inside = np.clip(places, 0, heads.shape[1] - 1)
+    found = np.take_along_axis(heads, inside[:, None], axis=1)[:, 0].astype(np.int64)
+    return np.where(places == inside, found, 0)
+
+
+def _word(heads: Bytes, place: Numbers | int) -> Numbers:
     """The 16 bits at a place of each packet."""
-    places = np.broadcast_to(np.asarray(place), heads.shape[:1])[:, None]
-    high, low = (np.take_along_axis(heads, places + shift, axis=1)[:, 0].astype(np.int64) for shift in (0, 1))
-    return high << 8 | low
+    return _byte(heads, place) << 8 | _byte(heads, np.asarray(place) + 1)
 
 
-def _network(
-    heads: Bytes, link: npt.NDArray[np.int64]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-    """Where the network header begins, and whether it is one of IP as far as the link says."""
-    kind = np.full(link.size, 12)
-    for _ in range(2):  # at most two tags, IEEE 802.1Q and 802.1ad
-        kind += 4 * np.isin(_word(heads, kind), _VLAN)
-    kind = np.select([link == _SLL, link == _SLL2], [14, 0], kind)
-    start = np.select(
-        [link == _SLL, link == _SLL2, link == _NULL, np.isin(link, _RAW)], [16, 20, 4, 0], kind + 2
-    )
-    says_nothing = np.isin(link, (_NULL, *_RAW))
-    return start, says_nothing | np.isin(_word(heads, kind), (0x0800, 0x86DD))
+def _network(heads: Bytes, link: Numbers) -> tuple[Numbers, Numbers]:
+    """Where the network header begins, and the type of what begins there."""
+    start, kind = np.zeros(link.size, np.int64), np.full(link.size, _UNKNOWN_LINK)
+    for number, (place, behind) in _TYPED.items():
+        of_link = link == number
+        kind = np.where(of_link, _PPPOE if place < 0 else _word(heads, max(place, 0)), kind)
+        start = np.where(of_link, behind, start)
+    for number, behind in _UNTYPED.items():
+        kind, start = np.where(link == number, _ANY_IP, kind), np.where(link == number, behind, start)
+    for _ in range(_MOST_LABELS):  # tags stand one behind the other
+        tagged = np.isin(kind, _VLAN)
+        kind, start = np.where(tagged, _word(heads, start + 2), kind), start + 4 * tagged
+    pppoe = kind == _PPPOE
+    framed = (link == _PPP) & (_word(heads, 0) == 0xFF03)  # address and control, RFC 1662, 3.1
+    in_ppp = pppoe | (link == _PPP)
+    start = start + 6 * pppoe + 2 * framed
+    protocol = _word(heads, start)
+    kind = np.where(in_ppp, np.where(np.isin(protocol, _PPP_IP), _ANY_IP, protocol), kind)
+    start = start + 2 * in_ppp
+    labelled = np.isin(kind, _MPLS)
+    for _ in range(_MOST_LABELS):  # until the bottom of the stack, RFC 3032, 2.1
+        bottom = _byte(heads, start + 2) & 1 == 1
+        kind, start = np.where(labelled & bottom, _ANY_IP, kind), start + 4 * labelled
+        labelled &= ~bottom
+    return np.minimum(start, _ROOM), kind
 
 
-def _shifted(heads: Bytes, start: npt.NDArray[np.int64]) -> Bytes:
+def _shifted(heads: Bytes, start: Numbers) -> Bytes:
     """Each packet from its network header on."""
     wide = np.pad(heads, ((0, 0), (0, _HEAD)))
     return wide[np.arange(heads.shape[0])[:, None], start[:, None] + np.arange(_HEAD)]
 
 
-def _described(
-    packets: Bytes, time: npt.NDArray[np.int64], wire: npt.NDArray[np.int64], others: int
-) -> Capture:
+def _described(packets: Bytes, time: Numbers, wire: Numbers, kept: Numbers, others: Counter[str]) -> _Part:
     four = packets[:, 0] >> 4 == 4
     said = np.where(four, _word(packets, 2), _word(packets, 4) + 40)
     # A super-frame of the sender's own machine says 0, or less than it is.
     size = np.where((said <= 40) & ~four | (said == 0), wire, said)
-    header = np.where(four, 4 * (packets[:, 0] & 15).astype(np.int64), 40)
-    protocol = np.where(four, packets[:, 9], packets[:, 6])
-    later = four & (_word(packets, 6) & 0x1FFF > 0)
-    ports = np.isin(protocol, (6, 17)) & ~later
-    return Capture(
+    there = np.minimum(kept, _HEAD - _ROOM)
+    header, protocol, later, name = _transport(packets, four, there)
+    has_ports = np.isin(protocol, _PORTS) & ~later
+    ports = has_ports & (header + 4 <= there)
+    unfinished = ~four & ~later & np.isin(protocol, (*_EXTENSIONS, _FRAGMENT, _AUTHENTICATION))
+    source, destination = _addresses(packets, four, 12, 8), _addresses(packets, four, 16, 24)
+    known = np.where(four, packets[:, 9], 0).astype(np.uint8)[:, None]
+    return _Part(
         time=time,
         size=size,
-        source=_addresses(packets, four, 12, 8),
-        destination=_addresses(packets, four, 16, 24),
+        source=source,
+        destination=destination,
         source_port=np.where(ports, _word(packets, header), 0),
         destination_port=np.where(ports, _word(packets, header + 2), 0),
+        names=np.hstack([source, destination, known, name]),
+        later=later & np.isin(protocol, _PORTS),
+        cut=(has_ports & ~ports) | unfinished,
         others=others,
     )
 
 
-def _addresses(packets: Bytes, four: npt.NDArray[np.bool_], place_four: int, place_six: int) -> Bytes:
+def _transport(packets: Bytes, four: Mask, there: Numbers) -> tuple[Numbers, Numbers, Mask, Bytes]:
+    """Where the transport's header begins, which transport it is, which are fragments behind the first, and their identification."""
+    place = np.where(four, 4 * (packets[:, 0] & 15).astype(np.int64), 40)
+    protocol = np.where(four, packets[:, 9], packets[:, 6]).astype(np.int64)
+    later = four & (_word(packets, 6) & 0x1FFF > 0)
+    name = np.zeros((packets.shape[0], 4), np.uint8)
+    name[:, 2:] = np.where(four[:, None], packets[:, 4:6], 0)
+    for _ in range(_MOST_LABELS):
+        open_ = ~four & ~later & (place + 8 <= there)
+        fragment = open_ & (protocol == _FRAGMENT)
+        later = later | (fragment & (_word(packets, place + 2) >> 3 > 0))
+        own = np.stack([_byte(packets, place + shift) for shift in (4, 5, 6, 7)], axis=1).astype(np.uint8)
+        name = np.where(fragment[:, None], own, name)
+        length = _byte(packets, place + 1)
+        steps = (
+            (fragment, 8),
+            (open_ & np.isin(protocol, _EXTENSIONS), 8 * (length + 1)),
+            (open_ & (protocol == _AUTHENTICATION), 4 * (length + 2)),
+        )
+        following = _byte(packets, place)
+        for applies, step in steps:
+            protocol, place = np.where(applies, following, protocol), place + np.where(applies, step, 0)
+    return place, protocol, later, name
+
+
+def _with_ports_of_first(packets: _Part) -> tuple[tuple[Numbers, Numbers], int]:
+    """The ports, those of later fragments taken from the nearest first before them, else after; and how many have none."""
+    ports = packets.source_port, packets.destination_port
+    if not packets.later.any():
+        return ports, 0
+    names = np.ascontiguousarray(packets.names).view(np.dtype((np.void, packets.names.shape[1])))[:, 0]
+    wanted = np.isin(names, np.unique(names[packets.later]))
+    places = np.flatnonzero(wanted)
+    group = np.unique(names[places], return_inverse=True)[1].reshape(-1)
+    order = np.lexsort((places, group))
+    places, group = places[order], group[order]
+    first = ~packets.later[places]
+    number = np.arange(places.size)
+    before = np.maximum.accumulate(np.where(first, number, -1))
+    after = np.minimum.accumulate(np.where(first, number, places.size)[::-1])[::-1]
+    is_before = (before >= 0) & (group[before] == group)
+    is_after = (after < places.size) & (group[np.minimum(after, places.size - 1)] == group)
+    taken = np.where(is_before, before, np.minimum(after, places.size - 1))
+    has_one = is_before | is_after
+    filled = tuple(one.copy() for one in ports)
+    for one, whole in zip(filled, ports, strict=True):
+        one[places[has_one]] = whole[places[taken[has_one]]]
+    return (filled[0], filled[1]), int((~has_one & ~first).sum())
+
+
+def _addresses(packets: Bytes, four: Mask, place_four: int, place_six: int) -> Bytes:
     mapped = np.zeros((packets.shape[0], 16), np.uint8)
     mapped[:, 10:12] = 0xFF
     mapped[:, 12:] = packets[:, place_four : place_four + 4]
