@@ -135,8 +135,8 @@ fn filter_names() -> String {
     Registry::default().names().fold(String::new(), |text, name| text + name + "\n")
 }
 
-/// Of points and of streams, and why destinations take nothing.
-type Counts = (Vec<PointCount>, Vec<StreamCount>, Vec<String>);
+/// Of points and of streams, why destinations take nothing, and what encodings did not carry.
+type Counts = (Vec<PointCount>, Vec<StreamCount>, Vec<String>, Vec<String>);
 
 /// Samples of one measurement point.
 #[pyclass(frozen, get_all, module = "trialwise._core")]
@@ -156,9 +156,16 @@ struct StreamCount {
     rows: u64,
     sent: u64,
     dropped: u64,
+    /// Rows with a string that was cut.
+    cut: u64,
+    /// Rows with a number that went as none or as zero.
+    out_of_range: u64,
+    /// Rows with a number that was rounded.
+    rounded: u64,
 }
 
 fn counts(counters: trialwise_streams::client::Counters) -> Counts {
+    let changes = counters.changes();
     let points = counters.points.into_iter();
     let points = points.map(|count| PointCount {
         point: count.point,
@@ -171,10 +178,13 @@ fn counts(counters: trialwise_streams::client::Counters) -> Counts {
         rows: route.rows,
         sent: route.sent,
         dropped: route.dropped,
+        cut: route.cut,
+        out_of_range: route.out_of_range,
+        rounded: route.rounded,
     });
     let destinations = counters.destinations.into_iter();
     let errors = destinations.filter_map(|state| Some(format!("{}: {}", state.destination, state.error?)));
-    (points.collect(), streams.collect(), errors.collect())
+    (points.collect(), streams.collect(), errors.collect(), changes)
 }
 
 /// A measurement point. An inject neither blocks nor raises for what the machine does: what finds no room is counted.

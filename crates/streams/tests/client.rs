@@ -330,3 +330,51 @@ fn what_cannot_be_declared_is_refused() {
     assert!(Client::new("app", &elsewhere).unwrap_err().to_string().contains("domain"));
     drop(TcpStream::connect(address).map(|mut peer| peer.write_all(b"\n")));
 }
+
+/// What is sent, and in which encodings that is counted how: (cut, out of range, rounded).
+#[test]
+fn what_an_encoding_cannot_carry_is_counted_and_said_once() {
+    let long = "a".repeat(255);
+    let cases: [(Value<'_>, [[u64; 3]; 2]); 10] = [
+        (Value::String(long.as_bytes()), [[0, 0, 0], [1, 0, 0]]),
+        (Value::String(b"a\0b"), [[1, 0, 0], [0, 0, 0]]),
+        (Value::Double(1e40), [[0, 0, 0], [0, 1, 0]]),
+        (Value::Double(f64::INFINITY), [[0, 0, 0], [0, 1, 0]]),
+        (Value::Double(5e-324), [[0, 1, 0], [0, 1, 0]]),
+        (Value::Double(123_456_789.123_456), [[0, 0, 0], [0, 0, 1]]),
+        (Value::Double(f64::NAN), [[0, 0, 0], [0, 0, 0]]),
+        (Value::Double(-0.75), [[0, 0, 0], [0, 0, 0]]),
+        (Value::Double(536_870_913.0), [[0, 0, 0], [0, 0, 0]]), // 2^29 + 1 has 30 bits
+        (Value::UInt64(u64::MAX), [[0, 0, 0], [0, 0, 0]]),
+    ];
+    for (content, which) in [(Content::Text, 0), (Content::Binary, 1)] {
+        for (value, expected) in &cases {
+            let (config, path) = file("encodings");
+            let mut client = Client::new("app", &with_content(config, content)).unwrap();
+            let point = client.point("m", &[("v", value.field_type().unwrap())]).unwrap();
+            client.start().unwrap();
+            point.inject(&[*value]).unwrap();
+            point.inject(&[*value]).unwrap();
+            let counters = client.close(PATIENCE).counters;
+            let route = counters.stream("app_m").unwrap();
+            let [cut, out_of_range, rounded] = expected[which];
+            assert_eq!(
+                (route.cut, route.out_of_range, route.rounded),
+                (2 * cut, 2 * out_of_range, 2 * rounded),
+                "{value:?} {content:?}"
+            );
+            assert_eq!(
+                counters.changes().len() as u64,
+                cut + out_of_range + rounded,
+                "{value:?} {content:?}"
+            );
+            // What is counted is what differs: the oracle is the stream itself, read again.
+            let all = decode_all(&std::fs::read(path).unwrap());
+            let unchanged = [common::owned(*value)];
+            let same = all
+                .iter()
+                .any(|found| matches!(found, Found::Row { name, values, .. } if name == "app_m" && *values == unchanged));
+            assert_eq!(same, cut + out_of_range + rounded == 0, "{value:?} {content:?}");
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from trialwise._core import PointCount, StreamCount
@@ -14,6 +15,8 @@ class Counters:
     points: tuple[PointCount, ...]
     streams: tuple[StreamCount, ...]
     errors: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+    """What an encoding did not carry as it was: a sentence for each stream and destination."""
 
     @property
     def dropped(self) -> int:
@@ -29,6 +32,8 @@ class CloseReport:
     counters: Counters
 
 
-def counters_of(points: list[PointCount], streams: list[StreamCount], errors: list[str]) -> Counters:
-    """The three lists that the compiled client counts in, as a record."""
-    return Counters(tuple(points), tuple(streams), tuple(errors))
+def counters_of(
+    points: list[PointCount], streams: list[StreamCount], errors: list[str], changes: Sequence[str] = ()
+) -> Counters:
+    """The lists that the compiled client counts in, as a record."""
+    return Counters(tuple(points), tuple(streams), tuple(errors), tuple(changes))

@@ -137,6 +137,8 @@ class Client:
             _LOG.warning(warning)
         finished, counts = self._client.close(seconds)
         report = CloseReport(finished, counters_of(*counts))
+        for changed in report.counters.changes:
+            _LOG.warning(changed)
         dropped, errors = report.counters.dropped, report.counters.errors
         if dropped or errors:
             lost = f"{dropped} samples or rows were lost" if dropped else "what was on its way may be lost"

@@ -140,7 +140,7 @@ typedef struct tw_counters {
   uint64_t rows;            /* made of them, for each destination */
   uint64_t rows_sent;       /* handed to the machine whole; acknowledged, with a native destination */
   uint64_t rows_dropped;    /* lost: no room while a destination took nothing, or unsent at the end */
-  uint64_t rows_cut;        /* with a string that OML's protocol cannot hold whole */
+  uint64_t rows_cut;        /* with a value that OML's encoding cannot carry as it is: see docs/reference/c-interface.md */
 } tw_counters;
 
 /* The counts so far, also after tw_close. The streams about the session itself are counted too. */

@@ -80,7 +80,7 @@ fn total(counters: &Counters) -> TwCounters {
         total.rows += route.rows;
         total.rows_sent += route.sent;
         total.rows_dropped += route.dropped;
-        total.rows_cut += route.cut;
+        total.rows_cut += route.changed;
     }
     total
 }

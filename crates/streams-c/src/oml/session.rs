@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use streams::client::{Client, ClientError, CloseReport, DeclareError};
+use streams::client::{Client, ClientError, CloseReport, DeclareError, RouteCounters};
 use streams::config::Config;
 use streams::protocol::FieldType;
 
@@ -139,6 +139,18 @@ fn patience() -> Duration {
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(CLOSE_PATIENCE)
 }
 
+/// Says how many values of the deprecated type were beyond 32 bits, and begins anew.
+fn clamped_longs() -> u64 {
+    let points = POINTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let clamped = points.iter().map(|point| (point.point().name(), point.take_clamped()));
+    clamped.fold(0, |sum, (name, clamped)| {
+        if clamped > 0 {
+            log(WARN, &format!("{clamped} longs of {name} were beyond 32 bits and sent as the nearest that fits: OML_INT64_VALUE holds them"));
+        }
+        sum + clamped
+    })
+}
+
 /// Logs what was lost; whether nothing was.
 fn report(closed: &CloseReport) -> bool {
     let counters = &closed.counters;
@@ -151,10 +163,13 @@ fn report(closed: &CloseReport) -> bool {
         let (stream, place) = (&route.stream, &route.destination);
         log(WARN, &format!("{dropped} of {rows} rows of {stream} did not reach {place}"));
     }
+    counters.changes().iter().for_each(|changes| log(WARN, changes));
+    let clamped = clamped_longs();
     for place in &counters.destinations {
         if let Some(error) = &place.error {
             log(ERROR, &format!("{}: {error}", place.destination));
         }
     }
-    closed.finished && counters.dropped() == 0
+    let whole = clamped == 0 && !counters.routes.iter().any(RouteCounters::lost_values);
+    closed.finished && counters.dropped() == 0 && whole
 }

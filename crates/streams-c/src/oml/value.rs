@@ -95,6 +95,16 @@ impl Kind {
         }
     }
 
+    /// Whether the value does not fit in what is sent of it: a long beyond 32 bits.
+    ///
+    /// # Safety
+    /// As [`Self::read`].
+    #[inline]
+    pub(super) unsafe fn clamps(self, value: &OmlValueU) -> bool {
+        // SAFETY: as the caller promises.
+        self == Self::Long && i32::try_from(unsafe { value.long }).is_err()
+    }
+
     /// The value; `None` for a vector that is too long or holds what its type does not.
     ///
     /// # Safety

@@ -141,6 +141,7 @@ fn show(value: Value<'_>) -> String {
         Value::String(bytes) => String::from_utf8_lossy(bytes).into_owned(),
         Value::Blob(bytes) => format!("{bytes:?}"),
         Value::Vector(vector) => vector.iter().map(show_element).collect::<Vec<_>>().join(" "),
+        Value::Null => "NULL".to_owned(),
     }
 }
 

@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::shared::lock;
+use crate::protocol::{Changes, Content};
 
 /// Samples of one measurement point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,14 +30,52 @@ pub struct RouteCounters {
     pub sent: u64,
     /// Rows lost: no room while the destination took nothing, or unsent at the end.
     pub dropped: u64,
-    /// Rows with a string that was cut: OML's packets hold 254 bytes of it, its lines no NUL.
+    /// How they are encoded.
+    pub content: Content,
+    /// Rows with a value that the encoding cannot carry as it is: those of the next three together.
+    pub changed: u64,
+    /// Rows with a string that was cut ([`Changes::cut`]).
     pub cut: u64,
+    /// Rows with a number that went as none or as zero ([`Changes::out_of_range`]).
+    pub out_of_range: u64,
+    /// Rows with a number that was rounded ([`Changes::rounded`]).
+    pub rounded: u64,
 }
 
 impl RouteCounters {
     /// Rows that wait for the destination.
     pub const fn waiting(&self) -> u64 {
         self.rows - self.sent - self.dropped
+    }
+
+    /// Whether a value was sent as another or as none; rounded ones keep nine digits and are not meant.
+    pub const fn lost_values(&self) -> bool {
+        self.cut > 0 || self.out_of_range > 0
+    }
+
+    /// What the encoding did not carry, as a sentence to say once; nothing where it carried everything.
+    pub fn changes_text(&self) -> Option<String> {
+        let (encoding, short, none, remedy) = match self.content {
+            Content::Binary => ("binary", "cut to 254 bytes", "NaN", "--oml-text or native:HOST carries"),
+            Content::Text => ("text", "cut at a NUL", "zero", "native:HOST carries"),
+        };
+        let parts = [
+            (self.cut, format!("with a string {short}")),
+            (self.out_of_range, format!("with a number out of range, sent as {none}")),
+            (self.rounded, "with a number rounded to 30 bits (9 digits)".to_owned()),
+        ];
+        let parts: Vec<_> = parts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        (!parts.is_empty()).then(|| {
+            let (stream, destination, rows) = (&self.stream, &self.destination, self.rows);
+            let parts = parts.join(", ");
+            format!(
+                "{stream} to {destination}: of {rows} rows {parts}, which OML's {encoding} encoding cannot carry; {remedy} them as they are"
+            )
+        })
     }
 }
 
@@ -69,6 +108,12 @@ impl Counters {
         points.chain(self.routes.iter().map(|route| route.dropped)).sum()
     }
 
+    /// What encodings did not carry, a sentence for each stream of the program's and destination.
+    pub fn changes(&self) -> Vec<String> {
+        let own = |route: &&RouteCounters| !route.stream.starts_with("_client_");
+        self.routes.iter().filter(own).filter_map(RouteCounters::changes_text).collect()
+    }
+
     /// Rows that wait for their destination.
     pub fn waiting(&self) -> u64 {
         self.routes.iter().map(RouteCounters::waiting).sum()
@@ -93,18 +138,26 @@ pub(super) struct Route {
     rows: AtomicU64,
     sent: AtomicU64,
     dropped: AtomicU64,
+    content: Content,
+    changed: AtomicU64,
     cut: AtomicU64,
+    out_of_range: AtomicU64,
+    rounded: AtomicU64,
 }
 
 impl Route {
-    pub(super) fn new(stream: &str, destination: &str) -> Arc<Self> {
+    pub(super) fn new(stream: &str, destination: &str, content: Content) -> Arc<Self> {
         Arc::new(Self {
             stream: stream.to_owned(),
             destination: destination.to_owned(),
             rows: AtomicU64::new(0),
             sent: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
+            content,
+            changed: AtomicU64::new(0),
             cut: AtomicU64::new(0),
+            out_of_range: AtomicU64::new(0),
+            rounded: AtomicU64::new(0),
         })
     }
 
@@ -120,8 +173,14 @@ impl Route {
         add_one(&self.dropped);
     }
 
-    pub(super) fn count_cut(&self) {
-        add_one(&self.cut);
+    pub(super) fn count_changes(&self, changes: Changes) {
+        let counters = [
+            (changes.any(), &self.changed),
+            (changes.cut, &self.cut),
+            (changes.out_of_range, &self.out_of_range),
+            (changes.rounded, &self.rounded),
+        ];
+        counters.into_iter().filter(|(changed, _)| *changed).for_each(|(_, counter)| add_one(counter));
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -137,7 +196,11 @@ impl Route {
             rows: self.rows.load(Ordering::Acquire),
             sent,
             dropped,
+            content: self.content,
+            changed: self.changed.load(Ordering::Acquire),
             cut: self.cut.load(Ordering::Acquire),
+            out_of_range: self.out_of_range.load(Ordering::Acquire),
+            rounded: self.rounded.load(Ordering::Acquire),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Which streams a measurement point becomes, under the configuration.
 
+use std::sync::Arc;
+
 use super::counters::Route;
 use super::stream::{Stream, StreamRoute};
 use crate::config::{Collect, Config, Destination};
@@ -203,10 +205,15 @@ impl Declarations {
         let routes = plan.outlets.iter().map(|&outlet| StreamRoute {
             outlet,
             slot: 0,
-            counters: Route::new(&plan.name, &self.collects[outlet].destination.to_string()),
+            counters: self.new_route(&plan.name, outlet),
             seq: 0,
         });
         Ok(Stream::new(schema, stage, routes.collect()))
+    }
+
+    fn new_route(&self, stream: &str, outlet: usize) -> Arc<Route> {
+        let collect = &self.collects[outlet];
+        Route::new(stream, &collect.destination.to_string(), collect.content)
     }
 
     /// An OML collector may be a real server, with its limits; what passes them is sent all the same.

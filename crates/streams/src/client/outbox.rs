@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::counters::Route;
-use crate::protocol::EncodeError;
+use crate::protocol::{Changes, EncodeError};
 
 /// What is said again on a new connection besides the definitions of streams, at most.
 const REPLAYED_METADATA: usize = 1 << 20;
@@ -70,8 +70,8 @@ impl Outbox {
     }
 
     /// Notes a row that goes shortened.
-    pub(super) fn count_cut(&self, route: usize) {
-        self.routes[route].count_cut();
+    pub(super) fn count_changes(&self, route: usize, changes: Changes) {
+        self.routes[route].count_changes(changes);
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -179,7 +179,7 @@ mod tests {
 
     fn outbox() -> (Outbox, Arc<Route>) {
         let mut outbox = Outbox::new(10);
-        let route = Route::new("s", "d");
+        let route = Route::new("s", "d", crate::protocol::Content::Binary);
         outbox.add_route(Arc::clone(&route));
         (outbox, route)
     }

@@ -78,9 +78,7 @@ impl Outlet for OmlOutlet {
         values: &[Value<'_>],
     ) {
         let encoder = self.encoder;
-        if encoder.cuts(values) {
-            self.outbox.count_cut(route);
-        }
+        self.outbox.count_changes(route, encoder.changes(values));
         self.outbox
             .push(route, kind, |out| encoder.write_row(out, schema, seq, time, values.iter().copied()));
     }

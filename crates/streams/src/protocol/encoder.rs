@@ -2,6 +2,7 @@
 
 use super::binary::{self, Dialect};
 use super::header::Content;
+use super::number::{Packed, packed};
 use super::schema::Schema;
 use super::text;
 use super::value::Value;
@@ -22,6 +23,38 @@ const LONGEST_BLOB: usize = (u32::MAX - 1024) as usize;
 pub struct Encoder {
     content: Content,
     dialect: Dialect,
+}
+
+/// What an encoding does not carry of a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// A string goes shortened: OML's packets hold 254 bytes of it, its lines no NUL.
+    pub cut: bool,
+    /// A number goes as none, or as zero: OML's packets hold about 1e-39 to 1e38 and no infinity, its lines nothing subnormal.
+    pub out_of_range: bool,
+    /// A number goes rounded: OML's packets hold 30 bits of it.
+    pub rounded: bool,
+}
+
+impl Changes {
+    /// Whether anything is read as it was not written.
+    pub const fn any(self) -> bool {
+        self.cut || self.out_of_range || self.rounded
+    }
+
+    fn note(&mut self, content: Content, value: &Value<'_>) {
+        match (content, value) {
+            (Content::Binary, Value::String(text)) => self.cut |= text.len() > binary::LONGEST_STRING,
+            (Content::Text, Value::String(text)) => self.cut |= memchr::memchr(0, text).is_some(),
+            (Content::Text, Value::Double(value)) => self.out_of_range |= value.is_subnormal(),
+            (Content::Binary, &Value::Double(value)) => match packed(value) {
+                Packed::Exact => {}
+                Packed::Rounded => self.rounded = true,
+                Packed::Lost => self.out_of_range = true,
+            },
+            _ => {}
+        }
+    }
 }
 
 /// Why a stream or a row cannot be written.
@@ -113,14 +146,13 @@ impl Encoder {
         Ok(())
     }
 
-    /// Whether a row of these values goes shortened: OML's packets hold 254 bytes of a string, its lines no NUL.
-    pub fn cuts(&self, values: &[Value<'_>]) -> bool {
-        let cut = |text: &[u8]| match self.content {
-            Content::Binary => text.len() > binary::LONGEST_STRING,
-            Content::Text => memchr::memchr(0, text).is_some(),
-        };
-        let is_cut = |value: &Value<'_>| matches!(value, Value::String(text) if cut(text));
-        self.dialect == Dialect::Oml && values.iter().any(is_cut)
+    /// What a row of these values loses; nothing in the native protocol.
+    pub fn changes(&self, values: &[Value<'_>]) -> Changes {
+        let mut changes = Changes::default();
+        if self.dialect == Dialect::Oml {
+            values.iter().for_each(|value| changes.note(self.content, value));
+        }
+        changes
     }
 
     fn check_values<'v>(

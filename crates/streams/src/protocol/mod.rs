@@ -17,7 +17,7 @@ mod value;
 
 pub(crate) use binary::Dialect;
 pub use decoder::{Advance, Counters, Decoder, Event, Limits, StreamDecoder};
-pub use encoder::{EncodeError, Encoder};
+pub use encoder::{Changes, EncodeError, Encoder};
 pub use header::{Content, Header, HeaderError, is_domain};
 pub use row::{Damage, DamageKind, Row};
 pub(crate) use row::{Slot, Span};

@@ -197,6 +197,26 @@ pub(super) fn pack_double(value: f64) -> Option<(i32, i8)> {
     Some(((fraction * MANTISSA_SCALE) as i32, i8::try_from(exponent).ok()?))
 }
 
+/// What becomes of a double in a binary double.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Packed {
+    /// It is read as it was.
+    Exact,
+    /// It keeps 30 bits.
+    Rounded,
+    /// It goes as NaN.
+    Lost,
+}
+
+pub(super) fn packed(value: f64) -> Packed {
+    match pack_double(value) {
+        None if value.is_nan() => Packed::Exact,
+        None => Packed::Lost,
+        Some((mantissa, exponent)) if unpack_double(mantissa, exponent) == value => Packed::Exact,
+        Some(_) => Packed::Rounded,
+    }
+}
+
 /// C's `frexp`: a fraction of 0.5 ≤ |f| < 1 and a power of two, for a finite value other than 0.
 fn split_double(value: f64) -> Option<(f64, i32)> {
     if !value.is_finite() {

@@ -83,7 +83,7 @@ impl Rewritten {
     fn add(&mut self, row: Row<'_>, content: Content) {
         let encoder = Encoder::new(content);
         let values: Vec<Value<'_>> = row.values().collect();
-        self.cut |= encoder.cuts(&values);
+        self.cut |= encoder.changes(&values).cut;
         let narrow = content == Content::Binary && i32::try_from(row.seq).is_err();
         let written =
             |out| encoder.write_row(out, row.schema, row.seq, row.timestamp, values.iter().copied());
