@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from trialwise.cli.files import read_text
 from trialwise.cli.text import say
 from trialwise.errors import PlanError
-from trialwise.measurement.scaffold import read_description, skeleton
+from trialwise.measurement.scaffold import c_options_header, read_description, skeleton
 
 
 def scaffold(
@@ -20,6 +20,7 @@ def scaffold(
     *,
     language: Literal["c", "rust", "python"],
     out: Path = Path(),
+    opts: Annotated[bool, Parameter(negative="")] = False,
     force: Annotated[bool, Parameter(alias="-f", negative="")] = False,
 ) -> int:
     r"""Write the skeleton of a program that measures, with a typed inject function for each measurement point.
@@ -47,11 +48,16 @@ def scaffold(
         The language of the skeleton.
     out
         The folder that the files go to; made if it is not there.
+    opts
+        With --language c: only NAME_popt.h, the options for a program that reads them with libpopt.
     force
         Overwrite files that are there.
     """
     text, name = read_text(points)
-    files = skeleton(read_description(text, name), language)
+    program = read_description(text, name)
+    if opts and language != "c":
+        raise PlanError("--opts writes a header of C", hint="write --language c")
+    files = c_options_header(program) if opts else skeleton(program, language)
     _write({out / path: content for path, content in files.items()}, force=force)
     say([f"wrote {path}" for path in map(str, (out / path for path in files))])
     return 0

@@ -266,3 +266,65 @@ def test_the_rust_skeleton_compiles_and_streams(tmp_path):
     assert "quiet: true" in done.stdout
     assert done.stdout.count("\n") >= 20
     assert " every_type class:double type:string camelCase:guid mp:blob v:[int32]" in done.stdout
+
+
+IN_USE = """
+defApplication('oml:app:otg2', 'otg2') do |a|
+  a.version(2, 9, -1)
+  a.shortDescription = 'Traffic generator'
+  a.defProperty('generator', 'Generator to use', '-g', :type => :string, :default => 'cbr')
+  a.defProperty('udp:dst_host', 'Destination', '--udp:dst_host', :type => :string)
+  a.defProperty('cbr:size', 'Size', '--cbr:size', :type => :integer, :default => '512', :unit => 'bytes')
+  a.defProperty('help', 'Display help', '-h', :type => 'boolean')
+  a.defMeasurement('udp_out') do |m|
+    m.defMetric('seq_no', :uint32)
+  end
+end
+"""
+
+
+def test_descriptions_in_use_are_read():
+    program = read_description(IN_USE, "otg2.rb")
+    assert program.version == "2.9"
+    assert [(option.name, option.variable, option.default) for option in program.options] == [
+        ("generator", "generator", "cbr"),
+        ("udp:dst_host", "udp_dst_host", ""),
+        ("cbr:size", "cbr_size", 512),
+    ]
+
+
+def test_options_are_written_alone_for_a_program_that_is_there(tmp_path):
+    (tmp_path / "otg2.rb").write_text(IN_USE)
+    assert scaffold(tmp_path / "otg2.rb", language="c", opts=True, out=tmp_path / "out") == 0
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["otg2_popt.h"]
+    header = (tmp_path / "out" / "otg2_popt.h").read_text()
+    row = '{"cbr:size", \'\\0\', POPT_ARG_INT, &g_opts_storage.cbr_size, 0, "Size", "bytes"}'
+    assert row in header
+    # The compiler takes it, with the few words of popt.h that it uses.
+    (tmp_path / "popt.h").write_text(
+        "struct poptOption { const char *longName; char shortName; unsigned argInfo; void *arg; int val;"
+        " const char *descrip, *argDescrip; };\n"
+        "#define POPT_ARG_NONE 0U\n#define POPT_ARG_STRING 1U\n#define POPT_ARG_INT 2U\n"
+        "#define POPT_AUTOHELP {0, 0, 4U, 0, 0, 0, 0},\n#define POPT_TABLEEND {0, 0, 0, 0, 0, 0, 0}\n"
+    )
+    (tmp_path / "main.c").write_text(
+        '#define OML_FROM_MAIN\n#include "otg2_popt.h"\n'
+        "int main(void) { return g_opts->cbr_size != 512 || options[1].shortName != 'g'; }\n"
+    )
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    compiled = [
+        "cc",
+        "-Wall",
+        "-Werror",
+        "-Wno-unused",
+        "-I",
+        tmp_path,
+        "-I",
+        tmp_path / "out",
+        tmp_path / "main.c",
+        "-o",
+        tmp_path / "main",
+    ]
+    subprocess.run(compiled, check=True)
+    subprocess.run([tmp_path / "main"], check=True)

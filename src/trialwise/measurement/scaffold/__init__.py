@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trialwise.errors import PlanError
-from trialwise.measurement.scaffold.c_skeleton import c_skeleton
+from trialwise.measurement.scaffold.c_skeleton import c_options_header, c_skeleton
 from trialwise.measurement.scaffold.description import Program
 from trialwise.measurement.scaffold.python_skeleton import python_skeleton
 from trialwise.measurement.scaffold.ruby_description import parse_ruby
@@ -37,4 +37,4 @@ def skeleton(program: Program, language: str) -> dict[str, str]:
     return _LANGUAGES[language](program)
 
 
-__all__ = ["Program", "read_description", "skeleton"]
+__all__ = ["Program", "c_options_header", "read_description", "skeleton"]

@@ -243,6 +243,70 @@ static bool read_options(int argc, char **argv) {{
 """
 
 
+def c_options_header(program: Program) -> dict[str, str]:
+    """NAME_popt.h alone, for a program that is there: its options for libpopt's `poptGetContext`, where OML_FROM_MAIN is defined.
+
+    The values are in `g_opts`; the table is `options` (popt(3)).
+    """
+    name = program.name
+    members = "".join(
+        f"  {_declared(_POPT_TYPES[option.type][0], _variable(option))};"
+        f"{f' /* {comment(option.description)} */' if option.description else ''}\n"
+        for option in program.options
+    )
+    defaults = ", ".join(
+        str(int(option.default)) if option.type == "flag" else _literal(option) for option in program.options
+    )
+    table = "".join(f"    {_popt_row(option)},\n" for option in program.options)
+    guard = f"{name.upper()}_POPT_H"
+    return {
+        f"{name}_popt.h": f"""\
+/* Options of {name}, for libpopt. Define OML_FROM_MAIN in one file, before the include. */
+#ifndef {guard}
+#define {guard}
+
+#include <stddef.h>
+
+#include <popt.h>
+
+typedef struct {{
+{members or "  int none;" + chr(10)}}} opts_t;
+
+#ifdef OML_FROM_MAIN
+static opts_t g_opts_storage = {{{defaults or "0"}}};
+opts_t *g_opts = &g_opts_storage;
+
+struct poptOption options[] = {{
+    POPT_AUTOHELP
+{table}    POPT_TABLEEND}};
+#else
+extern opts_t *g_opts;
+#endif
+
+#endif
+"""
+    }
+
+
+_POPT_TYPES = {
+    "int32": ("int", "POPT_ARG_INT"),
+    "uint32": ("int", "POPT_ARG_INT"),
+    "int64": ("long long", "POPT_ARG_LONGLONG"),
+    "uint64": ("long long", "POPT_ARG_LONGLONG"),
+    "double": ("double", "POPT_ARG_DOUBLE"),
+    "string": ("const char *", "POPT_ARG_STRING"),
+    "flag": ("int", "POPT_ARG_NONE"),
+}
+
+
+def _popt_row(option: Option) -> str:
+    letter = f"'{option.letter}'" if option.letter else "'\\0'"
+    place = f"&g_opts_storage.{_variable(option)}"
+    about = quoted(" ".join(option.description.split()))
+    unit = quoted(option.unit) if option.unit else "NULL"
+    return f"{{{quoted(option.name)}, {letter}, {_POPT_TYPES[option.type][1]}, {place}, 0, {about}, {unit}}}"
+
+
 def _variable(option: Option) -> str:
     return identifier(option.variable, C_KEYWORDS)
 

@@ -22,7 +22,7 @@ _ALIASES = {
     "boolean": "bool",
 }
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_OPTION = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
 LONGEST_STREAM = 63
 """Bytes of PROGRAM_POINT, the name of a table (OML.md section 9)."""
 _BITS = {"int32": 32, "uint32": 32, "int64": 64, "uint64": 64}
@@ -143,7 +143,7 @@ def option(
     if kind not in OPTION_TYPES:
         raise PlanError(f"option {name!r}: there is no type {type_name!r}", hint=_nearest(kind, OPTION_TYPES))
     value = _default(name, kind, default)
-    return Option(name, kind, value, description, unit, letter, variable or name.replace("-", "_"))
+    return Option(name, kind, value, description, unit, letter, variable or re.sub(r"[.:-]", "_", name))
 
 
 def known_keys(what: str, given: Iterable[str], known: Iterable[str]) -> None:
@@ -214,7 +214,7 @@ def _check_option(option: Option) -> None:
     if not _OPTION.fullmatch(option.name) or option.name.startswith("oml-") or option.name == "help":
         raise PlanError(
             f"{option.name!r} cannot name an option",
-            hint="letters, digits, - and _; help and oml-… are taken",
+            hint="letters, digits, and - _ . : between; help and oml-… are taken",
         )
     _check_name("variable", option.variable)
     if option.letter and not re.fullmatch(r"[A-Za-gi-z0-9]", option.letter):

@@ -235,17 +235,28 @@ def _program(application: _Call) -> Program:
     if not names:
         raise PlanError(f"line {application.line}: defApplication needs a name")
     said = {call.name: call for call in application.block}
-    version = ".".join(str(part) for part in said["version"].arguments) if "version" in said else "0.1.0"
+    version = _version(said["version"]) if "version" in said else "0.1.0"
     about = next((said[name] for name in ("shortDescription", "description") if name in said), None)
     return checked(
         Program(
             names[1] if len(names) > 1 else names[0].rsplit(":", 1)[-1],
             tuple(_point(call) for call in application.block if call.name == "defMeasurement"),
-            tuple(_option(call) for call in application.block if call.name == "defProperty"),
+            tuple(_option(call) for call in application.block if _is_option(call)),
             " ".join(str(about.arguments[0]).split()) if about else "",
             version,
         )
     )
+
+
+def _version(call: _Call) -> str:
+    """The parts that are numbers of a version; OML's programs write -1 for one that is not there."""
+    given = [part for part in call.arguments if not (isinstance(part, int) and part < 0)]
+    return ".".join(str(part) for part in given[:3]) or "0.1.0"
+
+
+def _is_option(call: _Call) -> bool:
+    """Whether a call says an option of the program's own: every skeleton has --help."""
+    return call.name == "defProperty" and str(_argument(call, 0)) != "help"
 
 
 def _point(call: _Call) -> MeasurementPoint:
@@ -269,12 +280,21 @@ def _option(call: _Call) -> Option:
     return option(
         name,
         str(call.options.get("type", "int")),
-        call.options.get("default"),
+        _number_of(call.options.get("default"), str(call.options.get("type", "int"))),
         description=str(call.arguments[1]) if len(call.arguments) > 1 else "",
         unit=str(call.options.get("unit", "")),
         letter=letter.lstrip("-"),
         variable=str(variable),
     )
+
+
+def _number_of(default: object, type_name: str) -> object:
+    """A default that is a number in quotation marks, as the number, unless the option is a string."""
+    if type_name == "string" or not isinstance(default, str):
+        return default
+    if re.fullmatch(r"-?\d+", default):
+        return int(default)
+    return float(default) if re.fullmatch(r"-?\d+\.\d*", default) else default
 
 
 def _argument(call: _Call, index: int) -> object:
