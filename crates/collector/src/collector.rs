@@ -9,13 +9,14 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::clock::now_micros;
-use crate::config::Config;
+use crate::config::{Config, Store};
 use crate::counters::{Counters, Counting};
+use crate::descriptors::Shares;
 use crate::loader::{self, Source, Stop, Stopping};
-use crate::server::{self, Context};
+use crate::server::{self, Context, Lobby};
 use crate::spool::{Spool, SpoolError};
 use crate::status::{Status, Watch};
 
@@ -53,6 +54,7 @@ pub struct Collector {
     counting: Arc<Counting>,
     watch: Watch,
     address: SocketAddr,
+    places: usize,
     stop_server: watch::Sender<bool>,
     stop_loader: Stopping,
     server: Option<JoinHandle<()>>,
@@ -65,7 +67,7 @@ impl Collector {
     /// # Errors
     /// The spool is in use or cannot be read, the address is taken, the folders cannot be made.
     pub fn start(config: Config) -> Result<Self, CollectorError> {
-        raise_descriptor_limit();
+        let shares = Shares::take(config.connections, matches!(config.store, Store::Collector(_)));
         let spool = Arc::new(Spool::open(&config.spool, config.spool_capacity)?);
         let counting = Arc::new(Counting::default());
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -79,6 +81,7 @@ impl Collector {
             spool: Arc::clone(&spool),
             counting: Arc::clone(&counting),
             stopping: Arc::clone(&stop_loader),
+            domains: shares.domains,
         };
         let behind =
             loader::start(&config, source).map_err(|error| CollectorError::Store(error.to_string()))?;
@@ -95,10 +98,13 @@ impl Collector {
             spool: Arc::clone(&spool),
             counting: Arc::clone(&counting),
             watch: watch.clone(),
+            lobby: Lobby::new(shares.lobby),
+            places: Arc::new(Semaphore::new(shares.places)),
         });
         let stop_server = watch::Sender::new(false);
         Ok(Self {
             address,
+            places: shares.places,
             server: Some(start_server(runtime, listener, context, stop_server.subscribe())?),
             loader: Some(behind.thread),
             spool,
@@ -112,6 +118,11 @@ impl Collector {
     /// Where it listens.
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Clients that are served at a time: as many as were asked for, or as the limit of descriptors allows.
+    pub const fn places(&self) -> usize {
+        self.places
     }
 
     /// What was counted so far.
@@ -165,18 +176,6 @@ impl Drop for Collector {
     fn drop(&mut self) {
         if self.server.is_some() {
             self.end(Instant::now());
-        }
-    }
-}
-
-/// Lets the process have as many descriptors as it may: each client needs one. Where that fails, more clients wait.
-fn raise_descriptor_limit() {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: both calls are given a valid `rlimit`, for their duration only.
-    unsafe {
-        if libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) == 0 {
-            limit.rlim_cur = limit.rlim_max;
-            libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit);
         }
     }
 }

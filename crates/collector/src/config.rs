@@ -146,13 +146,16 @@ impl FromStr for Store {
     }
 }
 
-/// Who may send where. OML's protocol proves nothing, so a domain with a token of its own takes native clients only.
+/// Who may send where. OML's protocol proves nothing: where there is any token, its senders are taken only if that is asked for, and
+/// never to a domain with a token of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     /// What native clients must show for domains without a token of their own; absent: nothing.
     pub token: Option<String>,
     /// Tokens of single domains.
     pub domains: BTreeMap<String, String>,
+    /// Take OML's senders though there are tokens.
+    pub oml: bool,
 }
 
 impl Access {
@@ -161,12 +164,17 @@ impl Access {
         match (self.domains.get(domain), token) {
             (Some(wanted), token) => token.is_some_and(|token| same(wanted.as_bytes(), token)),
             (None, Some(token)) => self.token.as_ref().is_none_or(|wanted| same(wanted.as_bytes(), token)),
-            (None, None) => true,
+            (None, None) => self.takes_oml(),
         }
     }
 }
 
 impl Access {
+    /// Whether OML's senders are taken, to domains without a token of their own.
+    pub fn takes_oml(&self) -> bool {
+        self.oml || self.token.is_none() && self.domains.is_empty()
+    }
+
     /// What to show for a domain; empty where there is nothing.
     pub fn token_of(&self, domain: &str) -> &str {
         self.domains.get(domain).or(self.token.as_ref()).map_or("", String::as_str)
@@ -200,17 +208,21 @@ mod tests {
     #[test]
     fn a_domain_with_a_token_takes_that_token_alone() {
         let domains = BTreeMap::from([("a".to_owned(), "one".to_owned())]);
-        let access = Access { token: Some("all".to_owned()), domains };
+        let access = Access { token: Some("all".to_owned()), domains, oml: false };
         for (domain, token, allowed) in [
             ("a", Some(&b"one"[..]), true),
             ("a", Some(b"all"), false),
             ("a", None, false),
             ("b", Some(b"all"), true),
             ("b", Some(b""), false),
-            ("b", None, true),
+            ("b", None, false),
         ] {
             assert_eq!(access.allows(domain, token), allowed, "{domain} {token:?}");
         }
-        assert!(Access::default().allows("a", Some(b"")));
+        let asked = Access { oml: true, ..access };
+        assert!(asked.allows("b", None) && !asked.allows("a", None));
+        let single = Access { token: None, oml: false, ..asked };
+        assert!(!single.allows("b", None) && single.allows("b", Some(b"")));
+        assert!(Access::default().allows("a", Some(b"")) && Access::default().allows("a", None));
     }
 }

@@ -24,11 +24,16 @@ pub enum Refusal {
     Tls,
     /// A request over HTTP that is not served, or not to this peer.
     Http,
+    /// No header within half a minute, or none yet when others wanted to come in.
+    Late,
+    /// No place for another client, with too many waiting already.
+    Full,
 }
 
 impl Refusal {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Header, Self::Access, Self::Frame, Self::Tls, Self::Http];
+    pub const ALL: [Self; 7] =
+        [Self::Header, Self::Access, Self::Frame, Self::Tls, Self::Http, Self::Late, Self::Full];
 }
 
 /// Counters of a running collector.

@@ -24,6 +24,7 @@ mod clock;
 mod collector;
 mod config;
 mod counters;
+mod descriptors;
 mod forward;
 mod loader;
 mod parquet;

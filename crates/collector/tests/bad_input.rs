@@ -185,7 +185,8 @@ fn a_session_or_token_of_one_domain_cannot_write_to_another() {
 /// The status line of an answer to a request over HTTP.
 fn ask(collector: &Collector, fields: &str) -> String {
     let mut peer = TcpStream::connect(collector.address()).unwrap();
-    peer.write_all(format!("GET /status HTTP/1.1\r\nHost: x\r\n{fields}\r\n").as_bytes()).unwrap();
+    let host = if fields.contains("Host:") { "" } else { "Host: localhost\r\n" };
+    peer.write_all(format!("GET /status HTTP/1.1\r\n{host}{fields}\r\n").as_bytes()).unwrap();
     let mut answer = String::new();
     peer.read_to_string(&mut answer).unwrap();
     answer.lines().next().unwrap().to_owned()
@@ -206,7 +207,26 @@ fn a_token_of_one_domain_reads_nothing_of_another() {
         assert_eq!(ask(&collector, &format!("{far}{shown}")), "HTTP/1.1 403 Forbidden", "{shown:?}");
     }
     assert_eq!(ask(&collector, &format!("{far}Authorization: Bearer all\r\n")), "HTTP/1.1 200 OK");
-    assert_eq!(finish(collector).refused_for(Refusal::Http), 4);
+    // Nor who came by a name that somebody else can make lead here.
+    let rebound = "Host: elsewhere.example:3003\r\n";
+    assert_eq!(ask(&collector, rebound), "HTTP/1.1 403 Forbidden");
+    assert_eq!(ask(&collector, &format!("{rebound}Authorization: Bearer all\r\n")), "HTTP/1.1 200 OK");
+    assert_eq!(ask(&collector, "Host: 127.0.0.1:3003\r\n"), "HTTP/1.1 200 OK");
+    assert_eq!(finish(collector).refused_for(Refusal::Http), 5);
+}
+
+#[test]
+fn a_token_keeps_senders_out_that_have_none() {
+    for (name, oml, rows) in [("kept_out", false, 0), ("asked_for", true, 1)] {
+        let folder = scratch(name);
+        let mut config = config(&folder);
+        config.access.token = Some("all".into());
+        config.access.oml = oml;
+        let collector = Collector::start(config).unwrap();
+        send(&collector, (header("lab", "s", &[]) + "1\t1\t1\t1\n").as_bytes());
+        let counters = finish(collector);
+        assert_eq!((counters.rows, counters.refused_for(Refusal::Access)), (rows, 1 - rows));
+    }
 }
 
 #[test]

@@ -94,6 +94,7 @@ fn one_refused_domain_waits_and_the_others_go_on() {
     let shown = |secret: &str| Access {
         token: Some("all".into()),
         domains: [("secret".to_owned(), secret.to_owned())].into(),
+        oml: false,
     };
     let port = far.address().port();
     let proxy = Collector::start(forwarding(&before, port, shown("wrong"))).unwrap();

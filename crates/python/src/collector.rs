@@ -118,6 +118,8 @@ impl State {
 ///     For ``tls:``: the certificates to trust, a file in PEM.
 /// forward_token, forward_domain_tokens
 ///     What to show there.
+/// allow_oml
+///     Take OML's senders, which show nothing, though there are tokens.
 ///
 /// Raises
 /// ------
@@ -131,6 +133,9 @@ struct Collector {
     /// Where it listens, ``HOST:PORT``.
     #[pyo3(get)]
     address: String,
+    /// Clients that it serves at a time: as many as were asked for, or as the limit of descriptors allows.
+    #[pyo3(get)]
+    places: usize,
 }
 
 #[pymethods]
@@ -138,7 +143,7 @@ impl Collector {
     #[new]
     #[pyo3(signature = (listen, store=None, *, spool=None, spool_capacity=None, token=None, domain_tokens=None,
         connections=None, longest_row=None, certificate=None, key=None, forward=None, forward_certificate=None,
-        forward_token=None, forward_domain_tokens=None))]
+        forward_token=None, forward_domain_tokens=None, allow_oml=false))]
     #[expect(
         clippy::too_many_arguments,
         reason = "one keyword for each thing that can be said about a collector"
@@ -159,8 +164,10 @@ impl Collector {
         forward_certificate: Option<PathBuf>,
         forward_token: Option<String>,
         forward_domain_tokens: Option<BTreeMap<String, String>>,
+        allow_oml: bool,
     ) -> PyResult<Self> {
-        let shown = Access { token: forward_token, domains: forward_domain_tokens.unwrap_or_default() };
+        let domains = forward_domain_tokens.unwrap_or_default();
+        let shown = Access { token: forward_token, domains, oml: false };
         let store = match (store, forward) {
             (Some(store), None) => store.parse().map_err(refused)?,
             (None, Some(to)) if spool.is_some() => {
@@ -176,12 +183,13 @@ impl Collector {
         config.spool_capacity = spool_capacity.unwrap_or(config.spool_capacity);
         config.access.token = token;
         config.access.domains = domain_tokens.unwrap_or_default();
+        config.access.oml = allow_oml;
         config.connections = connections.unwrap_or(config.connections);
         config.limits.row = longest_row.unwrap_or(config.limits.row);
         let started = python.detach(|| collector::Collector::start(config));
         let running = started.map_err(|error| exception(python, &error))?;
-        let address = running.address().to_string();
-        Ok(Self { state: Mutex::new(Some(State::Running(Box::new(running)))), address })
+        let (address, places) = (running.address().to_string(), running.places());
+        Ok(Self { state: Mutex::new(Some(State::Running(Box::new(running)))), address, places })
     }
 
     /// What was counted so far.

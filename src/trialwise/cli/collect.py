@@ -17,6 +17,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from trialwise import _core
+from trialwise.cli.collector_status import ask, of_a_forwarder, show
 from trialwise.cli.text import echo, rewrite_line, size, whole_words
 from trialwise.cli.tokens import tokens, without_password
 from trialwise.errors import StoreError, TrialwiseError
@@ -39,6 +40,7 @@ def collect(
     spool_capacity: str = "64GiB",
     token: Annotated[str | None, Parameter(show=False)] = None,
     token_file: Path | None = None,
+    allow_oml: Flag = False,
     tls_certificate: Path | None = None,
     tls_key: Path | None = None,
     forward_certificate: Path | None = None,
@@ -100,7 +102,11 @@ def collect(
         How much of it may wait for the store, such as 500MiB; then clients wait.
     token_file
         Who may send: a line TOKEN for every native client, lines DOMAIN TOKEN for domains that take nobody else. Without it,
-        the environment variable TRIALWISE_TOKEN is the token.
+        the environment variable TRIALWISE_TOKEN is the token. Where there is any token, senders in OML's protocol, which have
+        none, are kept out.
+    allow_oml
+        Take senders in OML's protocol all the same, to domains without a token of their own: anybody who reaches the collector can
+        then write there.
     tls_certificate
         A file in PEM, with --tls-key: native clients may then come inside TLS (tls:HOST:PORT), and those of other machines must.
     tls_key
@@ -110,7 +116,7 @@ def collect(
     forward_token_file
         What to show there, as in --token-file. Without it, the environment variable TRIALWISE_FORWARD_TOKEN is the token.
     connections
-        Clients at a time; more wait.
+        Clients at a time; more wait. The limit of open files (ulimit -n) may leave room for fewer, which is said.
     json
         Print events as lines of JSON: listening, progress, warning, stopped (docs/reference/collector.md).
     quiet
@@ -161,13 +167,21 @@ def collect(
             forward_certificate=forward_certificate,
             forward_token=shown,
             forward_domain_tokens=shown_domains,
+            allow_oml=allow_oml,
         )
     with _ending() as end:
         voice.listening(collector.address, store and without_password(store), forward)
+        if general is not None or domain_tokens:
+            voice.tell_access(allow_oml=allow_oml)
+        if collector.places < connections:
+            voice.warn(
+                f"the limit of open files leaves room for {collector.places} clients at a time, not {connections}: "
+                "raise it with ulimit -n"
+            )
         if general is None and not _is_loopback(collector.address):
             voice.warn(
                 "other machines reach this collector, and anybody who does can write: give --token-file for native clients "
-                "(OML's protocol proves nothing, so a domain with a token of its own takes none of it)"
+                "(OML's protocol proves nothing: with a token, its senders are kept out unless --allow-oml takes them)"
             )
         _watch(collector, voice, end)
         counters = collector.stop(_STOP)
@@ -176,8 +190,6 @@ def collect(
 
 
 def _ask(address: str, *, status: bool, json: bool, watch: bool, pause: bool) -> None:
-    from trialwise.cli.collector_status import ask, show
-
     if status:
         show(address, as_json=json, watch=watch)
     else:
@@ -207,8 +219,6 @@ def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> N
 
 def _refused(collector: _core.Collector) -> dict[str, str]:
     """Domains that the collector behind refuses, with its reasons."""
-    from trialwise.cli.collector_status import of_a_forwarder
-
     status: dict[str, Any] = json_format.loads(collector.status() or '{"forward": null}')
     refused: dict[str, str] = status["forward"]["refused"] if status["forward"] else {}
     return {domain: of_a_forwarder(reason) for domain, reason in refused.items()}
@@ -251,6 +261,17 @@ class _Voice:
     def warn(self, text: str) -> None:
         self._event("warning", text=text)
         self._line(f"warning: {text}", always=True)
+
+    def tell_access(self, *, allow_oml: bool) -> None:
+        """Say at the start which of the two doors the tokens close."""
+        if allow_oml:
+            self.warn(
+                "senders in OML's protocol need no token, as --allow-oml says: anybody who reaches the collector can write"
+            )
+        else:
+            self._line(
+                "senders in OML's protocol are kept out, for they show no token; --allow-oml takes them"
+            )
 
     def put_off(self, troubles: dict[str, str], what: str) -> None:
         """Warn of domains with a trouble, once each time."""

@@ -55,6 +55,8 @@ pub(crate) struct Source {
     pub(crate) spool: Arc<Spool>,
     pub(crate) counting: Arc<Counting>,
     pub(crate) stopping: Stopping,
+    /// So many domains may be open at a time.
+    pub(crate) domains: usize,
 }
 
 /// What empties the spool.
@@ -147,12 +149,14 @@ struct Domains<S: Store> {
     epoch: u64,
     /// Bytes loaded since the last commit.
     uncommitted: u64,
+    /// So many domains may be open at a time.
+    most: usize,
 }
 
 impl<S: Store> Loader<S> {
     fn new(store: S, scan: Scan, commit: Duration, source: Source) -> Self {
-        let domains =
-            Domains { store, slots: HashMap::new(), counting: source.counting, epoch: 0, uncommitted: 0 };
+        let Source { counting, domains: most, .. } = source;
+        let domains = Domains { store, slots: HashMap::new(), counting, epoch: 0, uncommitted: 0, most };
         Self { spool: source.spool, scan, domains, waiting_since: None, commit }
     }
 
@@ -188,6 +192,7 @@ impl<S: Store> Loader<S> {
         if since || self.domains.is_full() {
             self.commit(false);
         }
+        self.domains.tend();
         if let Some(position) = self.domains.take_up() {
             self.scan.go_to(position);
         }
@@ -256,6 +261,12 @@ impl<S: Store> Domains<S> {
     fn open(&mut self, domain: &str, begin: u64) -> Result<Box<S::Domain>, StoreError> {
         // Going back behind that start, the connections before it have records yet.
         let epoch = if self.epoch <= begin { self.epoch } else { 0 };
+        let open = self.slots.values().filter(|slot| matches!(slot, Slot::Ready(_))).count();
+        if open >= self.most {
+            return Err(StoreError(format!(
+                "{open} domains are open, as many as the limit of open files allows; raise it with ulimit -n, and start again"
+            )));
+        }
         self.store.open(domain, begin, epoch).map(Box::new)
     }
 
@@ -268,12 +279,20 @@ impl<S: Store> Domains<S> {
         self.uncommitted = 0;
         let counting = Arc::clone(&self.counting);
         self.each(u64::MAX, |domain| domain.commit(&counting, urgent));
-        self.slots.retain(|_, slot| !matches!(slot, Slot::Ready(domain) if domain.is_idle_for(IDLE)));
         let left = self.slots.values().filter_map(|slot| match slot {
             Slot::PutOff { position, .. } => Some(*position),
             Slot::Ready(domain) => domain.uncommitted(),
         });
         left.min()
+    }
+
+    /// Lets domains do what is due, and closes those where nothing goes on.
+    fn tend(&mut self) {
+        self.each(u64::MAX, Domain::tend);
+        self.slots.retain(|_, slot| match slot {
+            Slot::Ready(domain) => !(domain.is_idle_for(IDLE) && domain.rest()),
+            Slot::PutOff { .. } => true,
+        });
     }
 
     /// The first record that a domain has loaded but not committed.

@@ -62,6 +62,16 @@ pub(crate) trait Domain {
 
     /// Whether nothing went on for so long, so that it may be closed.
     fn is_idle_for(&self, time: Duration) -> bool;
+
+    /// Does what is due between records.
+    fn tend(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Makes ready to be closed; false when that has to wait.
+    fn rest(&mut self) -> bool {
+        true
+    }
 }
 
 /// Names a table of an open database.
@@ -158,6 +168,16 @@ pub(crate) trait Database {
 
     /// Whether a commit is worth its price now; `quiet` when no connection lives.
     fn is_due(&self, _quiet: bool) -> bool {
+        true
+    }
+
+    /// Does what is due between transactions.
+    fn tend(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
+    /// Leaves everything where others find it, before it is closed; false when that has to wait.
+    fn rest(&mut self) -> bool {
         true
     }
 

@@ -261,6 +261,18 @@ impl<D: Database> Domain for TableDomain<D> {
     fn is_idle_for(&self, time: Duration) -> bool {
         self.connections.is_empty() && self.uncommitted.is_none() && self.touched.elapsed() > time
     }
+
+    fn tend(&mut self) -> Result<(), StoreError> {
+        if self.uncommitted.is_none() { self.rows.database.tend() } else { Ok(()) }
+    }
+
+    fn rest(&mut self) -> bool {
+        let rests = self.rows.database.rest();
+        if !rests {
+            self.touched = Instant::now();
+        }
+        rests
+    }
 }
 
 impl Counts {

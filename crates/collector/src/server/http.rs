@@ -3,6 +3,7 @@
 //! Only peers on this machine are answered, unless they show the token of all domains: names of domains and senders are
 //! nobody else's business.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use super::{Context, Source};
@@ -42,7 +43,10 @@ pub(super) async fn serve(mut source: Source, context: &Context, mut head: Vec<u
     let request = String::from_utf8_lossy(&head).into_owned();
     let answer = match in_time {
         Ok(()) if is_allowed(&source, context, &request) => answer(context, &request),
-        Ok(()) => Answer::text("403 Forbidden", "ask on this machine, or send Authorization: Bearer TOKEN\n"),
+        Ok(()) => Answer::text(
+            "403 Forbidden",
+            "ask on this machine, by localhost or an address, or send Authorization: Bearer TOKEN\n",
+        ),
         Err(_) => Answer::text("408 Request Timeout", "\n"),
     };
     let refused = !answer.status.starts_with('2');
@@ -57,11 +61,22 @@ fn is_allowed(source: &Source, context: &Context, request: &str) -> bool {
             key.eq_ignore_ascii_case(name).then_some(value.trim())
         })
     };
-    if source.is_local() && field("origin").is_none() {
-        return true; // a page in a browser here, which would name its origin, is not somebody here
+    // A page in a browser here is not somebody here: it names its origin, or the host that it made to lead here.
+    if source.is_local() && field("origin").is_none() && field("host").is_none_or(is_own_host) {
+        return true;
     }
     let bearer = field("authorization").and_then(|value| value.strip_prefix("Bearer "));
     bearer.is_some_and(|token| context.config.access.is_token(token.as_bytes()))
+}
+
+/// Whether a host is said in a way that no name of others can lead to: an address, or `localhost` (RFC 9110, 7.2; RFC 6761, 6.3).
+fn is_own_host(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    bare.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
 }
 
 struct Answer {
@@ -104,5 +119,22 @@ fn answer(context: &Context, request: &str) -> Answer {
             None => Answer::text("409 Conflict", "this collector forwards nothing\n"),
         },
         _ => Answer::text("404 Not Found", "there are /status and /metrics\n"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_addresses_or_localhost() {
+        for own in ["127.0.0.1", "127.0.0.1:3003", "localhost:3003", "LOCALHOST", "[::1]:3003", "[::1]"] {
+            assert!(is_own_host(own), "{own}");
+        }
+        for other in
+            ["evil.example", "evil.example:3003", "127.0.0.1.evil.example", "localhost.evil", "", ":80"]
+        {
+            assert!(!is_own_host(other), "{other}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The server: both protocols on one port, one task for each connection, one thread for all.
 
 mod http;
+mod lobby;
 mod native;
 mod oml;
 
@@ -12,10 +13,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
+use tokio::time::Instant;
 use trialwise_streams::native::PREFACE;
 use trialwise_streams::tls::{self, Channel, Identity};
+
+pub(crate) use lobby::Lobby;
+use lobby::Seat;
 
 use crate::config::Config;
 use crate::counters::{Counting, Refusal, count};
@@ -29,6 +34,8 @@ const PIECE: usize = 128 << 10;
 const LONGEST_SENDER: usize = 1024;
 /// Longest header that is taken, in bytes, whatever the limits say: it has to fit in one record of the spool.
 const LONGEST_HEADER: usize = 4 << 20;
+/// A connection has so long for its TLS and its header, while there is room in the spool.
+const HEADER_PATIENCE: Duration = Duration::from_secs(30);
 /// At the end, what clients sent already is read for so long at most.
 const LAST_READ: Duration = Duration::from_secs(1);
 
@@ -45,6 +52,10 @@ pub(crate) struct Context {
     pub(crate) watch: Watch,
     /// What native clients may hear before they say anything.
     pub(crate) identity: Option<Identity>,
+    /// Where connections are before they have a place.
+    pub(crate) lobby: Lobby,
+    /// Clients that are served at a time.
+    pub(crate) places: Arc<Semaphore>,
 }
 
 /// Serves until `stop` is true, then lets the connections end.
@@ -55,20 +66,18 @@ pub(crate) async fn serve(
 ) {
     // Inside a runtime with its drivers on, a listener that does not block is always taken.
     let Ok(listener) = TcpListener::from_std(listener) else { return };
-    let places = Arc::new(Semaphore::new(context.config.connections));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             _ = stop.wait_for(|&stop| stop) => break,
-            accepted = accept(&listener, &places) => accepted,
+            accepted = accept(&listener, &context.lobby) => accepted,
         };
         while connections.try_join_next().is_some() {}
         match accepted {
-            Ok((stream, peer, place)) => {
+            Ok((stream, peer, seat)) => {
                 let (context, stop) = (Arc::clone(&context), stop.clone());
                 connections.spawn(async move {
-                    connection(stream, peer, &context, stop).await;
-                    drop(place);
+                    connection(stream, peer, seat, &context, stop).await;
                 });
             }
             // No descriptors left, or a client gone already: the next may do better.
@@ -79,21 +88,32 @@ pub(crate) async fn serve(
     while connections.join_next().await.is_some() {}
 }
 
-async fn accept(
-    listener: &TcpListener,
-    places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit)> {
-    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+/// The next connection. It has a descriptor before it has a seat, which the reserve covers.
+async fn accept(listener: &TcpListener, lobby: &Lobby) -> io::Result<(TcpStream, SocketAddr, Seat)> {
     let (stream, peer) = listener.accept().await?;
     stream.set_nodelay(true)?;
-    Ok((stream, peer, place))
+    let seat = lobby.enter().await.ok_or(ErrorKind::NotConnected)?;
+    Ok((stream, peer, seat))
 }
 
-async fn connection(stream: TcpStream, peer: SocketAddr, context: &Context, stop: watch::Receiver<bool>) {
+async fn connection(
+    stream: TcpStream,
+    peer: SocketAddr,
+    seat: Seat,
+    context: &Context,
+    stop: watch::Receiver<bool>,
+) {
     count(&context.counting.connections, 1);
     count(&context.counting.open, 1);
-    let source =
-        Source { wire: Wire::new(stream), peer, broken: false, stop, failure: context.spool.progress() };
+    let source = Source {
+        wire: Wire::new(stream),
+        peer,
+        broken: false,
+        late: false,
+        standing: Standing::Seat(seat, Instant::now() + HEADER_PATIENCE),
+        stop,
+        failure: context.spool.progress(),
+    };
     if let Err(reason) = serve_any(source, context).await {
         context.counting.refuse(reason);
     }
@@ -115,6 +135,7 @@ async fn serve_any(mut source: Source, context: &Context) -> Result<(), Refusal>
     }
     match first.first() {
         None if source.broken => Err(Refusal::Tls),
+        None if source.late => Err(Refusal::Late),
         None => Ok(()),
         Some(&byte) if byte == PREFACE[0] => native::serve(source, context, &first).await,
         Some(_) if http::is_request(&first) == Some(true) => {
@@ -136,16 +157,75 @@ struct Source {
     peer: SocketAddr,
     /// Its TLS failed.
     broken: bool,
+    /// It had no time left, or had to go for another.
+    late: bool,
+    standing: Standing,
     stop: watch::Receiver<bool>,
     failure: watch::Receiver<crate::spool::Progress>,
 }
 
+/// How far a connection has come.
+enum Standing {
+    /// In the lobby, with so long for its header.
+    Seat(Seat, Instant),
+    /// Served.
+    Place(#[expect(dead_code, reason = "held")] Option<OwnedSemaphorePermit>),
+}
+
+impl Standing {
+    /// Until it has to go.
+    async fn end(&mut self) {
+        match self {
+            Self::Seat(seat, deadline) => tokio::select! {
+                _ = &mut seat.sent_away => {}
+                () = tokio::time::sleep_until(*deadline) => {}
+            },
+            Self::Place(_) => std::future::pending().await,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self, Self::Seat(_, deadline) if Instant::now() >= *deadline)
+    }
+
+    /// Time that was spent waiting for us is not the peer's.
+    fn allow(&mut self, time: Duration) {
+        if let Self::Seat(_, deadline) = self {
+            *deadline += time;
+        }
+    }
+}
+
 impl Source {
+    /// Leaves the lobby for a place, its header read; waits where all are taken.
+    async fn settle(&mut self, context: &Context) -> Result<(), Refusal> {
+        let Standing::Seat(seat, _) = &mut self.standing else { return Ok(()) };
+        let place = match Arc::clone(&context.places).try_acquire_owned() {
+            Ok(place) => Some(place),
+            Err(_) if !seat.wait() => return Err(Refusal::Full),
+            Err(_) => tokio::select! {
+                place = Arc::clone(&context.places).acquire_owned() => place.ok(),
+                _ = self.stop.wait_for(|&stop| stop) => None,
+            },
+        };
+        self.standing = Standing::Place(place);
+        Ok(())
+    }
+
+    /// Why there was no whole header.
+    const fn why(&self) -> Refusal {
+        if self.late { Refusal::Late } else { Refusal::Header }
+    }
+
     /// The first byte, which is left where it is.
     async fn peek(&mut self) -> Option<u8> {
         let mut byte = [0];
         tokio::select! {
             read = self.wire.stream.peek(&mut byte) => read.ok().filter(|&read| read > 0).map(|_| byte[0]),
+            () = self.standing.end() => {
+                self.late = true;
+                None
+            }
             _ = self.stop.wait_for(|&stop| stop) => None,
         }
     }
@@ -157,22 +237,32 @@ impl Source {
 
     /// Reads a piece when there is room in the spool; false at the end, also when the collector stops and nothing is left.
     async fn read(&mut self, context: &Context, take: impl FnOnce(&[u8])) -> bool {
+        let began = Instant::now();
         let room = tokio::select! {
             biased;
             _ = self.failure.wait_for(|progress| progress.failure.is_some()) => return false,
             () = context.spool.room() => true,
             _ = self.stop.wait_for(|&stop| stop) => context.spool.has_room(),
         };
+        self.standing.allow(began.elapsed());
         room && self.read_anyway(context, take).await
     }
 
     /// Reads a piece, whether or not there is room for it.
     async fn read_anyway(&mut self, context: &Context, take: impl FnOnce(&[u8])) -> bool {
+        if self.late || self.standing.is_over() {
+            self.late = true;
+            return false;
+        }
         let stopping = tokio::select! {
             biased;
             _ = self.failure.wait_for(|progress| progress.failure.is_some()) => return false,
             ready = self.wire.stream.readable() => { if ready.is_err() { return false } false }
             _ = self.stop.wait_for(|&stop| stop) => true,
+            () = self.standing.end() => {
+                self.late = true;
+                return false;
+            }
         };
         match self.try_read(context, take) {
             Ok(read) => read > 0,

@@ -71,7 +71,7 @@ async fn converse(source: &mut Source, peer: &mut Peer<'_>) -> Result<(), Leave>
     let mut progress = peer.context.spool.progress();
     let mut comparison = tokio::time::interval(COMPARISON);
     loop {
-        if peer.take_requests().await? {
+        if peer.take_requests(source).await? {
             return Ok(());
         }
         peer.acknowledge(progress.borrow_and_update().durable);
@@ -85,6 +85,7 @@ async fn converse(source: &mut Source, peer: &mut Peer<'_>) -> Result<(), Leave>
         let Peer { receiver, waiting, context, compares_clocks, .. } = peer;
         tokio::select! {
             more = source.read(context, |piece| receiver.push(piece)) => {
+                if !more && source.late { return Err(Leave::Refused(Refusal::Late)) }
                 if !more { return Ok(()) }
             }
             changed = progress.changed(), if !waiting.is_empty() => {
@@ -124,7 +125,7 @@ struct Asked {
 
 impl Peer<'_> {
     /// Does what is asked; whether the client has ended.
-    async fn take_requests(&mut self) -> Result<bool, Leave> {
+    async fn take_requests(&mut self, source: &mut Source) -> Result<bool, Leave> {
         let hello = loop {
             match self.receiver.next_request()? {
                 None => return Ok(false),
@@ -153,12 +154,12 @@ impl Peer<'_> {
             }
         };
         let (asked, allowed) = hello;
-        self.greet(&asked, allowed).await?;
+        self.greet(source, &asked, allowed).await?;
         // Frames may have come with the hello.
-        Box::pin(self.take_requests()).await
+        Box::pin(self.take_requests(source)).await
     }
 
-    async fn greet(&mut self, asked: &Asked, allowed: bool) -> Result<(), Leave> {
+    async fn greet(&mut self, source: &mut Source, asked: &Asked, allowed: bool) -> Result<(), Leave> {
         let &Asked { session, base, ref header, relayed } = asked;
         let spool = &self.context.spool;
         let elsewhere = spool.session(&session).is_some_and(|known| known.domain != header.domain);
@@ -176,6 +177,8 @@ impl Peer<'_> {
             self.receiver.refuse(reason);
             return Err(Leave::Refused(kind));
         }
+        // A client that is told nothing comes again.
+        source.settle(self.context).await.map_err(Leave::Refused)?;
         let body = match relayed {
             Some(Relayed::Oml) => Body::BeginOml(&text),
             _ => Body::BeginNative(&text),

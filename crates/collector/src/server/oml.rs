@@ -19,7 +19,7 @@ pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>)
         }
         let bytes = &mut reading.bytes;
         if !source.read(context, |piece| bytes.extend_from_slice(piece)).await {
-            return Err(Refusal::Header);
+            return Err(source.why());
         }
     };
     if !context.config.access.allows(&header.domain, None) {
@@ -28,6 +28,7 @@ pub(super) async fn serve(mut source: Source, context: &Context, first: Vec<u8>)
     if header.sender_id.len() > LONGEST_SENDER {
         return Err(Refusal::Header);
     }
+    source.settle(context).await?;
     let _guard = context.counting.senders.connected(&header.domain, &header.sender_id, "oml");
     let (head, rows) = reading.bytes.split_at(reading.taken);
     let connection = context.spool.begin(&header.domain, Body::BeginOml(head));

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, Error, OptionalExtension, params};
+use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, params};
 use trialwise_streams::protocol::{METADATA_NAME, Row, Schema, Value};
 
 use super::statement::Statement;
@@ -14,6 +15,8 @@ use crate::status::{Gap, Streams};
 
 /// Pages of the write-ahead log after which it is moved to the database.
 const CHECKPOINT: u32 = 4000;
+/// What is committed stays in the log alone for so long.
+const IN_THE_LOG: Duration = Duration::from_millis(500);
 /// Another process may hold the database for so long (milliseconds); then it is put off, so that the others need not wait.
 const BUSY: u32 = 250;
 
@@ -41,13 +44,17 @@ pub(crate) struct SqliteDatabase {
     spool: String,
     scratch: String,
     in_transaction: bool,
+    /// What was committed is in the write-ahead log alone, perhaps.
+    logged: bool,
+    /// When the log was last moved to the file.
+    moved: Instant,
 }
 
 impl SqliteDatabase {
     /// Opens or makes the database for rows from the spool of that name.
     pub(crate) fn open(path: &Path, spool: &str) -> Result<Self, Error> {
         let connection = Connection::open(path)?;
-        connection.busy_timeout(std::time::Duration::from_millis(BUSY.into()))?;
+        connection.busy_timeout(Duration::from_millis(BUSY.into()))?;
         connection.execute_batch(&format!(
             "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA cache_size=-16000; PRAGMA wal_autocheckpoint={CHECKPOINT};"
         ))?;
@@ -73,6 +80,8 @@ impl SqliteDatabase {
             spool: spool.to_owned(),
             scratch: String::new(),
             in_transaction: false,
+            logged: true,
+            moved: Instant::now(),
         };
         database.read_tables()?;
         Ok(database)
@@ -105,6 +114,22 @@ impl SqliteDatabase {
         let sql = "INSERT INTO _experiment_metadata (key, value) VALUES (?, ?)";
         self.connection.execute(sql, [key, value])?;
         Ok(())
+    }
+
+    /// Moves the log to the file as far as no reader holds it; whether all of it.
+    fn move_log(&self) -> Result<bool, Error> {
+        let sql = "PRAGMA wal_checkpoint(PASSIVE)";
+        self.connection.query_row(sql, [], |row| Ok(row.get::<_, i64>(1)? == row.get::<_, i64>(2)?))
+    }
+
+    /// Goes back to a rollback journal, which leaves nothing beside the file; false while others use it.
+    fn leave_log(&self) -> Result<bool, Error> {
+        let mode = self.connection.query_row("PRAGMA journal_mode=DELETE", [], |row| row.get::<_, String>(0));
+        match mode {
+            Ok(mode) => Ok(mode == "delete"),
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy) => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn holds(&self, index: usize, name: &str, schema: &Schema) -> bool {
@@ -270,8 +295,28 @@ impl Database for SqliteDatabase {
         let sql = "INSERT INTO _trialwise_spool VALUES (?, ?) ON CONFLICT DO UPDATE SET position = excluded.position";
         self.connection.prepare_cached(sql)?.execute(params![self.spool, position.cast_signed()])?;
         self.connection.execute_batch("COMMIT;")?;
-        self.in_transaction = false;
+        (self.in_transaction, self.logged) = (false, true);
+        self.tend()
+    }
+
+    /// People copy the file alone: what is committed comes into it soon.
+    fn tend(&mut self) -> Result<(), StoreError> {
+        if self.logged && !self.in_transaction && self.moved.elapsed() >= IN_THE_LOG {
+            self.moved = Instant::now();
+            self.logged = !self.move_log()?;
+        }
         Ok(())
+    }
+
+    /// Others may read a file with a write-ahead log only where they may write beside it.
+    fn rest(&mut self) -> bool {
+        !self.in_transaction && self.leave_log().unwrap_or(true) // a file that is gone or damaged is left
+    }
+}
+
+impl Drop for SqliteDatabase {
+    fn drop(&mut self) {
+        self.rest();
     }
 }
 
