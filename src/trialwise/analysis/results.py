@@ -48,10 +48,10 @@ class SeriesKpi:
 
 @dataclass(frozen=True, slots=True)
 class SeriesVariability:
-    """The variability score of one KPI of one treatment over all series."""
+    """The variability score of one KPI of one treatment over all series; `kpi` None where the values are finished KPIs."""
 
     objective: Variability
-    kpi: Kpi
+    kpi: Kpi | None
     treatment: str
     n: int
     result: st.Variability | None

@@ -22,6 +22,10 @@ _HOW = (
 )
 
 
+_FAR = 10
+"""Times the longest pilot beyond which a length is not even named."""
+
+
 def runtime_advice(
     file: str, pilots: list[Pilot], *, notes: tuple[str, ...] = (), watch: Watcher | None = None
 ) -> RuntimeAdvice:
@@ -71,6 +75,9 @@ def _advice(
         decided_by = int(np.argmax(lengths))
         pilot, decisive = needs[decided_by]
         reason = decisive.reason if len(needs) == 1 else f"{pilot.label} needs most: {decisive.reason}"
+        beyond = _beyond(runtime, max(need.duration for _, need in needs), timed=timed)
+        if beyond is not None:
+            runtime, decided_by, reason = None, None, f"{reason}; {beyond}"
     return RuntimeAdvice(
         format="trialwise.runtime/1",
         file=file,
@@ -87,6 +94,19 @@ def _advice(
         skipped=skipped,
         notes=notes,
     )
+
+
+def _beyond(runtime: float, record: float, *, timed: bool) -> str | None:
+    """Why a runtime is no advice that is longer than every pilot: what nobody has seen is not known to be steady."""
+    if runtime <= record * (1 + 1e-9):
+        return None
+
+    def length(value: float) -> str:
+        return rounded_up(value) if timed else f"{math.ceil(value - 1e-9)} samples"
+
+    if runtime > _FAR * record:
+        return f"that is more than {_FAR} times the longest pilot ({length(record)}): make a pilot {_FAR} times as long"
+    return f"that takes about {length(runtime)}, longer than any pilot ({length(record)}): make a pilot of that length"
 
 
 def _why_none(needs: list[tuple[Pilot, st.RuntimeNeeded]]) -> str:

@@ -32,7 +32,7 @@ def analyse_metric(metric: Metric, observations: Sequence[Observation], method: 
         trials=trials,
         independence=tuple(_independence(metric, *key, members, method) for key, members in groups.items()),
         kpis=kpis,
-        variability=tuple(_scores(metric, kpis, method)),
+        variability=tuple(_scores(metric, kpis, trials, method)),
         distributions=tuple(
             _distribution(metric, *key, members) for key, members in groups.items() if members
         ),
@@ -184,20 +184,48 @@ def _values(members: Sequence[TrialMetric]) -> list[float]:
 # All series
 
 
-def _scores(metric: Metric, kpis: Sequence[SeriesKpi], method: Method) -> list[SeriesVariability]:
+def _scores(
+    metric: Metric, kpis: Sequence[SeriesKpi], trials: Sequence[TrialMetric], method: Method
+) -> list[SeriesVariability]:
+    """The scores of all KPIs; without any, of the values themselves, each of which is the KPI of a series."""
     score = metric.variability
     if score is None:
         return []
+    if not metric.kpis:
+        given: dict[str, list[float]] = {}
+        for trial in trials:
+            if trial.value is not None:
+                given.setdefault(trial.treatment, []).append(trial.value)
+        return [
+            _score(metric, score, None, treatment, values, method, descriptive=False)
+            for treatment, values in given.items()
+        ]
     groups: dict[tuple[Kpi, str], list[SeriesKpi]] = {}
     for kpi in kpis:
         groups.setdefault((kpi.objective, kpi.treatment), []).append(kpi)
-    return [_score(metric, score, *key, members, method) for key, members in groups.items()]
+    return [
+        _score(
+            metric,
+            score,
+            *key,
+            [member.result.value for member in members if member.result and member.result.value is not None],
+            method,
+            descriptive=any(member.descriptive for member in members),
+        )
+        for key, members in groups.items()
+    ]
 
 
 def _score(
-    metric: Metric, score: Variability, kpi: Kpi, treatment: str, members: Sequence[SeriesKpi], method: Method
+    metric: Metric,
+    score: Variability,
+    kpi: Kpi | None,
+    treatment: str,
+    values: Sequence[float],
+    method: Method,
+    *,
+    descriptive: bool,
 ) -> SeriesVariability:
-    values = [member.result.value for member in members if member.result and member.result.value is not None]
     if not values:
         return SeriesVariability(
             score, kpi, treatment, 0, None, descriptive=True, note="no series has this KPI yet"
@@ -208,5 +236,5 @@ def _score(
         )
     except ValueError as error:
         return SeriesVariability(score, kpi, treatment, len(values), None, descriptive=True, note=str(error))
-    descriptive = result.independent is False or any(member.descriptive for member in members)
-    return SeriesVariability(score, kpi, treatment, len(values), result, descriptive, result.note or None)
+    doubted = descriptive or result.independent is False
+    return SeriesVariability(score, kpi, treatment, len(values), result, doubted, result.note or None)

@@ -41,6 +41,9 @@ def analyze(
         --objective percentile=75,confidence=95
     trialwise analyze samples.csv --value delay --trial run --time t \
         --measure p95 --convergence 95,5
+    trialwise analyze runs.csv --value rate --value delay \
+        --objective rate=percentile=25 --objective delay=percentile=75
+    trialwise analyze kpis.csv --value speed --variability 75,95
     ```
 
     Exit codes: 0 also on constant data, failed tests and refusals; 2 wrong options, 5 a directory that cannot be used,

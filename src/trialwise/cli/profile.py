@@ -34,14 +34,15 @@ def profile(
     """Find the daily, weekly and other cycles in condition data, and the span that a series of trials should cover.
 
     The data are any measurement of the conditions over time (a link's quality, a machine's load), regular or not, with
-    gaps: a CSV (comma, semicolon, tab) or Parquet file with a column of times (ISO 8601, UTC unless said, or seconds)
-    and one of values.
+    gaps: a CSV or Parquet file with a column of times (UTC unless said) and one of values. Dialects and spellings of times
+    are found out and said; docs/reference/tables.md lists them.
 
     For example:
 
     ```text
     trialwise profile link_quality.csv
     trialwise profile load.parquet --time when --value cpu --plot load.html
+    trialwise profile messung.csv --time Zeit --value Rate --decimal ,
     ```
 
     Exit codes: 0 also where no period was found; 2 wrong options or columns that have to be named; 5 the plot cannot be

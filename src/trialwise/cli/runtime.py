@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from trialwise.cli.output import print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
-from trialwise.cli.reading import ReadingOptions
+from trialwise.cli.reading import ReadingOptions, refuse_table_options
 from trialwise.cli.text import say
 from trialwise.errors import TrialwiseError
 from trialwise.report.terminal_table import Line
@@ -94,6 +94,7 @@ def runtime(
 
     question = Question(None if measure is None else measure_named(measure), tolerance, confidence)
     if data.is_dir():
+        refuse_table_options(data, given=False)
         for option, given in (("--value", value), ("--time", time), ("--trial", trial)):
             if given is not None:
                 raise TrialwiseError(f"{option} is for tables; {data} is a directory", hint="name a --metric")

@@ -61,13 +61,17 @@ def of_treatment(treatment: str) -> tuple[Piece, ...]:
     return () if treatment == "-" else (" of ", Term(treatment))
 
 
-def percentile_text(kpi: Kpi) -> str:
-    """The bound that a KPI is."""
+def percentile_text(kpi: Kpi | None) -> str:
+    """The bound that a KPI is; None is one that was given."""
+    if kpi is None:
+        return "the given KPI"
     return f"the {ordinal(kpi.percentile)} ({kpi.bound} bound)"
 
 
-def macro_words(kpi: Kpi) -> tuple[str, ...]:
+def macro_words(kpi: Kpi | None) -> tuple[str, ...]:
     """What tells the macros of one objective from those of another."""
+    if kpi is None:
+        return ("given",)
     return f"p{kpi.percentile:.10g}", f"at{kpi.confidence:.10g}", kpi.bound
 
 
@@ -141,7 +145,8 @@ def counts_remark(analysis: Analysis) -> Claim:
     """How many trials were planned, and what became of them."""
     counts = analysis.counts
     if analysis.plan is None:
-        return Claim("remark", ("The table holds ", Number(analysis.planned, "/planned"), " trials."))
+        trials = f" {noun_for(analysis.planned, 'trial')}."
+        return Claim("remark", ("The table holds ", Number(analysis.planned, "/planned"), trials))
     repeated = sum(counts.values()) > analysis.planned
     whose = "Of all attempts at " if repeated else "Of "
     pieces: list[Piece] = [whose, Number(analysis.planned, "/planned"), " planned trials, "]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from trialwise import statistics as st
-from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
+from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability, TrialMetric
 from trialwise.experiment.model import Kpi
 from trialwise.report.claim_words import (
     are,
@@ -25,7 +26,7 @@ from trialwise.report.claim_words import (
     verb_for,
     which_series,
 )
-from trialwise.report.claims import Claim, Piece, Standing, in_order, objective_text
+from trialwise.report.claims import Claim, Piece, Standing, in_order, objective_text, scored
 from trialwise.report.macros import MacroNames
 from trialwise.report.numbers import Basis, Number, counted, ordinal, percent
 
@@ -34,6 +35,10 @@ def claims(analysis: Analysis) -> tuple[Claim, ...]:
     """All sentences: first what holds for trials to come, metric by metric, then what happened on the way."""
     writer = _Writer(analysis)
     return (*writer.about_metrics(), *writer.remarks())
+
+
+_MOST_SINGLE = 12
+"""Single trials that are spoken of one by one."""
 
 
 class _Writer:
@@ -51,9 +56,10 @@ class _Writer:
             at = f"/metrics/{index}"
             for objective in found.metric.kpis:
                 yield from self._about_kpis(found, objective, f"{at}/kpis")
-            for objective in found.metric.kpis:
-                yield from self._about_scores(found, objective, f"{at}/variability")
-            if not found.kpis and found.metric.name not in self._estimated:
+            for kpi in scored(found):
+                yield from self._about_scores(found, kpi, f"{at}/variability")
+            yield from self._single(found, f"{at}/trials")
+            if not found.kpis and not found.variability and found.metric.name not in self._estimated:
                 yield self._nothing(found)
         if self._estimated:
             yield self._only_estimated()
@@ -63,6 +69,43 @@ class _Writer:
         yield counts_remark(self._analysis)
         for note in self._analysis.notes:
             yield Claim("remark", (sentence(note),))
+
+    # Single trials
+
+    def _single(self, found: MetricAnalysis, at: str) -> Iterable[Claim]:
+        """What each trial gave, where a treatment has but one in a series, made of samples: nothing else speaks of them."""
+        counts = Counter((trial.treatment, trial.series) for trial in found.trials)
+        if len(found.trials) > _MOST_SINGLE or max(counts.values(), default=2) > 1:
+            return
+        for place, trial in enumerate(found.trials):
+            if trial.samples > 1 and trial.value is not None:
+                yield self._trial(found, trial, f"{at}/{place}")
+
+    def _trial(self, found: MetricAnalysis, trial: TrialMetric, at: str) -> Claim:
+        measure = found.metric.measure
+        what = measure if isinstance(measure, str) else ordinal(measure)
+        pieces: list[Piece] = [
+            f"The one trial{' of series ' + trial.series if len(self._analysis.series) > 1 else ''}",
+            *of_treatment(trial.treatment),
+            f" has a {what} of {found.metric.name} of ",
+            Number(trial.value, f"{at}/value", found.metric.unit),
+            " (",
+            Number(trial.samples, f"{at}/samples"),
+            " samples).",
+        ]
+        asked = found.metric.convergence
+        if asked is not None:
+            test = f" (confidence {percent(asked.confidence)}, tolerance {percent(asked.tolerance)})"
+            if trial.converged:
+                pieces.append(
+                    f" It converged{test}: a longer trial would give the same within the tolerance."
+                )
+            else:
+                why = trial.convergence.reason if trial.convergence else trial.reason
+                pieces.append(f" It did not converge{test}: {sentence(why or 'the test was not passed')}")
+        return Claim(
+            "descriptive", tuple(pieces), "the trial", found.metric.name, trial.treatment, trial.series
+        )
 
     # KPIs
 
@@ -191,7 +234,7 @@ class _Writer:
 
     # Variability
 
-    def _about_scores(self, found: MetricAnalysis, kpi: Kpi, at: str) -> Iterable[Claim]:
+    def _about_scores(self, found: MetricAnalysis, kpi: Kpi | None, at: str) -> Iterable[Claim]:
         short: list[SeriesVariability] = []
         for place in in_order(self._analysis, found, found.variability):
             score = found.variability[place]

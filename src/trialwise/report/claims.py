@@ -83,6 +83,15 @@ def in_order(
     return sorted(range(len(items)), key=key)
 
 
-def objective_text(kpi: Kpi) -> str:
-    """A KPI as its objective states it: "25th percentile, lower bound, 95 %"."""
+def scored(found: MetricAnalysis) -> tuple[Kpi | None, ...]:
+    """What variability scores are of: the KPIs; None where the values themselves are KPIs."""
+    if found.metric.variability is None:
+        return ()
+    return found.metric.kpis or (None,)
+
+
+def objective_text(kpi: Kpi | None) -> str:
+    """A KPI as its objective states it: "25th percentile, lower bound, 95 %"; of None, that it was given."""
+    if kpi is None:
+        return "as given, one for each series"
     return f"{ordinal(kpi.percentile)}, {kpi.bound} bound, {percent(kpi.confidence)}"

@@ -14,7 +14,7 @@ from trialwise.analysis.results import (
     SeriesVariability,
 )
 from trialwise.experiment.model import Kpi
-from trialwise.report.claims import Term, in_order, objective_text
+from trialwise.report.claims import Term, in_order, objective_text, scored
 from trialwise.report.numbers import ABSENT, Basis, Number, percent
 from trialwise.report.units import Scale, scale
 
@@ -51,7 +51,7 @@ def result_tables(analysis: Analysis) -> list[Table]:
     for index, found in enumerate(analysis.metrics):
         at = f"/metrics/{index}"
         tables += [_kpis(analysis, found, objective, at) for objective in found.metric.kpis]
-        tables += [_variability(analysis, found, objective, at) for objective in found.metric.kpis]
+        tables += [_variability(analysis, found, kpi, at) for kpi in scored(found)]
         tables.append(_independence(analysis, found, at))
     return [table for table in tables if table.rows]
 
@@ -113,12 +113,12 @@ def _standing(found: SeriesKpi | SeriesVariability) -> tuple[str, str]:
 # Variability
 
 
-def _variability(analysis: Analysis, found: MetricAnalysis, kpi: Kpi, at: str) -> Table:
+def _variability(analysis: Analysis, found: MetricAnalysis, kpi: Kpi | None, at: str) -> Table:
     scores = found.variability
     places = [place for place in in_order(analysis, found, scores) if scores[place].kpi == kpi]
     shown = scale(_ends(scores[place] for place in places), found.metric.unit)
     return Table(
-        key=f"variability-{found.metric.kpis.index(kpi)}-{found.metric.name}",
+        key=f"variability-{scored(found).index(kpi)}-{found.metric.name}",
         caption=f"Variability score of {found.metric.name}{shown.heading}: {_range(found)} of the KPI "
         f"({objective_text(kpi)}) over all series",
         columns=(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 Measure: TypeAlias = str | float
 
+_PERCENTILE = re.compile(r"[pP](\d{1,2}(?:\.\d+)?)")
 _NAMES = ("mean", "median", "min", "max")
 
 
@@ -25,8 +27,8 @@ def measure_of(values: ArrayLike, measure: Measure) -> float:
     values
         Samples, in any order.
     measure
-        "mean", "median", "min", "max", or a percentile in percent (linear, type 7, to the last bit that of
-        NumPy).
+        "mean", "median", "min", "max", or a percentile in percent, 95 or "p95" (linear, type 7, to the last bit
+        that of NumPy).
 
     Returns
     -------
@@ -49,6 +51,8 @@ def as_measure(measure: Measure) -> Measure:
     ValueError
         It is neither.
     """
+    if isinstance(measure, str) and (found := _PERCENTILE.fullmatch(measure)):
+        measure = float(found[1])
     if isinstance(measure, str):
         return one_of(measure, "measure", _NAMES, "or a percentile as a number")
     as_percent(measure, "percentile of the measure")

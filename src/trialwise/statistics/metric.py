@@ -67,7 +67,7 @@ def trial_metric(
     samples
         Numbers in the order of time.
     measure
-        "mean", "median", "min", "max", or a percentile in percent.
+        "mean", "median", "min", "max", or a percentile in percent, 95 or "p95".
     times
         One for each sample, never descending, in any unit; 0, 1, 2 … by default.
     convergence

@@ -131,7 +131,7 @@ def test_wrong_input_is_named(tmp_path, text, message):
 def test_files_that_are_not_there(tmp_path):
     with pytest.raises(AnalysisError, match="No such file"):
         read(tmp_path / "none.csv")
-    with pytest.raises(AnalysisError, match="is a directory"):
+    with pytest.raises(AnalysisError, match="is a folder"):
         read(tmp_path)
 
 

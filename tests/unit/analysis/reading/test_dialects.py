@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from trialwise import foreign_files
 from trialwise.analysis.reading import content
 from trialwise.analysis.reading.columns import numbers_of
 from trialwise.analysis.reading.dialect import Dialect
@@ -219,8 +220,8 @@ def test_encodings(write):
 def test_what_unpacks_to_more_than_the_bound_is_refused_early(write, monkeypatch):
     path = write(gzip.compress(b"v\n" + b"1\n" * 20_000_000))
     assert path.stat().st_size < 200_000
-    monkeypatch.setattr(content, "MOST_STREAMED", 1 << 20)
-    with pytest.raises(AnalysisError, match="unpacks to more than 1 MiB"):
+    monkeypatch.setattr(content, "MOST_UNPACKED", 1 << 20)
+    with pytest.raises(AnalysisError, match="holds more than 1 MiB"):
         read_table(path)
 
 
@@ -228,14 +229,14 @@ def test_files_beyond_the_bound_are_not_read(tmp_path):
     path = tmp_path / "sparse.csv"
     with path.open("wb") as file:
         file.truncate(content.MOST_BYTES + 1)
-    with pytest.raises(AnalysisError, match="at most 1024 MiB are read"):
+    with pytest.raises(AnalysisError, match="is larger than 1024 MiB"):
         read_table(path)
 
 
 def test_devices_folders_and_urls_are_refused(tmp_path):
     for path, words in (
         (Path("/dev/zero"), "is a device"),
-        (tmp_path, "is a directory"),
+        (tmp_path, "is a folder"),
         (Path("https://example.org/x.csv"), "https://example.org/x.csv: URLs are not read"),
     ):
         with pytest.raises(AnalysisError, match=words):
@@ -245,10 +246,10 @@ def test_devices_folders_and_urls_are_refused(tmp_path):
 def test_pipes_are_read_within_bounds(tmp_path, monkeypatch):
     path = tmp_path / "pipe"
     os.mkfifo(path)
-    monkeypatch.setattr(content, "PATIENCE", 0.2)
-    with pytest.raises(AnalysisError, match="nothing came through this pipe"):
+    monkeypatch.setattr(foreign_files, "PATIENCE", 0.2)
+    with pytest.raises(AnalysisError, match="nothing came out of this pipe"):
         read_table(path)
-    monkeypatch.setattr(content, "PATIENCE", 10.0)
+    monkeypatch.setattr(foreign_files, "PATIENCE", 5.0)
     writer = threading.Thread(target=path.write_text, args=("v\n1\n2\n",))
     writer.start()
     assert values(path) == [1, 2]
@@ -258,7 +259,7 @@ def test_pipes_are_read_within_bounds(tmp_path, monkeypatch):
     os.close(writing)
     assert values(Path(f"/dev/fd/{reading}")) == [1]
     os.close(reading)
-    monkeypatch.setattr(content, "MOST_STREAMED", 1000)
+    monkeypatch.setattr(content, "MOST_BYTES", 1000)
 
     def endless():
         with path.open("wb", buffering=0) as file, contextlib.suppress(BrokenPipeError):
@@ -267,7 +268,7 @@ def test_pipes_are_read_within_bounds(tmp_path, monkeypatch):
 
     writer = threading.Thread(target=endless)
     writer.start()
-    with pytest.raises(AnalysisError, match="without an end"):
+    with pytest.raises(AnalysisError, match="is larger than"):
         read_table(path)
     writer.join()
 
