@@ -10,6 +10,7 @@ from typing import Literal, cast
 import polars as pl
 
 from trialwise.analysis.context import SessionFacts, session_facts
+from trialwise.analysis.environments import Facts, facts_of
 from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.timescales import trial_metrics
@@ -61,7 +62,8 @@ class TrialSet:
     `table` has the columns of `SCHEMA`: a row for each metric of each trial that has a value. Those of `LEVELS` name the unit
     that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds (of simulated
     trials null) and `seconds` from one trial to the next (of simulated ones, those of computing it), null where nobody knows.
-    `treatments` maps names to their levels.
+    `treatments` maps names to their levels. `environments` are those of the sessions in which measured trials ran; empty where
+    nobody recorded them.
     """
 
     name: str
@@ -69,6 +71,7 @@ class TrialSet:
     treatments: Mapping[str, Mapping[str, FactorLevel]]
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
+    environments: tuple[Facts, ...] = ()
 
     def replaced(self, table: pl.DataFrame, note: str) -> TrialSet:
         """The same trials with another table, and a note on what is different in it."""
@@ -99,7 +102,8 @@ def read_trial_set(
     refuse_tilted(experiment)
     store = store or StoreObservations(experiment, directory, ledger)
     metrics = chosen_metrics(experiment, wanted)
-    hosts = {facts.record.number: _host(facts) for facts in session_facts(directory, ledger)}
+    sessions = session_facts(directory, ledger)
+    hosts = {facts.record.number: _host(facts) for facts in sessions}
     origin = ledger.fact("identity")
     simulated = experiment.is_simulated
     seconds = dict((_computing if simulated else _seconds)(store.rows))
@@ -130,6 +134,14 @@ def read_trial_set(
         treatments={row.treatment: _levels(experiment, row) for row in store.rows},
         table=pl.DataFrame(cells, schema=SCHEMA, orient="row"),
         notes=tuple(notes),
+        environments=() if simulated else tuple(_environments(sessions, store.rows)),
+    )
+
+
+def _environments(sessions: Iterable[SessionFacts], rows: Iterable[TrialRow]) -> Iterator[Facts]:
+    ran = {row.session for row in rows if row.status == "finished"}
+    yield from (
+        facts_of(facts.environment) for facts in sessions if facts.record.number in ran and facts.environment
     )
 
 

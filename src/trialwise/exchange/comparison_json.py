@@ -10,6 +10,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.gate import Outcome, gate_of
 from trialwise.analysis.comparison.ranking import Ranking
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, Direction, Floor, OneSided, Word
+from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.trial_set import Level
 from trialwise.exchange.csv_text import csv_text
 from trialwise.exchange.plain import Json, plain, schema_of
@@ -75,6 +76,7 @@ class ComparisonDocument:
     notes: Mapping[str, tuple[str, ...]]
     gate: GateDocument | None
     rankings: tuple[Ranking, ...]
+    environments: tuple[EnvironmentDifference, ...] = ()
 
 
 def comparison_document(found: Comparison, rankings: tuple[Ranking, ...] = ()) -> dict[str, Json]:
@@ -93,6 +95,7 @@ def comparison_document(found: Comparison, rankings: tuple[Ranking, ...] = ()) -
             notes=found.notes,
             gate=GateDocument(gate.outcome, gate.failing, gate.open, gate.sentence),
             rankings=rankings,
+            environments=found.environments,
         )
     )
 

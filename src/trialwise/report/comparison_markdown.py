@@ -77,6 +77,7 @@ def _details(found: Comparison) -> Iterator[str]:
             f"| {words.ratio_of(row)} | {markdown_text(words.claim_p_of(row))} | {words.short_bill(row)} |"
         )
     said = [f"{name}: {why}" for name, why in words.open_rows(found)]
+    said += [f"environments differ in {line}" for line in words.environment_lines(found)]
     said += [*words.lacking(found), *words.remarks(found)]
     if said:
         yield ""

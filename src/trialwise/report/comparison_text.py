@@ -33,6 +33,7 @@ def comparison_lines(found: Comparison, width: int | None = None) -> Iterator[Li
         else:
             yield from _stacked(names, rows, shown)
     yield from _part("Open", [f"{name}: {why}" for name, why in words.open_rows(found)])
+    yield from _part("What differs between the environments, A | B", list(words.environment_lines(found)))
     yield from _part("Not compared", list(words.lacking(found)))
     yield from _part("Remarks", list(words.remarks(found)))
     yield ""
@@ -82,6 +83,8 @@ def _stacked(names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Sca
         a, b = map(shown.write, row.summary.means)
         yield f"  {names[row.treatment]}: {words.verdict_of(row)}"
         yield f"    {words.n_of(row)}; means {a} → {b}{unit}"
+        if row.difference is None and row.is_described:
+            yield f"    B − A {words.difference_of(row, shown)}; B / A {words.ratio_of(row)}"
         if row.difference is not None:
             yield f"    B − A {words.difference_of(row, shown)}"
             yield f"    Hodges–Lehmann {words.shift_of(row, shown)}"

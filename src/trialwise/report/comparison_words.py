@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isfinite
+from math import isfinite, nan
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
@@ -17,6 +17,9 @@ _COUNTED = {"no inference": "without inference"}
 CHANCE = "for a 90 % chance to decide"
 
 
+DESCRIPTIVE = "(these trials alone)"
+"""Beside a number that says nothing about other trials."""
+_MAX_ENVIRONMENT = 20
 P_FOR = "p for"
 """Heading of p-values, which stand beside the claim that each is evidence for."""
 
@@ -150,9 +153,13 @@ def interval_of(
 
 
 def difference_of(row: ComparisonRow, shown: Scale | None = None) -> str:
-    """The difference of the means with its interval, in the unit of the metric unless another is to be shown."""
+    """The difference of the means with its interval, in the unit of the metric unless another is to be shown.
+
+    Without inference it is that of these trials alone.
+    """
     if row.difference is None:
-        return ABSENT
+        a, b = row.summary.means
+        return f"{(shown or Scale('')).write(b - a)} {DESCRIPTIVE}" if row.is_described else ABSENT
     found = row.difference.welch
     return interval_of(found.estimate, found.low, found.high, shown)
 
@@ -166,8 +173,11 @@ def shift_of(row: ComparisonRow, shown: Scale | None = None) -> str:
 
 
 def ratio_of(row: ComparisonRow) -> str:
-    """The ratio with Fieller's interval; where that has no bounds, A's mean may be 0."""
-    return ABSENT if row.difference is None else _ratio(row.difference.ratio)
+    """The ratio with Fieller's interval; where that has no bounds, A's mean may be 0. Without inference that of the means alone."""
+    if row.difference is not None:
+        return _ratio(row.difference.ratio)
+    a, b = row.summary.means
+    return f"{write(b / a)} {DESCRIPTIVE}" if row.is_described and a else ABSENT
 
 
 def _ratio(ratio: st.Ratio) -> str:
@@ -179,8 +189,8 @@ def _ratio(ratio: st.Ratio) -> str:
 def change_of(row: ComparisonRow) -> str:
     """The change in percent with its interval; without inference that of the means alone."""
     if row.difference is None:
-        change = row.summary.percent_difference
-        return f"{change:+.1f} %" if change == change else ABSENT  # noqa: PLR0124 NaN
+        change = row.summary.percent_difference if row.is_described else nan
+        return f"{change:+.1f} % {DESCRIPTIVE}" if change == change else ABSENT  # noqa: PLR0124 NaN
     found = row.difference.percent
     if not found.bounded:
         return f"{found.estimate:+.3g} % (no bounds)" if found.estimate == found.estimate else ABSENT
@@ -252,6 +262,17 @@ def lacking(found: Comparison) -> Iterator[str]:
             if own:
                 more = f" and {len(own) - 8} more" if len(own) > 8 else ""
                 yield f"only {side} has the {kind if len(own) == 1 else several} {', '.join(own[:8])}{more}"
+
+
+def environment_lines(found: Comparison) -> Iterator[str]:
+    """What differs between the environments of both sides, where a row has no inference."""
+    if all(row.difference is not None for row in found.rows):
+        return
+    for one in found.environments[:_MAX_ENVIRONMENT]:
+        a, b = (", ".join(values) or "not recorded" for values in (one.a, one.b))
+        yield f"{one.name}: {a} | {b}"
+    if (more := len(found.environments) - _MAX_ENVIRONMENT) > 0:
+        yield f"and {more} more (--json has them all)"
 
 
 def remarks(found: Comparison) -> Iterator[str]:

@@ -168,7 +168,7 @@ def _pairs(shown: Sequence[Shown], names: Mapping[str, str]) -> Iterator[Part]:
 
 def _line(row: ComparisonRow, name: str, shown: Scale) -> Line:
     pieces = [f"n = {words.n_of(row)}"]
-    if row.difference is not None:
+    if row.difference is not None or row.is_described:
         effect = f"{words.difference_of(row, shown)} {shown.unit}".rstrip()
         pieces = [effect, words.change_of(row), *pieces]
     why = words.open_words(row)

@@ -1,5 +1,7 @@
 """Two sides with verdicts: matching, families, refusals, bills."""
 
+import dataclasses
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,13 +10,15 @@ from scipy import stats
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.analysis.comparison.gate import gate_of
 from trialwise.analysis.comparison.sides import selected
+from trialwise.analysis.environments import facts_of
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
+from trialwise.exchange.comparison_json import comparison_document
 from trialwise.experiment.model import Extent
 from trialwise.report.comparison_latex import comparison_latex
 from trialwise.report.comparison_markdown import comparison_markdown
 from trialwise.report.comparison_text import comparison_lines
-from trialwise.report.comparison_words import claim_p_of
+from trialwise.report.comparison_words import change_of, claim_p_of, difference_of, ratio_of
 
 MARGIN = Extent(3.0, relative=True)
 
@@ -204,3 +208,58 @@ def test_both_sides_are_named_where_they_hold_one_treatment_each():
     terminal = [part if isinstance(part, str) else "\n".join(part) for part in comparison_lines(found)]
     for told in ("\n".join(terminal), comparison_markdown(found), comparison_latex(found)):
         assert "./new 9 against ./old 9" in told.replace("\\", "")
+
+
+def on(host, trials, **facts):
+    """The trials of another host, with what is recorded of it."""
+    record = {
+        "machine": {"hostname": host, "load": [host], "boot_id": host},
+        "processor": facts,
+        "python": "3.11",
+    }
+    table = trials.table.with_columns(pl.lit(host).alias("host"), pl.lit(host).alias("boot"))
+    return dataclasses.replace(trials, table=table, environments=(facts_of(record),))
+
+
+def test_two_machines_are_described_where_inference_is_refused():
+    """One host on each side: no interval and no p, but the ratio of the means, and what differs between the hosts."""
+    base = on("hers", trial_set("A", {("time", "x"): [10.0, 12.0, 11.0]}), model="EPYC", cpus=2)
+    head = on("mine", trial_set("B", {("time", "x"): [20.0, 24.0, 22.0]}), model="Xeon", cpus=2)
+    found = compare(base, head, CompareOptions(margin=MARGIN))
+    (row,) = found.rows
+    assert (row.verdict, row.difference, row.p_adjusted) == ("no inference", None, None)
+    assert [(one.name, one.a, one.b) for one in found.environments] == [
+        ("machine.hostname", ("hers",), ("mine",)),
+        ("processor.model", ("EPYC",), ("Xeon",)),
+    ]
+    assert ratio_of(row) == "2 (these trials alone)"
+    assert difference_of(row) == "11 (these trials alone)"
+    terminal = "\n".join(
+        part if isinstance(part, str) else "\n".join(part) for part in comparison_lines(found)
+    )
+    for told in (terminal, comparison_markdown(found)):
+        assert "2 (these trials alone)" in told.replace("\\", "")
+        assert "processor.model: EPYC | Xeon" in told.replace("\\", "")
+    document = comparison_document(found)
+    assert document["environments"][1] == {"name": "processor.model", "a": ["EPYC"], "b": ["Xeon"]}
+    assert document["rows"][0]["summary"]["percent_difference"] == 100.0
+
+
+def test_units_that_differ_are_not_described():
+    base, head = (
+        trial_set("A", {("time", "x"): [1.0, 2.0]}),
+        trial_set("B", {("time", "x"): [1.0, 2.0]}, unit="ms"),
+    )
+    (row,) = compare(base, head).rows
+    assert (ratio_of(row), difference_of(row), change_of(row)) == ("–", "–", "–")
+
+
+def test_facts_of_a_hostile_environment_are_bounded():
+    deep: object = "x"
+    for _ in range(500):
+        deep = {"a": deep}
+    facts = facts_of(
+        {"deep": deep, "long": "y" * 10**6, "many": {str(place): place for place in range(10**5)}}
+    )
+    assert len(facts) <= 2000
+    assert max(map(len, facts.values())) <= 120

@@ -11,6 +11,7 @@ import polars as pl
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.comparison.sides import matched
+from trialwise.analysis.environments import differences
 from trialwise.analysis.nesting import Units, units
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.experiment.model import Extent
@@ -46,6 +47,7 @@ class Pair:
     seconds: float | None
     """Of one more unit on each side."""
     reason: str
+    is_described: bool = True
 
 
 def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> Comparison:
@@ -70,6 +72,7 @@ def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> 
         confidence=options.confidence,
         correction=correction,
         notes={a.name: a.notes, b.name: (*b.notes, *_repeated(a, pairs))},
+        environments=differences(a.environments, b.environments),
     )
 
 
@@ -116,11 +119,13 @@ def pair_of(
     found = units(*sides, options.level)
     summary = st.summary_difference(sides[0]["value"].to_numpy(), sides[1]["value"].to_numpy())
     refusal = found.refusal
-    if facts[0].unit and facts[1].unit and facts[0].unit != facts[1].unit:
+    same_unit = not (facts[0].unit and facts[1].unit) or facts[0].unit == facts[1].unit
+    if not same_unit:
         refusal = f"one side is in {facts[0].unit}, the other in {facts[1].unit}: bring both to one unit"
     difference = None if refusal else _difference(found, options, metric)
     reason = refusal or (difference.reason if difference else "")
-    return Pair(treatment, metric, summary, found, difference, _unit_seconds(sides, found), reason)
+    seconds = _unit_seconds(sides, found)
+    return Pair(treatment, metric, summary, found, difference, seconds, reason, is_described=same_unit)
 
 
 def _difference(found: Units, options: CompareOptions, metric: MetricFacts) -> st.Difference:
@@ -159,6 +164,7 @@ def _row(pair: Pair, member: st.FamilyMember | None) -> ComparisonRow:
         more=more,
         more_seconds=None if more is None or pair.seconds is None else more * pair.seconds,
         reason=member.reason if member else pair.reason,
+        is_described=pair.is_described,
         pairing=st.pairing_gain(pair.units.a, pair.units.b)
         if pair.difference and pair.units.paired
         else None,

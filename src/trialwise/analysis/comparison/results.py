@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise import statistics as st
+from trialwise.analysis.environments import EnvironmentDifference
 from trialwise.analysis.nesting import Units
 from trialwise.analysis.trial_set import Level, MetricFacts
 
@@ -38,7 +39,8 @@ class ComparisonRow:
     `more` is the bill: further units of `units.level` on each side, None where none up to 10,000 would do or no margin says what
     is to be decided, and `more_seconds` how
     long these take by the record of both sides, None where nobody knows. `floor` is that of the bench, where it was
-    calibrated; `pairing` what pairs were worth, where sides ran in the same units.
+    calibrated; `is_described` says whether both means
+    may stand beside each other where there is no inference; `pairing` what pairs were worth, where sides ran in the same units.
     """
 
     treatment: str
@@ -52,6 +54,7 @@ class ComparisonRow:
     more_seconds: float | None
     reason: str
     floor: Floor | None = None
+    is_described: bool = True
     pairing: st.PairingGain | None = None
 
     @property
@@ -94,6 +97,8 @@ class Comparison:
     correction: str
     notes: Mapping[str, tuple[str, ...]]
     """What is to be known of the trials, by side."""
+    environments: tuple[EnvironmentDifference, ...] = ()
+    """What differs between the environments of both sides, where both are recorded."""
 
     @property
     def counts(self) -> dict[Word, int]:
