@@ -26,8 +26,8 @@ LARGEST_LOG = 512 * MEBIBYTE
 _AT_ONCE = 16 * MEBIBYTE
 _NUMBERS = {"TIME": r"\d+(?:\.\d*)?", "DELAY": r"-?\d+(?:\.\d*)?"}
 _COUNT = r"\d+"
-_LARGEST = {"TIME": 1e15, "DELAY": 1e15, "SIZE": 2**32 - 1, "FLOW": 2**16 - 1, "UID": 2.0**63 - 1024}
-"""What a number may be at most, by its word; milliseconds, bytes; every other count below 2^53."""
+_LARGEST = {"TIME": 9e12, "DELAY": 9e12, "SIZE": 2**32 - 1, "FLOW": 2**16 - 1, "UID": 2.0**63 - 1024}
+"""What a number may be at most, by its word; milliseconds (285 years), bytes; every other count 2^53."""
 _LARGEST_COUNT = 2**53
 
 

@@ -37,8 +37,8 @@ DELIVERED, HELD, DROPPED = 0, 1, 7
 COLUMNS = ("time", "direction", "flow", "size", "event", "delay")
 _CHUNK = 4_000_000
 _FREE_ROWS, _ROWS_PER_BYTE = 4_000_000, 10
-_LATEST = 1e12
-"""Seconds, as logs of text have them at most."""
+_LATEST = 9e9
+"""Seconds, which are nanoseconds in 63 bits."""
 
 _Whole = TypeVar("_Whole", np.uint16, np.uint32)
 Seconds = npt.NDArray[np.float64]
@@ -153,7 +153,9 @@ def read_packet_log(path: Path, flow_of_port: Mapping[int, int] | None = None) -
     flow_of = _flow_table(flow_of_port or {})
     parts: list[Packets] = []
     while not parts or len(parts[-1]) == _CHUNK:
-        parts.append(_packets(_columns(path, len(parts) * _CHUNK), flow_of))
+        columns = _columns(path, len(parts) * _CHUNK)
+        _check_records(path, columns, len(parts) * _CHUNK)
+        parts.append(_packets(columns, flow_of))
     return joined(parts)
 
 
@@ -188,6 +190,17 @@ def _columns(path: Path, skip: int, most: int = _CHUNK) -> _core.PacketColumns:
     except ValueError as error:
         hint = "packet logs are written by `trialwise path --log FILE` and by trials of kind path"
         raise AnalysisError(f"{path}: {error}", hint=hint) from error
+
+
+def _check_records(path: Path, columns: _core.PacketColumns, skipped: int) -> None:
+    """Refuse what no emulator writes."""
+    wrong = np.maximum(columns.time_ns, columns.delay_ns) > _LATEST * 1e9
+    wrong |= (columns.event >= DROPPED) | (columns.direction >= len(DIRECTIONS))
+    if wrong.any():
+        raise AnalysisError(
+            f"{path}: record {skipped + int(wrong.argmax()) + 1} is damaged",
+            hint="was the file changed or put together after it was written?",
+        )
 
 
 def _packets(columns: _core.PacketColumns, flow_of: npt.NDArray[np.uint16]) -> Packets:
