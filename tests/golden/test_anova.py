@@ -51,14 +51,41 @@ def test_type_three_is_that_of_statsmodels(counts):
 
 @pytest.mark.parametrize("counts", [UNBALANCED, [[3, 2, 4], [0, 3, 2]]], ids=str)
 def test_main_effects_alone_are_type_two_of_statsmodels(counts):
-    """With an empty cell it is the same model: the interaction is refused."""
     frame = made(counts)
     expected = sm.stats.anova_lm(ols("y ~ C(a) + C(b)", frame).fit(), typ=2)
-    options = {} if np.min(counts) == 0 else {"interactions": 1}
-    found = st.anova(frame, "y", ["a", "b"], method="ordinary", **options)
+    found = st.anova(frame, "y", ["a", "b"], method="ordinary", interactions=1)
     for name in "ab":
         there, row = expected.loc[f"C({name})"], found.row(name)
         assert (row.sum_sq, row.f, row.p_value) == pytest.approx(tuple(there[["sum_sq", "F", "PR(>F)"]]))
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[8, 8, 8], [8, 8, 0]],
+        [[3, 2, 4], [0, 3, 2]],
+        [[3, 0, 4, 2], [5, 3, 0, 2], [2, 4, 3, 1]],
+        [[0, 3, 2], [4, 0, 2], [2, 5, 3], [1, 2, 2]],
+    ],
+    ids=str,
+)
+def test_with_empty_cells_what_can_be_estimated_is_that_of_nested_models(counts):
+    """As R's `anova(lm(y ~ a * b))`: the interaction beside both factors, each factor beside the other, residuals of all cells."""
+    frame = made(counts)
+    frame["cell"] = frame["a"] * 10 + frame["b"]
+    cells = ols("y ~ C(cell)", frame).fit()
+    additive = ols("y ~ C(a) + C(b)", frame).fit()
+    expected = sm.stats.anova_lm(additive, cells).loc[1]
+    found = st.anova(frame, "y", ["a", "b"], method="ordinary")
+    row = found.row("a:b")
+    assert (row.df, row.sum_sq, row.f, row.p_value) == pytest.approx(
+        tuple(expected[["df_diff", "ss_diff", "F", "Pr(>F)"]])
+    )
+    assert (found.residual_df, found.residual_sum_sq) == pytest.approx((cells.df_resid, cells.ssr))
+    for name, other in ("ab", "ba"):
+        beside = sm.stats.anova_lm(ols(f"y ~ C({other})", frame).fit(), additive).loc[1]
+        f = beside["ss_diff"] / beside["df_diff"] / cells.mse_resid
+        assert (found.row(name).df, found.row(name).f) == pytest.approx((beside["df_diff"], f))
 
 
 def test_one_factor_is_scipys_f_oneway():

@@ -66,6 +66,8 @@ class AnovaRow:
     effect_high: float
     reason: str
     """Why the term has no numbers (they are NaN), and what would lift that; empty where it has."""
+    partial: str = ""
+    """Of an interaction with empty cells, which they are and how many of its contrasts are tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +148,9 @@ def anova(
     confidence
         Of the intervals of effect sizes, in percent.
 
-    Empty cells: an interaction whose own levels were not all combined is named in its row and taken to be zero; the others
-    are computed in the model of those that remain.
+    Empty cells: of an interaction whose own levels were not all combined, the contrasts that can be estimated are tested, as
+    the last term of R's `anova(lm(…))` of the full model, and its row says which cells are empty; terms that it contains are
+    tested beside those that do not contain them (Type II), with the full model's residuals.
 
     Raises
     ------
@@ -182,9 +185,7 @@ def anova(
                 for one, p_value in zip(model.fitted, p_values, strict=True)
             }
     return Anova(
-        rows=tuple(
-            _row(trials, term, squares, tests.get(term), model.refused.get(term, ""), share) for term in terms
-        ),
+        rows=tuple(_row(trials, term, squares, tests.get(term), model, share) for term in terms),
         residual_df=squares.residual_df,
         residual_sum_sq=squares.residual,
         residual_mean_sq=squares.mean_square,
@@ -298,7 +299,7 @@ def _anova_type(term: Fitted, means: Array, spreads: Array, freedoms: Array) -> 
 
 
 def _row(
-    trials: Trials, term: Term, squares: _Squares, test: _Test | None, reason: str, confidence: float
+    trials: Trials, term: Term, squares: _Squares, test: _Test | None, model: Model, confidence: float
 ) -> AnovaRow:
     names = tuple(trials.factors[place] for place in term)
     if test is None:
@@ -321,5 +322,6 @@ def _row(
         effect_size=effect.estimate,
         effect_low=effect.low,
         effect_high=effect.high,
-        reason=reason,
+        reason=model.refused.get(term, ""),
+        partial=model.partial.get(term, ""),
     )

@@ -193,6 +193,8 @@ class Model:
     fitted: tuple[Fitted, ...]
     refused: dict[Term, str]
     """Why a term cannot be estimated."""
+    partial: dict[Term, str]
+    """Of interactions with empty cells, how many of their contrasts the other cells let one estimate."""
     whole: Array
     """Orthonormal directions of the whole model, the mean among them."""
 
@@ -200,21 +202,22 @@ class Model:
 def fit(trials: Trials, terms: Sequence[Term], weights: Array) -> Model:
     """Find what each term explains beside all others (Type III), in cells with trials that have these weights.
 
-    Where cells are empty, an interaction whose own table of levels has an empty place cannot be estimated; it and
-    whatever contains it are left out of the model. A term that the rest of the model cannot be told from is refused too.
+    Where cells are empty, an interaction whose own table of levels has an empty place keeps those of its contrasts that
+    the cells with trials show beside all terms before it, as R's `anova` of the full model has it: nothing that they
+    explain is left to the residuals, and what it contains is tested beside the terms that do not contain that. A term that
+    the rest of the model cannot be told from is refused.
     """
     filled = trials.counts > 0
-    refused = _with_empty_places(trials, terms)
-    kept = [term for term in terms if term not in refused]
     if filled.all() and is_constant(weights):
-        columns = {term: term_columns(trials.shape, term) for term in [(), *kept]}
-        fitted = tuple(Fitted(term, columns[term]) for term in kept)
-        return Model(fitted, refused, np.hstack(list(columns.values())))
+        whole = {term: term_columns(trials.shape, term) for term in [(), *terms]}
+        fitted = tuple(Fitted(term, whole[term]) for term in terms)
+        return Model(fitted, {}, {}, np.hstack(list(whole.values())))
     roots = np.sqrt(weights[filled])[:, None]
-    columns = {term: term_columns(trials.shape, term)[filled] * roots for term in [(), *kept]}
+    columns = {term: term_columns(trials.shape, term)[filled] * roots for term in [(), *terms]}
+    refused, partial = _without_what_is_empty(trials, terms, columns)
     directions = _of_full_rank if filled.all() else _directions
     estimated: list[Fitted] = []
-    for term in kept:
+    for term in (term for term in terms if term not in refused):
         others = directions(np.hstack([one for other, one in columns.items() if other != term]))
         rest = columns[term] - others @ (others.T @ columns[term])
         own = directions(rest, columns[term])
@@ -224,12 +227,36 @@ def fit(trials: Trials, terms: Sequence[Term], weights: Array) -> Model:
             )
         else:
             estimated.append(Fitted(term, own))
-    return Model(tuple(estimated), refused, directions(np.hstack(list(columns.values()))))
+    return Model(tuple(estimated), refused, partial, directions(np.hstack(list(columns.values()))))
+
+
+def _without_what_is_empty(
+    trials: Trials, terms: Sequence[Term], columns: dict[Term, Array]
+) -> tuple[dict[Term, str], dict[Term, str]]:
+    """Reduce the columns of each term with an empty place to the contrasts that can be estimated beside the terms before it.
+
+    Returns why terms are refused, and what is tested of those that are not whole.
+    """
+    refused: dict[Term, str] = {}
+    partial: dict[Term, str] = {}
+    for term, where in _with_empty_places(trials, terms).items():
+        before = [one for other, one in columns.items() if other != term and len(other) <= len(term)]
+        space = _directions(np.hstack(before))
+        own = _directions(columns[term] - space @ (space.T @ columns[term]), columns[term])
+        wanted = columns[term].shape[1]
+        if own.shape[1] == 0:
+            refused[term] = f"{where}; the other treatments show none of it"
+            del columns[term]
+            continue
+        columns[term] = own
+        partial[term] = f"{where}; {own.shape[1]} of {wanted} contrasts can be tested"
+    return refused, partial
 
 
 def _with_empty_places(trials: Trials, terms: Sequence[Term]) -> dict[Term, str]:
+    """Say of each term, in the order of `terms`, which combinations of its levels have no trial."""
     grid = trials.counts.reshape(trials.shape)
-    refused: dict[Term, str] = {}
+    empty_at: dict[Term, str] = {}
     for term in terms:
         rest = tuple(place for place in range(grid.ndim) if place not in term)
         empty = np.argwhere(grid.sum(axis=rest) == 0)
@@ -242,8 +269,8 @@ def _with_empty_places(trials: Trials, terms: Sequence[Term]) -> dict[Term, str]
                 for one in empty[:3].tolist()
             ]
             more = f" and {len(empty) - 3} more" if len(empty) > 3 else ""
-            refused[term] = f"no trial at {'; '.join(missing)}{more}; it is taken to be zero"
-    return refused
+            empty_at[term] = f"no trial at {' and '.join(missing)}{more}"
+    return empty_at
 
 
 def _of_full_rank(columns: Array, scale: Array | None = None) -> Array:  # noqa: ARG001

@@ -164,7 +164,7 @@ def test_a_treatment_with_one_trial_is_named_and_the_rest_is_computed(method, n)
     assert terms["flavour"].f > 0
     if method == "welch":
         assert "flavour=full load=10, which shows no spread" in one.notes[0]
-        assert terms["flavour:load"].reason == "no trial at flavour=full, load=10; it is taken to be zero"
+        assert any("no trial at flavour=full, load=10" in note for note in one.notes)
     assert one.n == n
     reasons = {row.reason for row in one.comparisons if row.verdict == "no inference"}
     assert all("trials" in reason or "two" in reason for reason in reasons)
@@ -176,8 +176,8 @@ def test_empty_cells_are_named():
 
     one = only(analysed(trial_set(FLAVOURS, normal(11), skip=missing)))
     interaction = one.terms[-1]
-    assert math.isnan(interaction.f)
-    assert "flavour=full, load=10" in interaction.reason
+    assert not math.isnan(interaction.f)
+    assert any("flavour:load: no trial at flavour=full, load=10" in note for note in one.notes)
     refused = [row for row in one.comparisons if row.verdict == "no inference"]
     assert {row.factor for row in refused} == {"flavour", "load"}
     assert "did not run at every level" in refused[0].reason

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import Literal
 
@@ -35,6 +35,7 @@ from trialwise.statistics.anova import DEFAULT_PERMUTATIONS, AnovaMethod
 from trialwise.statistics.holm import holm
 
 Watch = Callable[[int, int], None]
+_NO_AVERAGE = "it depends on the other factors, and not all of their levels ran: read it at each of these"
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,14 @@ def _compared(
     one: _Started, together: Sequence[tuple[str, ...]], base: Mapping[str, str], judging: Judging
 ) -> tuple[Compared, ...]:
     part, level = one.part, one.values.level
-    found = list(averaged(part, base, level, judging))
+    incomplete = {
+        name for row in (one.anova.rows if one.anova else ()) if row.partial for name in row.factors
+    }
+    crossed = {name for factors in together if incomplete.issuperset(factors) for name in factors}
+    found = [
+        replace(each, difference=None, reason=_NO_AVERAGE) if each.factor in crossed else each
+        for each in averaged(part, base, level, judging)
+    ]
     seen: set[tuple[str, tuple[str, ...]]] = set()
     for factors in together:
         for factor in factors:
@@ -266,8 +274,13 @@ def _result(
         pairs_method=pairs_method,
         assumptions=assumption_facts(part, values.columns) if found else None,
         verdict=_verdict(found, one.terms, comparisons, judged_by_margin=margin is not None),
-        notes=(*part.notes, *values.notes, *([unjudged] if unjudged else [])),
+        notes=(*part.notes, *values.notes, *_partial(found), *([unjudged] if unjudged else [])),
     )
+
+
+def _partial(found: st.Anova | None) -> Iterator[str]:
+    """What empty cells leave of interactions."""
+    return (f"{row.term}: {row.partial}" for row in (found.rows if found else ()) if row.partial)
 
 
 def _verdict(

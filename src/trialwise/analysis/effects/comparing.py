@@ -102,7 +102,11 @@ def _averages(part: Part, factor: str, one: str, level: Level) -> _Side:
     whole = means.filter(pl.col("cells") == number)
     refusal = ""
     if trials.select(cells).n_unique() < number if cells else trials.is_empty():
-        refusal = f"{factor}={one} did not run at every level of {', '.join(others)}: they are not averaged"
+        refusal = (
+            f"{factor}={one} did not run at every level of {', '.join(others)}: they are not averaged"
+            if others
+            else f"{factor}={one} did not run there"
+        )
     elif apart and whole.height < means.height:
         refusal = (
             f"treatments at {factor}={one} have {whole.height} to {means.height} {plural(level)}: averages over {', '.join(others)} "

@@ -26,7 +26,7 @@ def family(tests: int, results: Sequence[MetricEffects]) -> str:
         return "none: there is no inference"
     metrics, parts = len({one.metric for one in results}), len({tuple(one.part.items()) for one in results})
     over = [*(["metrics"] if metrics > 1 else []), *(["parts"] if parts > 1 else []), "terms"]
-    return f"Holm over all {tests} {' × '.join(over)}"
+    return f"Holm over all {tests} {' × '.join(over)}" if tests > 1 else "one test"
 
 
 def verdict(word: EffectsVerdict, results: Sequence[MetricEffects]) -> str:
