@@ -263,6 +263,6 @@ mod tests {
         assert!(message("ring:5").contains("dumbbell:10x10"));
         assert!(message("dumbbell:10,100Gbit/s,1us").contains("10x10"));
         assert!(message("fat-tree:5,100Gbit/s,1us").contains("even"));
-        assert!(message("dumbbell:10x10,100G,1us").contains("100Gbit/s"));
+        assert!(message("dumbbell:10x10,100G,1us").contains("unknown unit `G` (units: bit/s"));
     }
 }

@@ -2,13 +2,14 @@
 //!
 //! No clock, socket or file is touched here; a caller passes `now` in.
 
+mod decimal;
 mod parse;
 mod rate;
 mod seed;
 mod size;
 mod time;
 
-pub use parse::{ParseQuantityError, parse_fraction};
+pub use parse::{Dimension, ParseQuantityError, parse, parse_fraction, parse_share, write};
 pub use rate::Rate;
 pub use seed::Seed;
 pub use size::Bytes;

@@ -1,135 +1,230 @@
-//! Quantities as people write them: `12Mbit/s`, `28ms`, `75kB`, `0.4%`.
+//! Quantities as people write them: `12Mbit/s`, `1min 30s`, `75kB`, `0.4%`. One grammar for every place that reads one.
+//!
+//! ```text
+//! quantity = part *( ws? part )            several parts for times alone
+//! part     = number ws? unit
+//! number   = [ "+" ] ( digits [ "." *digits ] / "." digits ) [ ( "e" / "E" ) [ "+" / "-" ] digits ]
+//! times    = ps ns us µs μs ms s sec min m h d w
+//! rates    = [ k K M G T ] ( "bit/s" / "bps" / "b/s" )
+//! sizes    = "" / [ k K M G T ] "B" / ( K M G T ) "iB"
+//! shares   = "" / "%"
+//! ```
+//!
+//! Times, rates and sizes are computed in whole numbers: `0.1ms` is 100,000,000 ps. Halves of the smallest unit are rounded up.
 
 use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::decimal::Decimal;
 use crate::{Bytes, Duration, Rate};
 
-const RATES: Units = Units {
-    what: "rate",
-    example: "12Mbit/s",
-    shown: "bit/s, kbit/s, Mbit/s, Gbit/s",
-    factors: &[
-        ("bit/s", 1.0),
-        ("kbit/s", 1e3),
-        ("Mbit/s", 1e6),
-        ("Gbit/s", 1e9),
-        ("bps", 1.0),
-        ("kbps", 1e3),
-        ("Mbps", 1e6),
-        ("Gbps", 1e9),
-    ],
-};
+/// What a quantity measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dimension {
+    /// In picoseconds.
+    Time,
+    /// In bits per second.
+    Rate,
+    /// In bytes.
+    Size,
+    /// A part of something.
+    Share,
+}
 
-const TIMES: Units = Units {
-    what: "time",
-    example: "28ms",
-    shown: "ns, us, ms, s, min, h",
-    factors: &[
-        ("ns", 1e3),
-        ("us", 1e6),
-        ("µs", 1e6),
-        ("ms", 1e9),
-        ("s", 1e12),
-        ("min", 60e12),
-        ("h", 3600e12),
-    ],
-};
+/// Units and what one is worth in the smallest.
+type Factors = &'static [(&'static str, u64)];
 
-const SIZES: Units = Units {
-    what: "size",
-    example: "75kB",
-    shown: "B (or nothing), kB, MB, GB, KiB, MiB, GiB",
-    factors: &[
-        ("", 1.0),
-        ("B", 1.0),
-        ("kB", 1e3),
-        ("MB", 1e6),
-        ("GB", 1e9),
-        ("KiB", 1024.0),
-        ("MiB", 1_048_576.0),
-        ("GiB", 1_073_741_824.0),
-    ],
-};
+const KIBI: u64 = 1024;
 
-const FRACTIONS: Units = Units {
-    what: "fraction",
-    example: "0.4%",
-    shown: "% (or nothing, for a number from 0 to 1)",
-    factors: &[("", 1.0), ("%", 0.01)],
-};
+const TIMES: Factors = &[
+    ("s", 1_000_000_000_000),
+    ("ms", 1_000_000_000),
+    ("us", 1_000_000),
+    ("ns", 1000),
+    ("ps", 1),
+    ("µs", 1_000_000),
+    ("μs", 1_000_000),
+    ("sec", 1_000_000_000_000),
+    ("min", 60_000_000_000_000),
+    ("m", 60_000_000_000_000),
+    ("h", 3_600_000_000_000_000),
+    ("d", 86_400_000_000_000_000),
+    ("w", 604_800_000_000_000_000),
+];
+
+const SIZES: Factors = &[
+    ("TB", 1_000_000_000_000),
+    ("GB", 1_000_000_000),
+    ("MB", 1_000_000),
+    ("kB", 1000),
+    ("B", 1),
+    ("", 1),
+    ("KB", 1000),
+    ("KiB", KIBI),
+    ("MiB", KIBI * KIBI),
+    ("GiB", KIBI * KIBI * KIBI),
+    ("TiB", KIBI * KIBI * KIBI * KIBI),
+];
+
+/// Prefixes of the units of rates, and how these are spelled; the first is the one that is written.
+const PREFIXES: Factors =
+    &[("T", 1_000_000_000_000), ("G", 1_000_000_000), ("M", 1_000_000), ("k", 1000), ("", 1), ("K", 1000)];
+const BITS_PER_SECOND: [&str; 3] = ["bit/s", "bps", "b/s"];
+
+impl Dimension {
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Time => "time",
+            Self::Rate => "rate",
+            Self::Size => "size",
+            Self::Share => "fraction",
+        }
+    }
+
+    const fn example(self) -> &'static str {
+        match self {
+            Self::Time => "28ms",
+            Self::Rate => "12Mbit/s",
+            Self::Size => "75kB",
+            Self::Share => "0.4%",
+        }
+    }
+
+    /// Units as messages list them.
+    const fn shown(self) -> &'static str {
+        match self {
+            Self::Time => "ps, ns, us, ms, s, min, h, d, w",
+            Self::Rate => "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s",
+            Self::Size => "B (or nothing), kB, MB, GB, TB, KiB, MiB, GiB, TiB",
+            Self::Share => "% (or nothing, for a number from 0 to 1)",
+        }
+    }
+
+    /// What one of this unit is in the smallest.
+    fn factor(self, unit: &str) -> Option<u64> {
+        let find = |factors: Factors, name: &str| {
+            factors.iter().find(|(known, _)| *known == name).map(|(_, factor)| *factor)
+        };
+        match self {
+            Self::Time => find(TIMES, unit),
+            Self::Size => find(SIZES, unit),
+            Self::Rate => {
+                let prefix = BITS_PER_SECOND.iter().find_map(|bits| unit.strip_suffix(bits))?;
+                find(PREFIXES, prefix)
+            }
+            Self::Share => None,
+        }
+    }
+}
 
 /// Text that is not the quantity wanted; its message says why and what to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseQuantityError {
     text: String,
-    what: &'static str,
-    problem: String,
-    example: &'static str,
+    dimension: Dimension,
+    problem: Problem,
+}
+
+/// Why a text is not the quantity wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Problem {
+    Negative,
+    NotANumber,
+    MissingUnit,
+    UnknownUnit(String),
+    TooLarge,
+    AboveOne,
 }
 
 impl fmt::Display for ParseQuantityError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { text, what, problem, example } = self;
-        write!(formatter, "`{text}` is not a {what}: {problem}; write one like {example}")
+        let Self { text, dimension, problem } = self;
+        write!(formatter, "`{text}` is not a {}: ", dimension.what())?;
+        match problem {
+            Problem::Negative => write!(formatter, "it is negative"),
+            Problem::NotANumber => write!(formatter, "it does not start with a number"),
+            Problem::MissingUnit => write!(formatter, "the unit is missing (units: {})", dimension.shown()),
+            Problem::UnknownUnit(unit) => {
+                write!(formatter, "unknown unit `{unit}` (units: {})", dimension.shown())
+            }
+            Problem::TooLarge => write!(formatter, "it is too large"),
+            Problem::AboveOne => write!(formatter, "it is larger than 1 (100%)"),
+        }?;
+        write!(formatter, "; write one like {}", dimension.example())
     }
 }
 
 impl Error for ParseQuantityError {}
 
-struct Units {
-    what: &'static str,
-    example: &'static str,
-    shown: &'static str,
-    factors: &'static [(&'static str, f64)],
+/// Read a time in picoseconds, a rate in bits per second, or a size in bytes, rounded to the nearest whole number.
+///
+/// # Errors
+/// Text that is no such quantity, or one beyond 64 bits.
+pub fn parse(text: &str, dimension: Dimension) -> Result<u64, ParseQuantityError> {
+    let wrong = |problem| ParseQuantityError { text: text.trim().to_owned(), dimension, problem };
+    let mut rest = text.trim();
+    let mut sum = 0_u64;
+    loop {
+        let (number, behind) = number(rest).map_err(wrong)?;
+        let (unit, behind) = unit(behind.trim_start(), dimension);
+        let factor = dimension.factor(unit).ok_or_else(|| match unit {
+            "" => wrong(Problem::MissingUnit),
+            _ => wrong(Problem::UnknownUnit(unit.to_owned())),
+        })?;
+        let part = number.times(factor).and_then(|part| sum.checked_add(part));
+        sum = part.ok_or_else(|| wrong(Problem::TooLarge))?;
+        rest = behind.trim_start();
+        if rest.is_empty() {
+            return Ok(sum);
+        }
+    }
 }
 
-impl Units {
-    fn parse(&self, text: &str) -> Result<f64, ParseQuantityError> {
-        let text = text.trim();
-        let end = text.find(|letter: char| !letter.is_ascii_digit() && letter != '.').unwrap_or(text.len());
-        let (number, unit) = (&text[..end], text[end..].trim());
-        if text.starts_with('-') {
-            return Err(self.error(text, "it is negative"));
-        }
-        let number: f64 = number.parse().map_err(|_| self.error(text, "it does not start with a number"))?;
-        let factor = self.factors.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-        let factor = factor.ok_or_else(|| self.error(text, &self.unit_problem(unit)))?;
-        Ok(number * factor)
-    }
+/// The number at the beginning of a text, and what stands behind it.
+fn number(text: &str) -> Result<(Decimal, &str), Problem> {
+    let (negative, unsigned) = match text.strip_prefix('-') {
+        Some(unsigned) => (true, unsigned),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let (number, behind) =
+        Decimal::read(unsigned).ok_or(if negative { Problem::Negative } else { Problem::NotANumber })?;
+    if negative && !number.is_zero() { Err(Problem::Negative) } else { Ok((number, behind)) }
+}
 
-    /// The value as a whole number of the smallest unit, rounded to the nearest.
-    fn parse_whole(&self, text: &str) -> Result<u64, ParseQuantityError> {
-        let value = self.parse(text)?.round();
-        if value >= u64::MAX as f64 {
-            return Err(self.error(text, "it is too large"));
-        }
-        Ok(value as u64)
+/// The unit at the beginning of a text, and what stands behind it: for times the letters, for others all of it.
+fn unit(text: &str, dimension: Dimension) -> (&str, &str) {
+    match dimension {
+        Dimension::Time => text.split_at(
+            text.find(|letter: char| {
+                letter.is_ascii_digit() || letter.is_whitespace() || ".+-".contains(letter)
+            })
+            .unwrap_or(text.len()),
+        ),
+        _ => (text, ""),
     }
+}
 
-    fn unit_problem(&self, unit: &str) -> String {
-        match unit {
-            "" => format!("the unit is missing (units: {})", self.shown),
-            _ => format!("unknown unit `{unit}` (units: {})", self.shown),
-        }
-    }
-
-    fn error(&self, text: &str, problem: &str) -> ParseQuantityError {
-        ParseQuantityError {
-            text: text.to_owned(),
-            what: self.what,
-            problem: problem.to_owned(),
-            example: self.example,
-        }
-    }
+/// Write a time in picoseconds, a rate in bits per second, or a size in bytes: the shortest text that reads back as it.
+pub fn write(value: u64, dimension: Dimension) -> String {
+    let factors = match dimension {
+        Dimension::Time => &TIMES[..5],
+        Dimension::Size => &SIZES[..5],
+        Dimension::Rate => &PREFIXES[..5],
+        Dimension::Share => &[("", 1)],
+    };
+    let bits = if dimension == Dimension::Rate { BITS_PER_SECOND[0] } else { "" };
+    let spelled =
+        factors.iter().map(|(unit, factor)| format!("{}{unit}{bits}", Decimal::quotient(value, *factor)));
+    // Of several that are as short, the one in the largest unit.
+    spelled.min_by_key(String::len).unwrap_or_default()
 }
 
 impl FromStr for Rate {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        RATES.parse_whole(text).map(Self::from_bits_per_second)
+        parse(text, Dimension::Rate).map(Self::from_bits_per_second)
     }
 }
 
@@ -137,7 +232,7 @@ impl FromStr for Duration {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        TIMES.parse_whole(text).map(Self::from_picoseconds)
+        parse(text, Dimension::Time).map(Self::from_picoseconds)
     }
 }
 
@@ -145,8 +240,25 @@ impl FromStr for Bytes {
     type Err = ParseQuantityError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        SIZES.parse_whole(text).map(Self::new)
+        parse(text, Dimension::Size).map(Self::new)
     }
+}
+
+/// A share of any size, written `30%` or `0.3`, as the nearest binary fraction of the number, and of its hundredth.
+///
+/// # Errors
+/// Text that is no number from 0 on, or has another unit.
+pub fn parse_share(text: &str) -> Result<f64, ParseQuantityError> {
+    let text = text.trim();
+    let wrong = |problem| ParseQuantityError { text: text.to_owned(), dimension: Dimension::Share, problem };
+    let (_, behind) = number(text).map_err(wrong)?;
+    let scale = match behind.trim() {
+        "" => 1.0,
+        "%" => 0.01,
+        unit => return Err(wrong(Problem::UnknownUnit(unit.to_owned()))),
+    };
+    let value: f64 = text[..text.len() - behind.len()].parse().map_err(|_| wrong(Problem::NotANumber))?;
+    if value.is_finite() { Ok(value.abs() * scale) } else { Err(wrong(Problem::TooLarge)) }
 }
 
 /// A fraction from 0 to 1, written `0.4%` or `0.004`.
@@ -154,9 +266,10 @@ impl FromStr for Bytes {
 /// # Errors
 /// Text that is no number, has another unit, or lies outside 0 to 1.
 pub fn parse_fraction(text: &str) -> Result<f64, ParseQuantityError> {
-    let value = FRACTIONS.parse(text)?;
+    let value = parse_share(text)?;
     if value > 1.0 {
-        return Err(FRACTIONS.error(text, "it is larger than 1 (100%)"));
+        let (text, dimension) = (text.trim().to_owned(), Dimension::Share);
+        return Err(ParseQuantityError { text, dimension, problem: Problem::AboveOne });
     }
     Ok(value)
 }
@@ -178,12 +291,88 @@ mod tests {
         assert_eq!(parse_fraction("1"), Ok(1.0));
     }
 
+    /// Spellings that one of the places took that read quantities by themselves before: each is read everywhere now.
+    #[test]
+    fn every_spelling_has_its_value() {
+        use Dimension::{Rate, Size, Time};
+        for (text, dimension, value) in [
+            ("1min 30s", Time, 90_000_000_000_000),
+            ("1h 30min 10s", Time, 5_410_000_000_000_000),
+            ("30s1min", Time, 90_000_000_000_000),
+            ("2m", Time, 120_000_000_000_000),
+            ("1d", Time, 86_400_000_000_000_000),
+            ("1w", Time, 604_800_000_000_000_000),
+            ("3 sec", Time, 3_000_000_000_000),
+            ("7ps", Time, 7),
+            ("0.5ps", Time, 1),
+            ("0.1ms", Time, 100_000_000),
+            ("0.001ms", Time, 1_000_000),
+            ("1.us", Time, 1_000_000),
+            (".5us", Time, 500_000),
+            ("1e3ns", Time, 1_000_000),
+            ("1E+3 ns", Time, 1_000_000),
+            ("+2us", Time, 2_000_000),
+            ("-0us", Time, 0),
+            ("5µs", Time, 5_000_000),
+            ("5μs", Time, 5_000_000),
+            ("0.000025ms", Time, 25_000),
+            ("10Gb/s", Rate, 10_000_000_000),
+            ("1e1Gbit/s", Rate, 10_000_000_000),
+            ("10Gbps", Rate, 10_000_000_000),
+            ("3Kbps", Rate, 3000),
+            ("3kb/s", Rate, 3000),
+            ("1.6Tbit/s", Rate, 1_600_000_000_000),
+            ("0.5 bit/s", Rate, 1),
+            ("25000000000.0bps", Rate, 25_000_000_000),
+            ("1000000", Size, 1_000_000),
+            ("1000000B", Size, 1_000_000),
+            ("1.5KB", Size, 1500),
+            ("1.5kB", Size, 1500),
+            ("32MiB", Size, 32 << 20),
+            ("2TiB", Size, 2 << 40),
+            ("1e3", Size, 1000),
+            ("18446744073709551615", Size, u64::MAX),
+            ("0.00000000000000000000000000001GB", Size, 0),
+            ("1e-999999999999GB", Size, 0),
+        ] {
+            assert_eq!(parse(text, dimension), Ok(value), "{text}");
+        }
+        assert_eq!(parse_share("150%"), Ok(1.5));
+        assert_eq!(parse_share("3e-1"), Ok(0.3));
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        use Dimension::{Rate, Size, Time};
+        for (text, dimension, problem) in [
+            ("5", Time, "the unit is missing"),
+            ("5", Rate, "the unit is missing"),
+            ("1min 30", Time, "the unit is missing"),
+            ("1min -30s", Time, "it is negative"),
+            ("", Time, "does not start with a number"),
+            ("ms", Time, "does not start with a number"),
+            (".ms", Time, "does not start with a number"),
+            ("1.2.3ms", Time, "the unit is missing"),
+            ("1 fortnight", Time, "unknown unit `fortnight`"),
+            ("10GB/s", Rate, "unknown unit `GB/s`"),
+            ("10Gbit/s 5Mbit/s", Rate, "unknown unit `Gbit/s 5Mbit/s`"),
+            ("infGbit/s", Rate, "does not start with a number"),
+            ("1e999999999999B", Size, "too large"),
+            ("18446744073709551616", Size, "too large"),
+            ("1e", Size, "unknown unit `e`"),
+        ] {
+            let refused = parse(text, dimension).unwrap_err().to_string();
+            assert!(refused.contains(problem), "{text}: {refused}");
+        }
+        assert!(parse_share("x").is_err() && parse_share("-1%").is_err() && parse_share("nan").is_err());
+    }
+
     #[test]
     fn what_is_wrong_is_named_with_what_to_write() {
         let message = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
         assert_eq!(
             message("12Mbit"),
-            "`12Mbit` is not a rate: unknown unit `Mbit` (units: bit/s, kbit/s, Mbit/s, Gbit/s); write one like 12Mbit/s"
+            "`12Mbit` is not a rate: unknown unit `Mbit` (units: bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s); write one like 12Mbit/s"
         );
         assert!(message("12").contains("the unit is missing"));
         assert!(message("fast").contains("does not start with a number"));
@@ -193,14 +382,43 @@ mod tests {
         assert!("1.2.3ms".parse::<Duration>().is_err());
     }
 
+    #[test]
+    fn what_is_written_is_short() {
+        let written = |value, dimension| write(value, dimension);
+        assert_eq!(written(10_000_000_000, Dimension::Rate), "10Gbit/s");
+        assert_eq!(written(1_500_000, Dimension::Time), "1.5us");
+        assert_eq!(written(1001, Dimension::Time), "1001ps");
+        assert_eq!(written(0, Dimension::Size), "0B");
+    }
+
     proptest! {
+        #[test]
+        fn what_is_written_reads_back(value in prop_oneof![any::<u64>(), 0_u64..10_000, any::<u32>().prop_map(|value| u64::from(value) * 1_000_000)]) {
+            for dimension in [Dimension::Time, Dimension::Rate, Dimension::Size] {
+                prop_assert_eq!(parse(&write(value, dimension), dimension), Ok(value));
+            }
+        }
+
         #[test]
         fn whole_milliseconds_are_exact(milliseconds in 0_u64..1_000_000_000) {
             prop_assert_eq!(format!("{milliseconds}ms").parse(), Ok(Duration::from_milliseconds(milliseconds)));
         }
 
+        /// Numbers as a binary reader with rounding has them, where it is exact enough.
+        #[test]
+        fn numbers_are_those_of_the_standard_library(digits in 0_u64..1_000_000_000, places in 0_usize..7) {
+            let text = format!("{:.places$}", digits as f64 / 1000.0);
+            let expected = (text.parse::<f64>().unwrap() * 1e6).round() as u64;
+            prop_assert_eq!(parse(&format!("{text}us"), Dimension::Time), Ok(expected));
+        }
+
         #[test]
         fn no_text_panics(text in ".*") {
+            let _ = (text.parse::<Rate>(), text.parse::<Duration>(), text.parse::<Bytes>(), parse_fraction(&text));
+        }
+
+        #[test]
+        fn no_number_panics(text in "[-+]?[0-9.]{0,60}([eE][-+]?[0-9]{0,12})? ?(ms|Gbit/s|kB|min|%)") {
             let _ = (text.parse::<Rate>(), text.parse::<Duration>(), text.parse::<Bytes>(), parse_fraction(&text));
         }
     }

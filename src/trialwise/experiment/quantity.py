@@ -6,11 +6,14 @@ import math
 import re
 
 SECONDS = {
+    "ps": 1e-12,
     "ns": 1e-9,
     "us": 1e-6,
     "µs": 1e-6,
+    "\u03bcs": 1e-6,
     "ms": 1e-3,
     "s": 1.0,
+    "sec": 1.0,
     "min": 60.0,
     "m": 60.0,
     "h": 3600.0,
@@ -21,12 +24,11 @@ _LONG = {
     "hour": "h",
     "minute": "min",
     "second": "s",
-    "sec": "s",
     "day": "d",
     "week": "w",
     "millisecond": "ms",
 }
-_PART = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*([a-zµ]+)")
+_PART = re.compile(r"\s*\+?((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zµ\u03bc]+)")
 
 
 def seconds(text: str | float) -> float:

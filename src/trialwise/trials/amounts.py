@@ -6,19 +6,15 @@ import math
 import re
 from collections.abc import Mapping
 
-_RATES = {
-    "bit/s": 1.0,
-    "kbit/s": 1e3,
-    "Mbit/s": 1e6,
-    "Gbit/s": 1e9,
-    "bps": 1.0,
-    "kbps": 1e3,
-    "Mbps": 1e6,
-    "Gbps": 1e9,
+_PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_RATES = {prefix + unit: factor for unit in ("bit/s", "bps", "b/s") for prefix, factor in _PREFIXES.items()}
+_SIZES = {
+    "": 1.0,
+    **{f"{prefix}B": factor for prefix, factor in _PREFIXES.items()},
+    **{f"{prefix}iB": 1024.0**power for power, prefix in enumerate("KMGT", start=1)},
 }
-_SIZES = {"": 1.0, "B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30}
 _SHARES = {"": 1.0, "%": 0.01}
-_NUMBER = re.compile(r"\s*(\d+\.?\d*|\.\d+)\s*(\S*)\s*")
+_NUMBER = re.compile(r"\s*\+?((?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(\S*)\s*")
 
 
 def bits_per_second(text: str) -> int:

@@ -125,7 +125,7 @@ def test_from_logs(folder: Path):
         ("make 12", "the unit is missing", "write one like 12Mbit/s"),
         ("make 0bit/s", "at rate 0 nothing would ever pass", "12Mbit/s"),
         ("make 12Mbit/s --length 0s", "the trace is empty", None),
-        ("make 1Tbit/s", "unknown unit `Tbit/s`", None),
+        ("make 1Pbit/s", "unknown unit `Pbit/s`", None),
         ("make 900Gbit/s", "more than 50000000 lines", None),
         ("make 12Mbit/s --seed -1", "--seed -1", None),
         ("make trace:x", "this is a trace already", "scale"),

@@ -115,12 +115,38 @@ def test_a_trial_without_a_flow_of_the_class_has_no_sample_of_it(tmp_path: Path,
     assert outcome.samples["simulation:flows|phase:all"].values[0] > 0
 
 
-def test_flows_that_do_not_finish_make_a_trial_invalid(tmp_path: Path, never: int) -> None:
+def test_a_metric_of_flows_that_do_not_finish_leaves_the_others(tmp_path: Path, never: int) -> None:
     text = FILE.replace("[metrics.fct]", 'network = { stop = "500us" }\n[metrics.fct]')
+    outcome = execute(experiment(tmp_path, text), tmp_path, never)
+    assert outcome.status == "finished"
+    assert len(outcome.samples["simulation:fct"]) == 0
+    assert len(outcome.samples["simulation:queue"]) > 0
+    assert any("metric fct" in remark and "did not finish" in remark for remark in outcome.remarks)
+    assert flows_of(outcome)["fct_ps"].null_count() > 0
+
+
+def test_a_trial_without_any_metric_is_invalid(tmp_path: Path, never: int) -> None:
+    text = FILE[: FILE.index("[metrics.all]")].replace(
+        "[metrics.fct]", 'network = { stop = "500us" }\n[metrics.fct]'
+    )
     outcome = execute(experiment(tmp_path, text), tmp_path, never)
     assert outcome.status == "invalid"
     assert "did not finish" in (outcome.reason or "")
-    assert flows_of(outcome)["fct_ps"].null_count() > 0
+
+
+def test_a_long_lived_flow_has_the_throughput_until_the_stop(tmp_path: Path, never: int) -> None:
+    """Four flows share 100 Gbit/s, of which packets of 1000 bytes with 48 of headers carry 95.42 as payload."""
+    lines = [f"{sender},{sender},4,1000000000,0" for sender in range(4)]
+    (tmp_path / "long.csv").write_text("\n".join(["flow_id,src,dst,size_bytes,start_ns", *lines]))
+    text = (
+        FILE.replace("dumbbell:4x4,10Gbit/s,1us", "dumbbell:4x1,100Gbit/s,1us")
+        .replace('{ sizes = "fixed:20kB", load = "30%", duration = "1ms" }', '{ flows = "long.csv" }')
+        .replace("[metrics.fct]", 'network = { stop = "2ms" }\n[metrics.throughput]\n[metrics.fct]')
+    )
+    outcome = execute(experiment(tmp_path, text), tmp_path, never)
+    assert outcome.status == "finished"
+    assert outcome.samples["simulation:throughput"].values == pytest.approx([23.855e9] * 4, rel=0.01)
+    assert len(outcome.samples["simulation:fct"]) == 0
 
 
 def test_a_trial_ends_when_it_is_asked_to(tmp_path: Path) -> None:
@@ -292,8 +318,8 @@ def test_uplinks_that_are_asked_for_more_than_they_carry_are_named(tmp_path: Pat
     assert "at most 0.3229" in str(raised.value)
 
 
-def test_flows_that_are_cut_off_for_good_make_a_trial_invalid(tmp_path: Path, never: int) -> None:
+def test_flows_that_are_cut_off_for_good_have_no_metric(tmp_path: Path, never: int) -> None:
     text = FILE.replace("[metrics.fct]", 'network = { faults = "8-9 down 500us" }\n[metrics.fct]')
     outcome = execute(experiment(tmp_path, text), tmp_path, never)
-    assert outcome.status == "invalid"
-    assert "did not finish" in (outcome.reason or "")
+    assert len(outcome.samples["simulation:fct"]) == 0
+    assert any("did not finish" in remark for remark in outcome.remarks)

@@ -1,5 +1,7 @@
 """The simulator as Python sees it: flow lists, series, losses, faults, and arguments that do not fit."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -107,6 +109,30 @@ def test_a_flow_list_goes_out_and_comes_back() -> None:
     assert all(np.array_equal(flows[name], again[name]) for name in flows)
     hpcc = _core.parse_flows(_core.format_flows(flows, hpcc=True))
     assert np.array_equal(flows["size_bytes"], hpcc["size_bytes"])
+
+
+def test_classes_and_ports_go_out_and_come_back() -> None:
+    text = "2\n0 2 3 101 1000000 2\n1 2 5 100 1000000 2\n"
+    flows, cautions = _core.read_flow_list(text)
+    assert (flows["class"].tolist(), flows["dst_port"].tolist(), cautions) == ([3, 5], [101, 100], [])
+    for hpcc in (False, True):
+        again = _core.parse_flows(_core.format_flows(flows, hpcc=hpcc))
+        assert all(np.array_equal(flows[name], again[name]) for name in flows)
+    result = _core.simulate(FABRIC, flows, controller="dctcp")
+    assert result.csv().startswith("flow_id,src,dst,size_bytes,start_ns,class,dst_port,fct_ns\n")
+    assert result.delivered.tolist() == [1_000_000] * 2
+    with pytest.raises(ValueError, match="class or port too large"):
+        _core.simulate(FABRIC, flows | {"class": flows["class"] + 300}, controller="dctcp")
+
+
+def test_liberties_with_a_list_or_a_topology_are_told(tmp_path: Path) -> None:
+    _, cautions = _core.read_flow_list("1\n0 2 3 101 1000000 2\n1 2 5 100 1000000 2\n")
+    assert cautions == ["the flow list announces 1 flows and has 2: the first of them are taken"]
+    file = tmp_path / "topology.txt"
+    file.write_text("3 1 1 2\n2\n0 2 25000000000.0 1us 0\n1 2 25G 1us 0\n")
+    fabric = _core.Fabric.from_file(file)
+    assert [rate for _, _, rate, _ in fabric.links] == [25 * 10**9] * 2
+    assert len(fabric.cautions) == 1
 
 
 def test_what_progress_raises_ends_the_trial() -> None:
