@@ -191,7 +191,8 @@ def test_a_wrong_distribution_is_said(tmp_path: Path, content: str, said: str):
 @pytest.mark.parametrize(
     ("content", "said"),
     [("5,100\n", "names no column start_ns"), ("start_ns,size_bytes\n", "no flows"), ("start_ns,size_bytes\n1,0\n", ":2:"),
-     ("start_ns,size_bytes\n1,5\n-1,5\n", ":3:"), ("start_ns,size_bytes\n1\n", ":2:")],
+     ("start_ns,size_bytes\n1,5\n-1,5\n", ":3:"), ("start_ns,size_bytes\n1\n", ":2:"),
+     (f"start_ns,size_bytes\n0,{'1' * 300}\n", ":2: a start or a size is above 9223372036854775807")],
 )  # fmt: skip
 def test_a_wrong_list_is_said(tmp_path: Path, content: str, said: str):
     (tmp_path / "a.csv").write_text(content)
