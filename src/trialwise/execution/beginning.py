@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from trialwise import __version__
 from trialwise.design.plan import Plan, make_plan, plan_digest
 from trialwise.design.sizing import size
 from trialwise.errors import PlanError, StoreError
+from trialwise.execution.amending import HINT, amend, amendment, read_again
 from trialwise.execution.lanes import Lane, has_lanes, lanes, lanes_meta, planned_row
 from trialwise.execution.session import new_identity
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
@@ -66,8 +67,17 @@ def begin(
     return Ledger.create(directory.ledger_file, meta, map(planned_row, plan.trials))
 
 
-def resume(text: str, experiment: Experiment, directory: ExperimentDirectory, *, extend: bool) -> Ledger:
-    """Open the ledger of an experiment that has begun; its plan must be that of `experiment`.
+def resume(
+    text: str,
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    *,
+    extend: bool,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Ledger:
+    """Open the ledger of an experiment that has begun; its plan must be that of `experiment`, or an amended one.
+
+    `tell` is called with what was amended, in a line.
 
     Raises
     ------
@@ -76,7 +86,7 @@ def resume(text: str, experiment: Experiment, directory: ExperimentDirectory, *,
     """
     ledger = directory.ledger(read_only=False)
     try:
-        _check_same_plan(text, experiment, directory, ledger, extend=extend)
+        _check_same_plan(text, experiment, directory, ledger, extend=extend, tell=tell)
         if ledger.fact("folder") != str(experiment.folder):
             ledger.set_meta("folder", str(experiment.folder))
     except BaseException:
@@ -121,24 +131,33 @@ def _drawn_files(experiment: Experiment) -> Iterator[tuple[str, Path]]:
 
 
 def _check_same_plan(
-    text: str, experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger, *, extend: bool
+    text: str,
+    experiment: Experiment,
+    directory: ExperimentDirectory,
+    ledger: Ledger,
+    *,
+    extend: bool,
+    tell: Callable[[str], None],
 ) -> None:
     meta = ledger.meta()
     before_text = meta.get(_FROZEN, text)
     before = parse_experiment(before_text, directory.experiment_file)
     digest = plan_digest(before)
-    if digest != plan_digest(experiment):
+    change = None
+    if digest != plan_digest(experiment) and (change := amendment(before, experiment)) is None:
         difference = _difference(before_text, text) or _drawn_difference(experiment, directory)
-        raise PlanError(
-            f"{directory.path}: this directory began with another plan\n{difference}",
-            hint="put the file back, or start a new experiment with --dir",
-        )
+        raise PlanError(f"{directory.path}: this directory began with another plan\n{difference}", hint=HINT)
     if meta.get("version") == __version__ and digest != meta.get("plan"):
         raise PlanError(
             f"{directory.path}: a file that a factor is drawn from has been changed inside the directory",
             hint="put it back as it was when the experiment began",
         )
+    found = () if change is None else read_again(change, directory, ledger)
     _check_sizes(text, before_text, experiment, before, directory, ledger, extend=extend)
+    if change is not None:
+        tell(amend(change, found, directory, ledger))
+        directory.write_durably(EXPERIMENT, text.encode())
+        ledger.extend([], {_FROZEN: text, "plan": plan_digest(experiment)})
 
 
 def _check_sizes(
@@ -153,7 +172,8 @@ def _check_sizes(
 ) -> None:
     now, then = size(experiment), size(before)
     if (now.series, now.rounds) == (then.series, then.rounds):
-        if _ends(experiment) != _ends(before):
+        known = frozenset(metric.name for metric in before.metrics)
+        if _ends(experiment, known) != _ends(before, known):
             _change_ends(text, before_text, directory, ledger)
         return
     if now.series < then.series or now.rounds < then.rounds:
@@ -171,13 +191,14 @@ def _check_sizes(
     )
 
 
-def _ends(experiment: Experiment) -> object:
-    """What the file says about when there is enough."""
+def _ends(experiment: Experiment, known: frozenset[str]) -> object:
+    """Give what the file says about when there is enough, of the metrics with known names."""
     design = experiment.design
     words = (design.stop, design.looks, design.pilot, design.max_trials, design.budget, design.base)
     of_metrics = [
         (metric.margin, metric.estimand, metric.convention, metric.few_samples, goals_of(metric))
         for metric in experiment.metrics
+        if metric.name in known
     ]
     return words, of_metrics
 

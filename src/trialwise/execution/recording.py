@@ -13,6 +13,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
+from trialwise.store.outputs import output_files, shortened
 from trialwise.store.records import Event, Session, TrialEnd, TrialRow
 from trialwise.store.samples import (
     Entry,
@@ -27,7 +28,7 @@ from trialwise.trials.base import TrialOutcome
 LOG_PART = 128 * 1024
 """Bytes of the beginning and of the end of each output that the log of a failed trial keeps."""
 
-_Value = tuple[str, float | None, int, str | None]
+Value = tuple[str, float | None, int, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,10 @@ class Recorder:
             When the directory cannot be written.
         """
         try:
-            values = [self._store(row, source, samples) for source, samples in outcome.samples.items()]
+            values = [
+                store_samples(self._directory, row, source, samples)
+                for source, samples in outcome.samples.items()
+            ]
             for name, content in _beside(row, outcome):
                 self._directory.write_durably(name, content)
             self._keep_record(row, outcome)
@@ -103,7 +107,7 @@ class Recorder:
 
     def _end(self, one: Ended, segment: str, entries: list[Entry]) -> TrialEnd:
         row, outcome = one.row, one.outcome
-        values: list[_Value] = []
+        values: list[Value] = []
         for source, samples in outcome.samples.items():
             if _is_single(samples):
                 values.append((source, float(samples.values[0]), 1, None))
@@ -121,13 +125,6 @@ class Recorder:
             one.claimed,
         )
 
-    def _store(self, row: TrialRow, source: str, samples: Samples) -> _Value:
-        if _is_single(samples):
-            return source, float(samples.values[0]), 1, None
-        name = file_name(row.number, row.attempt, source)
-        write_samples(self._directory.path / name, samples.values, samples.times)
-        return source, None, len(samples.values), name
-
     def _keep_record(self, row: TrialRow, outcome: TrialOutcome) -> None:
         """Keep a record of every packet that a trial of this machine has left in its scratch folder."""
         if outcome.record is None:
@@ -137,28 +134,32 @@ class Recorder:
             keep(content, self._directory.path / record_name(row.number, row.attempt, what))
 
 
+def store_samples(directory: ExperimentDirectory, row: TrialRow, source: str, samples: Samples) -> Value:
+    """Write what a trial gave into a file, unless it is one number; give its row of the ledger."""
+    if _is_single(samples):
+        return source, float(samples.values[0]), 1, None
+    name = file_name(row.number, row.attempt, source)
+    write_samples(directory.path / name, samples.values, samples.times)
+    return source, None, len(samples.values), name
+
+
 def _beside(row: TrialRow, outcome: TrialOutcome) -> Iterator[tuple[str, bytes]]:
     """What stands in files of its own: the record of every packet or flow, where it was handed over, and the log of a failed trial."""
     if outcome.record is not None:
         what, content = outcome.record
         if isinstance(content, bytes):
             yield record_name(row.number, row.attempt, what), content
-    if outcome.status != "finished":
+    if outcome.status == "finished":
+        if outcome.exit_code is not None:  # there was a program
+            yield from output_files(row.number, row.attempt, outcome.output, outcome.errors)
+    else:
         yield f"logs/{row.number:06d}-{row.attempt}.txt", _log(row, outcome)
 
 
 def _log(row: TrialRow, outcome: TrialOutcome) -> bytes:
     text = f"trial {row.number} attempt {row.attempt}: {row.treatment}\n{outcome.status}: {outcome.reason}\n".encode()
-    output, errors = shortened(outcome.output), shortened(outcome.errors)
+    output, errors = shortened(outcome.output, LOG_PART), shortened(outcome.errors, LOG_PART)
     return b"".join((text, b"--- standard output\n", output, b"\n--- standard error\n", errors))
-
-
-def shortened(text: bytes) -> bytes:
-    """The beginning and the end of what a program printed, where it is too long for a log."""
-    left_out = len(text) - 2 * LOG_PART
-    if left_out <= 0:
-        return text
-    return text[:LOG_PART] + f"\n… {left_out} bytes left out …\n".encode() + text[-LOG_PART:]
 
 
 def _is_single(samples: Samples) -> bool:

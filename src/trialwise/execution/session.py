@@ -13,6 +13,7 @@ from typing import Protocol
 
 from trialwise import __version__
 from trialwise.errors import StoreError
+from trialwise.execution.amending import amended_since
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.measurement.build import own_build
@@ -141,6 +142,8 @@ class SessionKeeper:
         environment, identity = self._watch.look()
         if self._before is not None:
             problem = told(identity.changes(self._before, self._scope))
+        if previous is not None and (amended := amended_since(ledger, previous.started)):
+            problem = amended if problem is None else f"{amended}; {problem}"
         return self._begin(ledger, previous, environment, identity, problem)
 
     def look_again(self, ledger: Ledger) -> str | None:

@@ -14,11 +14,12 @@ from typing import Self
 from trialwise.errors import StoreError
 from trialwise.store.files import sync_folder, write_together, write_whole
 from trialwise.store.ledger import Ledger
+from trialwise.store.outputs import FOLDER as OUTPUTS
 
 LEDGER = "ledger.sqlite"
 EXPERIMENT = "experiment.toml"
 LOCK = ".lock"
-FOLDERS = {"samples", "logs", "environments"}
+FOLDERS = {"samples", "logs", "environments", OUTPUTS}
 _PAIR = re.compile(r"[0-9a-f]{8}-[0-9a-f]{8}(-[0-9]+)?")
 
 

@@ -175,6 +175,14 @@ class Ledger(LedgerFacts):
             self._insert(again(row) for row in rows)
         return len(rows)
 
+    def add_values(self, row: TrialRow, values: Sequence[tuple[str, float | None, int, str | None]]) -> None:
+        """Record what was read later from what a finished trial has left; `values` are those of a `TrialEnd`."""
+        with self._transaction():
+            self._connection.executemany(
+                "INSERT OR REPLACE INTO value (number, attempt, source, value, samples, file) VALUES (?, ?, ?, ?, ?, ?)",
+                ((row.number, row.attempt, *value) for value in values),
+            )
+
     def add_event(self, event: Event) -> None:
         """Record something that happened beside the trials."""
         with self._transaction():

@@ -12,6 +12,7 @@ from trialwise.execution.beginning import begin, factors_of, refuse_foreign, res
 from trialwise.execution.events import (
     EnvironmentChanged,
     Observer,
+    Remarked,
     RunEvent,
     SessionEnded,
     SessionStarted,
@@ -88,7 +89,9 @@ def run_session(
         directory.make()
         interruption = Interruption(lambda at_once: tell(observers, StopRequested(at_once)))
         with DirectoryLock(directory), interruption:
-            ledger = _open_ledger(text, experiment, plan, directory, kind, only, extend=extend)
+            ledger = _open_ledger(
+                text, experiment, plan, directory, kind, only, extend=extend, observers=observers
+            )
             try:
                 wanted = subset(only, ledger.factors())
                 if again:
@@ -109,12 +112,15 @@ def _open_ledger(
     only: Sequence[str],
     *,
     extend: bool,
+    observers: Sequence[Observer],
 ) -> Ledger:
     """Begin the experiment, or go on with it where it has begun; somebody else may have begun it a moment ago."""
     if not directory.is_begun:
         plan = plan or make_plan(experiment)
         return begin(text, experiment, plan, directory, kind.attachments(experiment, factors_of(plan)))
-    ledger = resume(text, experiment, directory, extend=extend)
+    ledger = resume(
+        text, experiment, directory, extend=extend, tell=lambda line: tell(observers, Remarked(line))
+    )
     try:
         _check(kind, experiment, ledger.factors(), only)
     except BaseException:

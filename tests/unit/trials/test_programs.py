@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from trialwise.execution.recording import LOG_PART, shortened
+from trialwise.execution.recording import LOG_PART
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.measurement.programs import program_files
+from trialwise.store.outputs import shortened
 
 
 @pytest.mark.parametrize(
@@ -50,9 +51,9 @@ def test_the_files_of_a_command(tmp_path: Path):
 
 
 def test_a_log_keeps_the_beginning_and_the_end():
-    assert shortened(b"short") == b"short"
-    assert shortened(b"x" * (2 * LOG_PART)) == b"x" * (2 * LOG_PART)
-    cut = shortened(b"a" * LOG_PART + b"middle" + b"z" * LOG_PART)
+    assert shortened(b"short", LOG_PART) == b"short"
+    assert shortened(b"x" * (2 * LOG_PART), LOG_PART) == b"x" * (2 * LOG_PART)
+    cut = shortened(b"a" * LOG_PART + b"middle" + b"z" * LOG_PART, LOG_PART)
     assert cut.startswith(b"a" * LOG_PART)
     assert cut.endswith(b"z" * LOG_PART)
     assert "6 bytes left out" in cut.decode()

@@ -1,0 +1,157 @@
+"""Going on with an experiment file that was changed in what does not touch the trials that are finished."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from trialwise.design.plan import plan_digest
+from trialwise.errors import PlanError, TrialError
+from trialwise.execution.recording import store_samples
+from trialwise.experiment.model import Experiment, Metric
+from trialwise.experiment.quantity import duration_text
+from trialwise.experiment.sources import TextSource
+from trialwise.experiment.trials import CommandTrial
+from trialwise.measurement.reported import from_output
+from trialwise.measurement.samples import Samples
+from trialwise.measurement.sources import read_source
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger import Ledger
+from trialwise.store.outputs import read_output
+from trialwise.store.records import Event, TrialRow
+
+AMENDED = "amended"
+"""Kind of the event: the file says something else of trials that are finished, or of what is read from them."""
+AMENDED_TRIALS = "amended trials"
+"""Kind of the event: trials run otherwise from then on, so that their rounds are series of their own."""
+HINT = (
+    "put the file back, or start a new experiment with --dir; what may be changed on the way is trial.timeout, "
+    "a metric's direction and unit, and further metrics of standard output"
+)
+
+
+Found: TypeAlias = Sequence[tuple[TrialRow, str, Samples]]
+"""What was read again: of which trial, the source's key, and the samples."""
+
+
+@dataclass(frozen=True, slots=True)
+class Amendment:
+    """What was changed, in words; the metrics that are new; and whether trials run otherwise from now on."""
+
+    words: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    is_of_trials: bool
+
+    @property
+    def text(self) -> str:
+        """The changes in a line."""
+        return "; ".join(self.words)
+
+
+def amendment(before: Experiment, now: Experiment) -> Amendment | None:
+    """Tell how a file differs from the one before; None where the difference touches trials that are finished."""
+    known = {metric.name: metric for metric in before.metrics}
+    added = tuple(metric for metric in now.metrics if metric.name not in known)
+    if plan_digest(_with_what_may_change(before, now, known)) != plan_digest(before):
+        return None
+    if not all(_is_kept(metric, now) for metric in added):
+        return None
+    timeout = list(_timeout_words(before, now))
+    kept = [metric for metric in now.metrics if metric.name in known]
+    words = [text for metric in kept for text in _metric_words(known[metric.name], metric)]
+    words += [f"metrics.{metric.name}: new" for metric in added]
+    return Amendment((*timeout, *words), added, is_of_trials=bool(timeout))
+
+
+def read_again(change: Amendment, directory: ExperimentDirectory, ledger: Ledger) -> Found:
+    """Read the new metrics from what was kept of the finished trials.
+
+    Raises
+    ------
+    PlanError
+        One cannot be read from the output of one of the trials.
+    """
+    rows = ledger.trials("finished")
+    return [
+        (row, metric.source.key, _reread(directory, row, metric)) for metric in change.metrics for row in rows
+    ]
+
+
+def amend(change: Amendment, found: Found, directory: ExperimentDirectory, ledger: Ledger) -> str:
+    """Write down the change, and what was found by `read_again`; say so in a line."""
+    for row, source, samples in found:
+        ledger.add_values(row, [store_samples(directory, row, source, samples)])
+    told = change.text
+    if found:
+        told += f" (read again from the kept output of {len(found) // len(change.metrics)} finished trials)"
+    ledger.add_event(Event(time.time(), AMENDED_TRIALS if change.is_of_trials else AMENDED, told))
+    return f"the experiment file was changed: {told}" + (
+        "; the rounds that follow are series of their own" if change.is_of_trials else ""
+    )
+
+
+def amended_since(ledger: Ledger, moment: float) -> str | None:
+    """Give the changes since a moment that make trials run otherwise, in words; None where there are none."""
+    words = [event.text for event in ledger.events() if event.kind == AMENDED_TRIALS and event.time >= moment]
+    return "; ".join(words) or None
+
+
+def _with_what_may_change(before: Experiment, now: Experiment, known: dict[str, Metric]) -> Experiment:
+    """The file as it is now, but with the words of before where they may be changed."""
+    trial = now.trial
+    if isinstance(trial, CommandTrial) and isinstance(before.trial, CommandTrial):
+        trial = replace(trial, timeout=before.trial.timeout)
+    metrics = tuple(
+        replace(metric, better=known[metric.name].better, unit=known[metric.name].unit)
+        for metric in now.metrics
+        if metric.name in known
+    )
+    return replace(now, trial=trial, metrics=metrics)
+
+
+def _is_kept(metric: Metric, experiment: Experiment) -> bool:
+    """Return True if a metric is read from what is kept of every finished trial."""
+    source = metric.source
+    return (
+        isinstance(experiment.trial, CommandTrial) and isinstance(source, TextSource) and source.path is None
+    )
+
+
+def _timeout_words(before: Experiment, now: Experiment) -> Iterator[str]:
+    if not (isinstance(before.trial, CommandTrial) and isinstance(now.trial, CommandTrial)):
+        return
+    then, later = before.trial.timeout, now.trial.timeout
+    if then != later:
+        yield f"trial.timeout: {_duration(then)} → {_duration(later)}"
+
+
+def _duration(seconds: float | None) -> str:
+    return "none" if seconds is None else duration_text(seconds)
+
+
+def _metric_words(before: Metric, now: Metric) -> Iterator[str]:
+    if before.better != now.better:
+        yield f"metrics.{now.name}.better: {before.better or 'none'} → {now.better or 'none'}"
+    if before.unit != now.unit:
+        yield f"metrics.{now.name}.unit: {before.unit or 'none'} → {now.unit or 'none'}"
+
+
+def _reread(directory: ExperimentDirectory, row: TrialRow, metric: Metric) -> Samples:
+    """Read a metric from the kept output of a trial."""
+    source = metric.source
+    if not isinstance(source, TextSource):
+        raise TypeError(source)
+    output = read_output(directory.path, row.number, row.attempt, "stdout")
+    if output is None:
+        raise PlanError(
+            f"metrics.{metric.name}: the output of trial {row.number} was not kept, so it cannot be read again",
+            hint="start a new experiment with --dir",
+        )
+    where = f"the kept standard output of trial {row.number}"
+    total = len(output.data) + output.cut
+    try:
+        return read_source(source, from_output(output.data, total=total, where=where))
+    except TrialError as error:
+        raise PlanError(f"metrics.{metric.name}: {error.message}", hint=error.hint) from error

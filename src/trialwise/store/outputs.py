@@ -1,0 +1,62 @@
+"""What programs of finished trials have printed: kept beside the ledger, compressed and within bounds."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+Output = Literal["stdout", "stderr"]
+
+FOLDER = "outputs"
+LARGEST = 1 << 20
+"""Bytes of each output that are kept whole; of a longer one half of that from its beginning, and from its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptOutput:
+    """What was kept of an output, and whether something is missing in its middle."""
+
+    data: bytes
+    cut: bool
+
+
+def output_files(number: int, attempt: int, stdout: bytes, stderr: bytes) -> Iterator[tuple[str, bytes]]:
+    """Give the files that keep the outputs of a trial: names in the experiment directory, and contents.
+
+    Standard output has one even where nothing was printed; standard error only where something was.
+    """
+    outputs: tuple[tuple[Output, bytes], ...] = (("stdout", stdout), ("stderr", stderr))
+    for what, data in outputs:
+        if data or what == "stdout":
+            cut = len(data) > LARGEST
+            kept = shortened(data, LARGEST // 2)
+            yield _name(number, attempt, what, cut=cut), gzip.compress(kept, compresslevel=1, mtime=0)
+
+
+def read_output(folder: Path, number: int, attempt: int, what: Output) -> KeptOutput | None:
+    """Read what was kept of an output of a trial in an experiment directory; None where nothing was, or it cannot be read."""
+    for cut in (False, True):
+        path = folder / _name(number, attempt, what, cut=cut)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            with open(descriptor, "rb") as file, gzip.GzipFile(fileobj=file) as unpacked:  # noqa: PTH123
+                return KeptOutput(unpacked.read(2 * LARGEST), cut)
+        except (OSError, EOFError):
+            continue
+    return None
+
+
+def shortened(text: bytes, part: int) -> bytes:
+    """Keep `part` bytes of the beginning and as many of the end of what is longer than both, and say so between them."""
+    left_out = len(text) - 2 * part
+    if left_out <= 0:
+        return text
+    return text[:part] + f"\n… {left_out} bytes left out …\n".encode() + text[-part:]
+
+
+def _name(number: int, attempt: int, what: Output, *, cut: bool) -> str:
+    return f"{FOLDER}/{number:06d}-{attempt}.{what}{'.cut' if cut else ''}.gz"
