@@ -16,7 +16,6 @@ from trialwise.execution.workers.kind import RemoteKind, task_key
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
 from trialwise.experiment.model import Experiment, Level
-from trialwise.experiment.quantity import duration_text
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.trials.starting import ending
@@ -55,11 +54,8 @@ class Preparation:
                 f"{LEAST_FREE >> 20} are needed",
                 hint="free some space there, or choose another place with workers.folder",
             )
-        if abs(self._remote.offset) > LARGEST_OFFSET:
-            ahead = "ahead of" if self._remote.offset > 0 else "behind"
-            self._tell(
-                f"its clock is {duration_text(abs(self._remote.offset))} {ahead} ours; times are recorded by our clock"
-            )
+        if abs(self._remote.clock.shift) > LARGEST_OFFSET:
+            self._tell(f"{self._remote.clock.text}; times are recorded by our clock")
 
     def provide(self, cancel: int) -> None:
         """Bring the experiment's files there, or a commit, and set up once what was brought."""

@@ -12,6 +12,7 @@ from typing import Any
 from trialwise.errors import WorkerError
 from trialwise.execution.clocks import Clocks
 from trialwise.execution.workers.address import Address
+from trialwise.execution.workers.clock import ClockOffset, ClockProbes, Probe
 from trialwise.execution.workers.connection import Connection, DisconnectedError, Reply
 from trialwise.execution.workers.ssh import Explanation, agent_archive, bootstrap, explain, ssh_words
 from trialwise.experiment.model import Workers
@@ -24,14 +25,15 @@ ANSWER_SECONDS = (5.0, 20.0)
 FIRST_SECONDS = 30.0
 """How long a worker that was never reached is tried."""
 LONGEST_PAUSE = 15.0
+PROBES = 5
+"""Questions for the worker's clock after the greeting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """The clocks of a worker, how far its clock of the day is ahead of ours (s), and the state of files there."""
+    """The clocks of a worker, and the state of files there."""
 
     clocks: Clocks
-    offset: float
     stats: tuple[tuple[Any, ...], ...]
     free: int
 
@@ -54,7 +56,7 @@ class Remote:
     ) -> None:
         self.address = address
         self.settings = settings
-        self.offset = 0.0
+        self._clock = ClockProbes()
         self.hello: dict[str, Any] = {}
         self.why = ""
         """What kept `boot_now` from reaching the worker the last time, in words."""
@@ -68,6 +70,11 @@ class Remote:
     def marker(self) -> str:
         """What tells processes of this worker from others of the experiment, where two workers are one machine."""
         return "@" + self._folder.rpartition("/")[2]
+
+    @property
+    def clock(self) -> ClockOffset:
+        """How far its clock of the day is from ours."""
+        return self._clock.found
 
     @property
     def folder(self) -> str:
@@ -114,9 +121,9 @@ class Remote:
         """Look at the worker's clocks and at the files of the measured programs."""
         before = time.time()
         head = self.ask("look", {"programs": programs}).head
-        self.offset = _offset(head["clocks"], before, time.time())
+        self._probed(head, before)
         stats = tuple(tuple(each) for each in head["stats"])
-        return Look(Clocks(**head["clocks"]), self.offset, stats, int(head["free"]))
+        return Look(Clocks(**head["clocks"]), stats, int(head["free"]))
 
     def boot_now(self) -> str | None:
         """The boot id of the worker; None while it cannot be reached, which is tried once."""
@@ -239,6 +246,7 @@ class Remote:
             before = time.time()
             reply = self._checked(connection.ask("hello", patience=GREETING_SECONDS))
             self._greeted(reply.head, before)
+            self._compare_clocks(connection)
         except DisconnectedError as problem:
             connection.close()
             errors = connection.errors or f"{problem}"
@@ -251,12 +259,17 @@ class Remote:
 
     def _greeted(self, head: dict[str, Any], before: float) -> None:
         self.hello = head
-        self.offset = _offset(head["clocks"], before, time.time())
+        self._probed(head, before)
 
+    def _compare_clocks(self, connection: Connection) -> None:
+        """Ask for the clock until a round trip is short: the greeting waits for ssh and for Python to start."""
+        for _ in range(PROBES):
+            before = time.time()
+            reply = self._checked(connection.ask("look", {"programs": []}, patience=self._patience))
+            self._probed(reply.head, before)
 
-def _offset(clocks: dict[str, Any], before: float, after: float) -> float:
-    """How far the worker's clock of the day is ahead of ours, seconds, to within half of the round trip."""
-    return float(clocks["realtime"]) - (before + after) / 2
+    def _probed(self, head: dict[str, Any], before: float) -> None:
+        self._clock.add(Probe(before, float(head["clocks"]["realtime"]), time.time()))
 
 
 def _readable(descriptor: int) -> bool:

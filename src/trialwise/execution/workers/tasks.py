@@ -95,7 +95,7 @@ class Tasks:
         self._unacknowledged.append(key)
         if reply is None or reply.head["state"] == "unknown":
             return None
-        return _report(reply, self._remote.offset, counters)
+        return _report(reply, self._remote.clock.shift, counters)
 
     def acknowledge(self) -> None:
         """Say of everything told so far that it is safe here; called when what came of it is in the ledger."""
