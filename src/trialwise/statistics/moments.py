@@ -27,6 +27,13 @@ class Moments:
         return cls(values.shape[-1], mean, from_first.var(axis=-1, ddof=1))
 
 
+def pair_differences(b: Array, a: Array) -> Array:
+    """Return b - a value by value; where these differ by no more than rounding left, all are the first."""
+    differences = b - a
+    rounding = 4 * np.finfo(np.float64).eps * max(float(np.abs(a).max()), float(np.abs(b).max()))
+    return differences if np.ptp(differences) > rounding else np.full_like(differences, differences[0])
+
+
 @dataclass(frozen=True, slots=True)
 class Pair:
     """Two samples as their moments, in units of 2 to the power of `exponent`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, nan, sqrt
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,17 @@ from trialwise.statistics.checks import Array, as_values, one_of
 from trialwise.statistics.difference import Difference, reason_of
 from trialwise.statistics.fieller import Ratio
 from trialwise.statistics.forecast import Judged, trials_to_decide
-from trialwise.statistics.moments import Moments, Pair
+from trialwise.statistics.moments import Moments, Pair, pair_differences
 from trialwise.statistics.signed_ranks import shift_of_pairs
 from trialwise.statistics.verdicts import Claims, Margin, as_confidence, as_margin, verdict_of
-from trialwise.statistics.welch import Contrast, contrast, rejects, two_sided, welch_difference
+from trialwise.statistics.welch import (
+    Contrast,
+    contrast,
+    least_paired_p_value,
+    rejects,
+    two_sided,
+    welch_difference,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -50,18 +58,20 @@ def paired_difference(
     allowed = None if margin is None else as_margin(margin, relative=relative)
     one_of(judged, "judged", ("fresh", "pooled"))
     first, second = _pairs(a, b)
-    pair = as_one_side(second - first)
+    differences = pair_differences(second, first)
+    pair = as_one_side(differences)
     claims = _claims(first, second, allowed)
     p_different = float(claims.different)
     p_equivalent = None if allowed is None else float(claims.equivalent)
     verdict = verdict_of(p_different, p_equivalent, 1 - level)
     within = allowed and margin_in_units(allowed, abs(float(first.mean())))
     needed = 0 if verdict != "undecided" else bill(pair, within, 1 - level, judged)
-    welch, ratio = welch_difference(pair, level), _ratio(first, second, level)
-    p_value = float(two_sided(contrast(pair.a, pair.b)))
+    welch = welch_difference(pair, level, least_paired_p_value(first.size))
+    ratio = _ratio(first, second, level)
+    p_value = float(two_sided(_against(differences)))
     return Difference(
         welch=welch,
-        hodges_lehmann=shift_of_pairs(second - first, level),
+        hodges_lehmann=shift_of_pairs(differences, level),
         ratio=ratio,
         percent=ratio.in_percent(),
         means=(float(first.mean()), float(second.mean())),
@@ -122,13 +132,14 @@ def _claims(a: Array, b: Array, margin: Margin | None) -> Claims:
     if margin is not None and margin.relative and a.mean() < 0:
         a, b = -a, -b
     bounds = ((1.0, 0.0),) * 2 if margin is None else (margin.lower, margin.upper)
-    lower, upper = (_against(b - slope * a - offset) for slope, offset in bounds)
+    lower, upper = (_against(pair_differences(b, slope * a + offset)) for slope, offset in bounds)
     one_sided = np.minimum(np.maximum(lower.above(), upper.above()), np.maximum(lower.below(), upper.below()))
     return Claims(np.minimum(1.0, 2 * one_sided), lower.above(), upper.below())
 
 
 def _against(values: Array) -> Contrast:
-    return contrast(Moments(values.size, 0.0, 0.0), Moments.of(values))
+    least = least_paired_p_value(values.size)
+    return replace(contrast(Moments(values.size, 0.0, 0.0), Moments.of(values)), least=least)
 
 
 def _ratio(a: Array, b: Array, level: float) -> Ratio:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from trialwise.statistics.checks import Array, as_values, one_of
+from trialwise.statistics.moments import pair_differences
+from trialwise.statistics.welch import least_p_value, least_paired_p_value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -45,7 +47,8 @@ def as_groups(groups: Mapping[str, ArrayLike]) -> dict[str, Array]:
 def better_p_values(groups: Sequence[Array], sign: int) -> Array:
     """p-values of "the mean of row i is better than that of column j" (Welch 1947), one-sided.
 
-    Where neither of two groups varies nothing says how far their means may lie from the truth: the p-value is 1.
+    Where neither of two groups varies, ranks are all there is: the p-value is that of complete separation by Mann and
+    Whitney's U, as `difference` has it.
     """
     scale = max(float(np.abs(values).max()) for values in groups) or 1.0
     scaled = [values / scale for values in groups]
@@ -58,13 +61,19 @@ def better_p_values(groups: Sequence[Array], sign: int) -> Array:
         t = (means[:, None] - means) / np.sqrt(variance)
         df = variance**2 / (lower_df[:, None] + lower_df)
     p_values = np.asarray(stdtr(df, -t), dtype=np.float64)
-    p_values = np.where(variance > 0, p_values, 1.0)
+    sizes = [values.size for values in scaled]
+    least = np.array([[least_p_value(row, column) for column in sizes] for row in sizes])
+    firsts = sign * np.array([values[0] for values in scaled])
+    separated = np.where(firsts[:, None] > firsts, least, 1.0)
+    p_values = np.where(variance > 0, p_values, separated)
     np.fill_diagonal(p_values, 1.0)
     return p_values
 
 
 def paired_p_values(groups: Sequence[Array], sign: int) -> Array:
     """As `better_p_values`, by Student's t of the differences of values at the same place (Student 1908).
+
+    Where all differences of two groups are one number, their signs are all there is: the p-value is that of the sign test.
 
     Raises
     ------
@@ -80,10 +89,13 @@ def paired_p_values(groups: Sequence[Array], sign: int) -> Array:
     stacked = sign * np.array(groups) / scale
     t = np.full((len(groups), len(groups)), -np.inf)
     for row, column in zip(*np.triu_indices(len(groups), k=1), strict=True):
-        differences = stacked[row] - stacked[column]
+        differences = pair_differences(stacked[row], stacked[column])
         if np.ptp(differences):
             t[row, column] = differences.mean() / (differences.std(ddof=1) / sizes[0] ** 0.5)
             t[column, row] = -t[row, column]
+        elif differences[0]:
+            better = (row, column) if differences[0] > 0 else (column, row)
+            t[better] = -stdtrit(sizes[0] - 1, least_paired_p_value(sizes[0]))
     return np.asarray(stdtr(sizes[0] - 1, -t), dtype=np.float64)
 
 
@@ -93,8 +105,10 @@ def better_at(p_values: Array, alpha: float) -> NDArray[np.bool_]:
 
 
 def without_variance(groups: Mapping[str, Array]) -> str:
-    """Say which groups could not be told from each other since none of their values varies."""
+    """Say which groups have no variance, and how they are told from each other."""
     constant = [name for name, values in groups.items() if not np.ptp(values)]
     if len(constant) < 2:
         return ""
-    return f"{', '.join(constant)} do not vary and are not compared with each other; values that vary would lift that"
+    return (
+        f"{', '.join(constant)} do not vary: they are told from each other by ranks (Mann and Whitney) alone"
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.special import binom, stdtr, stdtrit
@@ -68,6 +68,11 @@ def least_p_value(m: int, n: int) -> float:
     return float(1 / binom(m + n, m))
 
 
+def least_paired_p_value(n: int) -> float:
+    """Smallest one-sided p-value that the sign test of n pairs can have."""
+    return 0.5**n
+
+
 def rejects(p_value: float, alpha: float) -> bool:
     """Whether a p-value is at most alpha, but for rounding."""
     return p_value <= alpha * (1 + 1e-12)
@@ -87,13 +92,15 @@ def interval(found: Contrast, tail: float) -> tuple[float, float]:
     return float(found.estimate) - reach, float(found.estimate) + reach
 
 
-def welch_difference(pair: Pair, level: float) -> WelchDifference:
+def welch_difference(pair: Pair, level: float, least: float | None = None) -> WelchDifference:
     """Welch's interval of the difference at a level (a share).
 
     Where no value of either sample differs from another there is no standard error: the interval is then the
-    difference itself if complete separation of so many values is rare enough (Mann and Whitney's U), and else infinite.
+    difference itself if complete separation of so many values is rare enough (`least`, by default that of Mann and
+    Whitney's U), and else infinite.
     """
     found = contrast(pair.a, pair.b)
+    found = found if least is None else replace(found, least=least)
     low, high = interval(found, (1 - level) / 2)
     return WelchDifference(
         estimate=pair.unscaled(found.estimate),

@@ -5,9 +5,10 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.stats import binomtest, mannwhitneyu
 
 from trialwise import statistics as st
-from trialwise.statistics.pairwise import better_p_values
+from trialwise.statistics.pairwise import better_p_values, paired_p_values
 
 
 def drawn(count=6, n=8, spacing=1.0, seed=1):
@@ -82,11 +83,42 @@ def test_one_treatment_and_low_confidence():
     assert st.pareto_set({"a": {"x": [1, 2]}}, {"x": "higher"}) == {"a"}
 
 
-def test_what_does_not_vary_is_not_told_from_its_like_and_said():
-    groups = {"a": [1.0] * 5, "b": [2.0] * 5, "c": [9.0, 9.1, 9.2, 9.0, 9.1]}
+@pytest.mark.parametrize("n", [2, 3, 4, 5, 9])
+def test_what_does_not_vary_is_told_from_its_like_as_a_pair_is(n):
+    groups = {"a": [1.0] * n, "b": [2.0] * n}
+    by_ranks = mannwhitneyu(groups["b"], groups["a"], method="exact").pvalue
+    told = by_ranks <= 0.05
+    assert told == (st.difference(groups["a"], groups["b"]).verdict == "different")
     result = st.rank_sets(groups)
-    assert result == {"a": (2, 3), "b": (2, 3), "c": (1, 1)}
+    assert result == ({"b": (1, 1), "a": (2, 2)} if told else {"b": (1, 2), "a": (1, 2)})
+    assert result.best == ({"b"} if by_ranks / 2 <= 0.05 else {"a", "b"})
     assert "a, b do not vary" in result.note
+
+
+@pytest.mark.parametrize("n", [2, 4, 5, 6, 9])
+def test_pairs_that_all_differ_by_one_number_are_judged_by_their_signs(n):
+    first = np.random.default_rng(n).integers(0, 2**20, n).astype(float)
+    groups = {"a": first, "b": first + 0.3}
+    one_sided = binomtest(n, n, alternative="greater").pvalue
+    assert paired_p_values(list(groups.values()), 1)[1, 0] == pytest.approx(one_sided)
+    pair = st.paired_difference(groups["a"], groups["b"])
+    assert pair.p_value == pytest.approx(2 * one_sided)
+    told = 2 * one_sided <= 0.05
+    assert (pair.verdict == "different") == told
+    assert st.rank_sets(groups, paired=True)["b"] == ((1, 1) if told else (1, 2))
+
+
+def test_losses_of_nothing_and_of_a_third_rank_as_they_compare():
+    groups = {"cubic": [0.3653] * 9, "reno": [0.0] * 9, "bbr": [0.0] * 9}
+    result = st.rank_sets(groups, better="lower")
+    assert result == {"reno": (1, 2), "bbr": (1, 2), "cubic": (3, 3)}
+    assert result.best == {"reno", "bbr"}
+    both = {name: {"loss": values, "delay": [1.0, 2.0] * 4 + [1.5]} for name, values in groups.items()}
+    worse = {**both, "cubic": {**both["cubic"], "delay": [9.0, 9.5] * 4 + [9.1]}}
+    assert st.pareto_set(worse, {"loss": "lower", "delay": "lower"}) == {"reno", "bbr"}
+
+
+def test_equal_numbers_are_never_told_apart():
     assert st.rank_sets({"a": [0.1] * 3, "b": [0.1] * 7}) == {"a": (1, 2), "b": (1, 2)}
 
 
