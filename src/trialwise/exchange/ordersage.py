@@ -9,6 +9,7 @@ runs the worker is rebooted. Only plain values of `config.py` are read; neither 
 from __future__ import annotations
 
 import ast
+import itertools
 import os
 import re
 import shlex
@@ -18,7 +19,7 @@ from pathlib import Path, PurePosixPath
 from typing import cast
 
 from trialwise.errors import PlanError
-from trialwise.exchange.printed_lines import READERS, NotUnderstoodError
+from trialwise.exchange.printed_lines import READERS, NotUnderstoodError, values_by_python
 from trialwise.experiment.template import usable_name
 from trialwise.experiment.text import read_text
 from trialwise.experiment.toml_writing import toml_value
@@ -27,6 +28,8 @@ _PERF = ("task-clock", "context-switches", "cpu-migrations", "page-faults", "cyc
          "branch-misses")  # fmt: skip
 """What `perf stat` counts unless told otherwise."""
 _LAST_NUMBER = r"(?:^|\s)([-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*\Z"
+_MOST_SCRIPTS = 1000
+_LARGEST_SCRIPT = 1 << 20
 _HINT = "run the script yourself where you trust it, and give what it prints: --commands FILE"
 
 
@@ -40,14 +43,20 @@ class OrderSage:
 
     @property
     def results(self) -> str:
-        """The file of results as the tests see it: relative to their folder where it is in there."""
+        """The file of results as the tests see it: relative to their folder where it is in there.
+
+        It is one below the home folder, into which OrderSage clones them, where they name it there.
+        """
         path = PurePosixPath(_text(self.config, "results_dir", "results")) / _text(
             self.config, "results_file", "results.txt"
         )
-        for home in (f"~/{self.repository}", self.repository):
-            if path.is_relative_to(home):
-                return str(path.relative_to(home))
-        return str(Path(path).expanduser())
+        home = f"~/{self.repository}"
+        if path.is_relative_to(home) and _is_named(home, self.folder):
+            return str(path)
+        for place in (home, self.repository):
+            if path.is_relative_to(place):
+                return str(path.relative_to(place))
+        return str(path)
 
     @property
     def repository(self) -> str:
@@ -101,14 +110,14 @@ def experiment_text(source: OrderSage, file: Path) -> str:
         seed=seed if isinstance(seed, int) and 0 <= seed < 2**63 else 0,
         tests="".join(f"  {toml_value(test)},\n" for test in source.commands),
         directory=toml_value(directory),
-        prepare=toml_value(["mkdir", "-p", str(PurePosixPath(source.results).parent)]),
+        prepare=toml_value(_made(str(PurePosixPath(source.results).parent))),
         file=toml_value(source.results),
         number=_LAST_NUMBER,
         rounds=2 * runs,
         halves=_halves(config),
         reset=_reset(config),
         instrumentation=_instrumentation(config),
-        workers=_workers(config),
+        workers=_workers(source, directory),
     )
 
 
@@ -137,18 +146,50 @@ def _instrumentation(config: Mapping[str, object]) -> str:
     return "\n".join(["\n[instrumentation]", *lines, ""])
 
 
-def _workers(config: Mapping[str, object]) -> str:
+def _made(folder: str) -> list[str]:
+    """The command that makes the folder of results; a shell knows what ~ is."""
+    if not folder.startswith("~/"):
+        return ["mkdir", "-p", folder]
+    return ["bash", "-c", f"mkdir -p ~/{shlex.quote(folder[2:])}"]
+
+
+def _workers(source: OrderSage, directory: str) -> str:
+    config = source.config
     hosts = config.get("workers", config.get("worker"))
     names = [hosts] if isinstance(hosts, str) else cast("Sequence[object]", hosts or [])
+    if not names:
+        return ""
     port = config.get("port_num", 22)
     user = _text(config, "user", "")
     addresses = [
         f"ssh://{user + '@' if user else ''}{name}" + ("" if port == 22 else f":{port}") for name in names
     ]
-    lines = [f"# worker of config.py: {address}" for address in addresses]
-    if setup := _text(config, "init_script_call", ""):
-        lines.append(f"# before the first round, on each worker: {setup}")
-    return "".join(f"{' '.join(line.split())}\n" for line in lines)
+    lines = ["", "# On this machine alone: trialwise run FILE --workers local", "[workers]"]
+    lines.append(f"use = {toml_value(addresses)}")
+    if setup := _setup(source, directory):
+        lines.append(f"setup = {toml_value(['bash', '-c', setup])}")
+    return "\n".join([*lines, ""])
+
+
+def _setup(source: OrderSage, directory: str) -> str:
+    """What initialises a worker, in the folder of the tests: OrderSage calls it in the home folder, above the clone."""
+    call = _text(source.config, "init_script_call", "")
+    for home in (f"~/{source.repository}", source.repository):
+        for begin in (f"cd {home} && ", f"cd {home}/ && "):
+            if call.startswith(begin):
+                return f"cd {shlex.quote(directory)} && {call.removeprefix(begin)}"
+    return call
+
+
+def _is_named(home: str, folder: Path) -> bool:
+    """Return True if a script of the tests names a folder below the home folder, as ~/NAME or $HOME/NAME."""
+    names = [home.replace("~", tilde, 1).encode() for tilde in ("~", "$HOME", "${HOME}")]
+    for path in itertools.islice(sorted(folder.rglob("*")), _MOST_SCRIPTS):
+        if path.is_file() and not path.is_symlink() and path.stat().st_size <= _LARGEST_SCRIPT:
+            text = path.read_bytes()
+            if any(name in text for name in names):
+                return True
+    return False
 
 
 # Reading
@@ -162,24 +203,26 @@ def _config(path: Path) -> Mapping[str, object]:
         module = ast.parse(read_text(path))
     except (SyntaxError, ValueError, RecursionError) as error:
         raise PlanError(f"{path}:{getattr(error, 'lineno', None) or 1}: is not Python") from error
-    found: dict[str, object] = {}
+    try:
+        return values_by_python(read_text(path))
+    except NotUnderstoodError as error:
+        raise PlanError(
+            f"{path}:{error.line}: {_named(module, error.line)} is more than a plain value, and config.py is not run",
+            hint="write the value itself, as in n_runs = 10",
+        ) from error
+
+
+def _named(module: ast.Module, line: int) -> str:
+    """The name that is given a value in a line, or the line in words."""
     for statement in module.body:
         match statement:
-            case ast.Assign([ast.Name(name)], value) | ast.AnnAssign(ast.Name(name), _, ast.expr() as value):
-                found[name] = _literal(path, name, value)
+            case ast.Assign([ast.Name(name)]) | ast.AnnAssign(ast.Name(name)) if (
+                statement.lineno <= line <= (statement.end_lineno or line)
+            ):
+                return name
             case _:
                 pass
-    return found
-
-
-def _literal(path: Path, name: str, value: ast.expr) -> object:
-    try:
-        return ast.literal_eval(value)
-    except (ValueError, TypeError, MemoryError, RecursionError) as error:
-        raise PlanError(
-            f"{path}:{value.lineno}: {name} is more than a plain value, and config.py is not run",
-            hint=f"write the value itself: {name} = …",
-        ) from error
+    return "what stands there"
 
 
 def _text(config: Mapping[str, object], name: str, default: str) -> str:
@@ -230,7 +273,7 @@ _TEXT = """\
 # Made from an OrderSage configuration: half of the rounds in the order of its script, half in random orders, mixed.
 #   trialwise plan FILE     how many trials, in what order
 #   trialwise run FILE      run it
-{workers}
+
 [experiment]
 name = {name}
 seed = {seed}
@@ -256,4 +299,4 @@ pattern = '{number}'
 order = "fixed+random"
 rounds = {rounds}                          # n_runs of each order{halves}
 series = 1
-{reset}{instrumentation}"""
+{reset}{instrumentation}{workers}"""

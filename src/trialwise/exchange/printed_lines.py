@@ -18,6 +18,7 @@ MOST_STEPS = 100_000
 LONGEST = 64 * 1024
 """Characters that a text of a script may grow to."""
 _FORMAT = re.compile(r"0?\d{0,2}(\.\d)?[dfegs]?")
+_FIELD = re.compile(r"%(?:%|[-0+ ]?\d{0,2}(?:\.\d)?[sdifegx])")
 _MAIN = "__main__"
 
 
@@ -44,6 +45,33 @@ def printed_by_python(text: str) -> list[str]:
     reader = _Reader()
     reader.run(module.body)
     return "".join(reader.printed).splitlines()
+
+
+def values_by_python(text: str) -> dict[str, object]:
+    """The plain values that a Python module gives names to, at its outermost level; other statements are passed over.
+
+    Raises
+    ------
+    NotUnderstoodError
+        It is not Python, or a value or a loop does more than make such values.
+    """
+    try:
+        module = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise NotUnderstoodError(getattr(error, "lineno", None) or 1) from error
+    reader = _Reader()
+    for statement in module.body:
+        match statement:
+            case ast.AnnAssign(ast.Name() as target, _, ast.expr() as value):
+                assigned = ast.Assign([target], value, lineno=statement.lineno)
+                reader.run([assigned])
+            case (
+                ast.Assign([ast.Name()]) | ast.For() | ast.Expr(ast.Call(ast.Attribute(ast.Name(), "append")))
+            ):
+                reader.run([statement])
+            case _:
+                pass
+    return {name: value for name, value in reader.names.items() if name != "__name__"}
 
 
 def printed_by_shell(text: str) -> list[str]:
@@ -121,6 +149,10 @@ class _Reader:
                 self.functions[name] = statement.body
             case ast.Assign([ast.Name(name)], value):
                 self.names[name] = self._value(value)
+            case ast.Expr(ast.Call(ast.Attribute(ast.Name(name), "append"), [item], [])) if isinstance(
+                known := self.names.get(name), list
+            ):
+                cast("list[object]", known).append(self._value(item))
             case ast.For(target, over, body, []):
                 self._loop(target, self._value(over), body)
             case ast.If(ast.Compare(ast.Name("__name__"), [ast.Eq()], [ast.Constant("__main__")]), body):
@@ -129,6 +161,18 @@ class _Reader:
                 self._call(name, arguments, keywords, statement)
             case _:
                 raise NotUnderstoodError(statement.lineno)
+
+    def _list(self, item: ast.expr, target: ast.expr, over: object) -> list[object]:
+        if not isinstance(over, list | tuple | range | dict):
+            raise NotUnderstoodError(target.lineno)
+        found: list[object] = []
+        for value in cast("list[object]", over):
+            self.steps += 1
+            if self.steps > MOST_STEPS:
+                raise NotUnderstoodError(target.lineno)
+            self._assign(target, value)
+            found.append(self._value(item))
+        return found
 
     def _loop(self, target: ast.expr, over: object, body: list[ast.stmt]) -> None:
         if not isinstance(over, list | tuple | range | dict):
@@ -175,6 +219,13 @@ class _Reader:
                 return {str(self._value(key)): self._value(value) for key, value in pairs}
             case ast.JoinedStr() | ast.BinOp():
                 return self._text(node)
+            case _:
+                return self._computed(node)
+
+    def _computed(self, node: ast.expr) -> object:
+        match node:
+            case ast.ListComp(item, [ast.comprehension(target, over, [], 0)]):
+                return self._list(item, target, self._value(over))
             case ast.Call(function, arguments, []):
                 return self._result(function, [self._value(argument) for argument in arguments], node)
             case _:
@@ -186,6 +237,8 @@ class _Reader:
                 return self._short("".join(self._part(part) for part in parts), node)
             case ast.BinOp(left, ast.Add(), right):
                 return self._sum(self._value(left), self._value(right), node)
+            case ast.BinOp(left, ast.Mod(), right):
+                return self._filled(self._value(left), self._value(right), node)
             case _:
                 raise NotUnderstoodError(node.lineno)
 
@@ -209,6 +262,16 @@ class _Reader:
         if not (isinstance(left, str) and isinstance(right, str)):
             raise NotUnderstoodError(node.lineno)
         return self._short(left + right, node)
+
+    def _filled(self, form: object, values: object, node: ast.expr) -> str:
+        """Fill a text in the manner of printf, with widths of two digits at most."""
+        if not isinstance(form, str) or "%" in _FIELD.sub("", form):
+            raise NotUnderstoodError(node.lineno)
+        given = tuple(cast("list[object]", values)) if isinstance(values, list) else (values,)
+        try:
+            return self._short(form % given, node)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise NotUnderstoodError(node.lineno) from error
 
     def _short(self, text: str, node: ast.expr) -> str:
         if len(text) > LONGEST:

@@ -197,7 +197,7 @@ class _Execution:
         return problem_beside(what, run)
 
     def _path(self, source: TextSource) -> str:
-        return str(self.directory / fill(source.path or "", self.values))
+        return str(self.directory / Path(fill(source.path or "", self.values)).expanduser())
 
     def _text(self, source: TextSource, run: CommandResult, files: _Files) -> Samples:
         if source.path is None:

@@ -76,15 +76,48 @@ def test_the_experiment_is_what_ordersage_does_and_runs(repository, tmp_path, mo
     plan = make_plan(experiment)
     fixed = [trial.factors["test"] for trial in plan.trials if trial.order == "fixed"]
     assert (plan.sizing.rounds, tuple(fixed)) == (6, COMMANDS * 3)
-    result = study.run(file, tmp_path / "results")
+    result = study.run(file, tmp_path / "results", workers=["local"])
     assert result.counts == {"finished": 18}
     table = study.open_directory(tmp_path / "results")[2]
     values = {value for _, _, _, value, _, _ in table.values()}
     assert values == {35.0, 25.0, -7.0}
     assert not [*tmp_path.rglob("was-run")]
-    text = file.read_text()
-    assert "# worker of config.py: ssh://me@node-2.example.org:2222\n" in text
-    assert "# before the first round, on each worker: cd cache-tests && bash initialize.sh\n" in text
+    assert experiment.workers.use == ("ssh://me@node-1.example.org:2222", "ssh://me@node-2.example.org:2222")
+    assert experiment.workers.setup == ("bash", "-c", "cd ordersage/cache-tests && bash initialize.sh")
+
+
+def test_results_below_the_home_folder_are_read_there(repository, tmp_path, monkeypatch):
+    """The scripts name ~/cache-tests/results, wherever they stand themselves."""
+    folder = repository()
+    for name in ("cmd.sh", "get_hits.sh"):
+        (folder / "cache-tests" / name).write_text(
+            "#!/bin/sh\necho 4.5 >> ~/cache-tests/results/results.txt\n"
+        )
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    file = tmp_path / "mine.toml"
+    new(file, from_ordersage=folder)
+    assert 'file = "~/cache-tests/results/results.txt"' in file.read_text()
+    assert study.run(file, tmp_path / "results", workers=["local"]).counts == {"finished": 18}
+    assert len((tmp_path / "home/cache-tests/results/results.txt").read_text().split()) == 18
+
+
+def test_a_configuration_with_loops_and_percent_signs_is_read(repository, tmp_path):
+    config = CONFIG.replace(
+        'workers = ["node-1.example.org", "node-2.example.org"]',
+        'DOMAIN = "example.org"\nworkers = ["node-%d.%s" % (n, DOMAIN) for n in range(1, 3)]\n'
+        'for n in range(3, 5):\n    workers.append("node-%02d" % n)',
+    )
+    script = 'for size in [8, 64]:\n    print("./fio --bs=%dk --name %s" % (size, "x"))\nprint("./a %5.1f%%" % 2)\n'
+    file = tmp_path / "mine.toml"
+    new(file, from_ordersage=repository(config=config, script=script))
+    experiment = read_experiment(file)
+    assert experiment.fixed_factors[0].levels == (
+        "./fio --bs=8k --name x",
+        "./fio --bs=64k --name x",
+        "./a   2.0%",
+    )
+    hosts = ("node-1.example.org", "node-2.example.org", "node-03", "node-04")
+    assert experiment.workers.use == tuple(f"ssh://me@{host}:2222" for host in hosts)
 
 
 def test_a_reboot_and_instrumentation_come_along(repository, tmp_path):
@@ -148,6 +181,10 @@ def test_options_that_do_not_go_together(repository, tmp_path):
         "def f():\n    f()\nf()\n",
         "print(f'{1:1000000}')\n",
         "while True: pass\n",
+        "print('%99999d' % 1)\n",
+        "print('%*d' % (10**9, 1))\n",
+        "print('%d' % 'x')\n",
+        "x = [i for i in range(10**12)]\n",
         "for a, b in [[1]]:\n    print(a)\n",
         "print('a', file=open('x', 'w'))\n",
         "\0",

@@ -194,7 +194,8 @@ class RemoteKind:
     def _path(self, request: TrialRequest, source: TextSource) -> str:
         values = self._values(request)
         folder = self._directory(trial_of(request.experiment), values)
-        return str(Path(folder) / fill(source.path or "", values))
+        path = fill(source.path or "", values)
+        return path if path.startswith("~/") else str(Path(folder) / path)
 
     # What came of it
 

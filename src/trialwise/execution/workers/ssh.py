@@ -8,6 +8,7 @@ import importlib.resources
 import io
 import os
 import platform
+import re
 import shlex
 import zipfile
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ _MEANINGS = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its host key is not the one that is known",
-        "find out why it changed; if that is right, remove the old key: ssh-keygen -R {host}",
+        "find out why it changed; if that is right, remove the old key: ssh-keygen -R {entry}",
         True,
     ),
     (
@@ -92,7 +93,7 @@ def explain(address: Address, errors: str, exit_code: int | None) -> Explanation
     for text, message, hint, lasting in _MEANINGS:
         if text in errors:
             detail = "" if text.startswith("REMOTE") else last
-            filled = hint.format(host=address.host, command=command)
+            filled = hint.format(entry=shlex.quote(_known_as(address, errors)), command=command)
             return Explanation(f"{address.name}: {message}{detail}", filled, lasting)
     if exit_code == 127:
         return Explanation(
@@ -113,6 +114,14 @@ if sys.version_info<(3,8):sys.exit('trialwise: Python 3.8 or newer is needed; th
 s=sys.stdin.buffer.read({size});f=os.memfd_create('agent');os.write(f,s);sys.path.insert(0,'/proc/self/fd/%d'%f)
 from trialwise.execution.workers.agent.attachment import attach;attach({folder!r},s)
 """
+
+
+def _known_as(address: Address, errors: str) -> str:
+    """Give the name under which known_hosts has a worker's key: with its port where that is not the usual one (sshd(8))."""
+    if told := re.search(r"Host key for (\[?[\w.:%-]+\]?(?::\d+)?) has changed", errors):
+        return told.group(1)
+    host = str(address.host)
+    return host if address.port in {None, 22} else f"[{host}]:{address.port}"
 
 
 _FOR_AGENTS = (

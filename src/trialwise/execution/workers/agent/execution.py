@@ -70,13 +70,18 @@ class Execution:
         if task.get("prepare") and not succeeded(self.step("prepare", task["side_timeout"], ERROR_LIMIT)):
             return
         with contextlib.ExitStack() as stack:
-            files = [stack.enter_context(contextlib.closing(Watched(path))) for path in task["files"]]
+            files = [
+                stack.enter_context(contextlib.closing(Watched(os.path.expanduser(path))))
+                for path in task["files"]
+            ]
             report = self.measured()
             if report.get("problem") is None and self.program is not None:
                 kept = self.program.outputs.kept
                 self.body += b"".join(kept)
                 self.head["sizes"] = [len(output) for output in kept]
-                self.head["files"] = [self.taken(file.written(), file.path) for file in files]
+                self.head["files"] = [
+                    self.taken(file.written(), path) for file, path in zip(files, task["files"])
+                ]
         if task.get("conclude") and not report.get("cancelled"):
             self.step("conclude", task["side_timeout"], ERROR_LIMIT)
 

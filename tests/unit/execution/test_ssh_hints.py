@@ -1,0 +1,42 @@
+"""What a person is told about a connection that ssh refuses."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from trialwise.execution.workers.address import addresses
+from trialwise.execution.workers.ssh import explain
+
+CHANGED = """@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
+Host key for {entry} has changed and you have requested strict checking.
+Host key verification failed.
+"""
+
+
+@pytest.mark.parametrize(
+    ("address", "entry", "told"),
+    [
+        ("ssh://me@127.0.0.1:2222", "[127.0.0.1]:2222", True),
+        ("ssh://me@127.0.0.1:2222", "[127.0.0.1]:2222", False),
+        ("ssh://127.0.0.1", "127.0.0.1", False),
+        ("ssh://127.0.0.1:22", "127.0.0.1", False),
+        ("ssh://w2", "[10.0.0.2]:2200", True),  # name and port come from the configuration of ssh
+    ],
+)
+def test_the_hint_removes_the_key_that_ssh_has_found(tmp_path: Path, address: str, entry: str, told: bool):
+    known, key = tmp_path / "known_hosts", tmp_path / "key"
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
+    known.write_text(f"{entry} {(tmp_path / 'key.pub').read_text()}")
+    errors = CHANGED.format(entry=entry) if told else "REMOTE HOST IDENTIFICATION HAS CHANGED!"
+    command = explain(addresses([address])[0], errors, 255).hint.rpartition(": ")[2]
+    subprocess.run([*shlex.split(command), "-f", str(known)], check=True, capture_output=True)
+    assert known.read_text() == ""
+
+
+def test_a_peer_writes_no_command_into_the_hint():
+    errors = CHANGED.format(entry="$(reboot);x")
+    assert "reboot" not in explain(addresses(["ssh://w2"])[0], errors, 255).hint
