@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
+from trialwise.cli.defaults import BROKEN_PIPE
 from trialwise.visible import visible_lines
 
 
@@ -31,6 +33,11 @@ class _Harmless(Console):
                 yield segment
             else:
                 yield Segment(visible_lines(segment.text), segment.style)
+
+    def on_broken_pipe(self) -> None:
+        """End as programs do whose reader has gone (`trialwise … | head`): a 1 would say that there is a difference."""
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(BROKEN_PIPE)
 
 
 class _Messages(_Harmless):

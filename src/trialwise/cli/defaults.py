@@ -7,6 +7,9 @@ from typing import cast, get_args
 
 from cyclopts import Parameter, Token, convert
 
+BROKEN_PIPE = 141
+"""Exit code where nobody reads the results any more: 128 and SIGPIPE."""
+
 
 def shown(value: object) -> str | None:
     """A default for people; None where there is none, for a flag that is off and for an option that was given no time."""

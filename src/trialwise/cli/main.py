@@ -10,7 +10,7 @@ from types import FrameType
 from cyclopts import App
 
 from trialwise import __version__
-from trialwise.cli.defaults import OPTIONS
+from trialwise.cli.defaults import BROKEN_PIPE, OPTIONS
 from trialwise.errors import TrialwiseError
 
 app = App(
@@ -112,7 +112,7 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
-        sys.exit(141)
+        sys.exit(BROKEN_PIPE)
     except KeyboardInterrupt:
         sys.exit(130)
     except Exception:
