@@ -55,6 +55,12 @@ def test_a_run_stops_by_itself_and_tells_what_is_known(bench: Bench):
     assert claim["width"] <= claim["target"]
     assert claim["n"][0] + 10 == len(bench.rows("finished"))
     assert found["activity"] == "stopped by itself"
+    told = bench.compute("status", bench.directory).stdout.splitlines()
+    analysed = bench.compute("analyze", bench.directory).stdout.splitlines()
+    claims = told[next(place for place, line in enumerate(told) if "asked" in line and "known" in line) :]
+    assert len(claims) >= 4
+    assert set(claims) <= set(analysed)
+    assert not any("Nothing is claimed" in line for line in analysed)
     again = bench.command_line("run", bench.file, "-d", bench.directory, "--json")
     assert again.returncode == 0
     validate(json.loads(again.stdout), json_schema("run"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -13,6 +13,9 @@ from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.cli.text import print_data, room
 from trialwise.experiment.model import Method
+
+if TYPE_CHECKING:
+    from trialwise.study.documents import StoppingDocument
 
 
 def analyze(
@@ -78,6 +81,7 @@ def analyze(
             told=patience.going,
             overview=not (json or latex or full),
         )
+        claims = None if json or csv or latex else _awaited_claims(data, patience)
     if json:
         from trialwise.exchange.analysis_json import analysis_document
 
@@ -96,4 +100,26 @@ def analyze(
         console, width = results(), room()
         for part in text_report(analysis, full=full, width=width):
             console.print(part, soft_wrap=width is None)
+        if claims is not None:
+            _show_awaited(claims)
     return 0
+
+
+def _awaited_claims(data: Path, patience: Patience) -> StoppingDocument | None:
+    """What is known of the claims that an experiment directory waits for; None of anything else."""
+    if not data.is_dir():
+        return None
+    from trialwise import study
+
+    return study.awaited_claims(data, patience.drawing, patience.going)
+
+
+def _show_awaited(claims: StoppingDocument) -> None:
+    """Print them as `status` does."""
+    from trialwise.cli.claims import forecast_line, show_claims
+
+    console = results()
+    console.print("\nwhat the experiment waits for", style="bold")
+    if claims.reason is None:
+        console.print(forecast_line(claims), markup=False)
+    show_claims(console, claims)

@@ -62,10 +62,13 @@ def duration_text(value: float) -> str:
     for unit, below in (("ns", "us"), ("us", "ms"), ("ms", "s")):
         if 0 < value < 0.9995 * SECONDS[below]:
             return f"{value / SECONDS[unit]:.3g}{unit}"
-    if value < 60.0:
+    if not value >= 59.95:
         return f"{value:.3g}s"
-    for unit, smaller in (("w", "d"), ("d", "h"), ("h", "min"), ("min", "s")):
-        if value >= SECONDS[unit]:
-            whole, rest = divmod(round(value / SECONDS[smaller]), round(SECONDS[unit] / SECONDS[smaller]))
+    for unit, smaller, above in (("min", "s", "h"), ("h", "min", "d"), ("d", "h", "w"), ("w", "d", None)):
+        steps = round(value / SECONDS[smaller])
+        if (
+            above is None or steps * SECONDS[smaller] < SECONDS[above]
+        ):  # what rounds up to an hour is written as one
+            whole, rest = divmod(steps, round(SECONDS[unit] / SECONDS[smaller]))
             return f"{whole}{unit} {rest}{smaller}" if rest else f"{whole}{unit}"
     return f"{value:.3g}s"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from trialwise import statistics as st
 from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability, TrialMetric
 from trialwise.experiment.model import Kpi
+from trialwise.experiment.stopping import goals_of
 from trialwise.report.claim_words import (
     are,
     cautions,
@@ -219,6 +220,9 @@ class _Writer:
             f"Nothing is claimed about {name}: no KPI is asked for. What lifts this: add "
             "`kpi = { percentile = …, confidence = … }` to the metric, or --objective for a table."
         )
+        if goals_of(found.metric):
+            text = f"What is known of {name} stands under the claims that the experiment waits for."
+            return Claim("remark", (text,), metric=name)
         if found.metric.kpis:
             text = f"Nothing is claimed about {name}: no trial has given a value yet. What lifts this: run the experiment."
         return Claim("refusal", (text,), metric=name)

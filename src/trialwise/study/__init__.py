@@ -4,6 +4,7 @@ from trialwise.execution.lanes import planned_row
 from trialwise.study.opening import default_directory, itself, load, open_directory
 from trialwise.study.reading import (
     analyse,
+    awaited_claims,
     calibration,
     comparison_set,
     effects_input,
@@ -24,6 +25,7 @@ __all__ = [
     "RunResult",
     "State",
     "analyse",
+    "awaited_claims",
     "calibration",
     "check_samples",
     "comparison_set",

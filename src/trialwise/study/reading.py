@@ -34,6 +34,7 @@ from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.trials import PathSettings, PathTrial
 from trialwise.store.directory import ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
+from trialwise.study.documents import StoppingDocument
 from trialwise.study.opening import opened
 from trialwise.study.state import State
 from trialwise.study.state import state as state_of
@@ -85,8 +86,14 @@ def analyse(
 
 def state(path: Path, watch: Watch | None = None, told: Told | None = None) -> State:
     """Say how far the experiment in a directory is; while it runs, or after. `watch` and `told` as in `analyse`."""
-    directory = ExperimentDirectory(latest(path))
-    return dataclasses.replace(state_of(path), stopping=stopping_document(directory, watch, told))
+    return dataclasses.replace(state_of(path), stopping=awaited_claims(path, watch, told))
+
+
+def awaited_claims(
+    path: Path, watch: Watch | None = None, told: Told | None = None
+) -> StoppingDocument | None:
+    """Say what is known of the claims that an experiment waits for; None where the plan alone decides. Options as in `analyse`."""
+    return stopping_document(ExperimentDirectory(latest(path)), watch, told)
 
 
 def observed(path: Path, options: ObserveOptions) -> Observation:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import pytest
 
 from trialwise import _core
-from trialwise.experiment.quantity import seconds
+from trialwise.experiment.quantity import duration_text, seconds
 from trialwise.trials.amounts import bits_per_second, whole_bytes
 
 NUMBERS = {"1": 1.0, "90": 90.0, "1.5": 1.5, "2.": 2.0, ".25": 0.25, "1e1": 10.0, "5E-1": 0.5, "+3": 3.0}
@@ -79,3 +80,27 @@ def test_what_is_no_time_is_refused_everywhere(text: str) -> None:
         seconds(text)
     with pytest.raises(ValueError, match="not a"):
         _core.parse_picoseconds(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (59.9, "59.9s"),
+        (59.97, "1min"),
+        (119.7, "2min"),
+        (3590, "59min 50s"),
+        (3599.6, "1h"),
+        (86399, "1d"),
+        (603936, "1w"),
+    ],
+)
+def test_a_duration_that_rounds_up_to_a_unit_is_written_in_it(value: float, text: str):
+    assert duration_text(value) == text
+
+
+def test_no_duration_has_as_much_of_a_unit_as_the_next_one_is():
+    for exponent in range(7 * 500):
+        text = duration_text(1.004**exponent)
+        parts = {unit: float(number) for number, unit in re.findall(r"([0-9.]+)([a-z]+)", text)}
+        for unit, most in {"s": 60, "min": 60, "h": 24, "d": 7}.items():
+            assert parts.get(unit, 0) < most, text
