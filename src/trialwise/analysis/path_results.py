@@ -242,8 +242,8 @@ class PathAnalysis:
     """What the packets and the emulator say beside the metrics.
 
     `axes` is None, with the reason in `notes`, where the metrics span no plane. `lateness` (ms) is the bound that makes a trial
-    invalid. `series` holds the trials that matter first: the first of each treatment, then those that are not valid, then others;
-    `recorded` says how many there are in all.
+    invalid. `flows` is 0 where others recorded the trials and do not say. `series` holds the trials that matter first: the first of
+    each treatment, then those that are not valid, then others; `recorded` says how many there are in all.
     """
 
     runtime: float

@@ -65,6 +65,18 @@ def planes(
     )
 
 
+def plane_of(names: Mapping[str, str], delay: MetricAnalysis, throughput: MetricAnalysis) -> Plane:
+    """One plane of all treatments; `names` says what each is called on it."""
+    trials = _trials(delay, throughput)
+    return Plane(
+        {},
+        tuple(names),
+        tuple(names.values()),
+        tuple(trials),
+        tuple(_regions(list(names), trials, delay, throughput)),
+    )
+
+
 def _name(factors: Mapping[str, Level], shared: Sequence[str]) -> str:
     return (
         " · ".join(level_text(level) for name, level in factors.items() if name not in shared) or "all trials"

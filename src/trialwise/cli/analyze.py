@@ -55,7 +55,7 @@ def analyze(
     Parameters
     ----------
     data
-        The experiment directory, or a CSV or Parquet file.
+        The experiment directory, a Pantheon folder (also packed), or a CSV or Parquet file.
     method
         "default", or "paper" for the methods of the TriScale paper.
     json

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from trialwise import __version__
 from trialwise.cli.files import write_text
 from trialwise.cli.output import messages
+from trialwise.cli.pantheon import is_pantheon
 from trialwise.cli.patience import Patience
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from trialwise.analysis.order_view import OrderView
     from trialwise.analysis.results import Analysis
 
+_PANTHEON = (
+    "The order is not judged: results of Pantheon do not say in which order the schemes of a run were tried."
+)
 _TABLE = (
     "The order is not judged from this table, which does not say in which round and at which position a trial ran: "
     "`trialwise order` reads tables that do."
@@ -62,9 +66,9 @@ def report(
     Parameters
     ----------
     data
-        The experiment directory, or a CSV or Parquet file.
+        The experiment directory, a Pantheon folder (also packed), or a CSV or Parquet file.
     out
-        The HTML file; default report.html in the directory, or NAME.report.html beside a table.
+        The HTML file; default report.html in the directory, or NAME.report.html beside a table or a Pantheon folder.
     pdf
         Folder for figures for print, one column wide, as PDF; of paths and simulations also report.pdf: what ran, planes or
         estimates, tables, and trials over time.
@@ -82,7 +86,8 @@ def report(
     open
         Open the report in the browser.
     """
-    page = out or (data / "report.html" if data.is_dir() else data.with_name(f"{data.stem}.report.html"))
+    foreign = is_pantheon(data)
+    page = out or _page_of(data, foreign=foreign)
     try:
         with Patience(f"analysing {data}") as patience:
             analysis = analysis_of(
@@ -96,9 +101,9 @@ def report(
                 told=patience.going,
             )
             patience.say(f"comparing orders over {analysis.planned} trials")
-            order = _order(data)
+            order = _order(data, foreign=foreign)
             patience.say(f"comparing treatments over {analysis.planned} trials")
-            verdicts = _verdicts(data, patience)
+            verdicts = None if foreign else _verdicts(data, patience)
             patience.say(f"drawing the report of {analysis.planned} trials")
             written = _write(analysis, order, verdicts, page, pdf, svg, latex)
     except OSError as error:
@@ -113,14 +118,23 @@ def report(
     return 0
 
 
-def _order(data: Path) -> OrderView:
-    if data.is_dir():
+def _page_of(data: Path, *, foreign: bool) -> Path:
+    """Where the report goes: into an experiment directory, and beside what others made."""
+    if data.is_dir() and not foreign:
+        return data / "report.html"
+    if data.is_dir() and data.name in ("", ".."):  # as of `.`
+        data = data.resolve()
+    return data.with_name(f"{data.name if data.is_dir() else data.stem}.report.html")
+
+
+def _order(data: Path, *, foreign: bool) -> OrderView:
+    if data.is_dir() and not foreign:
         from trialwise import study
 
         return study.order_view(data)
     from trialwise.analysis.order_view import OrderView
 
-    return OrderView(None, _TABLE)
+    return OrderView(None, _PANTHEON if foreign else _TABLE)
 
 
 def _verdicts(data: Path, patience: Patience) -> VerdictView | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.by_metric import by_metric, directions
+from trialwise.cli.pantheon import is_pantheon, pantheon_analysis
 from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import (
@@ -120,8 +121,12 @@ def analysis_of(
     told: Told | None = None,
     overview: bool = False,
 ) -> Analysis:
-    """Analyse an experiment directory, or the table that the options describe; options as of `study.analyse`."""
+    """Analyse an experiment directory, results of Pantheon, or the table that the options describe; options as of `study.analyse`."""
     reading = reading or ReadingOptions()
+    if is_pantheon(path):
+        if reading.given():
+            raise AnalysisError(f"{path}: is no table", hint="leave out how a table is to be read")
+        return pantheon_analysis(path, options, method)
     if path.is_dir():
         refuse_table_options(path, given=options.given() or reading.given())
         from trialwise import study
@@ -149,10 +154,11 @@ def analysis_of(
         options.time,
         samples=bool(options.measure or options.convergence),
     )
-    return analyse_table(path, columns, _metrics(path, options), method, reading.dialect())
+    return analyse_table(path, columns, metrics_of(path, options), method, reading.dialect())
 
 
-def _metrics(path: Path, options: TableOptions) -> list[Metric]:
+def metrics_of(path: Path, options: TableOptions) -> list[Metric]:
+    """The metrics that the options name, with what they say of each."""
     names = tuple(dict.fromkeys(options.value))
 
     def told_of(

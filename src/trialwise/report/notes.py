@@ -99,7 +99,7 @@ def method_notes(
     if any(found.metric.convergence for found in analysis.metrics):
         notes.insert(0, _convergence_paper() if paper else _convergence())
     if analysis.path is not None:
-        notes = [_plane(), _packets(analysis.path), *notes]
+        notes = [_plane(), *([_packets(analysis.path)] if analysis.path.flows else []), *notes]
     judged = verdict_notes(verdicts) if verdicts else ()
     return (*notes, *judged, *(order_notes(order) if order else ()), _rounding())
 

@@ -14,6 +14,9 @@ _MOST = 3
 
 def path_lead(path: PathAnalysis) -> str:
     """What ran, in one sentence."""
+    if not path.flows:  # recorded by others, who do not say
+        each = f"Runs of {path.runtime:g} s: " if path.runtime else ""
+        return f"{each}{counted(sum(found.trials for found in path.treatments), 'valid trial')}."
     flows = counted(path.flows, "flow")
     ways = list(dict.fromkeys(_way(found.uplink, found.downlink) for found in path.paths))
     over = f" over {ways[0]}" if len(ways) == 1 else f" over {counted(len(ways), 'path')}" if ways else ""

@@ -197,6 +197,7 @@ def _emulator(path: PathAnalysis) -> Table:
             ),
         )
         for at, found in enumerate(path.treatments)
+        if path.flows
     )
     return Table(
         key="emulator",

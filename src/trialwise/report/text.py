@@ -71,7 +71,8 @@ def _path(analysis: Analysis, *, full: bool, width: int | None) -> Iterator[Rend
     yield Text(path_lead(path), style="dim")
     for sentence in (*invalid_sentences(analysis), *path.notes):
         yield Text(sentence, style="yellow")
-    tables = [*path_paper_tables(analysis), *path_tables(analysis)[-2:]] if full else [path_overview(path)]
+    beside = [table for table in path_tables(analysis) if table.key in ("emulator", "paths")]
+    tables = [*path_paper_tables(analysis), *beside] if full else [path_overview(path)]
     for table in tables:
         if table.rows:
             yield from _with_caption(table.without_remarks, width)

@@ -1,0 +1,118 @@
+"""The analysis of trials that another tool recorded: a value of each metric for each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from trialwise.analysis.observations import Observation
+from trialwise.analysis.path import typical
+from trialwise.analysis.path_results import (
+    EmulatorFacts,
+    FlowResult,
+    PathAnalysis,
+    PathScheme,
+    PathTreatment,
+    PlaneAxes,
+)
+from trialwise.analysis.plane import plane_of
+from trialwise.analysis.results import Analysis, MetricAnalysis
+from trialwise.analysis.timescales import analyse_metric
+from trialwise.analysis.trial_set import TrialSet
+from trialwise.experiment.model import Method, Metric
+
+_THROUGHPUT, _DELAY, _LOSS = "pantheon_throughput", "pantheon_delay", "pantheon_loss"
+
+
+def analyse_trials(trials: TrialSet, metrics: Sequence[Metric], method: Method = "default") -> Analysis:
+    """Analyse the metrics of a set of trials; units and directions that a metric lacks are those that the set knows.
+
+    The trials of all metrics have the same numbers, in the order in which the set has them.
+    """
+    numbers = {
+        trial: number for number, trial in enumerate(dict.fromkeys(trials.table["trial"].to_list()), start=1)
+    }
+    known = [_with_facts(metric, trials) for metric in metrics]
+    found = tuple(analyse_metric(metric, _observations(trials, metric, numbers), method) for metric in known)
+    return Analysis(
+        name=trials.name,
+        description="",
+        method=method,
+        seed=None,
+        treatments=tuple(trials.treatments),
+        series=tuple(dict.fromkeys(trials.table["series"].to_list())),
+        planned=len(numbers),
+        counts={"finished": len(numbers)},
+        metrics=tuple(
+            analyse_metric(metric, _observations(trials, metric, numbers), method) for metric in known
+        ),
+        failures=(),
+        notes=trials.notes,
+        boots=(),
+        path=_path(trials, found),
+    )
+
+
+def _path(trials: TrialSet, found: Sequence[MetricAnalysis]) -> PathAnalysis | None:
+    """The plane of throughput and delay and a row for each scheme, where both are among the metrics; else None."""
+    by_name = {one.metric.name: one for one in found}
+    if not {_THROUGHPUT, _DELAY} <= by_name.keys():
+        return None
+    names = {name: str(levels.get("scheme", name)) for name, levels in trials.treatments.items()}
+    seconds = trials.table["seconds"].max()
+    return PathAnalysis(
+        runtime=float(seconds) if isinstance(seconds, float) else 0.0,
+        flows=0,
+        lateness=0.0,
+        schemes=tuple(PathScheme(name, name) for name in dict.fromkeys(names.values())),
+        paths=(),
+        axes=PlaneAxes(_THROUGHPUT, _DELAY),
+        planes=(plane_of(names, by_name[_DELAY], by_name[_THROUGHPUT]),),
+        treatments=tuple(_treatment(trials, treatment, name) for treatment, name in names.items()),
+        distributions=(),
+        series=(),
+        recorded=0,
+        notes=(
+            "throughput, delay and loss are those of all flows of a run together, as Pantheon defines them",
+        ),
+    )
+
+
+def _treatment(trials: TrialSet, treatment: str, scheme: str) -> PathTreatment:
+    values = {name: trials.of(name, treatment)["value"].to_list() for name in (_THROUGHPUT, _DELAY, _LOSS)}
+    throughput, delay, loss = (typical(each) for each in values.values())
+    return PathTreatment(
+        treatment=treatment,
+        schemes=(scheme,),
+        trials=len(values[_THROUGHPUT]),
+        invalid=0,
+        flows=(FlowResult(None, scheme, "uplink", throughput, delay, loss),),
+        fairness=None,
+        emulator=EmulatorFacts(None, None, None, None, None, None),
+    )
+
+
+def _with_facts(metric: Metric, trials: TrialSet) -> Metric:
+    facts = trials.metrics[metric.name]
+    return replace(metric, unit=metric.unit or facts.unit, better=metric.better or facts.better)
+
+
+def _observations(trials: TrialSet, metric: Metric, numbers: Mapping[str, int]) -> list[Observation]:
+    rows = trials.of(metric.name).select("trial", "treatment", "series", "value").iter_rows()
+    return [
+        Observation(
+            number=numbers[trial],
+            attempt=1,
+            treatment=treatment,
+            factors=trials.treatments[treatment],
+            series=series,
+            round=1,
+            position=1,
+            started=None,
+            values=np.array([value]),
+            times=None,
+        )
+        for trial, treatment, series, value in rows
+    ]
