@@ -79,7 +79,8 @@ def simulate(
     ----------
     topology
         dumbbell:10x10,100Gbit/s,1us (and the middle link's rate), fat-tree:4,100Gbit/s,1us, leaf-spine:4x2x8,100Gbit/s,1us
-        (leaves, spines, hosts of a leaf; and the uplinks' rate), or a file in the HPCC simulator's format.
+        (leaves, spines, hosts of a leaf; and the uplinks' rate), or a file in the format of the HPCC simulator, ns3-datacenter or
+        SimAI.
     cc
         The congestion control of every flow: dctcp, dcqcn, timely, timely_patched, hpcc, newreno, cubic, ledbat, copa, fixed_rate,
         or a class in a module of this folder: python:MODULE:CLASS.
@@ -98,7 +99,8 @@ def simulate(
     arrivals
         poisson (the default), lognormal:sigma=2 or bursty:mean=10.
     flows
-        The flows themselves: CSV with flow_id,src,dst,size_bytes,start_ns, or the HPCC simulator's format.
+        The flows themselves: CSV with flow_id,src,dst,size_bytes,start_ns (and class, dst_port), the HPCC simulator's format, or a
+        connection matrix of HTSIM (.cm).
     seed
         Of flows, marks and losses.
     engine
@@ -110,7 +112,8 @@ def simulate(
     set
         A parameter of the network or of the controller as KEY=VALUE; repeatable (docs/reference/simulation.md lists them).
     csv
-        Write the flows and their completion times: flow_id,src,dst,size_bytes,start_ns,fct_ns; - for standard output.
+        Write the flows and their completion times: flow_id,src,dst,size_bytes,start_ns,fct_ns (class and dst_port where the list
+        has them); - for standard output.
     save_flows
         Write the flow list: as CSV where the name ends in .csv, else in the HPCC simulator's format.
     plot
@@ -327,14 +330,16 @@ def _document(trial: SimulationTrial, seed: int, found: Simulated, seconds: floa
     from trialwise.trials.simulated_document import SimulateDocument, classes_of
     from trialwise.trials.simulating import cautions_of
 
+    offered = offered_load(trial, found.fabric, Path(), [found.flows])
+    overload = () if offered is None or offered.caution is None else (offered.caution,)
     return SimulateDocument(
         topology=trial.topology,
         controller=trial.scheme,
         engine=trial.engine,
         mode=trial.mode,
         seed=seed,
-        offered=offered_load(trial, found.fabric, Path(), [found.flows]),
-        cautions=cautions_of(trial, found.fabric, Path()),
+        offered=offered,
+        cautions=(*cautions_of(trial, found.fabric, Path()), *overload),
         simulated=found.result.end_ps / 1e12,
         seconds=seconds,
         hops_per_second=found.result.totals["hops"] / seconds,

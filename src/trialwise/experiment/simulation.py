@@ -63,6 +63,17 @@ class OfferedLoad:
     fullest_with_headers: float
 
     @property
+    def caution(self) -> str | None:
+        """Say that packets with their headers are more than the fullest link carries; None where they are not."""
+        if self.fullest_with_headers <= 1:
+            return None
+        first, second = self.fullest_link
+        return (
+            f"packets with their headers come to {self.fullest_with_headers:.3g} of the link from {first} to {second}: "
+            "its queue grows for as long as flows begin"
+        )
+
+    @property
     def text(self) -> str:
         """In words."""
         of = "the hosts' links" if self.load_of == "host" else "the bottleneck"
