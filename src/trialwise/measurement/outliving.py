@@ -24,6 +24,9 @@ KEPT = 8 << 20
 _IN_MODIFY = 0x2
 _IN_ONESHOT = 0x80000000
 _EVENT = struct.Struct("iIII")
+_PAGE = os.sysconf("SC_PAGESIZE")
+_PROT_READ = 1
+_MAP_SHARED = 1
 
 
 class Written:
@@ -77,6 +80,7 @@ class Watched:
         self._limit = size_limit
         self._file: int | None = None
         self._events: int | None = None
+        self._page: _Page | None = None
         self._status: os.stat_result | None = None
         self._ends = (b"", b"")
         self._began = time.time()
@@ -88,7 +92,9 @@ class Watched:
         for descriptor in (self._file, self._events):
             if descriptor is not None:
                 os.close(descriptor)
-        self._file = self._events = None
+        if self._page is not None:
+            self._page.close()
+        self._file = self._events = self._page = None
 
     def written(self) -> Written:
         """Tell what was written to the file since it was watched."""
@@ -107,6 +113,7 @@ class Watched:
             return
         self._file = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
         self._events = _modifications(self.path)
+        self._page = _Page.of(self._file)
         self._status = os.fstat(self._file)
         self._ends = self._ends_of(self._file, self._status.st_size)
 
@@ -137,7 +144,9 @@ class Watched:
             return self._whole(file, now)
         if now.st_size == before.st_size:
             return self._alike(file, now, same_file=same_file)
-        return self._added(file, before.st_size, now) if same_file else self._ambiguous(before, now)
+        if same_file and not (self._page is not None and self._page.was_cut_off()):
+            return self._added(file, before.st_size, now)
+        return self._ambiguous(before, now)
 
     def _begins_alike(self, file: int, size: int, now: int) -> bool:
         """Return True if the file begins with the `size` bytes that were there before, or the most part of a long one."""
@@ -185,7 +194,7 @@ class Watched:
     def _ambiguous(self, before: os.stat_result, now: os.stat_result) -> Written:
         more = now.st_size - before.st_size
         return Written(
-            problem=f"{self.path} was replaced by a file that begins with all that stood there before, and has"
+            problem=f"{self.path} was written anew, and begins with all that stood there before, with"
             f" {more:,} bytes more: whether this trial wrote all of them, or only the last, cannot be told",
             hint=f'have prepare remove it, as in prepare = ["rm", "-f", "{Path(self.path).name}"]',
         )
@@ -211,6 +220,57 @@ class Watched:
         if status.st_ctime >= self._began:
             return True
         return status.st_ctime >= self._began + _clock_ahead(str(Path(self.path).resolve().parent))
+
+
+class _Page:
+    """The first page of a file, mapped and locked in memory: appending leaves it there, and cutting the file takes it away.
+
+    Nothing else tells a file that was added to from one that was cut and written again with the same beginning.
+    """
+
+    def __init__(self, kernel: object, address: int) -> None:
+        self._kernel: Any = kernel
+        self._address = address
+
+    @staticmethod
+    def of(file: int) -> _Page | None:
+        """Map it; None where that cannot be done, or nothing would be told of it."""
+        try:
+            import ctypes
+
+            kernel: Any = ctypes.CDLL(None)
+            kernel.mmap.restype = ctypes.c_void_p
+            kernel.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+            for name in ("mlock", "munmap"):
+                getattr(kernel, name).argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+            address = kernel.mmap(None, _PAGE, _PROT_READ, _MAP_SHARED, file, 0)
+        except (ImportError, OSError, AttributeError):
+            return None
+        if address in (None, ctypes.c_void_p(-1).value):
+            return None
+        page = _Page(kernel, address)
+        if kernel.mlock(address, _PAGE) == 0 and page._is_there():
+            return page
+        page.close()
+        return None
+
+    def was_cut_off(self) -> bool:
+        """Return True if the file was cut to nothing since it was mapped."""
+        return self._is_there() is False
+
+    def close(self) -> None:
+        """Let go of it."""
+        self._kernel.munmap(self._address, _PAGE)
+
+    def _is_there(self) -> bool | None:
+        """Read its entry of /proc/self/pagemap: present, or being moved; None where that cannot be read."""
+        try:
+            with open("/proc/self/pagemap", "rb", buffering=0) as pagemap:  # noqa: PTH123
+                pagemap.seek(self._address // _PAGE * 8)
+                entry = pagemap.read(8)
+        except OSError:
+            return None
+        return bool(entry[7] >> 6) if len(entry) == 8 else None
 
 
 def _clock_ahead(folder: str) -> float:

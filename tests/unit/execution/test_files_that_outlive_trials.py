@@ -160,8 +160,19 @@ def test_a_file_that_was_removed(run: Run, reader: str):
 def test_a_replacement_that_carries_on_what_stood_there_is_refused(run: Run, reader: str):
     """The program read the old rows and wrote all of them with its own, or computed more rows than the trial before."""
     run(write(whole(reader, 5)))
-    script = f"{{ cat out; {write(rows(reader, 7), '')} ; }} > x; mv x out"
-    assert "cannot be told" in read(reader, run(script))
+    both = f"{{ cat out; {write(rows(reader, 7), '')} ; }} > x"
+    assert "cannot be told" in read(reader, run(f"{both}; mv x out"))
+    assert "cannot be told" in read(reader, run(f"{both}; cat x > out"))  # the same file, cut to nothing
+
+
+@pytest.mark.parametrize("reader", ONE_EACH)
+def test_adding_is_told_from_cutting_in_files_of_any_length(run: Run, out: Path, reader: str):
+    for length in (1, 5000):
+        out.write_text(HEAD[reader] + rows(reader, *range(length)))
+        assert read(reader, run(write(rows(reader, 7), ">>"))) == [7]
+        assert "cannot be told" in read(
+            reader, run(f"cp out x; {write(rows(reader, 8), '>>', 'x')}; cat x > out")
+        )
 
 
 @pytest.mark.parametrize(("before", "after"), [((5,), (5, 7)), ((5, 6), (5, 6, 7)), ((5, 6), (7, 5, 6))])
