@@ -247,9 +247,13 @@ def _command(scheme: Scheme, command: tuple[str, ...]) -> str:
 
 
 def _make_ready(scheme: Scheme, *, yes: bool) -> bool:
-    """Run the steps of a scheme, or say how; whether it can run then."""
-    taken = [_take(scheme, step, yes=yes) for step in steps(scheme)]
-    done = all(taken)
+    """Run the steps of a scheme, or say how; whether it can run then. A step waits for those before it, whose work it needs."""
+    left = steps(scheme)
+    while left and _take(scheme, left[0], yes=yes):
+        left = left[1:]
+    for step in left[1:]:
+        echo(f"{scheme.name}: not run before that: {shlex.join(step.words)}")
+    done = not left
     lacks = missing(scheme)
     for lack in lacks:
         echo(f"{scheme.name}: missing: {lack}")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from trialwise.measurement.opportunities import TraceSummary
     from trialwise.measurement.path_statistics import FlowMetrics, PathStatistics
+_NEXT_TO_NOTHING = 1e-9
+"""Seconds: the end of a log without packets."""
 
 
 def trace_lines(name: str, found: TraceSummary) -> Iterator[str]:
@@ -35,7 +37,8 @@ def packets_lines(found: PathStatistics) -> Iterator[str]:
     """What `trialwise packets` says."""
     yield f"{found.file}: {found.kind}"
     if not found.metrics:
-        yield f"  no packets from {found.start:g} s to {found.stop:.6g} s"
+        span = f" from {found.start:g} s to {found.stop:.6g} s" if found.stop > _NEXT_TO_NOTHING else ""
+        yield f"  no packets{span}"
     for direction in dict.fromkeys(one.direction for one in found.metrics):
         capacity = found.capacities.get(direction)
         said = f", capacity {capacity.scheduled:.4g} Mbit/s" if capacity else ""

@@ -104,3 +104,15 @@ def test_what_cannot_be_checked_is_said(tmp_path: Path, words: list[str], said: 
     done = schemes(tmp_path, *words)
     assert done.returncode in (2, 4)
     assert said in done.stderr
+
+
+def test_a_setup_waits_for_the_packages_that_it_needs(tmp_path: Path):
+    """A package that cannot be installed here: the setup is not run, and not recorded as done."""
+    needs = '[needs]\npackages = ["no-such-package-at-all"]\nprograms = ["nonesuch"]'
+    (tmp_path / "mine.toml").write_text(SCHEME.format('setup = "touch built"', needs))
+    for _ in range(2):
+        done = schemes(tmp_path, "setup", "mine", "--folder", ".")
+        assert done.returncode != 0
+        assert "apt-get install --yes no-such-package-at-all" in done.stdout
+        assert "mine: not run before that: touch built" in done.stdout
+        assert not (tmp_path / "built").exists()
