@@ -35,6 +35,23 @@ pub(crate) fn table_name(stream: &str, number: u64) -> String {
     if number == 1 { name } else { format!("{name}_{number}") }
 }
 
+/// Whether two streams have the same fields, in whatever order: programs that choose the same filters differ in that.
+pub(crate) fn are_same(one: &[Field], other: &[Field]) -> bool {
+    one == other || order_of(one, other).is_some()
+}
+
+/// For each field of a table, the place of that field in a stream; nothing where a field is missing or of another type.
+pub(crate) fn order_of(table: &[Field], stream: &[Field]) -> Option<Vec<usize>> {
+    let places: HashMap<_, _> =
+        stream.iter().zip(0..).map(|(field, place)| (field.name.as_str(), place)).collect();
+    let find = |field: &Field| {
+        let &place = places.get(field.name.as_str())?;
+        let same: bool = stream[place].field_type == field.field_type;
+        same.then_some(place)
+    };
+    if table.len() == stream.len() { table.iter().map(find).collect() } else { None }
+}
+
 /// The catalog of one domain, as committed and with what is to be committed.
 #[derive(Debug, Default)]
 pub(crate) struct Catalog {
@@ -113,7 +130,8 @@ impl Catalog {
             match self.names.get(&name.to_ascii_lowercase()) {
                 None => return Found::New(self.add_table(Schema { name, ..schema.clone() })),
                 Some(&Some(index))
-                    if self.tables[index].name == name && self.tables[index].fields == schema.fields =>
+                    if self.tables[index].name == name
+                        && are_same(&self.tables[index].fields, &schema.fields) =>
                 {
                     return Found::Known(TableId(index));
                 }
@@ -147,6 +165,18 @@ mod tests {
         let fields: Schema = "1 t a:int32 A:int32 a_2:int32 OML_seq:int32 ctid:int32".parse().unwrap();
         let names = columns(&fields.fields, &["ctid"]);
         assert_eq!(names, ["a", "A_2", "a_2_2", "OML_seq_2", "ctid_2"]);
+    }
+
+    #[test]
+    fn fields_in_another_order_are_the_same_table() {
+        let mut catalog = Catalog::new();
+        let streams = ["1 a x:int32 y:double", "1 a y:double x:int32", "1 a x:double y:int32", "1 a x:int32"];
+        let tables = streams.map(|text| match catalog.table(&text.parse::<Schema>().unwrap()) {
+            Found::Known(id) | Found::New(id) => catalog.tables[id.0].name.clone(),
+        });
+        assert_eq!(tables, ["a", "a", "a_2", "a_3"]);
+        let fields = |text: &str| text.parse::<Schema>().unwrap().fields;
+        assert_eq!(order_of(&fields(streams[0]), &fields(streams[1])), Some(vec![1, 0]));
     }
 
     #[test]

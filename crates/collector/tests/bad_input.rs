@@ -258,6 +258,22 @@ fn a_peer_that_reads_nothing_keeps_nobody_waiting() {
 }
 
 #[test]
+fn fields_in_another_order_come_to_the_same_columns() {
+    let folder = scratch("orders");
+    let collector = start(&folder);
+    let orders = ["1 app_m n:int32 s:string d:double", "1 app_m d:double n:int32 s:string"];
+    send(&collector, (header("d", "a", &[orders[0]]) + "1\t1\t1\t5\tx\t0.5\n").as_bytes());
+    send(
+        &collector,
+        (header("d", "b", &[orders[1]]) + "1\t1\t1\t1.5\t6\ty\n1\t1\t2\tnil\t7\tz\n").as_bytes(),
+    );
+    finish(collector);
+    let database = open(&folder, "d");
+    assert_eq!(query(&database, "SELECT n, s, d FROM app_m"), ["5|'x'|0.5", "6|'y'|1.5", "7|'z'|NULL"]);
+    assert_eq!(query(&database, "SELECT name FROM sqlite_master WHERE name LIKE 'app_m_%'"), [""; 0]);
+}
+
+#[test]
 fn a_stream_whose_fields_change_gets_another_table() {
     let folder = scratch("changes");
     let collector = start(&folder);

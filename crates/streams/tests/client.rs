@@ -255,6 +255,35 @@ fn words_are_the_bits_of_their_values() {
 }
 
 #[test]
+fn many_streams_go_where_they_can_be_named() {
+    let (config, text) = file("many_text");
+    let (other, binary) = file("many_binary");
+    let mut config = with_content(config, Content::Text);
+    config.collects.extend(with_content(other, Content::Binary).collects);
+    let mut client = Client::new("app", &config).unwrap();
+    let points: Vec<_> = (0..300)
+        .map(|number| client.point(&format!("m{number}"), &[("v", FieldType::Int32)]).unwrap())
+        .collect();
+    client.start().unwrap();
+    for (number, point) in (0..).zip(&points) {
+        point.inject(&[Value::Int32(number)]).unwrap();
+    }
+    let warnings = client.warnings();
+    assert!(client.close(PATIENCE).finished);
+    let found = |path| {
+        let all = decode_all(&std::fs::read(path).unwrap());
+        assert_eq!(common::damages(&all), []);
+        let own = |found: &&Found| matches!(found, Found::Row { name, .. } if name.starts_with("app_"));
+        all.iter().filter(own).count()
+    };
+    assert_eq!(found(text), 300);
+    let sent = found(binary); // streams 0, 1 and 255 are the client's
+    assert_eq!(sent, 253);
+    assert_eq!(warnings.len(), 1);
+    assert!(warnings[0].starts_with(&format!("{} streams", 300 - sent)), "{warnings:?}");
+}
+
+#[test]
 fn a_string_too_long_for_a_packet_is_cut_between_characters_and_counted() {
     let (config, path) = file("cut");
     let mut client = Client::new("app", &with_content(config, Content::Binary)).unwrap();

@@ -9,7 +9,7 @@ use super::store::TableId;
 use crate::status::Watched;
 
 /// Reads rows and says what they are.
-enum Rows {
+enum Reader {
     /// The bytes of a row that is not complete yet are kept.
     Oml(Box<Decoder>, Vec<u8>),
     Native(Box<RowDecoder>),
@@ -17,7 +17,7 @@ enum Rows {
 
 /// A live connection.
 pub(super) struct Connection {
-    rows: Rows,
+    reader: Reader,
     header: Header,
     pub(super) place: Place,
     /// Changed since it was last kept.
@@ -33,9 +33,17 @@ pub(super) struct Place {
     /// What is added to a row's time stamp (OML.md section 7).
     pub(super) offset: f64,
     /// Tables by stream; nothing where the store cannot have the table.
-    pub(super) tables: BTreeMap<u32, Option<TableId>>,
+    pub(super) tables: BTreeMap<u32, Option<Target>>,
     /// What is seen of it besides.
     pub(super) watched: Watched,
+}
+
+/// The table of a stream.
+#[derive(Clone, Debug)]
+pub(super) struct Target {
+    pub(super) table: TableId,
+    /// Where the values of its columns are in a row, when that is not in their order.
+    pub(super) order: Option<Vec<usize>>,
 }
 
 /// Takes what a connection says.
@@ -61,20 +69,20 @@ impl Connection {
     pub(super) fn oml(text: &[u8], bounds: Limits) -> Option<Self> {
         let decoder = read_header(text, unbounded_header(bounds))?;
         let header = decoder.header().clone();
-        Some(Self::new(Rows::Oml(Box::new(decoder), Vec::new()), header))
+        Some(Self::new(Reader::Oml(Box::new(decoder), Vec::new()), header))
     }
 
     /// Reads the header of a native connection.
     pub(super) fn native(text: &[u8], bounds: Limits) -> Option<Self> {
         let header = read_header(text, unbounded_header(bounds))?.header().clone();
         let decoder = RowDecoder::new(header.clone()).ok()?;
-        Some(Self::new(Rows::Native(Box::new(decoder)), header))
+        Some(Self::new(Reader::Native(Box::new(decoder)), header))
     }
 
-    fn new(rows: Rows, header: Header) -> Self {
+    fn new(reader: Reader, header: Header) -> Self {
         let watched = Watched::new(&header);
         let place = Place { sender: 0, offset: 0.0, tables: BTreeMap::new(), watched };
-        Self { rows, header, place, changed: true, inside_line: false }
+        Self { reader, header, place, changed: true, inside_line: false }
     }
 
     pub(super) fn header(&self) -> &Header {
@@ -85,19 +93,19 @@ impl Connection {
     pub(super) fn take<S: Sink>(&mut self, bytes: &[u8], sink: &mut S) -> Result<(), S::Error> {
         self.changed = true;
         let mut late = Vec::new();
-        match &mut self.rows {
-            Rows::Native(decoder) => {
+        match &mut self.reader {
+            Reader::Native(decoder) => {
                 let mut rest = bytes;
                 while let Some(event) = decoder.next_row(&mut rest) {
                     give(&mut self.place, &event, sink, &mut late)?;
                 }
             }
-            Rows::Oml(decoder, kept) if kept.is_empty() => {
+            Reader::Oml(decoder, kept) if kept.is_empty() => {
                 let bytes = if self.inside_line { behind_line(bytes, &mut self.inside_line) } else { bytes };
                 let taken = decode(decoder, bytes, &mut self.place, sink, &mut late)?;
                 kept.extend_from_slice(&bytes[taken..]);
             }
-            Rows::Oml(decoder, kept) => {
+            Reader::Oml(decoder, kept) => {
                 kept.extend_from_slice(bytes);
                 let taken = decode(decoder, kept, &mut self.place, sink, &mut late)?;
                 kept.drain(..taken);
@@ -110,7 +118,7 @@ impl Connection {
 
     /// Nothing more will come: what is unfinished is damaged.
     pub(super) fn finish<S: Sink>(&mut self, sink: &mut S) -> Result<(), S::Error> {
-        if let Rows::Oml(decoder, kept) = &mut self.rows {
+        if let Reader::Oml(decoder, kept) = &mut self.reader {
             decoder.finish();
             decode(decoder, kept, &mut self.place, sink, &mut Vec::new())?;
             kept.clear();
@@ -120,12 +128,12 @@ impl Connection {
 
     /// What [`Self::restore`] needs, between two pieces.
     pub(super) fn state(&self) -> Vec<u8> {
-        let (kind, kept): (_, &[u8]) = match &self.rows {
-            Rows::Native(_) => (NATIVE, &[]),
-            Rows::Oml(decoder, kept) if self.inside_line || cut_inside_line(decoder) => {
+        let (kind, kept): (_, &[u8]) = match &self.reader {
+            Reader::Native(_) => (NATIVE, &[]),
+            Reader::Oml(decoder, kept) if self.inside_line || cut_inside_line(decoder) => {
                 (OML_INSIDE_LINE, kept)
             }
-            Rows::Oml(_, kept) => (OML, kept),
+            Reader::Oml(_, kept) => (OML, kept),
         };
         let mut header = Vec::new();
         self.header.write(&mut header);
@@ -150,7 +158,7 @@ impl Connection {
         connection.place.sender = i64::from_le_bytes(*sender);
         connection.inside_line = kind == OML_INSIDE_LINE;
         connection.changed = false;
-        if let Rows::Oml(_, bytes) = &mut connection.rows {
+        if let Reader::Oml(_, bytes) = &mut connection.reader {
             bytes.extend_from_slice(kept);
         }
         Some(connection)

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use trialwise_streams::protocol::{Row, Schema};
+use trialwise_streams::protocol::{Field, Row, Schema};
 
 use crate::counters::Counting;
 use crate::spool::record::Record;
@@ -142,11 +142,14 @@ pub(crate) trait Database {
     /// The start of the domain's time (UNIX seconds), set by the first client that says one.
     fn base(&mut self, start_time: Option<i64>, arrival: i64) -> Result<i64, StoreError>;
 
-    /// The table of a stream: one of its name and fields, else a new one, numbered when the name is taken (OML.md section
+    /// The table of a stream: one of its name and fields (in any order), else a new one, numbered when the name is taken (OML.md section
     /// 8; but without end at 9). Nothing when the store cannot have such a table.
     fn table(&mut self, schema: &Schema) -> Result<Option<TableId>, StoreError>;
 
-    /// Adds a row to a table.
+    /// The fields of a table, in the order of its columns.
+    fn fields(&self, table: TableId) -> &[Field];
+
+    /// Adds a row to a table, whose values are in the order of its columns.
     fn insert(&mut self, table: TableId, origin: Origin, row: &Row<'_>) -> Result<(), StoreError>;
 
     /// Adds a row of stream 0 unless the very same is there: OML's clients repeat them after a reconnect.

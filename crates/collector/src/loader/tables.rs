@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use trialwise_streams::protocol::{Damage, DamageKind, Limits, Row, Schema, Value};
 
-use super::connection::{Connection, Place, Sink};
+use super::connection::{Connection, Place, Sink, Target};
 use super::store::{Damaged, Database, Databases, Domain, Origin, Store, StoreError, Stored};
+use crate::catalog::order_of;
 use crate::counters::{Counting, count};
 use crate::spool::record::{Body, Record};
 use crate::status::{Gaps, Watched};
@@ -157,11 +158,11 @@ impl<D: Database> TableDomain<D> {
         place.sender = sender.map_or_else(|| database.sender(&header.sender_id), Ok)?;
         place.offset = header.start_time.map_or(0.0, |start| start.saturating_sub(base) as f64);
         if header.protocol >= 4 {
-            place.tables.insert(0, database.table(&Schema::metadata())?);
+            place.tables.insert(0, find_target(database, &Schema::metadata())?);
         }
         for schema in &header.schemas {
-            let table = database.table(schema)?;
-            place.tables.insert(schema.index, table);
+            let target = find_target(database, schema)?;
+            place.tables.insert(schema.index, target);
         }
         Ok(())
     }
@@ -309,18 +310,19 @@ impl<D: Database> Sink for Rows<D> {
     fn row(&mut self, place: &mut Place, row: &Row<'_>) -> Result<(), StoreError> {
         place.watched.row(row, self.now);
         if let Some(schema) = row.defines {
-            let table = self.database.table(schema)?;
-            place.tables.insert(schema.index, table);
+            let target = find_target(&mut self.database, schema)?;
+            place.tables.insert(schema.index, target);
             return Ok(());
         }
-        let Some(&Some(table)) = place.tables.get(&row.schema.index) else {
+        let Some(Some(Target { table, order })) = place.tables.get(&row.schema.index) else {
             self.counts.unstorable += 1;
             return Ok(());
         };
+        let (table, placed) = (*table, order.as_ref().map_or(*row, |order| row.reordered(order)));
         let client_time = row.timestamp + place.offset;
         let origin = Origin { sender: place.sender, client_time, server_time: self.now - self.base };
         if !row.schema.is_metadata() {
-            self.database.insert(table, origin, row)?;
+            self.database.insert(table, origin, &placed)?;
         } else if is_for_header(row) {
             return Ok(());
         } else if self.database.insert_metadata(table, origin, row)? == Stored::Repeated {
@@ -342,6 +344,14 @@ impl<D: Database> Sink for Rows<D> {
         let stream = damage.stream.map_or(-1, i64::from);
         self.counts.note(place.sender, stream, Wrong::Damaged(damage.kind), damage.seq);
     }
+}
+
+/// The table of a stream, and how its rows fill it; nothing when the store cannot have such a table.
+fn find_target(database: &mut impl Database, schema: &Schema) -> Result<Option<Target>, StoreError> {
+    let Some(table) = database.table(schema)? else { return Ok(None) };
+    let fields = database.fields(table);
+    let order = if fields == schema.fields { None } else { order_of(fields, &schema.fields) };
+    Ok(Some(Target { table, order }))
 }
 
 /// Whether a row of stream 0 says what only a header may.

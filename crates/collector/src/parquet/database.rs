@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use trialwise_streams::protocol::{Row, Schema, Value};
+use trialwise_streams::protocol::{Field, Row, Schema, Value};
 
 use super::columns::Columns;
 use super::file::{read_part, write_part};
@@ -315,6 +315,10 @@ impl Database for ParquetDatabase {
                 id
             }
         }))
+    }
+
+    fn fields(&self, table: TableId) -> &[Field] {
+        &self.catalog.tables[table.0].fields
     }
 
     fn insert(&mut self, table: TableId, origin: Origin, row: &Row<'_>) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use futures_util::SinkExt;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Transaction};
-use trialwise_streams::protocol::{Row, Schema, Value};
+use trialwise_streams::protocol::{Field, Row, Schema, Value};
 
 use super::encode::{END, HEAD, begin_row, write_null, write_value};
 use super::gaps;
@@ -387,6 +387,10 @@ impl Database for PostgreSqlDatabase {
                 id
             }
         }))
+    }
+
+    fn fields(&self, table: TableId) -> &[Field] {
+        &self.catalog.tables[table.0].fields
     }
 
     fn insert(&mut self, id: TableId, origin: Origin, row: &Row<'_>) -> Result<(), StoreError> {

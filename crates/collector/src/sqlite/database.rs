@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, Error, ErrorCode, OptionalExtension, params};
-use trialwise_streams::protocol::{METADATA_NAME, Row, Schema, Value};
+use trialwise_streams::protocol::{Field, METADATA_NAME, Row, Schema, Value};
 
 use super::statement::Statement;
 use super::table::{self, Table};
-use crate::catalog::table_name;
+use crate::catalog::{are_same, table_name};
 use crate::loader::store::{Damaged, Database, Origin, StoreError, Stored, TableId};
 use crate::status::{Gap, Streams};
 
@@ -133,7 +133,7 @@ impl SqliteDatabase {
     }
 
     fn holds(&self, index: usize, name: &str, schema: &Schema) -> bool {
-        self.tables[index].name == name && self.tables[index].fields == schema.fields
+        self.tables[index].name == name && are_same(&self.tables[index].fields, &schema.fields)
     }
 
     fn create_table(&mut self, schema: &Schema, name: String) -> Result<TableId, Error> {
@@ -217,6 +217,10 @@ impl Database for SqliteDatabase {
             }
         }
         Ok(None)
+    }
+
+    fn fields(&self, table: TableId) -> &[Field] {
+        &self.tables[table.0].fields
     }
 
     fn insert(&mut self, table: TableId, origin: Origin, row: &Row<'_>) -> Result<(), StoreError> {

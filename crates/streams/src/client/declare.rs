@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::LOSSES_STREAM;
 use super::counters::Route;
 use super::stream::{Stream, StreamRoute};
 use crate::config::{Collect, Config, Destination};
@@ -25,8 +26,8 @@ pub enum DeclareError {
         "stream name {0:?} has more than {LONGEST_STREAM_NAME} bytes; shorten the program's or the point's name"
     )]
     Long(String),
-    /// Only so many streams fit in binary packets.
-    #[error("a client has {LAST_STREAM} streams at most")]
+    /// A collector takes only so many of one connection.
+    #[error("a client has {MOST_STREAMS} streams at most")]
     TooMany,
     /// A definition that does not fit in a binary row.
     #[error(
@@ -38,8 +39,10 @@ pub enum DeclareError {
 
 /// Longest name of a stream (OML.md section 9).
 const LONGEST_STREAM_NAME: usize = 63;
-/// The highest stream of a program's own; 255 is for losses.
-const LAST_STREAM: u32 = 254;
+/// The highest stream of a program's own that OML's packets can name; 255 is for losses.
+const LAST_BINARY_STREAM: u32 = 254;
+/// Streams of one client.
+const MOST_STREAMS: u32 = 4000;
 /// Longest string of a binary row.
 const LONGEST_BINARY_STRING: usize = 254;
 
@@ -63,6 +66,8 @@ pub(super) struct Declarations {
     streams: Vec<String>,
     points: Vec<String>,
     warnings: Vec<String>,
+    /// Streams that OML's packets cannot name, by destination.
+    left_out: Vec<u64>,
 }
 
 impl Declarations {
@@ -78,12 +83,20 @@ impl Declarations {
             streams: Vec::new(),
             points: Vec::new(),
             warnings: Vec::new(),
+            left_out: vec![0; config.collects.len()],
         }
     }
 
-    /// What an oml2-server would not take of the streams so far.
-    pub(super) fn warnings(&self) -> &[String] {
-        &self.warnings
+    /// What an oml2-server would not take of the streams so far, and what is not sent.
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let left_out = self.collects.iter().zip(&self.left_out).filter(|(_, count)| **count > 0);
+        let say = |(collect, count): (&Collect, &u64)| {
+            let destination = &collect.destination;
+            format!(
+                "{count} streams are not sent to {destination}: OML's binary encoding names no more; --oml-text and native:HOST carry all"
+            )
+        };
+        self.warnings.iter().cloned().chain(left_out.map(say)).collect()
     }
 
     pub(super) fn app(&self) -> &str {
@@ -110,17 +123,27 @@ impl Declarations {
         if self.points.iter().any(|point| point == name) {
             return Err(DeclareError::Taken(name.to_owned()));
         }
-        let plans = self.plan(name)?;
-        let first = self.next_stream;
-        if plans.len() as u64 + u64::from(first) > u64::from(LAST_STREAM) + 1 {
+        let mut plans = self.plan(name)?;
+        if plans.len() as u64 + u64::from(self.next_stream) > u64::from(MOST_STREAMS) {
             return Err(DeclareError::TooMany);
         }
-        let streams: Vec<_> = (first..)
+        let numbers: Vec<u32> =
+            (self.next_stream..).filter(|&index| index != LOSSES_STREAM).take(plans.len()).collect();
+        let mut left_out = Vec::new();
+        for (index, plan) in numbers.iter().zip(&mut plans) {
+            let named = |&outlet: &usize| *index <= LAST_BINARY_STREAM || !self.is_oml_binary(outlet);
+            left_out.extend(plan.outlets.iter().copied().filter(|outlet| !named(outlet)));
+            plan.outlets.retain(named);
+        }
+        let streams: Vec<_> = numbers
+            .iter()
+            .copied()
             .zip(&plans)
             .map(|(index, plan)| self.build(index, fields, plan))
             .collect::<Result<_, _>>()?;
         streams.iter().for_each(|stream| self.warn(stream));
-        self.next_stream += streams.len() as u32;
+        self.next_stream = numbers.last().map_or(self.next_stream, |last| last + 1);
+        left_out.into_iter().for_each(|outlet| self.left_out[outlet] += 1);
         self.streams.extend(plans.into_iter().map(|plan| plan.name));
         self.points.push(name.to_owned());
         Ok((self.take_point(), streams))
@@ -135,7 +158,7 @@ impl Declarations {
             outlets: (0..self.collects.len()).collect(),
         };
         let stream = self.build(schema.index, &schema.fields, &choice)?;
-        if schema.index <= LAST_STREAM {
+        if schema.index != LOSSES_STREAM {
             self.next_stream = self.next_stream.max(schema.index + 1);
         }
         self.streams.push(schema.name);
@@ -229,9 +252,12 @@ impl Declarations {
     }
 
     fn goes_binary(&self, plan: &Plan) -> bool {
-        plan.outlets.iter().map(|&outlet| &self.collects[outlet]).any(|collect| {
-            collect.content == Content::Binary
-                && !matches!(collect.destination, Destination::Native { .. } | Destination::Tls { .. })
-        })
+        plan.outlets.iter().any(|&outlet| self.is_oml_binary(outlet))
+    }
+
+    fn is_oml_binary(&self, outlet: usize) -> bool {
+        let collect = &self.collects[outlet];
+        let native = matches!(collect.destination, Destination::Native { .. } | Destination::Tls { .. });
+        collect.content == Content::Binary && !native
     }
 }

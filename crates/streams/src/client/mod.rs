@@ -224,7 +224,7 @@ impl Client {
     }
 
     /// What an oml2-server would not take of the streams declared so far (OML.md section 16); our collector takes it.
-    pub fn warnings(&self) -> &[String] {
+    pub fn warnings(&self) -> Vec<String> {
         self.declarations.warnings()
     }
 

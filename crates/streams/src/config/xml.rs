@@ -50,7 +50,8 @@ fn parse_stream(node: &Node) -> Result<FileStream, String> {
         name: node.any(&[name]),
         samples: node.number("samples")?,
         interval: node.number("interval")?,
-        filter: filters.map(parse_filter).collect::<Result<_, _>>()?,
+        // liboml2 makes fields of them in reverse (OML.md section 9): mixed fleets share tables.
+        filter: filters.rev().map(parse_filter).collect::<Result<_, _>>()?,
     })
 }
 

@@ -14,6 +14,8 @@ const SHORT_HEAD: usize = 5;
 pub(super) const LONG_HEAD: usize = 7;
 /// count, stream, tagged seq, tagged timestamp.
 pub(super) const PREFIX: usize = 2 + 5 + 6;
+/// What a stream of four bytes takes more.
+const WIDER: usize = 3;
 /// Bytes of the longest value of a type of fixed length, with its tag.
 pub(super) const LONGEST_SCALAR: usize = 9;
 /// Longest string that a packet can hold (OML.md section 5).
@@ -55,6 +57,15 @@ pub(crate) enum Dialect {
 pub(super) struct Head {
     pub(super) start: usize,
     pub(super) end: usize,
+    /// The stream has four bytes, not one (native dialect).
+    pub(super) wide: bool,
+}
+
+impl Head {
+    /// Bytes before the values.
+    pub(super) const fn prefix(self) -> usize {
+        if self.wide { PREFIX + WIDER } else { PREFIX }
+    }
 }
 
 /// What the first bytes are.
@@ -69,19 +80,20 @@ pub(super) enum HeadFound {
 }
 
 /// Looks for a packet's head at the start of `bytes`.
-pub(super) fn read_head(bytes: &[u8]) -> HeadFound {
+pub(super) fn read_head(bytes: &[u8], dialect: Dialect) -> HeadFound {
+    let is_wide = |kind: u8| kind == 3 && dialect == Dialect::Native;
     match *bytes {
         [first, ..] if first != SYNC[0] => HeadFound::None,
         [_, second, ..] if second != SYNC[1] => HeadFound::None,
         [_, _, 1, high, low, ..] => {
             let length = usize::from(u16::from_be_bytes([high, low]));
-            HeadFound::Some(Head { start: SHORT_HEAD, end: SHORT_HEAD + length })
+            HeadFound::Some(Head { start: SHORT_HEAD, end: SHORT_HEAD + length, wide: false })
         }
-        [_, _, 2, a, b, c, d, ..] => {
+        [_, _, kind, a, b, c, d, ..] if kind == 2 || is_wide(kind) => {
             let length = u32::from_be_bytes([a, b, c, d]) as usize;
-            HeadFound::Some(Head { start: LONG_HEAD, end: LONG_HEAD + length })
+            HeadFound::Some(Head { start: LONG_HEAD, end: LONG_HEAD + length, wide: kind == 3 })
         }
-        [_, _, kind, ..] if kind != 1 && kind != 2 => HeadFound::None,
+        [_, _, kind, ..] if kind != 1 && kind != 2 && !is_wide(kind) => HeadFound::None,
         _ => HeadFound::Short,
     }
 }
@@ -98,11 +110,15 @@ pub(super) struct Prefix {
 }
 
 /// Looks at the bytes after a head; `None`: too few to say.
-pub(super) fn read_prefix_tags(contents: &[u8], dialect: Dialect) -> Option<Prefix> {
-    let prefix = contents.get(..PREFIX)?;
+pub(super) fn read_prefix_tags(contents: &[u8], head: Head, dialect: Dialect) -> Option<Prefix> {
+    let all = contents.get(..head.prefix())?;
+    let (stream, prefix) = match *all {
+        [_, a, b, c, d, ..] if head.wide => (u32::from_be_bytes([a, b, c, d]), &all[WIDER..]),
+        _ => (u32::from(all[1]), all),
+    };
     let exact = dialect == Dialect::Native && prefix[7] == tag::EXACT;
     let tags = prefix[2] == tag::INT32 && (prefix[7] == tag::DOUBLE || prefix[7] == tag::NAN || exact);
-    Some(Prefix { tags, count: prefix[0], stream: u32::from(prefix[1]) })
+    Some(Prefix { tags, count: all[0], stream })
 }
 
 /// The length of every packet of a stream, where its fields and the dialect leave one only.
@@ -139,8 +155,8 @@ pub(super) fn parse<'s>(
     parts.clear();
     let mut reader = Reader { bytes: &bytes[..head.end], position: head.start };
     let refused = |damage| Refused { damage, values_end: None };
-    let count =
-        read_prefix(&mut reader, dialect, parts).ok_or_else(|| refused(Damage::early(DamageKind::Prefix)))?;
+    let count = read_prefix(&mut reader, head, dialect, parts)
+        .ok_or_else(|| refused(Damage::early(DamageKind::Prefix)))?;
     let (stream, seq) = (parts.stream, parts.seq);
     let damage = |kind| Damage { kind, stream: Some(stream), seq: Some(seq) };
     let schema = find(stream).ok_or_else(|| refused(damage(DamageKind::UnknownStream)))?;
@@ -158,10 +174,12 @@ pub(super) fn parse<'s>(
     Err(Refused { damage: damage(DamageKind::Length), values_end: Some(reader.position) })
 }
 
-fn read_prefix(reader: &mut Reader<'_>, dialect: Dialect, parts: &mut Parts) -> Option<u8> {
-    let [count, stream] = reader.array()?;
+fn read_prefix(reader: &mut Reader<'_>, head: Head, dialect: Dialect, parts: &mut Parts) -> Option<u8> {
+    let [count] = reader.array()?;
+    let stream =
+        if head.wide { u32::from_be_bytes(reader.array()?) } else { u32::from(reader.array::<1>()?[0]) };
     let [tag::INT32] = reader.array()? else { return None };
-    parts.stream = u32::from(stream);
+    parts.stream = stream;
     parts.seq = i64::from(i32::from_be_bytes(reader.array()?));
     let Slot::Double(timestamp) = read_value(reader, FieldType::Double, dialect)? else { return None };
     parts.timestamp = timestamp;
@@ -278,30 +296,36 @@ impl Reader<'_> {
 pub(super) fn write<'v>(
     out: &mut Vec<u8>,
     dialect: Dialect,
-    stream: u8,
+    stream: u32,
     seq: i64,
     timestamp: f64,
     values: impl ExactSizeIterator<Item = Value<'v>>,
 ) {
     let start = out.len();
-    out.extend_from_slice(&[SYNC[0], SYNC[1], 1, 0, 0, values.len() as u8, stream, tag::INT32]);
+    out.extend_from_slice(&[SYNC[0], SYNC[1], 1, 0, 0, values.len() as u8]);
+    match u8::try_from(stream) {
+        Ok(stream) => out.push(stream),
+        Err(_) => out.extend_from_slice(&stream.to_be_bytes()),
+    }
+    out.push(tag::INT32);
     out.extend_from_slice(&(seq as i32).to_be_bytes());
     write_double(out, dialect, timestamp);
     for value in values {
         write_value(out, dialect, value);
     }
-    write_length(out, start);
+    write_length(out, start, u8::try_from(stream).is_err());
 }
 
 /// Puts the length in the head, making it a long one where needed.
-fn write_length(out: &mut Vec<u8>, start: usize) {
+fn write_length(out: &mut Vec<u8>, start: usize, wide: bool) {
     let length = out.len() - start - SHORT_HEAD;
-    if let (Ok(short), true) = (u16::try_from(length), length + SHORT_HEAD <= usize::from(u16::MAX)) {
+    let fits = !wide && length + SHORT_HEAD <= usize::from(u16::MAX);
+    if let (Ok(short), true) = (u16::try_from(length), fits) {
         out[start + 3..start + 5].copy_from_slice(&short.to_be_bytes());
         return;
     }
     out.splice(start + 3..start + 5, (length as u32).to_be_bytes());
-    out[start + 2] = 2;
+    out[start + 2] = if wide { 3 } else { 2 };
 }
 
 fn write_value(out: &mut Vec<u8>, dialect: Dialect, value: Value<'_>) {

@@ -223,6 +223,7 @@ impl Decoder {
                 slots: &self.parts.slots,
                 input,
                 scratch: &self.parts.scratch,
+                order: None,
             })),
         }
     }
@@ -305,7 +306,7 @@ impl Decoder {
     }
 
     fn read_packet(&mut self, input: &[u8]) -> (usize, Advance) {
-        let head = match binary::read_head(input) {
+        let head = match binary::read_head(input, self.dialect) {
             HeadFound::Some(head) => head,
             HeadFound::None => return self.lose_step(1, Damage::early(DamageKind::Garbage)),
             HeadFound::Short if self.ended && !input.is_empty() => {
@@ -328,10 +329,10 @@ impl Decoder {
 
     /// What the head and the bytes right after it already show to be wrong with the stated length.
     fn distrust(&self, input: &[u8], head: Head) -> Option<Damage> {
-        if head.end - head.start < binary::PREFIX {
+        if head.end - head.start < head.prefix() {
             return Some(Damage::early(DamageKind::Length));
         }
-        let prefix = binary::read_prefix_tags(input.get(head.start..)?, self.dialect)?;
+        let prefix = binary::read_prefix_tags(input.get(head.start..)?, head, self.dialect)?;
         if !prefix.tags {
             return Some(Damage::early(DamageKind::Prefix));
         }
@@ -378,7 +379,7 @@ impl Decoder {
 
     /// Whether the bytes behind a packet begin another (or there are none): then its length was right.
     fn packet_follows(&self, rest: &[u8]) -> Option<bool> {
-        match binary::read_head(rest) {
+        match binary::read_head(rest, self.dialect) {
             HeadFound::None => Some(false),
             HeadFound::Some(_) => Some(true),
             HeadFound::Short if rest.len() >= SYNC_AND_TYPE => Some(true),
@@ -410,16 +411,16 @@ impl Decoder {
 
     /// Whether a row of a known stream with the right count and tags begins here; `None`: too few bytes.
     fn begins_packet(&self, bytes: &[u8]) -> Option<bool> {
-        let head = match binary::read_head(bytes) {
+        let head = match binary::read_head(bytes, self.dialect) {
             HeadFound::Some(head) => head,
             HeadFound::None => return Some(false),
             HeadFound::Short => return None,
         };
         let length = head.end - head.start;
-        if head.end > self.limits.row || length < binary::PREFIX {
+        if head.end > self.limits.row || length < head.prefix() {
             return Some(false);
         }
-        let prefix = binary::read_prefix_tags(&bytes[head.start..], self.dialect)?;
+        let prefix = binary::read_prefix_tags(&bytes[head.start..], head, self.dialect)?;
         let count = self.streams.get(prefix.stream).map(|schema| schema.fields.len() as u8);
         let fits = self.streams.may_have_length(prefix.stream, length);
         Some(prefix.tags && count == Some(prefix.count) && fits)

@@ -107,11 +107,11 @@ impl Encoder {
     /// A limit of OML.md section 16 is passed.
     pub fn check_schema(&self, schema: &Schema) -> Result<(), EncodeError> {
         let name = || schema.name.clone();
-        if self.content == Content::Binary && schema.index > LAST_BINARY_STREAM {
-            return Err(EncodeError::Index(name(), schema.index));
-        }
         if self.dialect == Dialect::Native {
             return Ok(());
+        }
+        if self.content == Content::Binary && schema.index > LAST_BINARY_STREAM {
+            return Err(EncodeError::Index(name(), schema.index));
         }
         if self.content == Content::Text && schema.fields.len() > SERVER_TEXT_FIELDS {
             return Err(EncodeError::Fields(name(), schema.fields.len()));
@@ -138,10 +138,13 @@ impl Encoder {
         I: ExactSizeIterator<Item = Value<'v>> + Clone,
     {
         self.check_values(schema, values.clone())?;
-        match (self.content, u8::try_from(schema.index)) {
-            (Content::Text, _) => text::write(out, schema.index, seq, timestamp, values),
-            (Content::Binary, Ok(stream)) => binary::write(out, self.dialect, stream, seq, timestamp, values),
-            (Content::Binary, Err(_)) => return Err(EncodeError::Index(schema.name.clone(), schema.index)),
+        let index = schema.index;
+        match (self.content, self.dialect) {
+            (Content::Text, _) => text::write(out, index, seq, timestamp, values),
+            (Content::Binary, Dialect::Oml) if index > LAST_BINARY_STREAM => {
+                return Err(EncodeError::Index(schema.name.clone(), index));
+            }
+            (Content::Binary, dialect) => binary::write(out, dialect, index, seq, timestamp, values),
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ pub struct Row<'a> {
     pub(super) slots: &'a [Slot],
     pub(super) input: &'a [u8],
     pub(super) scratch: &'a [u8],
+    pub(super) order: Option<&'a [usize]>,
 }
 
 /// Where a value lies: offsets, so that the memory of one row serves the next.
@@ -99,13 +100,22 @@ impl<'a> Row<'a> {
 
     /// The value of field `index`, if there is one.
     pub fn get(&self, index: usize) -> Option<Value<'a>> {
-        self.slots.get(index).map(|slot| slot.value(self.input, self.scratch))
+        let place = self.order.map_or(Some(index), |order| order.get(index).copied())?;
+        self.slots.get(place).map(|slot| slot.value(self.input, self.scratch))
+    }
+
+    /// The same values in another order: the first is the one of field `order[0]` of the schema, and so on. It names every field once.
+    #[must_use]
+    pub fn reordered(self, order: &'a [usize]) -> Self {
+        debug_assert_eq!(order.len(), self.slots.len());
+        Self { order: (order.len() == self.slots.len()).then_some(order), ..self }
     }
 
     /// The values in the order of the fields.
     pub fn values(&self) -> impl ExactSizeIterator<Item = Value<'a>> + use<'a> {
-        let (input, scratch) = (self.input, self.scratch);
-        self.slots.iter().map(move |slot| slot.value(input, scratch))
+        let Self { slots, input, scratch, order, .. } = *self;
+        let place = move |index| order.map_or(index, |order| order[index]);
+        (0..slots.len()).map(move |index| slots[place(index)].value(input, scratch))
     }
 }
 
