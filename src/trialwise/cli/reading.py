@@ -44,7 +44,10 @@ class ReadingOptions:
         ),
     ] = ()
     header: Annotated[
-        bool | None, Parameter(help="Whether the first line names the columns; default found out.")
+        bool | None,
+        Parameter(
+            help="Whether the first line names the columns; default found out.", negative="--no-header"
+        ),
     ] = None
     comment: Annotated[
         str | None, Parameter(help="What begins lines to pass over; default # where the file begins with it.")

@@ -14,6 +14,7 @@ from trialwise.cli.analyze import analyze
 from trialwise.cli.by_metric import by_metric, directions
 from trialwise.cli.compare import compare
 from trialwise.cli.effects import EffectsColumns, effects
+from trialwise.cli.main import app
 from trialwise.cli.order import order
 from trialwise.cli.profile import profile
 from trialwise.cli.reading import ReadingOptions
@@ -162,6 +163,12 @@ def test_options_of_dialects_reach_the_reader(tmp_path):
             ReadingOptions(delimiter=wrong).dialect()
     with pytest.raises(TrialwiseError, match="neither a pattern nor known"):
         ReadingOptions(time_format="yyyy").dialect()
+
+
+@pytest.mark.parametrize(("option", "header"), [("--no-header", False), ("--header", True)])
+def test_whether_there_is_a_header_can_be_said(option, header):
+    _, bound, _ = app.parse_args(["profile", "t.csv", option])
+    assert bound.kwargs["reading"].header is header
 
 
 def test_folders_say_what_they_hold(tmp_path):
