@@ -284,6 +284,13 @@ def _about_pairs(pairs: Sequence[PairEffect], lasting: Sequence[LastingEffect]) 
 
 
 def _about_trends(carried: Sequence[GroupCarryOver]) -> Iterator[str]:
+    for higher, what in ((True, "higher"), (False, "lower")):
+        moved = _moved(carried, "first", higher=higher)
+        if moved:
+            yield (
+                f"Mind the first trial after a reset ({moved}): it is {what} than its position alone would make it; "
+                "let something run before it that is not measured."
+            )
     for name, advice in (
         (
             "position",
@@ -291,13 +298,20 @@ def _about_trends(carried: Sequence[GroupCarryOver]) -> Iterator[str]:
         ),
         ("drift", "results drift from round to round: compare treatments within rounds only"),
     ):
-        moved = [
-            named(group.metric, group.group)
-            for group in carried
-            if getattr(group, name).p_value * len(carried) < 1 - group.confidence / 100
-        ]
+        moved = _moved(carried, name)
         if moved:
-            yield f"Mind the {name} ({_among(moved)}): {advice}."
+            yield f"Mind the {name} ({moved}): {advice}."
+
+
+def _moved(carried: Sequence[GroupCarryOver], name: str, *, higher: bool | None = None) -> str:
+    """The metrics and groups that have a trend, in either direction where none is asked for; empty where none has."""
+    moved: list[str] = []
+    for group in carried:
+        trend: st.Trend = getattr(group, name)
+        clear = trend.p_value * len(carried) < 1 - group.confidence / 100
+        if clear and (higher is None or (trend.estimate > 0) == higher):
+            moved.append(named(group.metric, group.group))
+    return ", ".join(moved)
 
 
 def _about_open(treatments: Sequence[TreatmentOrder]) -> Iterator[str]:

@@ -107,21 +107,22 @@ def carry_over(
 ) -> CarryOver:
     """Find which treatment shifts which other one that runs right after it.
 
-    For each treatment a regression of its own (own mean, own variance), y = mean + a position + b round + c level +
-    e(predecessor), over its trials whose predecessor in the round is known; `level` is how the other treatments did in
-    that round, where there are enough trials for it. Each pair's t statistic has the variance within cells (all pairs in
-    the model), and its p-value is corrected over all pairs by the maximum of |t| (Westfall and Young 1993), found by
-    permuting the residuals of each treatment over its own trials (Freedman and Lane 1983). The pairs found are put into the
-    model, and the others are judged beside them, until no further one is found: otherwise a culprit would make the
-    treatment's other predecessors look fast. Of the last two predecessors of a treatment none is put in: one cannot say
-    which of them it is.
+    For each treatment a regression of its own (own mean, own variance), y = mean + p(position) + b round + c level +
+    e(predecessor), over its trials whose predecessor in the round is known; `level` is how the other treatments did in that
+    round, where there are enough trials for it. Each pair's t statistic has the variance within cells (all pairs in the
+    model), and its p-value is corrected over all pairs by the maximum of |t| (Westfall and Young 1993), found by permuting
+    the residuals of each treatment over its own trials in the same position (Freedman and Lane 1983). p is a level for each
+    position: common to all treatments in their spreads, and the treatment's own where it needs them. A pair is named where
+    it stands beside each other one of its treatment too. The pairs found are put into the model, and the others are judged
+    beside them, until no further one is found: otherwise a culprit would make the treatment's other predecessors look fast.
+    Of the last two predecessors of a treatment none is put in: one cannot say which of them it is.
 
-    A second question is asked beside it, in `lasting`: what any other treatment does that ran anywhere earlier in the round.
-    That is the same regression with a column for each other treatment, 1 once it has run, instead of e(predecessor), and
-    the treatment's own slope over positions, which such columns add up to. One maximum of |t| is over the pairs of both
-    kinds, permuted alike. Of a treatment the pair that explains most, of either kind, is named first and the others are
-    judged beside it; one that no longer stands beside a pair of the other kind is not named. Trials after a gap in the round
-    are left out here. Without permutations nothing of this is asked.
+    A second question is asked beside it, in `lasting`: what any other treatment does that ran anywhere earlier in the
+    round. That is the same regression with a column for each other treatment, 1 once it has run, instead of e(predecessor),
+    and the treatment's own slope over positions beside their levels, since such columns add up to the position. One maximum
+    of |t| is over the pairs of both kinds, permuted alike. Of a treatment the pair that explains most, of either kind, is
+    named first and the others are judged beside it; one that no longer stands beside a pair of the other kind is not named.
+    Trials after a gap in the round are left out here. Without permutations nothing of this is asked.
 
     Parameters
     ----------

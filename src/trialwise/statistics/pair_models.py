@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.groups import Groups
+from trialwise.statistics.positions import (
+    PositionLevels,
+    exchangeable,
+    indicators,
+    own_levels,
+    position_blocks,
+    span,
+)
 from trialwise.statistics.predecessors import FIRST, History, Trials
 
 Flags = NDArray[np.bool_]
@@ -23,8 +31,10 @@ _NEGLIGIBLE = 1e-9
 _FEW_ROWS = 64
 """Up to so many rows are summed over cells one by one, which needs less memory than a product of matrices."""
 _CLIPPED = 3.0
+_SAME = 1e-6
+"""Two columns cannot be told apart where less of the one is left beside the other."""
 _OWN_POSITION = 0.5
-"""A treatment has a slope of its own where so much of the variance of its positions is within predecessors."""
+"""A treatment has levels of its own where so much of the variance of its positions is within predecessors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +43,21 @@ class Named:
 
     pairs: Effects = field(default_factory=Effects)
     lasting: Effects = field(default_factory=Effects)
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What is common to all treatments, at each trial."""
+
+    values: Array
+    """With the level of the position taken off."""
+    levels: Array
+    """How the other treatments did in the round."""
+    places: Array
+    """The level of the position, which a treatment without levels of its own has in a size of its own; of no columns where
+    positions do not differ."""
+    later_places: Array
+    """The same, of no columns where the positions after the first do not differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +73,10 @@ class Cells:
     """Of each of the rows."""
     counts: Indices
     round: Array
-    position: Array
-    own_position: bool
-    """Whether the treatment has a slope over positions of its own."""
+    block: Indices
+    """Of each of the rows: its position, or what that is put together with; 0 throughout where it has no levels of its own."""
+    slope: Array
+    """The position as a column, where the treatment has one of its own."""
 
     @property
     def after(self) -> Flags:
@@ -62,17 +88,23 @@ class Design:
     """One treatment's trials; a cell is a predecessor, and those that are `named` are in the model.
 
     The first trials of rounds are a cell that always is in the model: they tell of the variance alone. `beside` are columns
-    of what had run earlier in the round, which always are in it too.
+    of positions and of what had run earlier in the round, which always are in it too.
     """
 
     def __init__(
-        self, cells: Cells, values: Array, nuisance: Array, named: Sequence[int], beside: Array
+        self,
+        cells: Cells,
+        values: Array,
+        nuisance: Array,
+        named: Sequence[int],
+        beside: Array,
     ) -> None:
         self.treatment, self.cells, self.counts = cells.treatment, cells.predecessors, cells.counts
         self.values = values
+        self.block = cells.block
         self._cell = cells.cell
-        self._nuisance = np.hstack([beside, self._affordable(nuisance)])
-        self._within = basis(self._nuisance - self._means(self._nuisance))
+        self._nuisance = np.hstack([beside, nuisance if cells.block.any() else self._affordable(nuisance)])
+        self._within = span(self._nuisance - self._means(self._nuisance))
         self.freedom = values.size - self.cells.size - self._within.shape[1]
         self.after = cells.after
         self.testable = int(self.after.sum()) >= 2 and self.freedom >= _FEWEST_FREEDOM
@@ -115,7 +147,8 @@ class Design:
         self._scale = np.sqrt(np.where(self.estimable, self._sizes, np.nan))
         self._variance = self._within_variance(self._residuals[None, :])
         rest = self._residuals - self._means(self._residuals[:, None])[:, 0]
-        self._unexplained = rest - self._within @ (self._within.T @ rest)
+        leverages = 1 / self.counts[self._cell] + (self._within**2).sum(axis=1)
+        self._exchanged = exchangeable(rest - self._within @ (self._within.T @ rest), leverages, self.block)
         self.statistics = (
             self._of(self._residuals[None, :])[0] if self.testable else np.full(self.cells.size, np.nan)
         )
@@ -124,7 +157,7 @@ class Design:
         """Orthonormal columns of mean, nuisance and the named cells except one."""
         named = [cell for cell in self._named if cell != at]
         columns = [np.ones((self.values.size, 1)), self._nuisance, self._indicator(named)]
-        return basis(np.hstack(columns))
+        return span(np.hstack(columns))
 
     def _within_variance(self, rows: Array) -> Array:
         """Residual variance of each row with all cells in the model."""
@@ -147,7 +180,7 @@ class Design:
         """The largest |t| among cells that are not named, for the residuals of all cells in each of these orders."""
         if not self.estimable.any() or not len(orders):
             return np.zeros(len(orders))
-        return np.abs(self._of(self._unexplained[orders])[:, self.estimable]).max(axis=1)
+        return np.abs(self._of(self._exchanged[orders])[:, self.estimable]).max(axis=1)
 
     @property
     def strongest(self) -> int | None:
@@ -155,6 +188,15 @@ class Design:
         if not self.testable or int(self.estimable.sum()) <= 2:
             return None
         return int(np.nanargmax(np.abs(self.statistics)))
+
+    def beside_each_other(self, at: int) -> float:
+        """The least |t| of a cell with one of the others in the model."""
+        others = self._indicator([cell for cell in np.flatnonzero(self.estimable).tolist() if cell != at])
+        column = self._indicator([at])[:, 0]
+        return least_beside(self._basis, column, others, self._residuals, self._deviation())
+
+    def _deviation(self) -> float:
+        return float(max(np.sqrt(self._variance[0]), 1e-12 * (np.abs(self.values).max() or 1.0)))
 
     def effects(self) -> tuple[Array, Array]:
         """Effect of each cell beside the named ones, and its standard error; NaN where it cannot be estimated."""
@@ -187,37 +229,35 @@ class Layout:
         known = trials.measured & (trials.predecessor >= FIRST)
         self._cells = list(_cells(trials, known))
         self._measured = np.flatnonzero(trials.measured)
-        self._by_treatment = Groups(trials.treatment[self._measured])
-        self._after = np.flatnonzero(known & (trials.predecessor != FIRST))
-        self._after_by_treatment = Groups(trials.treatment[self._after])
-        places, codes = np.unique(trials.position[self._after], return_inverse=True)
-        self._places, self._by_position = places, Groups(codes.astype(np.int64))
+        treatments = trials.treatment[self._measured]
+        self._by_treatment = Groups(treatments)
+        self._positions = PositionLevels(treatments, trials.position[self._measured])
 
-    def designs(self, named: Named) -> list[Design]:
-        """A design for each treatment that has trials whose predecessor, or its absence, is known.
+    def designs(self, shared: Shared, named: Named) -> list[Design]:
+        """A design for each treatment that has trials whose predecessor, or its absence, is known, `named` in the models."""
+        return [self._design(cells, shared, named) for cells in self._cells]
 
-        `named` is in the models: what is common to all treatments is estimated without it.
-        """
+    def shared(self, named: Named) -> Shared:
+        """What is common to all treatments: estimated without what is `named`."""
         clean = self.without(named).values
-        levels, slope = self._levels(clean), self._position_slope(clean)
-        return [self._design(cells, levels, slope, named) for cells in self._cells]
+        level = np.zeros(clean.size)
+        level[self._measured], *differ = self._positions.of(clean[self._measured])
+        places, later = (level[:, None] if apart else np.empty((level.size, 0)) for apart in differ)
+        return Shared(self._trials.values - level, self._levels(clean - level), places, later)
 
-    def levels(self, named: Named) -> Array:
-        """How the other treatments did in the round of each trial, what is named taken off."""
-        return self._levels(self.without(named).values)
-
-    def _design(self, cells: Cells, levels: Array, slope: float, named: Named) -> Design:
-        values = self._trials.values[cells.rows]
-        # What does not vary has no position's share to take off, and its scale is 1 for division alone.
-        if np.ptp(values) > 0:
-            values = values - float(Groups.of_one(values.size).scales(values)[0]) * slope * cells.position
-        terms = [cells.round, levels[cells.rows], *([cells.position] if cells.own_position else [])]
+    def _design(self, cells: Cells, shared: Shared, named: Named) -> Design:
+        values = shared.values[cells.rows]
+        terms = [cells.round, shared.levels[cells.rows]]
         own = [predecessor for treatment, predecessor in named.pairs if treatment == cells.treatment]
         earlier = [earlier for treatment, earlier in named.lasting if treatment == cells.treatment]
         beside = np.empty((values.size, 0))
         if earlier and self._past is not None:
             beside = self._past.ran[cells.rows][:, earlier].astype(np.float64)
-        return Design(cells, values, np.column_stack(terms), own, beside)
+        beside = np.hstack([beside, cells.slope])
+        fixed = np.hstack([np.column_stack(terms), indicators(cells.cell), beside])
+        levels = own_levels(values, fixed, cells.block)
+        places = levels if levels.size else shared.later_places[cells.rows]
+        return Design(cells, values, np.column_stack(terms), own, np.hstack([beside, places]))
 
     def without(self, named: Named) -> Trials:
         """The trials with the effects of what is named taken off."""
@@ -228,20 +268,6 @@ class Layout:
             for (treatment, earlier), effect in named.lasting.items():
                 clean[(trials.treatment == treatment) & self._past.ran[:, earlier]] -= effect
         return dataclasses.replace(trials, values=clean)
-
-    def _position_slope(self, clean: Array) -> float:
-        """Slope over positions in standard deviations, common to all treatments, hardly moved by a few pairs.
-
-        Weighted least squares through the trimmed mean of the standardised values at each position. In a square that is
-        balanced for carry-over each pair has one position, so that a slope of each treatment would be part of its pairs.
-        """
-        if not self._after.size:
-            return 0.0
-        scores = _standardised(clean[self._after], self._after_by_treatment)
-        means, counts = self._by_position.trimmed_means(scores, 0.25), self._by_position.counts
-        places = self._places - np.average(self._places, weights=counts)
-        spread = float((counts * places**2).sum())
-        return float((counts * places * means).sum()) / spread if spread else 0.0
 
     def _levels(self, clean: Array) -> Array:
         """How the other treatments did in the round of each trial: the mean of their clipped standardised values."""
@@ -254,6 +280,24 @@ class Layout:
         return np.where(others >= 2, sums / np.maximum(others, 1), 0.0)
 
 
+def least_beside(base: Array, column: Array, others: Array, residuals: Array, deviation: float) -> float:
+    """The least |t| of a column beside the base and one other column in turn, and beside the base alone.
+
+    Others that cannot be told from the column, or are in the base already, do not count. `residuals` are beyond the base.
+    """
+    own = column - base @ (base.T @ column)
+    left = others - base @ (base.T @ others)
+    size, sizes = float(own @ own), (left**2).sum(axis=0)
+    left = left[:, sizes > _NEGLIGIBLE * column.size]
+    sizes = (left**2).sum(axis=0)
+    shared, parts = left.T @ own, left.T @ residuals
+    rest = size - shared**2 / sizes
+    told = rest > _SAME * size
+    beside = (own @ residuals - shared * parts / sizes)[told] / np.sqrt(rest[told])
+    alone = abs(float(own @ residuals)) / np.sqrt(size)
+    return float(np.abs(beside).min(initial=alone)) / deviation
+
+
 def _cells(trials: Trials, known: Flags) -> Iterator[Cells]:
     order = np.argsort(trials.treatment, kind="stable")
     order = order[known[order]]
@@ -262,11 +306,25 @@ def _cells(trials: Trials, known: Flags) -> Iterator[Cells]:
         predecessors, cell, counts = np.unique(
             trials.predecessor[rows], return_inverse=True, return_counts=True
         )
-        position = centred(trials.position[rows])
-        own_position = _share_within(position, cell) >= _OWN_POSITION
-        yield Cells(
-            int(code), rows, predecessors, cell, counts, centred(trials.round[rows]), position, own_position
-        )
+        block = _own_block(trials.position[rows], cell)
+        slope = centred(trials.position[rows])[:, None] if block.any() else np.empty((rows.size, 0))
+        yield Cells(int(code), rows, predecessors, cell, counts, centred(trials.round[rows]), block, slope)
+
+
+def _own_block(positions: Array, cell: Indices) -> Indices:
+    """The positions that have levels of their own, as far as degrees of freedom are left for them; else 0 throughout.
+
+    In a square that is balanced for carry-over, and repeated, each pair has one position: levels of the treatment would be
+    its pairs.
+    """
+    if _share_within(centred(positions), cell) < _OWN_POSITION:
+        return np.zeros(positions.size, dtype=np.int64)
+    cells = indicators(cell)
+    for block in position_blocks(positions):
+        taken = span(np.hstack([cells, indicators(block)])).shape[1]
+        if positions.size - taken >= _FREEDOM_FOR_LEVEL:
+            return block
+    return np.zeros(positions.size, dtype=np.int64)
 
 
 def _share_within(numbers: Array, groups: Indices) -> float:
@@ -286,12 +344,3 @@ def centred(values: Array | Indices) -> Array:
     """Numbers less their mean."""
     numbers = np.asarray(values, dtype=np.float64)
     return numbers - numbers.mean()
-
-
-def basis(columns: Array) -> Array:
-    """Orthonormal columns that span the same space; those that depend on others are left out."""
-    if not columns.shape[1]:
-        return columns
-    lengths = np.sqrt((columns**2).sum(axis=0))
-    left, sizes, _ = np.linalg.svd(columns / np.where(lengths > 0, lengths, 1.0), full_matrices=False)
-    return left[:, sizes > _NEGLIGIBLE * max(float(sizes.max()), _NEGLIGIBLE)]

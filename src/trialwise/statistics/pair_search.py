@@ -9,13 +9,15 @@ from math import expm1, log
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from trialwise.statistics.checks import Array
+from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.lasting import LastingDesign, lasting_designs
-from trialwise.statistics.pair_models import Design, Effects, Layout, Named, Orders
+from trialwise.statistics.pair_models import Design, Effects, Layout, Named, Orders, Shared
 from trialwise.statistics.predecessors import Trials, read_history
 
 _AS_STRONG = 0.75
 """Pairs with so large a share of the greatest |t| are named in one step."""
+_MIRRORED = 2
+"""Of so many predecessors that are left each is the opposite of the other: both are named, or neither."""
 PERMUTATIONS = 1999
 _MOST_WORK = 3e9
 """Multiplications that permutations may cost; beyond, p-values come from t and Šidák's inequality."""
@@ -57,15 +59,13 @@ class PairSearch:
         self.dropped: set[tuple[int, int]] = set()
         """Pairs that were named and do not stand beside a lasting one."""
         plain = Layout(trials, None)
-        self.models = plain.designs(Named())
+        self.models = plain.designs(shared := plain.shared(Named()), Named())
         testable = [model for model in self.models if model.testable]
         self.permutations = _affordable(testable) if permutations is None else permutations
         self._past = read_history(trials) if self.permutations else None
         self._layout = plain if self._past is None else Layout(trials, self._past)
-        self.lasting = self._lasting_models(Named())
-        self._orders = {
-            model.treatment: _orders(rng, model.values.size, self.permutations) for model in testable
-        }
+        self.lasting = self._lasting_models(shared)
+        self._orders = {model.treatment: _orders(rng, model.block, self.permutations) for model in testable}
         self._lasting_orders = {
             model.treatment: self._orders_of(rng, model) for model in self.lasting if model.testable
         }
@@ -76,16 +76,15 @@ class PairSearch:
 
     def _orders_of(self, rng: np.random.Generator, model: LastingDesign) -> Orders:
         """Those of the treatment's predecessors where the trials are the same, so that both are permuted alike."""
-        orders = self._orders.get(model.treatment)
-        if orders is not None and orders.shape[1] == model.values.size:
-            return orders
-        return _orders(rng, model.values.size, self.permutations)
+        alike = {one.treatment: one.block for one in self.models if one.treatment in self._orders}
+        if np.array_equal(alike.get(model.treatment, ()), model.block):
+            return self._orders[model.treatment]
+        return _orders(rng, model.block, self.permutations)
 
-    def _lasting_models(self, named: Named) -> list[LastingDesign]:
+    def _lasting_models(self, shared: Shared) -> list[LastingDesign]:
         if self._past is None:
             return []
-        levels = self._layout.levels(named)
-        return lasting_designs(self._trials, self._past, levels, self._stands, self._pairs)
+        return lasting_designs(self._trials, self._past, shared, self._stands, self._pairs)
 
     def _standing(self) -> Iterator[tuple[int, int]]:
         """Pairs of predecessors that stand out beside what is named."""
@@ -126,19 +125,28 @@ class PairSearch:
 
     def _fit(self) -> None:
         named = self.effects()
-        self.models, self.lasting = self._layout.designs(named), self._lasting_models(named)
+        shared = self._layout.shared(named)
+        self.models, self.lasting = self._layout.designs(shared, named), self._lasting_models(shared)
         self._greatest = self._maxima()
 
     def _found(self) -> list[tuple[_Candidate, float]]:
         """What stands out most: weaker ones wait until this no longer blurs what is common to all."""
         strongest = list(self._strongest())
         enough = max((one.size for one in strongest), default=0.0) * _AS_STRONG
-        judged = [
-            (one, float(self._judged(one.model, one.model.statistics[[one.at]])[0]))
-            for one in strongest
-            if one.size >= enough
-        ]
+        judged = [(one, self._closed(one.model, one.at)) for one in strongest if one.size >= enough]
         return [(one, p_value) for one, p_value in judged if p_value <= 1 - self._level]
+
+    def _closed(self, model: Design | LastingDesign, at: int) -> float:
+        """The corrected p-value of a pair, alone and beside any other one that might be what really shifts its treatment.
+
+        The former is corrected over all pairs, the latter over those of the treatment: where it has a culprit that was not
+        found, the others of the treatment are a family of their own.
+        """
+        alone = float(self._judged(model, model.statistics[[at]])[0])
+        if not alone <= 1 - self._level:
+            return alone
+        single = 2 * float(stdtr(float(model.freedom), -model.beside_each_other(at)))
+        return max(alone, min(1.0, int(model.estimable.sum()) * single))
 
     def _strongest(self) -> Iterator[_Candidate]:
         """Of each treatment the predecessor or the earlier one that explains most."""
@@ -223,8 +231,13 @@ class PairSearch:
         """The corrected p-value of each pair of a treatment: of those named the one at which they were."""
         named = self._lasting if isinstance(model, LastingDesign) else self._pairs
         p_values = self._judged(model, model.statistics)
+        mirrored = isinstance(model, Design) and int(model.estimable.sum()) <= _MIRRORED
         for at, cell in enumerate(model.cells.tolist()):
-            p_values[at] = named.get((model.treatment, cell), p_values[at])
+            pair = (model.treatment, cell)
+            if pair in named:
+                p_values[at] = named[pair]
+            elif not mirrored and p_values[at] <= 1 - self._level:
+                p_values[at] = self._closed(model, at)
         return p_values
 
     def critical(self, model: Design | LastingDesign) -> float:
@@ -255,5 +268,10 @@ def _effects(
     return {pair: found[pair] for pair in named}
 
 
-def _orders(rng: np.random.Generator, size: int, permutations: int) -> Orders:
-    return rng.permuted(np.tile(np.arange(size), (permutations, 1)), axis=1)
+def _orders(rng: np.random.Generator, block: Indices, permutations: int) -> Orders:
+    """Orders of trials, each of which stays in the position, or among those put together, where it ran."""
+    orders = np.tile(np.arange(block.size), (permutations, 1))
+    for code in np.unique(block).tolist():
+        own = np.flatnonzero(block == code)
+        orders[:, own] = rng.permuted(orders[:, own], axis=1)
+    return orders

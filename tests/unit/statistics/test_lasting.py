@@ -102,3 +102,23 @@ def test_too_few_trials_say_how_many_more():
 def test_constant_values_last_for_nobody():
     experiment = made([27, 1], balanced=False)
     assert not named(st.carry_over(np.full(experiment.values.size, 3.0), *experiment.arguments[1:]))
+
+
+def cold(seed, names, rounds, first):
+    """Trials of which the first of a round takes so many times as long, and nothing else: rows of a table."""
+    random = np.random.default_rng(seed)
+    rows = random.permuted(np.tile(np.arange(len(names)), (rounds, 1)), axis=1)
+    values = 10.0 * (1 + rows) * random.normal(1, 0.05, rows.shape)
+    values[:, 0] *= first
+    turns, places = np.repeat(np.arange(rounds), len(names)), np.tile(np.arange(len(names)), rounds)
+    return values.ravel(), [names[code] for code in rows.ravel()], turns, places
+
+
+@pytest.mark.parametrize("seed", [4, 7, 10, 17])
+def test_a_cold_start_names_nobody_and_is_told(seed):
+    """A slope over positions misfits a step, and the misfit would be laid on what ran earlier."""
+    found = st.carry_over(*cold(seed, ["scan", "sort", "join"], 15, 2.0))
+    assert not named(found)
+    assert not [pair for pair in found.pairs if pair.named]
+    assert found.first.p_value < 1e-6
+    assert found.first.low > 0
