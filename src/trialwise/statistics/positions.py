@@ -21,7 +21,7 @@ _VARIANCE = 1.05
 """Of such a mean of normal values, times their number."""
 _SEVERAL = 3
 _NEGLIGIBLE = 1e-9
-_ASKED_FOR = 0.1
+_ASKED_FOR = 0.002
 """Level at which a treatment gets levels of its own."""
 _SPENT = 1e-6
 """Degrees of freedom that count as none."""
@@ -151,7 +151,7 @@ def exchangeable(residuals: Array, leverages: Array, block: Indices) -> Array:
 def own_levels(values: Array, fixed: Array, block: Indices) -> Array:
     """Columns for the levels of one treatment; none where its values do not ask for levels beside the fixed columns.
 
-    By an F test at a liberal level with all that is asked about among the fixed columns, so that what it finds is no carry-over.
+    By an F test with all that is asked about among the fixed columns, so that what it finds is no carry-over.
     Levels that are not needed would cost a quarter of the precision of what lasts.
     """
     columns = indicators(block)[:, 1:]
@@ -165,8 +165,9 @@ def own_levels(values: Array, fixed: Array, block: Indices) -> Array:
     floor = _SPENT**2 * float(values @ values)
     if least <= floor:
         return columns if rest > floor else columns[:, :0]
-    needed = fdtrc(more, freedom, (rest - least) / more / (least / freedom)) < _ASKED_FOR
-    return columns if needed else columns[:, :0]
+    ratio = (rest - least) * freedom / (least * more)
+    p_value = float(fdtrc(float(more), float(freedom), float(ratio)))
+    return columns if p_value < _ASKED_FOR else columns[:, :0]
 
 
 def span(columns: Array) -> Array:
