@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import TypeAlias, TypedDict
 
@@ -143,9 +144,17 @@ def drawing(workload: Workload, fabric: _core.Fabric, folder: Path) -> Drawing:
     }
 
 
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8-sig")  # spreadsheets begin theirs with a byte order mark
+
+
+_text_of_pipe = lru_cache(maxsize=2)(_text)
+"""A pipe, as of <(…), gives its text once."""
+
+
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig")  # spreadsheets begin theirs with a byte order mark
+        return _text(path) if path.is_file() else _text_of_pipe(path)
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "it is no text"
         raise PlanError(f"{path}: cannot be read: {said}") from error
