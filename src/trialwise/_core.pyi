@@ -148,6 +148,8 @@ class CommandResult:
     def surviving_processes(self) -> int: ...
     @property
     def counted(self) -> list[tuple[str, float | None, float, int | None]]: ...
+    @property
+    def followed(self) -> bytes | None: ...
 
 @final
 class Ceiling:
@@ -454,6 +456,7 @@ def run_command(
     counters: Sequence[str] | None = None,
     isolate: Sequence[str] | None = None,
     inside: int | None = None,
+    follow: bool = False,
     cancel_fd: int | None = None,
 ) -> CommandResult: ...
 def window_percentiles(

@@ -35,6 +35,8 @@ pub struct Command {
     pub inside: Option<u32>,
     /// What is counted of it and of all that it starts, from the moment at which it has become the program.
     pub counters: Vec<Counter>,
+    /// Whether the programs that it starts, and the files that these map, are noted ([`crate::Outcome::followed`]).
+    pub follow: bool,
     /// A descriptor that, when readable, abandons the run: SIGTERM, grace, SIGKILL.
     pub cancel: Option<RawFd>,
 }
@@ -78,6 +80,7 @@ impl Command {
             isolate: Vec::new(),
             inside: None,
             counters: Vec::new(),
+            follow: false,
             cancel: None,
         })
     }

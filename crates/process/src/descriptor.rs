@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use crate::Error;
 
 /// Below this the child's descriptors are laid out (0–4), so nothing that is copied there may lie there.
-pub(crate) const FIRST_FREE: RawFd = 5;
+pub(crate) const FIRST_FREE: RawFd = 6;
 
 /// As large as the kernel gives to everybody (`/proc/sys/fs/pipe-max-size`), so that its reader rarely wakes.
 const PIPE_SIZE: libc::c_int = 1 << 20;

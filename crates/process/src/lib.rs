@@ -40,6 +40,7 @@ pub fn run(command: &Command) -> Result<Outcome, Error> {
     let prepared = supervisor::Prepared::new(command)?;
     let mut running = prepared.start()?;
     let report = running.read_to_end();
+    let followed = running.take_notes();
     let [stdout, stderr] = running.finish();
-    Outcome::new(&report?, command, stdout, stderr)
+    Ok(Outcome { followed, ..Outcome::new(&report?, command, stdout, stderr)? })
 }

@@ -61,6 +61,9 @@ pub struct Outcome {
     pub surviving_processes: u64,
     /// What was counted, in the order of [`Command::counters`].
     pub counted: Vec<Counted>,
+    /// What the supervisor noted of the programs that were started, as the head of `supervisor/supervisor.c` says; `None`
+    /// where [`Command::follow`] did not ask for it.
+    pub followed: Option<Vec<u8>>,
 }
 
 /// What one counter came to.
@@ -138,6 +141,7 @@ impl Outcome {
                 .zip(&report.counters)
                 .map(|(counter, reading)| Counted::new(counter, reading))
                 .collect(),
+            followed: None,
         })
     }
 }

@@ -2,9 +2,9 @@
 
 use std::ffi::{CString, OsString, c_char};
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -25,6 +25,7 @@ pub fn supervisor_image() -> &'static [u8] {
 /// Descriptors of the supervisor, as `supervisor.c` has them.
 const REPORT: RawFd = 3;
 const CANCEL: RawFd = 4;
+const NOTES: RawFd = 5;
 
 /// How long the pipes are left alone when little is in them: a program that prints a line at a time would
 /// otherwise wake its reader, on some CPU, for each.
@@ -77,6 +78,7 @@ pub(crate) struct Prepared<'command> {
     stdin: OwnedFd,
     report: (OwnedFd, OwnedFd),
     cancel: OwnedFd,
+    notes: Option<File>,
     outputs: [(Capture, OwnedFd); 2],
 }
 
@@ -84,6 +86,7 @@ pub(crate) struct Prepared<'command> {
 pub(crate) struct Running {
     supervisor: libc::pid_t,
     report: OwnedFd,
+    notes: Option<File>,
     captures: [Capture; 2],
 }
 
@@ -97,6 +100,7 @@ impl<'command> Prepared<'command> {
             environment: environment_strings(&command.environment)?,
             stdin: open_stdin(command.stdin.as_deref())?,
             cancel: descriptor::duplicate(command.cancel.unwrap_or(report.1.as_raw_fd()))?,
+            notes: command.follow.then(file_for_notes).transpose()?,
             outputs: [Capture::new(&command.stdout)?, Capture::new(&command.stderr)?],
             directory,
             report,
@@ -108,13 +112,14 @@ impl<'command> Prepared<'command> {
     pub(crate) fn start(self) -> Result<Running, Error> {
         let program = executable()?;
         let [(stdout, stdout_end), (stderr, stderr_end)] = self.outputs;
-        let layout = [
-            (&self.stdin, 0),
-            (&stdout_end, 1),
-            (&stderr_end, 2),
-            (&self.report.1, REPORT),
-            (&self.cancel, CANCEL),
+        let mut layout = vec![
+            (self.stdin.as_raw_fd(), 0),
+            (stdout_end.as_raw_fd(), 1),
+            (stderr_end.as_raw_fd(), 2),
+            (self.report.1.as_raw_fd(), REPORT),
+            (self.cancel.as_raw_fd(), CANCEL),
         ];
+        layout.extend(self.notes.as_ref().map(|notes| (notes.as_raw_fd(), NOTES)));
         let mut process = 0;
         let (arguments, environment) = (pointers(&self.arguments), pointers(&self.environment));
         let actions = Actions::new(&self.directory, &layout)?;
@@ -131,7 +136,12 @@ impl<'command> Prepared<'command> {
             )
         };
         match error {
-            0 => Ok(Running { supervisor: process, report: self.report.0, captures: [stdout, stderr] }),
+            0 => Ok(Running {
+                supervisor: process,
+                report: self.report.0,
+                notes: self.notes,
+                captures: [stdout, stderr],
+            }),
             libc::E2BIG => Err(too_long(self.command)),
             _ => {
                 let source = io::Error::from_raw_os_error(error);
@@ -199,9 +209,17 @@ impl Running {
         }
     }
 
+    /// Takes what was noted of the programs that were started; `None` where nothing was to be.
+    pub(crate) fn take_notes(&mut self) -> Option<Vec<u8>> {
+        let mut notes = Vec::new();
+        let mut file = self.notes.take()?;
+        file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut notes)).ok()?;
+        Some(notes)
+    }
+
     /// Gives what was captured and lets the supervisor go: without a reader of its report it ends what still runs.
     pub(crate) fn finish(self) -> [Captured; 2] {
-        let Self { supervisor, report, captures } = self;
+        let Self { supervisor, report, captures, .. } = self;
         drop(report);
         loop {
             // SAFETY: a wait for one child of ours. ECHILD (the caller ignores SIGCHLD) is as good.
@@ -264,14 +282,27 @@ fn cpu_list(cpus: &[usize]) -> Result<String, Error> {
     Ok(if list.is_empty() { "-".to_owned() } else { list.join(",") })
 }
 
-/// `FLAGS` or `FLAGS@PROCESS`.
+/// An empty file in memory.
+fn file_for_notes() -> Result<File, Error> {
+    // SAFETY: the name ends in a zero byte.
+    let created = unsafe { libc::memfd_create(c"trialwise-notes".as_ptr(), libc::MFD_CLOEXEC) };
+    if created < 0 {
+        return Err(Error::last("making a file for notes"));
+    }
+    // SAFETY: it was just opened and belongs to nobody else.
+    descriptor::of_file(unsafe { File::from_raw_fd(created) }).map(File::from)
+}
+
+/// `FLAGS` or `FLAGS@PROCESS`, with a plus where it is to be followed.
 fn namespaces(command: &Command) -> String {
     let flag = |namespace: &Namespace| match namespace {
         Namespace::Network => libc::CLONE_NEWNET,
         Namespace::Ipc => libc::CLONE_NEWIPC,
     };
     let flags = command.isolate.iter().map(flag).fold(0, |flags, flag| flags | flag);
-    command.inside.map_or_else(|| flags.to_string(), |process| format!("{flags}@{process}"))
+    let entered = command.inside.map_or_else(String::new, |process| format!("@{process}"));
+    let followed = if command.follow { "+" } else { "" };
+    format!("{flags}{entered}{followed}")
 }
 
 fn counter_list(counters: &[Counter]) -> Result<String, Error> {
@@ -336,7 +367,7 @@ pub(crate) fn too_long(command: &Command) -> Error {
 struct Actions(libc::posix_spawn_file_actions_t);
 
 impl Actions {
-    fn new(directory: &OwnedFd, layout: &[(&OwnedFd, RawFd)]) -> Result<Self, Error> {
+    fn new(directory: &OwnedFd, layout: &[(RawFd, RawFd)]) -> Result<Self, Error> {
         let mut actions = MaybeUninit::uninit();
         // SAFETY: the call initialises `actions`.
         check(unsafe { libc::posix_spawn_file_actions_init(actions.as_mut_ptr()) })?;
@@ -344,9 +375,7 @@ impl Actions {
         let mut actions = Self(unsafe { actions.assume_init() });
         for (from, to) in layout {
             // SAFETY: `actions` is initialised.
-            check(unsafe {
-                libc::posix_spawn_file_actions_adddup2(&raw mut actions.0, from.as_raw_fd(), *to)
-            })?;
+            check(unsafe { libc::posix_spawn_file_actions_adddup2(&raw mut actions.0, *from, *to) })?;
         }
         // SAFETY: `actions` is initialised. The directory was opened before, so that what was checked is what is used.
         check(unsafe {

@@ -11,16 +11,19 @@
  *
  * TIMEOUT_NS "-": none. CPUS "-" or "0,2,5". COUNTERS "-" or TYPE:CONFIG:USER,... as perf_event_open(2) has them, USER 1 to
  * leave the kernel's part out. NAMESPACES are flags of unshare(2); behind them may stand @PROCESS, whose namespaces the
- * program is to enter first. Then nothing else but PROCESS is to be a child of PROCESS: what is, is of this run.
+ * program is to enter first. Then nothing else but PROCESS is to be a child of PROCESS: what is, is of this run. A "+" at the
+ * end asks to follow the program: see "following".
  *
  * Descriptor 3: where the report goes; its reader's end closing means that the caller is gone.
  * Descriptor 4: what abandons the run when it is readable (descriptor 3 again when nothing does).
+ * Descriptor 5: where the notes of following go; there only when that is asked for.
  * Standard descriptors, environment, working directory and signals are already those of the program. */
 
 #include <asm/unistd.h>
 #include <linux/perf_event.h>
 #include <linux/poll.h>
 #include <linux/prctl.h>
+#include <linux/ptrace.h>
 #include <linux/resource.h>
 #include <linux/sched.h>
 #include <linux/signal.h>
@@ -38,6 +41,7 @@
 
 #define REPORT_FD 3
 #define CANCEL_FD 4
+#define NOTES_FD 5
 #define AT_FDCWD (-100)
 #define O_DIRECTORY_CLOEXEC (00200000 | 02000000)
 #define F_SETFD 2
@@ -345,12 +349,146 @@ static int64_t ask_tree_to_end(void) {
     return found;
 }
 
+/* ---- following ----
+ *
+ * Which programs a run consists of is seen by ptrace(2): events of new processes, of programs that they become, and of their ends;
+ * system calls are not stopped at. Notes are written for each: 'E' when a process has become a program (its file, its working
+ * directory, its standard input, its words, each with a zero behind), 'M' for each file that was mapped executable at the end of
+ * a process, once, and at last 'S' with the number of stops and the error that kept us from following. Before each stands its
+ * kind in four bytes and the length of what follows in four. */
+
+#define MOST_NOTES (4 << 20)
+#define MOST_WORDS 32768
+#define SEEN_MAPPINGS 4096
+#define WALL 0x40000000
+#define EVENT_STOP 128
+
+static int following;
+static int64_t stops, follow_error;
+static long notes_size;
+static uint64_t seen_mappings[SEEN_MAPPINGS];
+static char text[65536 + 64];
+
+static void note(char kind, const char *content, long length) {
+    struct {
+        char kind[4];
+        uint32_t length;
+    } head = {{kind, 0, 0, 0}, (uint32_t)length};
+    notes_size += length + (long)sizeof head;
+    if (notes_size > MOST_NOTES) return;
+    CALL(__NR_write, NOTES_FD, &head, sizeof head, 0);
+    CALL(__NR_write, NOTES_FD, content, length, 0);
+}
+
+/* "/proc/PROCESS/NAME" */
+static const char *process_path(long process, const char *name) {
+    static char path[64];
+    char digits[12], *at = path;
+    int count = 0;
+    for (const char *from = "/proc/"; *from; from++) *at++ = *from;
+    do digits[count++] = (char)('0' + process % 10);
+    while ((process /= 10) > 0);
+    while (count) *at++ = digits[--count];
+    while (*name) *at++ = *name++;
+    *at = 0;
+    return path;
+}
+
+static long add_link(long length, long process, const char *name) {
+    long result = CALL(__NR_readlinkat, AT_FDCWD, process_path(process, name), text + length, 4096);
+    length += result > 0 ? result : 0;
+    text[length++] = 0;
+    return length;
+}
+
+static void note_program(long process) {
+    long length = add_link(add_link(add_link(0, process, "/exe"), process, "/cwd"), process, "/fd/0");
+    long fd = CALL(__NR_openat, AT_FDCWD, process_path(process, "/cmdline"), 0, 0), result;
+    const long most = length + MOST_WORDS;
+    while (fd >= 0 && length < most && (result = CALL(__NR_read, fd, text + length, most - length, 0)) > 0)
+        length += result;
+    if (fd >= 0) CALL(__NR_close, fd, 0, 0, 0);
+    note('E', text, length);
+}
+
+static int is_new(const char *path, const char *end) {
+    uint64_t hash = 14695981039346656037ULL; /* FNV-1a */
+    for (; path < end; path++) hash = (hash ^ (unsigned char)*path) * 1099511628211ULL;
+    uint64_t *place = &seen_mappings[hash % SEEN_MAPPINGS];
+    if (*place == hash) return 0;
+    *place = hash;
+    return 1;
+}
+
+/* A line of /proc/PROCESS/maps: "START-END rwxp OFFSET DEVICE INODE   PATH". */
+static void note_mapping(const char *line, const char *end) {
+    const char *at = line;
+    while (at < end && *at != ' ') at++;
+    if (end - at < 5 || at[3] != 'x') return;
+    while (at < end && *at != '/') at++;
+    if (at < end && is_new(at, end)) note('M', at, end - at);
+}
+
+static void note_mappings(long process) {
+    long fd = CALL(__NR_openat, AT_FDCWD, process_path(process, "/maps"), 0, 0), length = 0, result;
+    while (fd >= 0 && (result = CALL(__NR_read, fd, text + length, 65536 - length, 0)) > 0) {
+        long begin = 0;
+        length += result;
+        for (long at = 0; at < length; at++)
+            if (text[at] == '\n') {
+                note_mapping(text + begin, text + at);
+                begin = at + 1;
+            }
+        if (begin == 0) break; /* a line longer than any path */
+        length -= begin;
+        for (volatile char *at = text; at < text + length; at++) *at = at[begin]; /* no call of memmove(3) */
+    }
+    if (fd >= 0) CALL(__NR_close, fd, 0, 0, 0);
+}
+
+static long trace(long request, long process, long data) { return CALL(__NR_ptrace, request, process, 0, data); }
+
+static void handle_stop(long process, int status) {
+    int signal = (status >> 8) & 0xff, event = status >> 16;
+    stops++;
+    if (event == PTRACE_EVENT_EXEC) note_program(process);
+    /* The first thread of a process speaks for all. */
+    if (event == PTRACE_EVENT_EXIT && CALL(__NR_tgkill, process, process, 0, 0) == 0) note_mappings(process);
+    if (event == EVENT_STOP && signal != 5 /* SIGTRAP: it has just begun, or goes on */) trace(PTRACE_LISTEN, process, 0);
+    else trace(PTRACE_CONT, process, event ? 0 : signal);
+}
+
 /* ---- one run ---- */
 
 struct run {
     int64_t timeout, grace, kill_at;
-    long process, pidfd;
+    long process, pidfd, changes;
 };
+
+static void keep_usage(const struct rusage *usage, int status, struct report *report) {
+    report->status = status;
+    report->user_us = usage->ru_utime.tv_sec * 1000000 + usage->ru_utime.tv_usec;
+    report->system_us = usage->ru_stime.tv_sec * 1000000 + usage->ru_stime.tv_usec;
+    report->max_rss_kib = usage->ru_maxrss;
+    report->minor_faults = usage->ru_minflt;
+    report->major_faults = usage->ru_majflt;
+    report->blocks_in = usage->ru_inblock;
+    report->blocks_out = usage->ru_oublock;
+    report->voluntary = usage->ru_nvcsw;
+    report->involuntary = usage->ru_nivcsw;
+}
+
+/* Takes in what has happened to processes: ends, and stops of those that are followed; whether any still lives. */
+static int take_changes(const struct run *run, struct report *report) {
+    for (;;) {
+        struct rusage usage;
+        int status = 0;
+        long process = CALL(__NR_wait4, -1, &status, WNOHANG | (following ? WALL : 0), &usage);
+        if (process <= 0) return process == 0;
+        if ((status & 0xff) == 0x7f) handle_stop(process, status);
+        else if (process == run->process) keep_usage(&usage, status, report);
+    }
+}
 
 /* In the child, which shares the supervisor's memory until it has become the program. */
 _Noreturn static void become(const char *cpus, char **arguments, char **environment, volatile struct report *report) {
@@ -375,32 +513,74 @@ _Noreturn static void become(const char *cpus, char **arguments, char **environm
     leave();
 }
 
-static long start(const char *cpus, char **arguments, char **environment, volatile struct report *report) {
-    report->status = -1; /* nothing is known until it has been reaped */
+/* In the child of `start_followed`, whose memory is its own, but for the report: it begins when it is followed. */
+_Noreturn static void become_followed(
+    const char *cpus, char **arguments, char **environment, volatile struct report *report, const int *gate) {
+    static const unsigned long none[1] = {0};
+    char byte;
+    CALL(__NR_close, gate[1], 0, 0, 0);
+    CALL(__NR_read, gate[0], &byte, 1, 0);
+    CALL(__NR_rt_sigprocmask, 2 /* SIG_SETMASK */, none, 0, 8);
+    become(cpus, arguments, environment, report);
+}
+
+/* A child that shares our memory would hold us until it is the program, which is too late to follow it. */
+static long start_followed(const char *cpus, char **arguments, char **environment, volatile struct report *report) {
+    const long options = PTRACE_O_TRACEEXEC | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXIT;
+    int gate[2];
+    long process = CALL(__NR_pipe2, gate, 02000000 /* O_CLOEXEC */, 0, 0);
+    if (process == 0) process = CALL(__NR_clone, SIGCHLD, 0, 0, 0);
+    if (process == 0) become_followed(cpus, arguments, environment, report, gate);
+    if (process > 0) {
+        follow_error = -trace(PTRACE_SEIZE, process, options);
+        following = follow_error == 0;
+    }
+    CALL(__NR_close, gate[0], 0, 0, 0);
+    report->realtime = clock_ns(CLOCK_REALTIME);
+    report->start = clock_ns(CLOCK_MONOTONIC);
+    CALL(__NR_close, gate[1], 0, 0, 0);
+    return process;
+}
+
+static long start_shared(const char *cpus, char **arguments, char **environment, volatile struct report *report) {
     report->realtime = clock_ns(CLOCK_REALTIME);
     report->start = clock_ns(CLOCK_MONOTONIC);
     long process = share_fork();
     if (process == 0) become(cpus, arguments, environment, report);
+    return process;
+}
+
+static long start(int follow, const char *cpus, char **arguments, char **environment, volatile struct report *report) {
+    report->status = -1; /* nothing is known until it has been reaped */
+    long process = (follow ? start_followed : start_shared)(cpus, arguments, environment, report);
     if (process < 0) {
         report->stage = FORK;
         report->error = -process;
-    } else if (!report->error) {
+    } else if (!follow && !report->error) {
         report->stage = RAN;
     }
     return process;
 }
 
 /* Waits until the program ends (1) or `until` has come or, unless the run is being ended, it is to be (0). */
-static int wait_until(const struct run *run, int64_t until, enum reason *reason) {
-    struct pollfd watched[3] = {
-        {(int)run->pidfd, POLLIN, 0}, {*reason ? -1 : REPORT_FD, 0, 0}, {*reason ? -1 : CANCEL_FD, POLLIN, 0}};
+static int wait_until(const struct run *run, int64_t until, enum reason *reason, struct report *report) {
+    struct pollfd watched[4] = {{(int)run->pidfd, POLLIN, 0},
+                                {*reason ? -1 : REPORT_FD, 0, 0},
+                                {*reason ? -1 : CANCEL_FD, POLLIN, 0},
+                                {(int)run->changes, POLLIN, 0}};
     for (;;) {
         int64_t left = until - clock_ns(CLOCK_MONOTONIC);
         if (left < 0) left = 0;
         struct __kernel_timespec span = {left / SECOND, left % SECOND};
-        long ready = call6(__NR_ppoll, (long)watched, 3, until < 0 ? 0 : (long)&span, 0, 0, 0);
+        long ready = call6(__NR_ppoll, (long)watched, 4, until < 0 ? 0 : (long)&span, 0, 0, 0);
         if (ready == -EINTR) continue;
         if (watched[0].revents) return 1;
+        if (ready == 1 && watched[3].revents) {
+            char signals[128 * 16]; /* signalfd_siginfo has 128 bytes */
+            CALL(__NR_read, run->changes, signals, sizeof signals, 0);
+            take_changes(run, report);
+            continue;
+        }
         if (!*reason) *reason = ready > 0 ? CANCELLED : TIMED_OUT;
         return 0;
     }
@@ -408,12 +588,12 @@ static int wait_until(const struct run *run, int64_t until, enum reason *reason)
 
 static void await_end(struct run *run, struct report *report) {
     enum reason reason = NONE;
-    if (!wait_until(run, run->timeout < 0 ? -1 : report->start + run->timeout, &reason)) {
+    if (!wait_until(run, run->timeout < 0 ? -1 : report->start + run->timeout, &reason, report)) {
         ask_tree_to_end();
         run->kill_at = clock_ns(CLOCK_MONOTONIC) + run->grace;
-        if (!wait_until(run, run->kill_at, &reason)) {
+        if (!wait_until(run, run->kill_at, &reason, report)) {
             signal_tree(SIGKILL);
-            wait_until(run, run->kill_at + GIVE_UP_AFTER, &reason);
+            wait_until(run, run->kill_at + GIVE_UP_AFTER, &reason, report);
         }
     }
     report->end = clock_ns(CLOCK_MONOTONIC);
@@ -427,45 +607,24 @@ static void give_back(const struct run *run, struct report *report) {
     report->error = -run->pidfd;
 }
 
-static void reap(long process, struct report *report) {
-    struct rusage usage;
-    int status = 0;
-    if (CALL(__NR_wait4, process, &status, WNOHANG, &usage) != process) return;
-    report->status = status;
-    report->user_us = usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec;
-    report->system_us = usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec;
-    report->max_rss_kib = usage.ru_maxrss;
-    report->minor_faults = usage.ru_minflt;
-    report->major_faults = usage.ru_majflt;
-    report->blocks_in = usage.ru_inblock;
-    report->blocks_out = usage.ru_oublock;
-    report->voluntary = usage.ru_nvcsw;
-    report->involuntary = usage.ru_nivcsw;
-}
-
-/* Reaps every child that has ended; whether any still lives. */
-static int children_live(void) {
-    long result;
-    while ((result = CALL(__NR_wait4, -1, 0, WNOHANG, 0)) > 0) {}
-    return result == 0;
-}
-
 /* Whether anything that the program started still lives; in namespaces of their own, orphans are no children of ours. */
-static int tree_lives(void) { return children_live() || (host && signal_tree(0)); }
+static int tree_lives(const struct run *run, struct report *report) {
+    return take_changes(run, report) || (host && signal_tree(0));
+}
 
 /* Ends what the program left behind: SIGTERM, grace, SIGKILL. */
 static void clear_up(struct run *run, struct report *report) {
     struct __kernel_timespec pause = {0, SECOND / 1000};
-    if (!tree_lives()) return;
+    if (!tree_lives(run, report)) return;
     report->leftover = ask_tree_to_end();
     if (!run->kill_at) run->kill_at = clock_ns(CLOCK_MONOTONIC) + run->grace;
-    while (tree_lives()) {
+    while (tree_lives(run, report)) {
         int64_t late = clock_ns(CLOCK_MONOTONIC) - run->kill_at;
         if (late > GIVE_UP_AFTER) break;
         if (late >= 0) signal_tree(SIGKILL);
         CALL(__NR_nanosleep, &pause, 0, 0, 0);
     }
-    report->surviving = tree_lives() ? signal_tree(0) : 0;
+    report->surviving = tree_lives(run, report) ? signal_tree(0) : 0;
 }
 
 /* The C library's own two signals, which posix_spawn cannot put back to their default. */
@@ -474,28 +633,57 @@ static void forget_signals(void) {
     for (int signal = 32; signal <= 33; signal++) CALL(__NR_rt_sigaction, signal, standard, 0, 8);
 }
 
+/* The report lies where a child with memory of its own can write into it, too. */
+static struct report *shared_report(void) {
+    long place = call6(__NR_mmap, 0, sizeof(struct report), 3 /* read, write */, 0x21 /* MAP_SHARED | MAP_ANONYMOUS */, -1, 0);
+    if (place < 0 && place > -4096) leave();
+    return (struct report *)place;
+}
+
+static int asks_to_follow(const char *namespaces) {
+    while (*namespaces && *namespaces != '+') namespaces++;
+    return *namespaces == '+';
+}
+
+/* Changes of processes become readable; nothing is missed between looking and sleeping. */
+static long open_changes(void) {
+    static const unsigned long child[1] = {1UL << (SIGCHLD - 1)};
+    CALL(__NR_rt_sigprocmask, 0 /* SIG_BLOCK */, child, 0, 8);
+    return CALL(__NR_signalfd4, -1, child, 8, 02004000 /* SFD_CLOEXEC | SFD_NONBLOCK */);
+}
+
+static void note_totals(void) {
+    int64_t totals[2] = {stops, follow_error};
+    notes_size = 0;
+    note('S', (const char *)totals, sizeof totals);
+}
+
 _Noreturn void supervise(long *stack) {
     char **arguments = (char **)(stack + 1), **environment = arguments + stack[0] + 1;
-    struct report report = {0};
-    struct run run = {argument(arguments[1]), argument(arguments[2]), 0, 0, 0};
+    struct report *report = shared_report();
+    struct run run = {argument(arguments[1]), argument(arguments[2]), 0, 0, 0, -1};
     long counters[MOST_COUNTERS] = {0};
+    const int follow = asks_to_follow(arguments[5]);
     CALL(__NR_fcntl, REPORT_FD, F_SETFD, FD_CLOEXEC, 0);
     CALL(__NR_fcntl, CANCEL_FD, F_SETFD, FD_CLOEXEC, 0);
-    CALL(__NR_close_range, 5, ~0U, 0, 0);
+    if (follow) CALL(__NR_fcntl, NOTES_FD, F_SETFD, FD_CLOEXEC, 0);
+    CALL(__NR_close_range, follow ? 6 : 5, ~0U, 0, 0);
     forget_signals();
     CALL(__NR_prctl, PR_SET_CHILD_SUBREAPER, 1, 0, 0);
-    if (isolate(arguments[5], &report)) {
+    if (isolate(arguments[5], report)) {
         open_counters(arguments[4], counters);
-        run.process = start(arguments[3], arguments + 6, environment, &report);
+        if (follow) run.changes = open_changes();
+        run.process = start(follow, arguments[3], arguments + 6, environment, report);
     }
-    if (report.stage == RAN) {
+    if (run.process > 0 && (follow || report->stage == RAN)) {
         run.pidfd = CALL(__NR_pidfd_open, run.process, 0, 0, 0);
-        if (run.pidfd < 0) give_back(&run, &report);
-        else await_end(&run, &report);
-        reap(run.process, &report);
-        read_counters(counters, &report);
-        clear_up(&run, &report);
+        if (run.pidfd < 0) give_back(&run, report);
+        else await_end(&run, report);
+        read_counters(counters, report);
+        clear_up(&run, report);
+        if (follow) note_totals();
+        if (!report->error) report->stage = RAN; /* one that is followed says by itself how far it came */
     }
-    CALL(__NR_write, REPORT_FD, &report, sizeof report, 0);
+    CALL(__NR_write, REPORT_FD, report, sizeof *report, 0);
     leave();
 }

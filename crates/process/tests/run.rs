@@ -492,3 +492,59 @@ fn a_file_that_cannot_be_written_ends_the_run() {
     assert_eq!(error.errno(), libc::ENOSPC, "{error}");
     assert!(begin.elapsed() < Duration::from_secs(8));
 }
+
+/// Whether the notes of a run name a file, in a note of this kind.
+fn is_noted(outcome: &Outcome, kind: u8, part: &str) -> bool {
+    let notes = outcome.followed.as_ref().unwrap();
+    let mut at = 0;
+    while at + 8 <= notes.len() {
+        let length = u32::from_ne_bytes(notes[at + 4..at + 8].try_into().unwrap()) as usize;
+        let content = String::from_utf8_lossy(&notes[at + 8..at + 8 + length]);
+        if notes[at] == kind && content.contains(part) {
+            return true;
+        }
+        at += 8 + length;
+    }
+    false
+}
+
+fn followed(script: &str) -> Command {
+    Command { follow: true, ..shell(script) }
+}
+
+#[test]
+fn what_a_program_starts_is_noted_when_it_is_followed() {
+    let outcome =
+        run(&followed("(exec sleep 0.01) | cat; setsid head -c 0 /dev/null & wait; exec true")).unwrap();
+    assert_eq!(outcome.end, End::Exited(0));
+    for program in ["sleep", "cat", "setsid", "head", "true"] {
+        assert!(is_noted(&outcome, b'E', program), "{program}");
+    }
+    assert!(is_noted(&outcome, b'M', "libc"));
+    assert!(run(&shell("true")).unwrap().followed.is_none());
+}
+
+#[test]
+fn following_leaves_ends_signals_and_limits_as_they_are() {
+    assert_eq!(run(&followed("exit 7")).unwrap().end, End::Exited(7));
+    assert_eq!(run(&followed("kill -KILL $$")).unwrap().end, End::Signalled(libc::SIGKILL));
+    assert_eq!(run(&followed("trap 'exit 9' USR1; kill -USR1 $$; exit 1")).unwrap().end, End::Exited(9));
+    let stopped = "sleep 0.1 & p=$!; kill -STOP $p; sleep 0.3; grep State /proc/$p/status; kill -CONT $p; wait $p; echo end";
+    let outcome = run(&followed(stopped)).unwrap();
+    assert!(printed(&outcome).contains("stop)") && printed(&outcome).ends_with("end\n"), "{outcome:?}");
+    let late = Command { timeout: Some(Duration::from_millis(200)), ..followed("sleep 60 & sleep 60") };
+    let outcome = run(&late).unwrap();
+    assert!(outcome.timed_out && outcome.wall < Duration::from_secs(20), "{outcome:?}");
+    let left = run(&followed("setsid sleep 60 & exit 0")).unwrap();
+    assert_eq!((left.end, left.leftover_processes, left.surviving_processes), (End::Exited(0), 1, 0));
+    let none = Command { follow: true, ..command(&["/etc/passwd"]) };
+    assert!(matches!(run(&none), Err(Error::NotExecutable { .. })));
+}
+
+#[test]
+fn resources_are_measured_the_same_when_it_is_followed() {
+    let script = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; sleep 0.05";
+    let outcome = run(&followed(script)).unwrap();
+    assert!(outcome.user > Duration::from_millis(20) && outcome.max_rss_bytes > 0, "{outcome:?}");
+    assert!(outcome.wall >= Duration::from_millis(50) + outcome.user.mul_f64(0.5), "{outcome:?}");
+}

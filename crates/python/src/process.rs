@@ -78,6 +78,8 @@ struct CommandResult {
     /// For each of `counters`: its name; its count (task-clock, cpu-clock: nanoseconds), or None where it was not counted;
     /// the share of the time in which it counted; the error number of why it was not.
     counted: Vec<CountedRow>,
+    /// What was noted of the programs that it started, for ``trialwise.measurement.followed``; None unless `follow` asked.
+    followed: Option<Py<PyBytes>>,
 }
 
 type CountedRow = (String, Option<f64>, f64, Option<i32>);
@@ -122,6 +124,7 @@ impl CommandResult {
             leftover_processes: outcome.leftover_processes,
             surviving_processes: outcome.surviving_processes,
             counted: outcome.counted.iter().map(row).collect(),
+            followed: outcome.followed.as_deref().map(|notes| PyBytes::new(python, notes).unbind()),
         }
     }
 }
@@ -162,6 +165,8 @@ impl CommandResult {
 /// inside
 ///     A process whose namespaces (of mounts, processes, IPC and name) it enters before. What becomes a child of that
 ///     process meanwhile counts as left behind.
+/// follow
+///     Whether to note which programs it starts, by ptrace(2) events: some 40 microseconds for each process and thread.
 /// cancel_fd
 ///     A descriptor that abandons the run when it is readable; it is not read. For Ctrl-C in the main thread use the
 ///     reading end of a pipe whose writing end is given to `signal.set_wakeup_fd`: Python's own handlers run only when
@@ -176,7 +181,7 @@ impl CommandResult {
 #[pyfunction]
 #[pyo3(signature = (argv, *, environment, working_directory, stdin=None, stdout_limit=1048576, stderr_limit=1048576,
     stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, counters=None, isolate=None, inside=None,
-    cancel_fd=None))]
+    follow=false, cancel_fd=None))]
 #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a run")]
 fn run_command(
     python: Python<'_>,
@@ -194,6 +199,7 @@ fn run_command(
     counters: Option<Vec<String>>,
     isolate: Option<Vec<String>>,
     inside: Option<u32>,
+    follow: bool,
     cancel_fd: Option<RawFd>,
 ) -> PyResult<CommandResult> {
     let path = |text: Text| PathBuf::from(text.0);
@@ -209,6 +215,7 @@ fn run_command(
         cpus: cpus.unwrap_or_default(),
         isolate: isolate.unwrap_or_default().iter().map(|name| namespace(name)).collect::<PyResult<_>>()?,
         inside,
+        follow,
         counters: counters.unwrap_or_default().iter().map(|name| counter(name)).collect::<PyResult<_>>()?,
         cancel: cancel_fd,
     };
