@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,6 +52,7 @@ def project(bench: Bench) -> Bench:
     (bench.folder / "config.toml").write_text("a = 1\n")
     (bench.folder / "main.py").write_text("import helper\n")
     (bench.folder / "helper.py").write_text("x = 1\n")
+    executable(bench.folder / "outer", "./prog; true")
     (bench.folder / "Makefile").write_text("run:\n\t./prog\n")
     return bench
 
@@ -68,6 +70,8 @@ PYTHON = "python3 -B"
 CHANGED = {
     "program": ("./prog", "prog"),
     "behind a shell": ("sh -c 'exec ./prog'", "prog"),
+    "behind a script": ("./outer", "prog"),
+    "make": ("make -s run", "prog"),
     "behind cd": ("sh -c 'cd dir && ./prog'", "dir/prog"),
     "behind env": ("env X=Y ./prog", "prog"),
     "makefile": ("make -s run", "Makefile"),
@@ -111,6 +115,51 @@ def test_a_link_that_points_elsewhere_begins_a_series(project: Bench, command: s
 
     project.write(command, rounds=4)
     assert epochs_of_halves(project, repoint) == ([1, 1, 2, 2], ["link is another"])
+
+
+def library(folder: Path, value: int) -> None:
+    source = folder / f"value{value}.c"
+    source.write_text(f"int value(void) {{ return {value}; }}\n")
+    folder.joinpath("lib").mkdir(exist_ok=True)
+    subprocess.run(
+        ["cc", "-shared", "-fPIC", "-o", folder / f"lib/libvalue.so.{value}", source], check=True, timeout=60
+    )
+
+
+@pytest.mark.parametrize("how", ["rebuilt", "re-pointed"])
+def test_another_shared_library_begins_a_series(project: Bench, how: str):
+    folder = project.folder
+    library(folder, 1)
+    library(folder, 2)
+    (folder / "lib/libvalue.so").symlink_to("libvalue.so.1")
+    (folder / "main.c").write_text("int value(void);\nint main(void) { return value() < 1; }\n")
+    words = ["cc", "-o", folder / "linked", folder / "main.c", f"-L{folder / 'lib'}", "-lvalue"]
+    subprocess.run(words, check=True, timeout=60)
+    executable(folder / "outer", "LD_LIBRARY_PATH=lib ./linked")
+
+    def change() -> None:
+        if how == "rebuilt":
+            (folder / "lib/libvalue.so.2").rename(folder / "lib/libvalue.so.1")
+        else:
+            (folder / "lib/libvalue.so").unlink()
+            (folder / "lib/libvalue.so").symlink_to("libvalue.so.2")
+
+    project.write("./outer", rounds=4)
+    epochs, (change_text,) = epochs_of_halves(project, change)
+    assert epochs == [1, 1, 2, 2]
+    assert "libvalue.so" in change_text
+
+
+def test_an_earlier_program_on_the_search_path_begins_a_series(
+    project: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PATH", f"{project.folder / 'first'}:{project.folder / 'v1'}:{os.environ['PATH']}")
+    executable(project.folder / "outer", "tool")
+    project.write("./outer", rounds=4)
+    epochs, changes = epochs_of_halves(
+        project, lambda: executable(project.folder / "first/tool", "exit 0 # new")
+    )
+    assert (epochs, changes) == ([1, 1, 2, 2], ["tool: v1/tool → first/tool"])
 
 
 INHERITED: dict[str, tuple[Act, str]] = {

@@ -100,9 +100,9 @@ def refuse_table_options(data: Path, *, given: bool) -> None:
         There are such options, or the directory is another.
     """
     from trialwise.analysis.reading.folders import folder_error
-    from trialwise.store.directory import ExperimentDirectory
+    from trialwise.store.directory import ExperimentDirectory, latest
 
-    if not ExperimentDirectory(data).is_begun:
+    if not ExperimentDirectory(latest(data)).is_begun:
         raise folder_error(data)
     if given:
         raise AnalysisError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol
@@ -82,6 +82,13 @@ class Place(Protocol):
 
 _OWN = (Path(sys.prefix), Path(__file__).parents[1])
 """Folders that callables need: Python's, and ours."""
+
+
+def _unfollowed(outcome: TrialOutcome) -> Iterator[str]:
+    """What kept us from seeing which files a trial runs: those that its command names are compared then."""
+    seen = outcome.seen
+    if seen is not None and (reason := seen.problem or seen.spoiled):
+        yield f"processes of trials cannot be followed ({reason}): files that their commands name are compared, no others"
 
 
 class Here:
@@ -241,7 +248,7 @@ class Runner:
         outcome = self._kind.execute(self.request(row, interruption))
         row = self._learned(row, outcome, began)
         self._recorder.record(row, outcome)
-        for text in self._recorder.new_remarks(outcome.remarks):
+        for text in self._recorder.new_remarks((*outcome.remarks, *_unfollowed(outcome))):
             self._tell(Remarked(text))
         self._tell(TrialEnded(row, outcome))
         return outcome

@@ -177,7 +177,8 @@ class SessionKeeper:
         """
         if not self.wants_to_follow(row.treatment):
             return None
-        if outcome.status == "finished":
+        spoiled = outcome.seen is not None and (outcome.seen.spoiled or outcome.seen.problem)
+        if outcome.status == "finished" or spoiled:
             self._learned.add(row.treatment)
         files, found = self._watch.files, [] if outcome.seen is None else outcome.seen.files
         news = files.learn(row.treatment, found)

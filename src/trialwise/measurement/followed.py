@@ -68,7 +68,7 @@ def seen(notes: bytes, environment: Mapping[str, str], scratch: str | None, sinc
     libraries: list[str] = []
     stops, error = 0, 0
     for kind, content in _records(notes):
-        if kind == b"E":
+        if kind == b"E" and content.count(b"\0") >= 3:
             executions.append(_execution(content))
         elif kind == b"M":
             libraries.append(os.fsdecode(content))

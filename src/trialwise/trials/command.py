@@ -19,6 +19,7 @@ from trialwise.experiment.sources import TextSource
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.counting import paranoid_level
 from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.followed import seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.outliving import Watched, Written
 from trialwise.measurement.programs import program_files
@@ -127,11 +128,13 @@ class _Execution:
     def _run(self) -> TrialOutcome:
         if self.trial.prepare is not None and (problem := self._prepared(self.trial.prepare)):
             return TrialOutcome(problem[0], None, time.time(), reason=problem[1])
+        began = time.time_ns()
         # Filled before the clock is read: nothing but the program is to stand between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
         with _Files(self._path(source) for source in file_sources(self.request.experiment)) as files:
             run, around = self._measured(words)
             outcome = self._judged(run, around, files)
+        outcome = self._with_seen(outcome, run, began)
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._concluded(self.trial.conclude))
         return outcome
@@ -150,6 +153,17 @@ class _Execution:
         added = added_to(self.request.experiment, lambda source: files.were_added_to(self._path(source)))
         return dataclasses.replace(outcome, remarks=(*outcome.remarks, *added))
 
+    def _with_seen(self, outcome: TrialOutcome, run: CommandResult, began: int) -> TrialOutcome:
+        """Add which files the trial ran and read; one that cannot be followed is to run again without."""
+        if run.followed is None:
+            return outcome
+        found = seen(run.followed, self.environment, os.fspath(self.request.scratch), began)
+        outcome = dataclasses.replace(outcome, seen=found)
+        if outcome.status == "failed" and found.spoiled is not None:
+            reason = f"{found.spoiled}, which following it prevents: it runs again without"
+            return dataclasses.replace(outcome, status="abandoned", reason=reason, samples={})
+        return outcome
+
     def _measured(self, words: list[str]) -> tuple[CommandResult, tuple[MachineCounts, MachineCounts] | None]:
         """Run the program; with what the machine counted before and after, where that is to be recorded."""
         wanted = self.request.experiment.instrumentation
@@ -165,6 +179,7 @@ class _Execution:
             cpus=wanted.cpus,
             isolate=self.trial.isolate,
             inside=self.request.inside,
+            follow=self.request.follow,
         )
         return run, None if before is None else (before, read_machine_counts())
 

@@ -49,6 +49,7 @@ def start(
     cpus: Sequence[int] = (),
     isolate: Sequence[str] = (),
     inside: int | None = None,
+    follow: bool = False,
 ) -> CommandResult:
     """Run a program to its end.
 
@@ -70,6 +71,8 @@ def start(
         What is counted, the CPUs that it is pinned to (none: any), and the namespaces of its own that it gets.
     inside
         A process whose namespaces it enters before.
+    follow
+        Whether to note which programs it starts.
 
     Raises
     ------
@@ -89,6 +92,7 @@ def start(
             counters=counters,
             isolate=isolate,
             inside=inside,
+            follow=follow,
             cancel_fd=cancel,
         )
     except OSError as error:
