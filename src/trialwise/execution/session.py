@@ -7,7 +7,7 @@ import os
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -187,10 +187,10 @@ class SessionKeeper:
         if not news and not written:
             return None
         self._stats = self._watch.stats()
-        environment, identity = self._watch.look()
+        _, identity = self._watch.look()
         moved = list(self._elsewhere(row.treatment, {files.name(each)[0] for each in found}, identity))
         if not moved:
-            self._environment, self._identity = environment, identity
+            self._add(identity)
             self._write(self.session.environment)
             return None
         files.forget(change.before for change in moved)
@@ -213,6 +213,16 @@ class SessionKeeper:
         text = f"trials write {', '.join(sorted(written))}: a change of it begins no series any more"
         ledger.add_event(Event(time.time(), "remark", text))
         return without(identity, written)
+
+    def _add(self, identity: Identity) -> None:
+        """Add what was seen; what was known and has changed during the trial is left for the look before the next one."""
+        known = {each.name: each for each in self._identity.files}
+        files = tuple(
+            replace(known.get(each.name, each), treatments=each.treatments) for each in identity.files
+        )
+        if files != identity.files:
+            self._stats = None
+        self._identity = replace(self._identity, files=files, volatile=identity.volatile)
 
     def _written(self, since: float) -> list[str]:
         """Input files that have changed since a trial began: it wrote them."""
