@@ -277,28 +277,23 @@ def read_packets(path: Path) -> Packets:
     """
     import polars as pl
 
-    hint = f"packets as Parquet have the columns {', '.join(COLUMNS)}"
+    from trialwise.foreign_frames import library_errors
+
     try:
-        _check_rows(path)
-        frame = pl.read_parquet(path, columns=list(COLUMNS))
-        packets = Packets(
-            time=_finite(frame["time"]),
-            delay=_finite(frame["delay"]),
-            direction=_numbers(frame["direction"], DIRECTIONS),
-            flow=_whole(frame["flow"], np.uint16),
-            size=_whole(frame["size"], np.uint32),
-            event=_numbers(frame["event"], EVENTS),
-        )
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        raise AnalysisError(f"{path}: cannot be read as packets: {said}", hint=hint) from error
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":  # no Exception: what polars says of damaged pages
-            raise
-        raise AnalysisError(
-            f"{path}: the Parquet file is damaged", hint="write it anew: `trialwise packets LOG --to parquet`"
-        ) from error
-    return packets
+        with library_errors(path):
+            _check_rows(path)
+            frame = pl.read_parquet(path, columns=list(COLUMNS))
+            return Packets(
+                time=_finite(frame["time"]),
+                delay=_finite(frame["delay"]),
+                direction=_numbers(frame["direction"], DIRECTIONS),
+                flow=_whole(frame["flow"], np.uint16),
+                size=_whole(frame["size"], np.uint32),
+                event=_numbers(frame["event"], EVENTS),
+            )
+    except AnalysisError as error:
+        hint = f"packets as Parquet have the columns {', '.join(COLUMNS)}"
+        raise AnalysisError(error.message, hint=hint) from error
 
 
 def _check_rows(path: Path) -> None:

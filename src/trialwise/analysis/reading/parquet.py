@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
-import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
 
 from trialwise.errors import AnalysisError
+from trialwise.foreign_frames import library_errors
 
 MAGIC = b"PAR1"
 MOST_CELLS = 200_000_000
@@ -36,54 +33,3 @@ def read_parquet(path: Path, content: bytes) -> pl.DataFrame:
                 hint="keep the columns and rows that are wanted",
             )
         return pl.read_parquet(io.BytesIO(content))
-
-
-_EXPECTED = (pl.exceptions.PolarsError, OSError, OverflowError, ValueError, MemoryError)
-
-
-@contextmanager
-def library_errors(path: Path) -> Generator[None]:
-    """Turn what Polars raises on damaged data, its panics included, into an error that names the file.
-
-    A panic is no `Exception`, and prints a trace of the compiled code, which is kept off the terminal.
-
-    Raises
-    ------
-    AnalysisError
-        Something went wrong in Polars.
-    """
-    try:
-        with _quiet():
-            yield
-    except AnalysisError:
-        raise
-    except BaseException as error:
-        # The panic of the library is no `Exception`, and another class than the one that it names to type checkers.
-        if type(error).__name__ == "PanicException":
-            raise AnalysisError(
-                f"{path}: cannot be read: the file is damaged", hint="write or fetch it anew"
-            ) from error
-        if not isinstance(error, _EXPECTED):
-            raise
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise AnalysisError(
-            f"{path}: cannot be read: {reason}", hint="a CSV or Parquet file is wanted"
-        ) from error
-
-
-@contextmanager
-def _quiet() -> Generator[None]:
-    sys.stderr.flush()
-    try:
-        kept = os.dup(2)
-    except OSError:
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
-        os.close(nowhere)

@@ -14,8 +14,8 @@ import polars as pl
 
 from trialwise.analysis.reading import words
 from trialwise.analysis.reading.dialect import Dialect
-from trialwise.analysis.reading.parquet import library_errors
 from trialwise.errors import AnalysisError
+from trialwise.foreign_frames import library_errors
 
 LINE = "\0line"
 """The column that says in which line of the file a row stands."""
