@@ -39,7 +39,7 @@ _MOST_PAIRS = 4
 class Steering:
     """Runs the looks: a stopping rule that hears what happens, and tells observers how many trials it means to run, and how long.
 
-    Whatever decides how many trials are wanted, `budget` (in seconds) ends them.
+    Whatever decides how many trials are wanted, `budget` (in seconds) ends them; `used` of it went before.
     """
 
     def __init__(
@@ -48,11 +48,13 @@ class Steering:
         experiment: Experiment,
         budget: float | None,
         observers: Sequence[Observer],
+        used: float = 0.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._looks = looks
         self._warmup = experiment.design.warmup_trials
         self._budget = budget
+        self._used = used
         self._observers = observers
         self._clock = clock
         self._began: float | None = None
@@ -93,7 +95,7 @@ class Steering:
         return self.reason or None
 
     def _end_with_the_budget(self) -> None:
-        self.over = self._budget is not None and self._spent() >= self._budget
+        self.over = self._budget is not None and self._used + self._spent() >= self._budget
         if self.over:
             self.reason = "the budget is used up"
 
@@ -123,7 +125,7 @@ class Steering:
             return counted(left, "more trial")
         seconds = left * self._each()
         text = f"{counted(left, 'more trial')} in about {duration_text(seconds)}"
-        if self._budget is None or self._spent() + seconds <= self._budget:
+        if self._budget is None or self._used + self._spent() + seconds <= self._budget:
             return text
         return f"{text}, which the budget of {duration_text(self._budget)} cuts short"
 
@@ -162,15 +164,14 @@ def run_versions(
     TrialError
         What is measured changes again and again.
     """
-    deadline = None if budget is None else time.monotonic() + budget
+    began = time.monotonic()
     for _ in range(_MOST_PAIRS):
         pair = pair_of(experiment, place, sides)
         if pair.change is not None:
             for observer in observers:
                 observer.notice(Remarked(f"{pair.directory}: another pair, for {pair.change}"))
-        left = None if deadline is None else max(deadline - time.monotonic(), 0.0)
         looks = TwoLooks(experiment.metrics, plan)
-        steering = Steering(looks, experiment, left, observers)
+        steering = Steering(looks, experiment, budget, observers, used=time.monotonic() - began)
         ran = study.run_experiment(experiment, pair.directory, stopping=steering, observers=[steering])
         if not steering.changed or ran.ending.word == "interrupted":
             return _result(steering, ran, plan, floor)
