@@ -375,7 +375,7 @@ def test_what_fills_the_memory_of_memcached_is_named_and_no_predecessor(metric, 
     if victim:
         assert found.verdict == "order matters"
         assert "for the rest of the round" in found.sentence
-        assert "Reset before each trial, or at least after cmd_set." in found.next_steps
+        assert "Reset before each trial, or at least after cmd_set" in " ".join(found.next_steps)
         assert f"{victim} is " in group.lasting[0].sentence
         assert "once cmd_set has run in the round (p = " in group.lasting[0].sentence
 
