@@ -298,3 +298,30 @@ fn a_session_keeps_no_more_than_its_capacity_and_a_frame() {
     assert!((1000..1400).contains(&sender.kept_bytes()));
     assert_eq!(sender.give_up().count(), 4);
 }
+
+#[test]
+fn streams_beyond_a_byte_are_named() {
+    let schemas: Vec<Schema> =
+        [1, 255, 256, 300, 70_000].map(|index| format!("{index} m{index} n:int32").parse().unwrap()).into();
+    let header = Header { schemas: schemas.clone(), ..header() };
+    let mut packets = Vec::new();
+    for schema in &schemas {
+        let row = [Value::Int32(schema.index.cast_signed())];
+        Encoder::native().write_row(&mut packets, schema, 1, 0.5, row.into_iter()).unwrap();
+    }
+    let (mut decoder, mut rest, mut read) = (RowDecoder::new(header).unwrap(), &packets[..], Vec::new());
+    while let Some(event) = decoder.next_row(&mut rest) {
+        let Found::Row { stream, values, .. } = found(event) else { panic!() };
+        assert_eq!(values, [owned(Value::Int32(stream.cast_signed()))]);
+        read.push(stream);
+    }
+    assert_eq!(read, [1, 255, 256, 300, 70_000]);
+    let refused = Encoder::new(Content::Binary).write_row(
+        &mut Vec::new(),
+        &schemas[3],
+        1,
+        0.5,
+        [Value::Int32(1)].into_iter(),
+    );
+    assert!(refused.is_err());
+}
