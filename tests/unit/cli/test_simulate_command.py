@@ -82,7 +82,7 @@ def test_the_picture_of_flows_that_begin_together_is_no_larger_than_others(tmp_p
         ([*DRAWN, "--set", "bogus=1"], "nor has the network: it has segment"),
         ([*DRAWN, "--set", "faults=8-5 down 1ms"], "no link joins node 8 and node 5; node 8 has 0-8, 1-8"),
         ([*DRAWN, "--arrivals", "bursty:mean=0"], "arrivals bursty:mean=0: sigma"),
-        ([*DRAWN, "--set", "kmin=lots"], "32MiB"),
+        ([*DRAWN, "--set", "kmin=lots"], "write one like 75kB"),
         ([*DRAWN, "--load-of", "host"], "at most 0.250"),
         (
             ["--load", "90%", *DRAWN[2:], "--load-of", "host", "--pattern", "all-to-all"],
