@@ -269,7 +269,9 @@ mod tests {
             let mut held = vec![Held::default(); ports];
             let mut taken = true;
             while taken {
-                taken = held.iter_mut().fold(false, |any, held| buffer.admit(held, limits, 1000) || any);
+                taken =
+                    held.iter_mut().filter_map(|held| buffer.admit(held, limits, 1000).then_some(())).count()
+                        > 0;
             }
             buffer.occupied() as f64 / 1e7
         };
