@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from trialwise.cli.output import print_json, results
+from trialwise.cli.pantheon import is_pantheon
 from trialwise.cli.patience import Patience
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
@@ -107,7 +108,7 @@ def analyze(
 
 def _awaited_claims(data: Path, patience: Patience) -> StoppingDocument | None:
     """What is known of the claims that an experiment directory waits for; None of anything else."""
-    if not data.is_dir():
+    if not data.is_dir() or is_pantheon(data):
         return None
     from trialwise import study
 

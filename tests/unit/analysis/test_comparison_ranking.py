@@ -72,7 +72,7 @@ def test_more_trials_in_a_process_make_no_rank_surer(tmp_path):
     trials = read_trials(tmp_path / "t.csv", TrialColumns(groups=("scheme",)))
     from trialwise.cli.sides import told
 
-    found = rank(told(trials, ["lower"], [])).metrics[0]
+    found = rank(*told([trials], ["lower"], [])).metrics[0]
     assert found.level == "process"
     assert [(place.n, place.best, place.worst) for place in found.treatments] == [(4, 1, 2), (4, 1, 2)]
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_ranked_is_said(tmp_path):
     from trialwise.cli.sides import told
 
     trials = read_trials(tmp_path / "t.csv", TrialColumns(values=("value", "size"), groups=("scheme",)))
-    found = rank(told(trials, ["value=lower"], []))
+    found = rank(*told([trials], ["value=lower"], []))
     assert found.notes == ("size does not say which way is better: not ranked",)
     assert found.metrics[0].notes == ("one trial only, not ranked: scheme=b",)
     assert found.pareto is None

@@ -80,7 +80,7 @@ def test_what_is_written_reads_back_the_same(text: str) -> None:
         ("[metrics.drops]", '[metrics.drops]\nsizes = "0B..1kB"', "of the whole network"),
         ("0B..100kB", "100kB", "two ends"),
         ("0B..100kB", "100kB..1kB", "holds no size"),
-        ("0B..100kB", "0..x", "is no size"),
+        ("0B..100kB", "0..x", "is not a size"),
         ("load = 0.3, ", "", "trial.workload.load: missing"),
         ("load = 0.3, ", 'load = 0.3, flows = "x.csv", ', "does not go with flows"),
         ("load = 0.3, ", "laod = 0.3, load = 0.3, ", 'did you mean "load"'),

@@ -40,11 +40,11 @@ def test_the_files_of_a_command(tmp_path: Path):
     (tmp_path / "own").chmod(0o755)
 
     def files(*words: str) -> list[Path]:
-        return list(program_files(words, tmp_path, {}))
+        return [each.path for each in program_files(words, tmp_path, {})]
 
     python = Path(sys.executable)
     assert files(str(python), "-u", "script.py", "x") == [python, script]
-    assert files("./own", "script.py") == [tmp_path / "./own"]
+    assert files("./own", "script.py") == [tmp_path / "./own", script]
     assert [path.name for path in files("sh", "-c", "true")] == ["sh"]
     assert files("no-such-program") == []
     assert [path.name for path in files("python3", "x" * 10_000)] == ["python3"]

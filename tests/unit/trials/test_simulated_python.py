@@ -168,7 +168,7 @@ def test_a_trial_that_the_class_ends_says_where_and_its_module_is_a_program(tmp_
     experiment = parse_experiment(text, tmp_path / "experiment.toml")
     kind = SimulationKind()
     kind.check(experiment, [{}])
-    assert tmp_path / "wrong.py" in list(kind.programs(experiment, [{}]))
+    assert tmp_path / "wrong.py" in [each.path for each in kind.programs(experiment, [{}])]
     task = Task(experiment=experiment, factors={}, number=1, attempt=1, series=1, round=1, position=1, seed=1)
     outcome = kind.compute(task)
     assert outcome.status == "failed"
