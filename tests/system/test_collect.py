@@ -112,18 +112,24 @@ def query(file: Path, sql: str) -> list[tuple]:
 
 def test_rows_come_out_and_a_term_is_answered(tmp_path: Path):
     with collector("--store", f"sqlite:{tmp_path}") as running:
-        running.send((header() + "1\t1\t1\t5\n1\t1\t2\tx\n1\t1\t9\t7\n").encode())
-        status = running.wait(lambda status: status["counters"]["rows"] == 2)
+        running.send((header() + "1\t1\t1\t5\n1\t1\t2\tx\n1\t1\t3\t1\t2\n1\t1\t9\t7\n").encode())
+        status = running.wait(lambda status: status["counters"]["rows"] == 3)
         code, events = running.stop()
     assert code == 0
-    assert query(tmp_path / "d.sq3", "SELECT oml_seq, n FROM app_m") == [(1, 5), (9, 7)]
-    assert status["counters"]["damaged"] == {"value": 1}
+    assert query(tmp_path / "d.sq3", "SELECT oml_seq, n FROM app_m") == [(1, 5), (2, None), (9, 7)]
+    assert status["counters"]["damaged"] == {"fields": 1}
     (sender,) = status["senders"]
-    assert (sender["domain"], sender["sender"], sender["damaged"], sender["rows"]) == ("d", "s", 1, 2)
-    assert sender["missing"] == 7, "the damaged one is none of the stored"
+    assert (sender["domain"], sender["sender"], sender["damaged"], sender["nulled"], sender["rows"]) == (
+        "d",
+        "s",
+        1,
+        1,
+        3,
+    )
+    assert sender["missing"] == 6, "the damaged one is none of the stored"
     assert sender["clock"]["method"] == "upper_bound"
     assert events[-1]["event"] == "stopped"
-    assert (events[-1]["rows"], events[-1]["backlog"], events[-1]["failure"]) == (2, 0, None)
+    assert (events[-1]["rows"], events[-1]["backlog"], events[-1]["failure"]) == (3, 0, None)
 
 
 def test_rows_come_out_of_parquet(tmp_path: Path):
@@ -221,17 +227,18 @@ def test_metrics_are_openmetrics(tmp_path: Path):
     import urllib.request
 
     with collector("--store", f"sqlite:{tmp_path}") as running:
-        running.send((header(sender='a "b" \\c') + "1\t1\t1\t5\n1\t1\t2\tx\n").encode())
-        running.wait(lambda status: status["counters"]["rows"] == 1)
+        running.send((header(sender='a "b" \\c') + "1\t1\t1\t5\n1\t1\t2\tx\n1\t1\t3\t1\t2\n").encode())
+        running.wait(lambda status: status["counters"]["rows"] == 2)
         with urllib.request.urlopen(f"http://{running.address}/metrics") as answer:
             assert answer.headers["Content-Type"].startswith("application/openmetrics-text; version=1.0.0")
             text = answer.read().decode()
     families = {family.name: family for family in parser.text_string_to_metric_families(text)}
     (rows,) = families["trialwise_collector_sender_rows"].samples
-    assert (rows.value, rows.labels) == (1, {"domain": "d", "sender": 'a "b" \\c'})
+    assert (rows.value, rows.labels) == (2, {"domain": "d", "sender": 'a "b" \\c'})
     (damaged,) = families["trialwise_collector_damaged_rows"].samples
-    assert (damaged.labels, damaged.value) == ({"reason": "value"}, 1)
-    assert families["trialwise_collector_rows"].samples[0].value == 1
+    assert (damaged.labels, damaged.value) == ({"reason": "fields"}, 1)
+    assert families["trialwise_collector_rows"].samples[0].value == 2
+    assert families["trialwise_collector_nulled_rows"].samples[0].value == 1
 
 
 def test_what_cannot_start_says_why(tmp_path: Path):

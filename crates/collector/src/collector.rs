@@ -98,7 +98,7 @@ impl Collector {
             spool: Arc::clone(&spool),
             counting: Arc::clone(&counting),
             watch: watch.clone(),
-            lobby: Lobby::new(shares.lobby),
+            lobby: Lobby::new(shares.lobby, shares.places),
             places: Arc::new(Semaphore::new(shares.places)),
         });
         let stop_server = watch::Sender::new(false);

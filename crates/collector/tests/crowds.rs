@@ -45,6 +45,25 @@ fn a_crowd_that_says_nothing_keeps_out_neither_a_status_nor_a_sender() {
 }
 
 #[test]
+fn those_who_are_slow_to_speak_stay_while_there_are_places() {
+    let folder = scratch("slow");
+    let mut config = config(&folder);
+    config.connections = 300; // more than the lobby has seats
+    let collector = Collector::start(config).unwrap();
+    let mut peers: Vec<_> = (0..300).map(|_| TcpStream::connect(collector.address()).unwrap()).collect();
+    wait_for("all of them", || collector.counters().open == 300);
+    std::thread::sleep(Duration::from_millis(500)); // beyond the grace of who has just come
+    for (number, peer) in peers.iter_mut().enumerate() {
+        let row = format!("1\t1\t1\t{number}\n");
+        peer.write_all((header("d", &format!("s{number}"), &[]) + &row).as_bytes()).unwrap();
+    }
+    wait_for("all rows", || collector.counters().rows == 300);
+    assert_eq!(collector.counters().refused, 0);
+    drop(peers);
+    finish(collector);
+}
+
+#[test]
 fn a_sender_waits_for_a_place_and_the_status_is_told_meanwhile() {
     let folder = scratch("places");
     let mut config = config(&folder);

@@ -1,5 +1,6 @@
-//! Where connections are before the end of their header: few, for a while, and the oldest that says nothing goes when another
-//! wants to come in. So a crowd that says nothing keeps out neither a sender nor who asks for the status.
+//! Where connections are before the end of their header: for a while, on seats of their own and on places that nobody has yet. Where
+//! all are taken, the oldest that says nothing goes when another wants to come in. So a crowd that says nothing keeps out neither a
+//! sender nor who asks for the status.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::OccupiedEntry;
@@ -17,8 +18,10 @@ const TURNS: usize = 8;
 /// The lobby.
 #[derive(Clone, Debug)]
 pub(crate) struct Lobby {
+    /// Those of the lobby and the places, of which each connection has one to its end.
     seats: Arc<Semaphore>,
     guests: Arc<Mutex<Guests>>,
+    /// Seats that are never places.
     size: usize,
 }
 
@@ -38,13 +41,14 @@ pub(crate) struct Seat {
     waiting: bool,
     /// Told when another has to have the seat.
     pub(super) sent_away: oneshot::Receiver<()>,
-    _permit: OwnedSemaphorePermit,
+    /// The descriptor is counted while this is held.
+    permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Lobby {
-    /// A lobby of so many seats.
-    pub(crate) fn new(size: usize) -> Self {
-        Self { seats: Arc::new(Semaphore::new(size)), guests: Arc::default(), size }
+    /// A lobby of so many seats beside so many places.
+    pub(crate) fn new(size: usize, places: usize) -> Self {
+        Self { seats: Arc::new(Semaphore::new(size + places)), guests: Arc::default(), size }
     }
 
     /// Takes a seat; where there is none, the oldest that is silent has to go.
@@ -62,7 +66,7 @@ impl Lobby {
         let number = guests.came;
         guests.silent.insert(number, (Instant::now(), send_away));
         drop(guests);
-        Some(Seat { lobby: self.clone(), number, waiting: false, sent_away, _permit: permit })
+        Some(Seat { lobby: self.clone(), number, waiting: false, sent_away, permit: Some(permit) })
     }
 
     /// Waits until somebody leaves, or the oldest has had its time and is sent away.
@@ -97,6 +101,11 @@ impl Lobby {
 }
 
 impl Seat {
+    /// Leaves the lobby; what is returned is held as long as the connection.
+    pub(super) fn leave(mut self) -> Option<OwnedSemaphorePermit> {
+        self.permit.take()
+    }
+
     /// Stays until there is a place, having said who it is; false when too many do: half of the seats are for those to come.
     pub(super) fn wait(&mut self) -> bool {
         let mut guests = self.lobby.lock();

@@ -169,7 +169,7 @@ enum Standing {
     /// In the lobby, with so long for its header.
     Seat(Seat, Instant),
     /// Served.
-    Place(#[expect(dead_code, reason = "held")] Option<OwnedSemaphorePermit>),
+    Place(#[expect(dead_code, reason = "held")] [Option<OwnedSemaphorePermit>; 2]),
 }
 
 impl Standing {
@@ -208,7 +208,10 @@ impl Source {
                 _ = self.stop.wait_for(|&stop| stop) => None,
             },
         };
-        self.standing = Standing::Place(place);
+        if let Standing::Seat(seat, _) = std::mem::replace(&mut self.standing, Standing::Place([None, None]))
+        {
+            self.standing = Standing::Place([place, seat.leave()]);
+        }
         Ok(())
     }
 
