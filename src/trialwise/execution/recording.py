@@ -57,8 +57,9 @@ class Recorder:
         Raises
         ------
         StoreError
-            When the directory cannot be written.
+            When the directory cannot be written, or is there no more.
         """
+        self._ledger.check_in_place()
         try:
             values = [
                 store_samples(self._directory, row, source, samples)
@@ -87,8 +88,9 @@ class Recorder:
         Raises
         ------
         StoreError
-            When the directory cannot be written; none of these trials is recorded then.
+            When the directory cannot be written, or is there no more; none of these trials is recorded then.
         """
+        self._ledger.check_in_place()
         segment = segment_name(ended[0].row.number, ended[0].row.attempt)
         entries: list[Entry] = []
         ends = [self._end(one, segment, entries) for one in ended]

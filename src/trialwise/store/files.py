@@ -54,10 +54,20 @@ def _told_of(path: Path) -> Generator[None]:
     """Say of what the system refuses which file could not be written."""
     try:
         yield
+    except FileNotFoundError as error:
+        raise gone(path.parent) from error
     except OSError as error:
         raise StoreError(
             f"{path}: cannot be written: {error.strerror}", hint="free some space and run again"
         ) from error
+
+
+def gone(path: Path) -> StoreError:
+    """Make the error of a directory, or a file in it, that is not where the experiment has begun."""
+    return StoreError(
+        f"{path}: was removed, moved or replaced while the experiment ran",
+        hint="put the directory back, or run the directory where it is now: what was finished is in it",
+    )
 
 
 def _put(path: Path, write: Callable[[BinaryIO], object]) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 from trialwise.errors import StoreError
 from trialwise.store.connection import LOG_PAGES, RESTORE, file_identity, hint_for, set_log_aside
+from trialwise.store.files import gone
 from trialwise.store.tables import FORMAT, TRIAL_COLUMNS, WITHOUT_PROCESS
 
 
@@ -36,10 +37,7 @@ class LedgerFile:
         SQLite goes on writing into a file that nobody can find any more.
         """
         if file_identity(self.path) != self._file:
-            raise StoreError(
-                f"{self.path}: was removed, moved or replaced while the experiment ran",
-                hint="put the directory back, or run the directory where it is now: what was finished is in it",
-            )
+            raise gone(self.path)
 
     def meta(self) -> dict[str, str]:
         """Facts about the whole experiment: format, name, plan digest, version, time of creation."""
