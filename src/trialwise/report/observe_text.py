@@ -51,7 +51,7 @@ def answer(found: Observation) -> str:
     more = (
         ""
         if bill is None
-        else f"; {bill} more trials of each treatment are likely to decide what can be decided"
+        else f"; {counted(bill, 'more trial')} of each treatment would probably decide what can be decided"
     )
     return f"Undecided: {open_} of {asked}{more}."
 

@@ -143,7 +143,7 @@ def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Ite
     yield Part(
         carry_over_title(group, several=several),
         tuple(lines),
-        more=f"… and {more} more pairs; the table has all" if more > 0 else "",
+        more=f"… and {counted(more, 'more pair')}; the table has all" if more > 0 else "",
         is_open=len(lines) <= OPEN,
     )
 

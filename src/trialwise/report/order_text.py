@@ -8,7 +8,7 @@ from trialwise import statistics as st
 from trialwise.analysis.order_results import GroupCarryOver, OrderAnalysis, PairConclusion, TreatmentOrder
 from trialwise.numbers import bounds, p_equals
 from trialwise.report.latex import escaped
-from trialwise.report.numbers import ABSENT, percent
+from trialwise.report.numbers import ABSENT, counted, percent
 
 _MOST = 30
 _RANK = {"location": 0, "distribution": 1, "small": 2, "open": 3, "untested": 4, "same": 5}
@@ -141,7 +141,7 @@ def order_latex(found: OrderAnalysis) -> str:
     """A table with booktabs in the form of the paper's Tables 3 to 5, with η² beside."""
     lines = [
         "% Written by `trialwise order --latex`; needs \\usepackage{booktabs}.",
-        f"% {len(found.treatments)} comparisons, {_CORRECTIONS[found.correction]}, alpha = {found.alpha:g}",
+        f"% {counted(len(found.treatments), 'comparison')}, {_CORRECTIONS[found.correction]}, alpha = {found.alpha:g}",
         r"\begin{tabular}{lrrcrrr}",
         r"\toprule",
         r"test & KW $p$ & corrected & KW test & $\Delta\%$ & $\eta^2$ & CI case \\",

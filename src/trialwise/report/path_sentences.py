@@ -43,4 +43,4 @@ def invalid_sentences(analysis: Analysis) -> Iterator[str]:
         listed = ", ".join(map(str, numbers))
         yield f"Trial{'s' if len(numbers) > 1 else ''} {listed}: {reason}."
     if len(reasons) > _MOST:
-        yield f"{len(reasons) - _MOST} more reasons stand under Failures."
+        yield f"Under Failures: {counted(len(reasons) - _MOST, 'more reason')}."

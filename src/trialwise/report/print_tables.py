@@ -16,7 +16,7 @@ from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.results import Analysis
 from trialwise.report.claims import Term
 from trialwise.report.estimation_tables import estimation_tables
-from trialwise.report.numbers import ABSENT, Number
+from trialwise.report.numbers import ABSENT, Number, counted
 from trialwise.report.path_tables import path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.points import labels
@@ -82,7 +82,7 @@ def _sheets(analysis: Analysis, stopping: Section | None) -> Iterator[_Sheet]:
 def _of_section(section: Section) -> tuple[str, ...]:
     """What a section says beside its tables; of many warnings the first ones."""
     hidden = len(section.warnings) - _MOST_WARNINGS
-    more = (f"… and {hidden} more warnings",) if hidden > 0 else ()
+    more = (f"… and {counted(hidden, 'more warning')}",) if hidden > 0 else ()
     said = (f"{section.verdict} {section.facts}", *section.notes, *section.warnings[:_MOST_WARNINGS], *more)
     lifts = (f"{part.title}: {line.text}" for part in section.parts for line in part.lines if not line.mark)
     return (*said, *lifts)

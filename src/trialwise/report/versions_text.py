@@ -154,7 +154,7 @@ def _bill(row: ComparisonRow) -> str:
     if not row.more:
         return ""
     time = "" if row.more_seconds is None else f", about {duration_text(row.more_seconds)}"
-    return f"; {row.more} more trials of each version give a 90 % chance to decide{time}"
+    return f"; with {counted(row.more, 'more trial')} of each version there is a 90 % chance to decide{time}"
 
 
 def _basis(found: VersionsResult) -> str:
