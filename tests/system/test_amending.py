@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import os
+import signal
+import subprocess
+import time
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from tests.system.conftest import Bench
+from tests.system.conftest import TRIALWISE, Bench
 
 from trialwise import study
 from trialwise.errors import PlanError
@@ -132,3 +137,139 @@ def test_what_touches_finished_trials_is_refused_with_what_may_change(begun: Ben
     with pytest.raises(PlanError, match="began with another plan") as caught:
         begun.run()
     assert "what may be changed on the way is trial.timeout" in str(caught.value.hint)
+
+
+FACTORS = "a = [1, 2]\nb = ['x', 'y']\n"
+
+
+@pytest.fixture
+def compared(bench: Bench) -> Bench:
+    """Two rounds of four treatments, which print their level, plus 100 where a file says that conditions are others."""
+    conditions = bench.folder / "conditions"
+    conditions.write_text("0")
+    bench.write(
+        f"sh -c 'echo {{b}}; echo v $(( {{a}} + {{round}} + $(cat {conditions}) ))'",
+        'stdout = "v (.+)"',
+        factors=FACTORS,
+    )
+    assert bench.run().counts == {"finished": 8}
+    return bench
+
+
+def test_a_further_treatment_is_randomised_with_the_others_in_an_epoch_of_its_own(compared: Bench):
+    finished = compared.rows("finished")
+    changed(compared, "a = [1, 2]", "a = [1, 2, 3]")
+    with pytest.raises(PlanError, match="the treatments differ") as caught:
+        compared.run()
+    assert "add --extend" in str(caught.value.hint)
+    assert compared.rows() == finished
+    assert compared.run(extend=True).counts == {"finished": 20}
+    rows = compared.rows()
+    assert rows[:8] == finished
+    assert {(row.series, row.epoch) for row in rows[8:]} == {(2, 2)}
+    rounds = [[row.treatment for row in rows if (row.series, row.round) == (2, n)] for n in (1, 2)]
+    assert set(rounds[0]) == set(rounds[1]) == {f"a={a} b={b}" for a in (1, 2, 3) for b in "xy"}
+    assert rounds[0] != rounds[1]  # drawn anew, as of any other plan with this seed
+    assert events(compared, "amended trials") == [
+        "factors.a: 3 is new; series 1 is closed with 8 finished trials; 12 trials of 6 treatments follow"
+    ]
+    changed(compared, "rounds = 2", "rounds = 3")
+    assert compared.run(extend=True).counts == {"finished": 26}
+    assert Counter((row.series, row.epoch) for row in compared.rows()) == {(1, 1): 8, (2, 2): 18}
+
+
+def test_what_ran_beside_other_treatments_is_not_compared(compared: Bench):
+    (compared.folder / "conditions").write_text("100")
+    changed(compared, "a = [1, 2]", "a = [1, 2, 3]")
+    assert compared.run(extend=True).failed == 0
+    trials = study.trial_set(compared.directory)
+    assert trials.table.height == 12
+    assert set(trials.table["series"]) == {"2"}
+    means = {name: trials.of("m", name)["value"].mean() for name in trials.treatments}
+    assert means == {f"a={a} b={b}": 101.5 + a for a in (1, 2, 3) for b in "xy"}
+    assert any("8 trials of series 1 ran beside other treatments" in note for note in trials.notes)
+
+
+def test_a_dropped_treatment_stays_in_the_ledger_and_is_named(compared: Bench):
+    changed(compared, "a = [1, 2]", "a = [2]")
+    changed(compared, "rounds = 2", "rounds = 3")
+    assert compared.run(extend=True).counts == {"finished": 10}
+    assert Counter(row.treatment for row in compared.rows()) == {
+        "a=1 b=x": 2,
+        "a=1 b=y": 2,
+        "a=2 b=x": 3,
+        "a=2 b=y": 3,
+    }
+    left_out = "trials of treatments that were dropped from the file are left out: a=1 b="
+    assert left_out in compared.compute("analyze", compared.directory).stdout
+    assert set(study.trial_set(compared.directory).treatments) == {"a=2 b=x", "a=2 b=y"}
+    changed(compared, "a = [2]", "a = [1, 2]")  # and comes back, in series of its own
+    assert compared.run(extend=True).counts == {"finished": 22}
+    assert {row.epoch for row in compared.rows()[:8]} == {1}
+    assert {(row.series, row.epoch) for row in compared.rows()[10:]} == {(2, 3)}
+
+
+def test_what_failed_of_a_dropped_treatment_counts_no_more(bench: Bench):
+    bench.write("sh -c 'echo v {a}; exit {a}'", 'stdout = "v (.+)"', factors="a = [0, 1]")
+    assert bench.run().failed == 2
+    changed(bench, "a = [0, 1]", "a = [0]")
+    assert bench.run(again=True).failed == 0
+    assert [row.status for row in bench.rows() if row.treatment == "a=1"] == ["failed", "failed"]
+    assert bench.compute("status", bench.directory).returncode == 0
+
+
+def killed_in_a_trial(bench: Bench, *words: str) -> None:
+    """Run until a trial is running beyond those that are finished, and kill the runner there."""
+    before = len(bench.rows("finished")) if bench.directory.exists() else 0
+    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet", *words])
+    deadline = time.monotonic() + 60
+    while not ((bench.directory / "ledger.sqlite").exists() and bench.rows("running")) or (
+        len(bench.rows("finished")) <= before
+    ):
+        assert time.monotonic() < deadline
+        assert runner.poll() is None
+        time.sleep(0.02)
+    os.kill(runner.pid, signal.SIGKILL)
+    runner.wait()
+
+
+@pytest.mark.parametrize(
+    ("levels", "treatments"),
+    [("[1, 2, 3]", {"a=1", "a=2", "a=3"}), ("[2]", {"a=2"}), ("[2, 4]", {"a=2", "a=4"})],
+)
+def test_treatments_change_after_a_kill_and_before_another(bench: Bench, levels: str, treatments: set[str]):
+    bench.write("sh -c 'sleep 0.3; echo v {a}'", 'stdout = "v (.+)"', factors="a = [1, 2]", rounds=3)
+    killed_in_a_trial(bench)
+    finished = bench.rows("finished")
+    changed(bench, "a = [1, 2]", f"a = {levels}")
+    killed_in_a_trial(bench, "--extend")
+    result = bench.run(extend=True)
+    assert (result.ending.word, result.failed) == ("complete", 0)
+    rows = bench.rows("finished")
+    assert rows[: len(finished)] == finished
+    assert {row.treatment for row in rows[len(finished) :]} == treatments
+    assert len({(row.treatment, row.series, row.round) for row in rows}) == len(rows) == result.trials
+    assert len(events(bench, "amended trials")) == 1
+    assert not {row.epoch for row in finished} & {row.epoch for row in rows[len(finished) :]}
+    of_now = [row for row in rows if row.treatment in treatments]
+    for treatment in treatments:
+        series = max(row.series for row in of_now)
+        assert len([row for row in of_now if (row.treatment, row.series) == (treatment, series)]) == 3
+
+
+@pytest.mark.parametrize("levels", ["[2, 1]", "[3, 4]", "[1.0, 2.0, 3.0]"])
+def test_levels_that_are_others_altogether_are_another_plan(compared: Bench, levels: str):
+    changed(compared, "a = [1, 2]", f"a = {levels}")
+    with pytest.raises(PlanError, match="began with another plan"):
+        compared.run(extend=True)
+
+
+def test_further_treatments_of_balanced_rounds_are_balanced(bench: Bench):
+    rest = 'order = "balanced"'
+    bench.write("sh -c 'echo v {a}'", 'stdout = "v (.+)"', factors="a = [1, 2]", rest=rest)
+    assert bench.run().failed == 0
+    changed(bench, "a = [1, 2]", "a = [1, 2, 3, 4]")
+    changed(bench, "rounds = 2", "rounds = 4")
+    assert bench.run(extend=True).failed == 0
+    rows = [row for row in bench.rows() if row.series == 2]
+    assert set(Counter((row.treatment, row.position) for row in rows).values()) == {1}

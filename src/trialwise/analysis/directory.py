@@ -141,6 +141,7 @@ def _failure(store: StoreObservations, directory: ExperimentDirectory, row: Tria
 
 def _notes(experiment: Experiment, store: StoreObservations, ledger: Ledger) -> tuple[str, ...]:
     notes = [f"{event.kind}: {event.text}" for event in ledger.events() if event.is_caveat]
+    notes += [text for text in (store.dropped,) if text]
     boots = {row.boot for row in store.rows if row.boot}
     if len(boots) > 1 and not experiment.is_simulated:
         notes.append(f"the trials ran in {len(boots)} boots of the machine")

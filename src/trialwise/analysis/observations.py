@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from trialwise.analysis.telling import Told
+from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.sources import PathSource
 from trialwise.store.directory import ExperimentDirectory
@@ -40,7 +41,11 @@ class Observation:
 
 
 class StoreObservations:
-    """Reads the observations of an experiment directory, metric by metric; `told` hears how many trials are read of each."""
+    """Reads the observations of an experiment directory, metric by metric; `told` hears how many trials are read of each.
+
+    `dropped` says which trials are left out, for their treatments were dropped from the file; None where none are. The first
+    `closed` series ran with other treatments than the file has now.
+    """
 
     def __init__(
         self,
@@ -51,7 +56,10 @@ class StoreObservations:
     ) -> None:
         self._experiment = experiment
         self._directory = directory
-        self.rows = tuple(ledger.trials())
+        rows = ledger.trials()
+        self.rows = tuple(row for row in rows if is_of(experiment, row.factors))
+        self.dropped = dropped_text(row for row in rows if not is_of(experiment, row.factors))
+        self.closed = ledger.closed_series()
         self._ledger = ledger
         self._told = told
         self._epochs = _epochs(self.rows)
@@ -126,6 +134,17 @@ class StoreObservations:
             values=values,
             times=times,
         )
+
+
+def dropped_text(rows: Iterable[TrialRow]) -> str | None:
+    """Name dropped treatments, with the number of trials that each has finished; None where there are none."""
+    counts: dict[str, int] = {}
+    for row in rows:
+        counts[row.treatment] = counts.get(row.treatment, 0) + (row.status == "finished")
+    if not counts:
+        return None
+    named = ", ".join(f"{name} ({number} finished)" for name, number in counts.items())
+    return f"trials of treatments that were dropped from the file are left out: {named}"
 
 
 def _single(value: float | None) -> Array:

@@ -110,10 +110,14 @@ def read_trial_set(
     rows = {(row.number, row.attempt): row for row in store.rows}
     cells: list[tuple[object, ...]] = []
     notes = list(_lost(experiment, store.rows))
+    compared, apart = _compared(store)
+    notes += apart
     for metric in metrics:
         missing = 0
         for found in trial_metrics(metric, store.of(metric), "default"):
             value, row = found.value, rows[found.number, found.attempt]
+            if row.series not in compared:
+                continue
             if value is None or not isfinite(value):
                 missing += 1
             else:
@@ -131,11 +135,27 @@ def read_trial_set(
     return TrialSet(
         name=experiment.name,
         metrics={metric.name: _facts(metric) for metric in metrics},
-        treatments={row.treatment: _levels(experiment, row) for row in store.rows},
+        treatments={row.treatment: _levels(experiment, row) for row in store.rows if row.series in compared},
         table=pl.DataFrame(cells, schema=SCHEMA, orient="row"),
         notes=tuple(notes),
         environments=() if simulated else tuple(_environments(sessions, store.rows)),
     )
+
+
+def _compared(store: StoreObservations) -> tuple[set[int], list[str]]:
+    """Name the series whose trials are held against each other: those with the treatments of now, as soon as they have trials."""
+    finished = {row.series for row in store.rows if row.status == "finished" and not row.warmup}
+    notes = [store.dropped] if store.dropped else []
+    now = {series for series in finished if series > store.closed}
+    if store.closed == 0 or not now:
+        return {row.series for row in store.rows}, notes
+    apart = sum(row.status == "finished" and not row.warmup and row.series not in now for row in store.rows)
+    if apart:
+        which = "series 1" if store.closed == 1 else f"series 1 to {store.closed}"
+        notes.append(
+            f"{_trials(apart)} of {which} ran beside other treatments, under other conditions, and are not compared with those since"
+        )
+    return now, notes
 
 
 def _environments(sessions: Iterable[SessionFacts], rows: Iterable[TrialRow]) -> Iterator[Facts]:

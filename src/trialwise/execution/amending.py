@@ -10,10 +10,12 @@ from typing import TypeAlias
 from trialwise.design.plan import plan_digest
 from trialwise.errors import PlanError, TrialError
 from trialwise.execution.recording import store_samples
-from trialwise.experiment.model import Experiment, Metric
+from trialwise.experiment.model import Experiment, Factor, FixedFactor, Level, Metric
+from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.experiment.sources import TextSource
-from trialwise.experiment.trials import CommandTrial
+from trialwise.experiment.stopping import stops_by_itself
+from trialwise.experiment.trials import CommandTrial, PythonTrial
 from trialwise.measurement.reported import from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
@@ -28,7 +30,7 @@ AMENDED_TRIALS = "amended trials"
 """Kind of the event: trials run otherwise from then on, so that their rounds are series of their own."""
 HINT = (
     "put the file back, or start a new experiment with --dir; what may be changed on the way is trial.timeout, "
-    "a metric's direction and unit, and further metrics of standard output"
+    "levels of factors that come or go, a metric's direction and unit, and further metrics of standard output"
 )
 
 
@@ -38,11 +40,16 @@ Found: TypeAlias = Sequence[tuple[TrialRow, str, Samples]]
 
 @dataclass(frozen=True, slots=True)
 class Amendment:
-    """What was changed, in words; the metrics that are new; and whether trials run otherwise from now on."""
+    """What was changed, in words; the metrics that are new; and whether trials run otherwise from now on.
+
+    `lays_out`: rounds have other treatments than those before, so that they are laid out anew, in series of their own.
+    """
 
     words: tuple[str, ...]
     metrics: tuple[Metric, ...]
     is_of_trials: bool
+    changes_treatments: bool = False
+    lays_out: bool = False
 
     @property
     def text(self) -> str:
@@ -58,11 +65,17 @@ def amendment(before: Experiment, now: Experiment) -> Amendment | None:
         return None
     if not all(_is_kept(metric, now) for metric in added):
         return None
-    timeout = list(_timeout_words(before, now))
+    came, went = _levels(now, before), _levels(before, now)
+    if (came or went) and not _may_change_treatments(now):
+        return None
+    of_trials = list(_timeout_words(before, now))
+    of_trials += [f"factors.{name}: {level} is new" for name, level in came]
+    of_trials += [f"factors.{name}: {level} is dropped" for name, level in went]
     kept = [metric for metric in now.metrics if metric.name in known]
     words = [text for metric in kept for text in _metric_words(known[metric.name], metric)]
     words += [f"metrics.{metric.name}: new" for metric in added]
-    return Amendment((*timeout, *words), added, is_of_trials=bool(timeout))
+    lays_out = bool(came) or (bool(went) and now.design.order == "balanced")
+    return Amendment((*of_trials, *words), added, bool(of_trials), bool(came or went), lays_out)
 
 
 def read_again(change: Amendment, directory: ExperimentDirectory, ledger: Ledger) -> Found:
@@ -79,15 +92,25 @@ def read_again(change: Amendment, directory: ExperimentDirectory, ledger: Ledger
     ]
 
 
-def amend(change: Amendment, found: Found, directory: ExperimentDirectory, ledger: Ledger) -> str:
-    """Write down the change, and what was found by `read_again`; say so in a line."""
-    for row, source, samples in found:
-        ledger.add_values(row, [store_samples(directory, row, source, samples)])
+def event_of(change: Amendment, found: Found, further: str = "") -> Event:
+    """Put the change into words for the ledger, with what was found by `read_again`, and what becomes of the plan."""
     told = change.text
     if found:
         told += f" (read again from the kept output of {len(found) // len(change.metrics)} finished trials)"
-    ledger.add_event(Event(time.time(), AMENDED_TRIALS if change.is_of_trials else AMENDED, told))
-    return f"the experiment file was changed: {told}" + (
+    if further:
+        told += f"; {further}"
+    return Event(time.time(), AMENDED_TRIALS if change.is_of_trials else AMENDED, told)
+
+
+def keep_found(found: Found, directory: ExperimentDirectory, ledger: Ledger) -> None:
+    """Write down what was found by `read_again`: as often as one likes, with the same result."""
+    for row, source, samples in found:
+        ledger.add_values(row, [store_samples(directory, row, source, samples)])
+
+
+def line_of(change: Amendment, event: Event) -> str:
+    """Say what was changed, in a line."""
+    return f"the experiment file was changed: {event.text}" + (
         "; the rounds that follow are series of their own" if change.is_of_trials else ""
     )
 
@@ -108,7 +131,43 @@ def _with_what_may_change(before: Experiment, now: Experiment, known: dict[str, 
         for metric in now.metrics
         if metric.name in known
     )
-    return replace(now, trial=trial, metrics=metrics)
+    return replace(now, trial=trial, metrics=metrics, factors=_factors(before, now))
+
+
+def _factors(before: Experiment, now: Experiment) -> tuple[Factor, ...]:
+    """The factors as they are now, but with the levels of before where levels came or went, and those kept stand as they stood."""
+    if [each.name for each in before.factors] != [each.name for each in now.factors]:
+        return now.factors
+    pairs = zip(before.factors, now.factors, strict=True)
+    return tuple(then if _keeps_its_order(then, later) else later for then, later in pairs)
+
+
+def _keeps_its_order(then: Factor, later: Factor) -> bool:
+    if not (isinstance(then, FixedFactor) and isinstance(later, FixedFactor)):
+        return False
+    levels, others = ([_key(level) for level in each.levels] for each in (then, later))
+    common = [level for level in levels if level in others]
+    return bool(common) and common == [level for level in others if level in levels]
+
+
+def _levels(some: Experiment, other: Experiment) -> list[tuple[str, str]]:
+    """Levels of fixed factors, by factor, that the other file does not have."""
+    known = {(factor.name, _key(level)) for factor in other.fixed_factors for level in factor.levels}
+    return [
+        (factor.name, level_text(level))
+        for factor in some.fixed_factors
+        for level in factor.levels
+        if (factor.name, _key(level)) not in known
+    ]
+
+
+def _key(level: Level) -> tuple[type, Level]:
+    return type(level), level
+
+
+def _may_change_treatments(experiment: Experiment) -> bool:
+    """Trials need no files that were frozen for each treatment, and no rule looks at treatments to know when to stop."""
+    return isinstance(experiment.trial, CommandTrial | PythonTrial) and not stops_by_itself(experiment)
 
 
 def _is_kept(metric: Metric, experiment: Experiment) -> bool:

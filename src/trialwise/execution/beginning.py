@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-import dataclasses
-import difflib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from trialwise import __version__
-from trialwise.design.plan import Plan, make_plan, plan_digest
-from trialwise.design.sizing import size
+from trialwise.design.plan import Plan, plan_digest
 from trialwise.errors import PlanError, StoreError
-from trialwise.execution.amending import HINT, amend, amendment, read_again
-from trialwise.execution.lanes import Lane, has_lanes, lanes, lanes_meta, planned_row
+from trialwise.execution.amending import HINT, amendment, event_of, keep_found, line_of, read_again
+from trialwise.execution.lanes import planned_row
+from trialwise.execution.replanning import Began, Step, difference_of, replanned
 from trialwise.execution.session import new_identity
 from trialwise.experiment.model import DrawnFactor, Experiment, Level
 from trialwise.experiment.reading import parse_experiment
-from trialwise.experiment.stopping import goals_of
 from trialwise.experiment.text import frozen_name
 from trialwise.store.directory import EXPERIMENT, FOLDERS, LOCK, ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.records import Event, TrialRow
 
 _FROZEN = "experiment"
 """Key of `meta` under which the text of the experiment file stands: what the directory began with."""
-_LONGEST_DIFFERENCE = 60
 
 
 def refuse_foreign(directory: ExperimentDirectory) -> None:
@@ -145,7 +140,7 @@ def _check_same_plan(
     digest = plan_digest(before)
     change = None
     if digest != plan_digest(experiment) and (change := amendment(before, experiment)) is None:
-        difference = _difference(before_text, text) or _drawn_difference(experiment, directory)
+        difference = difference_of(before_text, text) or _drawn_difference(experiment, directory)
         raise PlanError(f"{directory.path}: this directory began with another plan\n{difference}", hint=HINT)
     if meta.get("version") == __version__ and digest != meta.get("plan"):
         raise PlanError(
@@ -153,101 +148,28 @@ def _check_same_plan(
             hint="put it back as it was when the experiment began",
         )
     found = () if change is None else read_again(change, directory, ledger)
-    _check_sizes(text, before_text, experiment, before, directory, ledger, extend=extend)
-    if change is not None:
-        tell(amend(change, found, directory, ledger))
-        directory.write_durably(EXPERIMENT, text.encode())
-        ledger.extend([], {_FROZEN: text, "plan": plan_digest(experiment)})
-
-
-def _check_sizes(
-    text: str,
-    before_text: str,
-    experiment: Experiment,
-    before: Experiment,
-    directory: ExperimentDirectory,
-    ledger: Ledger,
-    *,
-    extend: bool,
-) -> None:
-    now, then = size(experiment), size(before)
-    if (now.series, now.rounds) == (then.series, then.rounds):
-        known = frozenset(metric.name for metric in before.metrics)
-        if _ends(experiment, known) != _ends(before, known):
-            _change_ends(text, before_text, directory, ledger)
-        return
-    if now.series < then.series or now.rounds < then.rounds:
-        hint = "put the numbers back; an experiment can only become longer"
-    elif now.rounds > then.rounds and experiment.design.span is not None:
-        hint = "a span is laid out when its series begins: raise design.series instead of design.rounds"
-    elif not extend:
-        hint = "add --extend to go on with the same sequence and more trials"
-    else:
-        _extend(text, experiment, directory, ledger)
-        return
-    raise PlanError(
-        f"{directory.path}: the number of trials differs from the plan that began here\n{_difference(before_text, text)}",
-        hint=hint,
+    step = replanned(
+        Began(before, before_text, directory.path), experiment, text, ledger, change, extend=extend
     )
-
-
-def _ends(experiment: Experiment, known: frozenset[str]) -> object:
-    """Give what the file says about when there is enough, of the metrics with known names."""
-    design = experiment.design
-    words = (design.stop, design.looks, design.pilot, design.max_trials, design.budget, design.base)
-    of_metrics = [
-        (metric.margin, metric.estimand, metric.convention, metric.few_samples, goals_of(metric))
-        for metric in experiment.metrics
-        if metric.name in known
-    ]
-    return words, of_metrics
-
-
-def _change_ends(text: str, before_text: str, directory: ExperimentDirectory, ledger: Ledger) -> None:
-    """Go on with another idea of when there is enough, and have that on record."""
+    if change is None and step is None:
+        return
+    step = step or Step()
+    event = None if change is None else event_of(change, found, step.text)
+    keep_found(found, directory, ledger)
     directory.write_durably(EXPERIMENT, text.encode())
-    ledger.set_meta(_FROZEN, text)
-    changed = _difference(before_text, text)
-    ledger.add_event(Event(time.time(), "rule", f"when to stop was changed:\n{changed}"))
-
-
-def _extend(text: str, experiment: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> None:
-    """Plan the further trials of every lane: rounds and series that the ledger has not seen, numbered after those it has."""
-    known, last = lanes(ledger), ledger.last_number()
-    rows: list[TrialRow] = []
-    longer: list[Lane] = []
-    for lane in known:
-        seen = ledger.rounds_planned(lane.blocks)
-        further = (
-            trial
-            for trial in make_plan(lane.experiment(experiment)).trials
-            if (trial.treatment.name, trial.series, trial.round, trial.warmup) not in seen
-        )
-        first = last + len(rows) + 1
-        rows += [planned_row(dataclasses.replace(trial, number=n)) for n, trial in enumerate(further, first)]
-        longer.append(lane.with_block(first, last + len(rows)))
-    directory.write_durably(EXPERIMENT, text.encode())
-    ledger.extend(rows, {_FROZEN: text} | (lanes_meta(longer) if has_lanes(ledger) else {}))
+    ledger.extend(
+        step.rows,
+        {_FROZEN: text, "plan": plan_digest(experiment), **step.meta},
+        withdrawn=step.withdrawn,
+        events=[each for each in (*step.events, event) if each is not None],
+    )
+    if change is not None and event is not None:
+        tell(line_of(change, event))
 
 
 def _drawn_difference(experiment: Experiment, directory: ExperimentDirectory) -> str:
     for name, source in _drawn_files(experiment):
         before, now = (directory.path / name).read_text(errors="replace"), source.read_text(errors="replace")
         if before != now:
-            return _difference(before, now, name)
+            return difference_of(before, now, name)
     return "(the text is the same, and read differently by this version of Trialwise)"
-
-
-def _difference(before: str, after: str, name: str = EXPERIMENT) -> str:
-    lines = list(
-        difflib.unified_diff(
-            before.splitlines(),
-            after.splitlines(),
-            f"{name} of the directory",
-            f"{name} now",
-            lineterm="",
-            n=1,
-        )
-    )
-    more = len(lines) - _LONGEST_DIFFERENCE
-    return "\n".join(lines[:_LONGEST_DIFFERENCE] + ([f"… {more} more lines"] if more > 0 else []))

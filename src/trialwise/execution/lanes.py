@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from trialwise.design.lanes import Lane
 from trialwise.design.plan import PlannedTrial, make_plan
+from trialwise.design.sizing import size
 from trialwise.experiment.model import Experiment
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
@@ -54,6 +55,16 @@ def lanes(ledger: Ledger) -> list[Lane]:
     ]
 
 
+def laid_out(experiment: Experiment, closed: int) -> Sequence[PlannedTrial]:
+    """Lay out the series of the plan, numbered after those that are closed."""
+    if not closed:
+        return make_plan(experiment).trials
+    sizing = size(experiment)
+    design = dataclasses.replace(experiment.design, series=sizing.series + closed, rounds=sizing.rounds)
+    trials = make_plan(dataclasses.replace(experiment, design=design)).trials
+    return [trial for trial in trials if trial.series > closed]
+
+
 def lanes_meta(known: Sequence[Lane]) -> dict[str, str]:
     """What the ledger keeps of lanes."""
     return {_KEY: json.dumps([{"worker": lane.worker, "blocks": lane.blocks} for lane in known])}
@@ -95,7 +106,7 @@ def in_blocks(number: int, blocks: Sequence[tuple[int, int]]) -> bool:
 def _new_lane(ledger: Ledger, experiment: Experiment, number: int) -> tuple[Lane, list[TrialRow]]:
     lane = Lane(number, None, ())
     last = ledger.last_number()
-    trials = make_plan(lane.experiment(experiment)).trials
+    trials = laid_out(lane.experiment(experiment), ledger.closed_series())
     rows = [planned_row(dataclasses.replace(trial, number=last + n)) for n, trial in enumerate(trials, 1)]
     return lane.with_block(last + 1, last + len(rows)), rows
 

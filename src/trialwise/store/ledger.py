@@ -84,11 +84,28 @@ class Ledger(LedgerFacts):
                 return ledger
         raise problem
 
-    def extend(self, trials: Iterable[TrialRow], meta: Mapping[str, str]) -> None:
-        """Add planned trials (a longer plan with the same rule), and change facts about the whole experiment."""
+    def extend(
+        self,
+        trials: Iterable[TrialRow],
+        meta: Mapping[str, str],
+        *,
+        withdrawn: Iterable[TrialRow] = (),
+        events: Iterable[Event] = (),
+    ) -> None:
+        """Add planned trials, change facts about the whole experiment, and note why: all of it or nothing.
+
+        Trials that are `withdrawn` are forgotten where they are planned still; what has begun stays.
+        """
         with self._transaction():
+            self._connection.executemany(
+                "DELETE FROM trial WHERE number = ? AND attempt = ? AND status = 'planned'",
+                [(row.number, row.attempt) for row in withdrawn],
+            )
             self._insert(trials)
             self._connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(meta.items()))
+            self._connection.executemany(
+                "INSERT INTO event VALUES (?, ?, ?)", [(each.time, each.kind, each.text) for each in events]
+            )
 
     def start_session(self, session: Session) -> None:
         """Record a run of the runner."""
@@ -168,9 +185,9 @@ class Ledger(LedgerFacts):
             self._insert(again(row) for row in rows)
         return len(rows)
 
-    def plan_again(self) -> int:
-        """Plan a further attempt at every trial that failed or is invalid; return how many."""
-        rows = self.unsuccessful()
+    def plan_again(self, rows: Sequence[TrialRow] | None = None) -> int:
+        """Plan a further attempt at trials that failed or are invalid (default all); return how many."""
+        rows = self.unsuccessful() if rows is None else rows
         with self._transaction():
             self._insert(again(row) for row in rows)
         return len(rows)

@@ -10,14 +10,24 @@ from trialwise.store.records import Blocks, Event, Session, Status, TrialRow
 from trialwise.store.tables import factors_of, having, marks, shared, trial_row, trial_rows
 
 _ENDED: tuple[Status, ...] = ("finished", "failed", "invalid")
+CLOSED = "closed series"
+"""Key of `meta`: how many series, from the first, are closed, for their rounds have other treatments than the file has now."""
 
 
 class LedgerFacts(LedgerFile):
     """The facts of a ledger, as records."""
 
     def planned_number(self) -> int:
-        """How many trials the plan has, whatever their attempts."""
-        return int(self._select("SELECT count(*) FROM trial WHERE attempt = 1")[0][0])
+        """How many trials the plan has, whatever their attempts; those that were begun, given up and withdrawn do not count."""
+        query = (
+            "SELECT count(*) FROM trial AS last WHERE status != 'abandoned' AND NOT EXISTS "
+            "(SELECT 1 FROM trial AS later WHERE later.number = last.number AND later.attempt > last.attempt)"
+        )
+        return int(self._select(query)[0][0])
+
+    def closed_series(self) -> int:
+        """How many series, from the first, ran with other treatments than the file has now: no trials are added to them."""
+        return int(self.meta().get(CLOSED, 0))
 
     def trials(self, *statuses: Status) -> list[TrialRow]:
         """All attempts in plan order, or those with one of the statuses."""

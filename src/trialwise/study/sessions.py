@@ -37,9 +37,11 @@ from trialwise.execution.workers.address import addresses, is_alone, runs_here
 from trialwise.execution.workers.allocation import allocated
 from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
+from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment, Level
 from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
+from trialwise.store.records import TrialRow
 from trialwise.study.documents import StoppingDocument
 from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.kinds import kind_of
@@ -93,9 +95,9 @@ def run_session(
                 text, experiment, plan, directory, kind, only, extend=extend, observers=observers
             )
             try:
-                wanted = subset(only, ledger.factors())
+                wanted = subset(only, _factors(experiment, ledger))
                 if again:
-                    ledger.plan_again()
+                    ledger.plan_again(unsuccessful(experiment, ledger))
                 return _Session(
                     experiment, directory, ledger, kind, stopping, observers, interruption, wanted
                 ).run(crew)
@@ -122,11 +124,21 @@ def _open_ledger(
         text, experiment, directory, extend=extend, tell=lambda line: tell(observers, Remarked(line))
     )
     try:
-        _check(kind, experiment, ledger.factors(), only)
+        _check(kind, experiment, _factors(experiment, ledger), only)
     except BaseException:
         ledger.close()
         raise
     return ledger
+
+
+def _factors(experiment: Experiment, ledger: Ledger) -> list[dict[str, Level]]:
+    """The distinct factors of the trials, but for those of dropped treatments."""
+    return [factors for factors in ledger.factors() if is_of(experiment, factors)]
+
+
+def unsuccessful(experiment: Experiment, ledger: Ledger) -> list[TrialRow]:
+    """The trials whose last attempt failed or is invalid, but for those of dropped treatments: that attempt."""
+    return [row for row in ledger.unsuccessful() if is_of(experiment, row.factors)]
 
 
 def _check(
@@ -168,14 +180,14 @@ class _Session:
         ending = self._here(crew) if alone else self._on_workers()
         tell(self.observers, SessionEnded(ending.word))
         ledger = self.ledger
-        failed = len(ledger.unsuccessful())
+        failed = len(unsuccessful(self.experiment, ledger))
         return RunResult(self.directory.path, ending, ledger.counts(), failed, ledger.planned_number())
 
     def _here(self, crew: Crew | None) -> Ending:
         """Clear what a killed runner has left, run, and write down how it ended."""
         directory, ledger = self.directory, self.ledger
         measures = not isinstance(self.kind, IndependentKind)
-        watch = local_watch(self.experiment, self.kind, ledger.factors(), measures=measures)
+        watch = local_watch(self.experiment, self.kind, _factors(self.experiment, ledger), measures=measures)
         keeper = SessionKeeper(directory, ledger, watch, measures=measures)
         runner = self._runner(keeper, crew)
         end_leftovers(keeper.marker)
@@ -231,7 +243,7 @@ class _Session:
                 directory,
                 ledger,
                 self.kind,
-                ledger.factors(),
+                _factors(experiment, ledger),
                 hub,
                 self.only,
                 self.interruption,

@@ -13,10 +13,12 @@ from pathlib import Path
 from trialwise.execution.lanes import has_lanes, in_blocks, lanes
 from trialwise.execution.tasks.book import NodeDocument, nodes_of
 from trialwise.execution.workers.address import LOCAL
+from trialwise.experiment.belonging import is_of
 from trialwise.store.directory import ExperimentDirectory, is_locked, latest
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, TrialRow
 from trialwise.study.documents import FailureDocument, StatusDocument, StoppingDocument, WorkerDocument
+from trialwise.study.opening import frozen_experiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,11 +95,12 @@ def state(path: Path) -> State:
     ledger = directory.ledger()
     try:
         counts = ledger.counts()
+        experiment = frozen_experiment(directory, ledger)
         return State(
             name=ledger.fact("name"),
             planned=ledger.planned_number(),
             done=ledger.ended(),
-            failed=len(ledger.unsuccessful()),
+            failed=sum(is_of(experiment, row.factors) for row in ledger.unsuccessful()),
             counts=counts,
             treatments=ledger.counts_by_treatment(),
             failures=tuple(ledger.trials("failed", "invalid", "abandoned")),
