@@ -93,6 +93,23 @@ def test_two_files_of_pyperf_of_one_boot_share_the_boot_and_no_process():
     assert not set(a["process"]) & set(b["process"])
 
 
+@pytest.mark.parametrize(
+    ("moment", "same"),
+    [
+        ("2026-11-22 10:56:28", True),
+        ("2026-11-22 10:56:27", True),
+        ("2026-11-22 11:12:29", False),
+        ("2026-11-23 10:56:29", False),
+    ],
+)
+def test_a_boot_is_known_again_though_its_second_is_told_differently(tmp_path, moment, same):
+    document = recorded("pyperf-head.json")
+    document["metadata"]["boot_time"] = moment
+    a = read_trials(RESULTS / "pyperf-base.json").table
+    b = read_trials(written(tmp_path / "x.json", document)).table
+    assert (set(a["boot"]) == set(b["boot"])) is same
+
+
 def test_pyperf_may_be_compressed(tmp_path):
     path = tmp_path / "x.json.gz"
     path.write_bytes(gzip.compress((RESULTS / "pyperf-base.json").read_bytes()))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from trialwise import study
 from trialwise.design.plan import make_plan
 from trialwise.errors import TrialError
 from trialwise.execution.beginning import planned_row
@@ -85,3 +86,21 @@ def test_a_machine_that_answers_again_with_the_same_boot_id_has_not_rebooted():
         Machine("a", None, "a").wait(10)
     with pytest.raises(TrialError, match=r"has not come back within 10 s"):
         Machine("a", None).wait(10)
+
+
+def test_a_trial_begins_when_the_time_to_settle_is_over(tmp_path):
+    settle, times = 0.4, tmp_path / "times"
+    text = TEXT.replace("series = 2\nwarmup_trials = 1", "series = 1")
+    (tmp_path / "e.toml").write_text(
+        text.replace("true {a}", f"sh -c 'date +t%s.%N >> {times}' {{a}}")
+        + f"""
+[reset]
+command = "sh -c 'date +r%s.%N >> {times}'"
+every = "round"
+settle = "{settle}s"
+"""
+    )
+    assert study.run(tmp_path / "e.toml", tmp_path / "r").counts == {"finished": 4}
+    told = [(line[0], float(line[1:])) for line in times.read_text().split()]
+    assert [what for what, _ in told] == list("rttrtt")
+    assert all(told[at + 1][1] - told[at][1] >= settle for at in (0, 3))
