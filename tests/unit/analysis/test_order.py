@@ -78,6 +78,62 @@ def test_a_small_difference_is_no_reason(table):
     assert found.verdict == "order does not matter"
 
 
+def test_the_margin_is_where_same_ends_and_open_begins(table):
+    """It is compared with both ends of the interval of the shift in percent, bounds included; 1 % where nobody names one."""
+    path = table(rows(rounds=60, shift=0.1))
+    signs = set()
+    for one in analysed(path).treatments:
+        low, high = one.shift_percent_low, one.shift_percent_high
+        fixed, random = (
+            [float(row[4]) for row in rows(rounds=60, shift=0.1) if row[:2] == [one.treatment, order]]
+            for order in ("fixed", "random")
+        )
+        differences = np.sort(np.subtract.outer(fixed, random).ravel())
+        # Moses' bounds with the normal approximation of the ranks (Hollander and Wolfe 1999, 4.3).
+        reach = round(30 * 30 / 2 - 1.959964 * np.sqrt(30 * 30 * 61 / 12))
+        for end, place in ((low, reach), (high, -reach - 1)):
+            near = (
+                differences[max(place - 2, -900) : place + 3]
+                if place > 0
+                else differences[place - 2 : place + 3]
+            )
+            assert near[0] <= end * np.median(fixed) / 100 <= near[-1]
+        farthest = max(-low, high)
+        signs.add(farthest == high)
+        expected = {
+            farthest * 1.001: "same",
+            farthest: "same",
+            farthest * 0.999: "open",
+            0.01: "open",
+            5.0: "same",
+        }
+        for margin, change in expected.items():
+            assert changes(analysed(path, margin=margin))[one.treatment] == change, (one.treatment, margin)
+        assert changes(analysed(path))[one.treatment] == ("same" if farthest <= 1 else "open")
+    assert signs == {True, False}
+    few = table(rows(rounds=20))
+    by_margin = [changes(analysed(few, margin=margin)) for margin in (0.5, 1.0, 2.0)]
+    assert changes(analysed(few)) == by_margin[1] not in (by_margin[0], by_margin[2])
+
+
+def test_a_significant_difference_is_small_up_to_the_margin(table):
+    path = table(rows(rounds=400, shift=0.6))
+    b = next(one for one in analysed(path).treatments if one.treatment == "b")
+    assert b.significant
+    assert changes(analysed(path, margin=b.shift_percent_high * 1.001))["b"] == "small"
+    assert changes(analysed(path, margin=b.shift_percent_high * 0.999))["b"] == "location"
+
+
+def test_what_follows_a_pair_is_a_reason_beyond_the_margin_alone(table):
+    path = table([row for row in rows(rounds=400, culprit=1.5) if row[1] == "random"])
+    pair = next(
+        one for one in analysed(path).carry_over[0].pairs if (one.treatment, one.predecessor) == ("d", "a")
+    )
+    reach = max(-pair.percent_low, pair.percent_high)
+    assert analysed(path, margin=reach * 0.999).verdict == "order matters"
+    assert analysed(path, margin=reach * 1.001).verdict == "undecided"
+
+
 def test_few_rounds_leave_it_open_and_say_how_many_more(table):
     found = analysed(table(rows(rounds=12)), margin=0.3)
     assert found.verdict == "undecided"

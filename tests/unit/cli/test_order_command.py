@@ -55,6 +55,15 @@ def test_json_follows_its_schema_and_figures_are_written(folder):
     assert (folder / "o.tex").read_text().count(r"\\") == 5
 
 
+@pytest.mark.parametrize(("words", "margin"), [((), 1.0), (("--margin", "40"), 40.0)])
+def test_the_margin_of_the_command_is_the_one_of_the_analysis(folder, words, margin):
+    document = json.loads(run("trials.csv", "--json", *words, cwd=folder).stdout)
+    assert document["margin"] == margin
+    for one in document["treatments"]:
+        farthest = max(-one["shift_percent_low"], one["shift_percent_high"])
+        assert (one["change"] in {"same", "small"}) == (farthest <= margin)
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
