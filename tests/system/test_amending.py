@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import signal
 import subprocess
+import tarfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -66,7 +68,7 @@ def test_a_further_metric_is_read_again_from_what_was_kept(begun: Bench):
     changed(begun, "[design]", '[metrics.latency]\nstdout = "latency (.+)"\nunit = "ms"\n[design]')
     said = begun.command_line("run", begun.file, "--dir", begun.directory)
     assert said.returncode == 0, said.stderr
-    assert "metrics.latency: new (read again from the kept output of 2 finished trials)" in said.stderr
+    assert "metrics.latency: new (read again from what was kept of 2 finished trials)" in said.stderr
     assert sorted(value or 0 for value in begun.values()) == [1.0, 2.0, 15.0, 25.0]
     assert len(events(begun, "amended")) == 1
     table = begun.command_line("analyze", begun.directory, "--csv").stdout
@@ -273,3 +275,127 @@ def test_further_treatments_of_balanced_rounds_are_balanced(bench: Bench):
     assert bench.run(extend=True).failed == 0
     rows = [row for row in bench.rows() if row.series == 2]
     assert set(Counter((row.treatment, row.position) for row in rows).values()) == {1}
+
+
+WRITES = (
+    "mkdir -p results/deep; echo latency {round}5 > results/deep/{x}.txt; echo {round} > results/same.txt; "
+    "echo size {round} >> results/all.txt; echo no > other.txt; echo v 1"
+)
+
+
+@pytest.fixture
+def keeping(bench: Bench) -> Bench:
+    """Two rounds of a program that writes a file of its own, one that it writes again, and one to which it adds."""
+    return bench.write(
+        f"sh -c '{WRITES}'", 'stdout = "v (.+)"', factors="x = [7]", trial='keep = ["results/"]'
+    )
+
+
+def kept(bench: Bench, number: int) -> dict[str, bytes]:
+    with tarfile.open(bench.directory / "outputs" / f"{number:06d}-1.files.tar.gz") as archive:
+        return {member.name: archive.extractfile(member).read() for member in archive}
+
+
+def test_what_each_trial_wrote_to_a_folder_is_kept(keeping: Bench):
+    assert keeping.run().failed == 0
+    first = {
+        "results/all.txt": b"size 1\n",
+        "results/deep/7.txt": b"latency 15\n",
+        "results/same.txt": b"1\n",
+    }
+    assert kept(keeping, 1) == first
+    second = kept(keeping, 2)
+    assert second["results/all.txt"] == b"size 2\n"
+    assert second["results/deep/7.txt"] == b"latency 25\n"
+    assert second["results/same.txt"] == b"2\n"
+    assert "other.txt" not in second
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern", "values"),
+    [
+        ("results/deep/{x}.txt", "latency (.+)", [15.0, 25.0]),
+        ("./results/same.txt", "(.+)", [1.0, 2.0]),
+        ("results/all.txt", "size (.+)", [1.0, 2.0]),
+    ],
+)
+def test_a_further_metric_is_read_again_from_kept_files(
+    keeping: Bench, file: str, pattern: str, values: list[float]
+):
+    assert keeping.run().failed == 0
+    shutil.rmtree(keeping.folder / "results" / "deep")
+    changed(
+        keeping, "[design]", f'[metrics.again]\nfile = "{file}"\npattern = "{pattern}"\nunit = "ms"\n[design]'
+    )
+    assert keeping.run().failed == 0
+    assert study.trial_set(keeping.directory).of("again")["value"].to_list() == values
+    assert len(events(keeping, "amended")) == 1
+    changed(keeping, "rounds = 2", "rounds = 3")  # and of further trials from what they wrote
+    assert keeping.run(extend=True).failed == 0
+    assert len(study.trial_set(keeping.directory).of("again")) == 3
+
+
+def test_a_file_that_was_not_kept_cannot_be_read_again(keeping: Bench):
+    assert keeping.run().failed == 0
+    changed(keeping, "[design]", '[metrics.again]\nfile = "other.txt"\npattern = "(.+)"\n[design]')
+    with pytest.raises(PlanError, match=r"the file other\.txt of trial 1 was not kept"):
+        keeping.run()
+
+
+def test_a_folder_of_the_trials_own_is_kept(bench: Bench):
+    bench.write(
+        "sh -c 'echo v {round} > {directory}/a.json; echo no > {directory}/a.txt; echo v 1'",
+        'stdout = "v (.+)"',
+        trial='keep = ["{directory}/*.json"]',
+    )
+    assert bench.run().failed == 0
+    assert kept(bench, 2) == {"{directory}/a.json": b"v 2\n"}
+    changed(bench, "[design]", '[metrics.again]\nfile = "{directory}/a.json"\npattern = "v (.+)"\n[design]')
+    assert bench.run().failed == 0
+    assert study.trial_set(bench.directory).of("again")["value"].to_list() == [1.0, 2.0]
+
+
+def test_what_is_kept_is_bounded_and_follows_no_links(bench: Bench):
+    bench.write(
+        "sh -c 'mkdir -p r; head -c 17000000 /dev/zero > r/big; ln -sf /etc/passwd r/link; mkfifo r/fifo; "
+        "ln -sfn / r/root; echo 1 > r/small; echo v 1'",
+        'stdout = "v (.+)"',
+        trial='keep = ["r"]',
+        rounds=1,
+    )
+    assert bench.run().failed == 0
+    assert kept(bench, 1) == {"r/small": b"1\n"}
+    (said,) = events(bench, "remark")
+    assert "r/big: over the limit of 16 MiB" in said
+
+
+def test_what_a_kept_archive_of_others_holds_is_not_believed(keeping: Bench):
+    assert keeping.run().failed == 0
+    path = keeping.directory / "outputs" / "000001-1.files.tar.gz"
+    changed(keeping, "[design]", '[metrics.again]\nfile = "results/same.txt"\npattern = "(.+)"\n[design]')
+    with tarfile.open(path, "w:gz") as archive:
+        link = tarfile.TarInfo("results/same.txt")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/hostname"
+        archive.addfile(link)
+    whole = path.read_bytes()
+    for content in (whole, whole[:40], b"", gzip.compress(bytes(1 << 28))):
+        path.write_bytes(content)
+        with pytest.raises(PlanError, match="was not kept"):
+            keeping.run()
+
+
+@pytest.mark.parametrize("place", ["/x", "../x", "a/../../x", "~/x"])
+def test_only_what_is_below_the_working_directory_can_be_kept(keeping: Bench, place: str):
+    changed(keeping, 'keep = ["results/"]', f'keep = ["{place}"]')
+    with pytest.raises(PlanError, match="is not below the working directory"):
+        keeping.run()
+
+
+def test_what_is_kept_may_change_on_the_way(keeping: Bench):
+    assert keeping.run().failed == 0
+    changed(keeping, 'keep = ["results/"]', 'keep = ["other.txt"]')
+    changed(keeping, "rounds = 2", "rounds = 3")
+    assert keeping.run(extend=True).failed == 0
+    assert events(keeping, "amended") == ["trial.keep: results/ → other.txt"]
+    assert kept(keeping, 3) == {"other.txt": b"no\n"}
+    assert {row.epoch for row in keeping.rows()} == {1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tarfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from tests.system.conftest import Bench
 from tests.system.test_resuming import Listener, StopAfter
 from tests.system.worker_machines import Machines, machines
 
+from trialwise import study
 from trialwise.errors import PlanError
 from trialwise.execution.events import WorkerNotice
 from trialwise.execution.workers.remote import Remote
@@ -405,3 +407,28 @@ def test_a_worker_with_nothing_left_need_not_be_there(bench: Bench, two: Machine
         assert bench.run(workers=two.names).ending.word == "complete"
     finally:
         two[0].start()
+
+
+def test_files_of_trials_are_brought_back_and_read_again(bench: Bench, two: Machines):
+    bench.write(
+        "sh -c 'mkdir -p results; echo latency {x}{round} > results/{x}.txt; echo size {round} >> results/all.txt; echo v 1'",
+        'stdout = "v (.+)"',
+        factors="x = [4]",
+        trial='keep = ["results/"]',
+        rest=workers(two),
+    )
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 2}
+    with tarfile.open(bench.directory / "outputs" / "000002-1.files.tar.gz") as archive:
+        found = {member.name: archive.extractfile(member).read() for member in archive}
+    assert found["results/4.txt"] == b"latency 42\n"
+    assert found["results/all.txt"] == b"size 2\n"
+    text = bench.file.read_text()
+    further = (
+        '[metrics.again]\nfile = "results/{x}.txt"\npattern = "latency (.+)"\n'
+        '[metrics.size]\nfile = "results/all.txt"\npattern = "size (.+)"\n[design]'
+    )
+    bench.file.write_text(text.replace("[design]", further))
+    assert bench.run(workers=two.names[:1]).counts == {"finished": 2}
+    trials = study.trial_set(bench.directory)
+    assert trials.of("again")["value"].to_list() == [41.0, 42.0]
+    assert trials.of("size")["value"].to_list() == [1.0, 2.0]

@@ -107,6 +107,8 @@ def plan_digest(experiment: Experiment) -> str:
     del record["folder"], record["workers"]
     if not experiment.shares_processes:  # as digests were before there was the key
         record["trial"].pop("process", None)
+    if not record["trial"].get("keep"):
+        record["trial"].pop("keep", None)
     for name in ("rounds", "series", "stop", "looks", "pilot", "max_trials", "budget", "base", "unseen"):
         del record["design"][name]
     for metric in record["metrics"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -16,21 +16,23 @@ from trialwise.experiment.quantity import duration_text
 from trialwise.experiment.sources import TextSource
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.trials import CommandTrial, PythonTrial
-from trialwise.measurement.reported import from_output
+from trialwise.measurement.keeping import read_kept
+from trialwise.measurement.reported import Reported, from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
-from trialwise.store.outputs import read_output
+from trialwise.store.outputs import read_files, read_output
 from trialwise.store.records import Event, TrialRow
+from trialwise.trials.command import kept_name, trial_of
 
 AMENDED = "amended"
 """Kind of the event: the file says something else of trials that are finished, or of what is read from them."""
 AMENDED_TRIALS = "amended trials"
 """Kind of the event: trials run otherwise from then on, so that their rounds are series of their own."""
 HINT = (
-    "put the file back, or start a new experiment with --dir; what may be changed on the way is trial.timeout, "
-    "levels of factors that come or go, a metric's direction and unit, and further metrics of standard output"
+    "put the file back, or start a new experiment with --dir; what may be changed on the way is trial.timeout, trial.keep, "
+    "levels of factors that come or go, a metric's direction and unit, and further metrics of standard output or of kept files"
 )
 
 
@@ -63,7 +65,7 @@ def amendment(before: Experiment, now: Experiment) -> Amendment | None:
     added = tuple(metric for metric in now.metrics if metric.name not in known)
     if plan_digest(_with_what_may_change(before, now, known)) != plan_digest(before):
         return None
-    if not all(_is_kept(metric, now) for metric in added):
+    if not all(_is_kept(metric, before) for metric in added):
         return None
     came, went = _levels(now, before), _levels(before, now)
     if (came or went) and not _may_change_treatments(now):
@@ -73,22 +75,25 @@ def amendment(before: Experiment, now: Experiment) -> Amendment | None:
     of_trials += [f"factors.{name}: {level} is dropped" for name, level in went]
     kept = [metric for metric in now.metrics if metric.name in known]
     words = [text for metric in kept for text in _metric_words(known[metric.name], metric)]
+    words += _keep_words(before, now)
     words += [f"metrics.{metric.name}: new" for metric in added]
     lays_out = bool(came) or (bool(went) and now.design.order == "balanced")
     return Amendment((*of_trials, *words), added, bool(of_trials), bool(came or went), lays_out)
 
 
-def read_again(change: Amendment, directory: ExperimentDirectory, ledger: Ledger) -> Found:
+def read_again(change: Amendment, now: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> Found:
     """Read the new metrics from what was kept of the finished trials.
 
     Raises
     ------
     PlanError
-        One cannot be read from the output of one of the trials.
+        One cannot be read from what was kept of one of the trials.
     """
     rows = ledger.trials("finished")
     return [
-        (row, metric.source.key, _reread(directory, row, metric)) for metric in change.metrics for row in rows
+        (row, metric.source.key, _reread(directory, row, metric, now))
+        for metric in change.metrics
+        for row in rows
     ]
 
 
@@ -96,7 +101,7 @@ def event_of(change: Amendment, found: Found, further: str = "") -> Event:
     """Put the change into words for the ledger, with what was found by `read_again`, and what becomes of the plan."""
     told = change.text
     if found:
-        told += f" (read again from the kept output of {len(found) // len(change.metrics)} finished trials)"
+        told += f" (read again from what was kept of {len(found) // len(change.metrics)} finished trials)"
     if further:
         told += f"; {further}"
     return Event(time.time(), AMENDED_TRIALS if change.is_of_trials else AMENDED, told)
@@ -125,7 +130,7 @@ def _with_what_may_change(before: Experiment, now: Experiment, known: dict[str, 
     """The file as it is now, but with the words of before where they may be changed."""
     trial = now.trial
     if isinstance(trial, CommandTrial) and isinstance(before.trial, CommandTrial):
-        trial = replace(trial, timeout=before.trial.timeout)
+        trial = replace(trial, timeout=before.trial.timeout, keep=before.trial.keep)
     metrics = tuple(
         replace(metric, better=known[metric.name].better, unit=known[metric.name].unit)
         for metric in now.metrics
@@ -172,10 +177,10 @@ def _may_change_treatments(experiment: Experiment) -> bool:
 
 def _is_kept(metric: Metric, experiment: Experiment) -> bool:
     """Return True if a metric is read from what is kept of every finished trial."""
-    source = metric.source
-    return (
-        isinstance(experiment.trial, CommandTrial) and isinstance(source, TextSource) and source.path is None
-    )
+    source, trial = metric.source, experiment.trial
+    if not (isinstance(trial, CommandTrial) and isinstance(source, TextSource)):
+        return False
+    return source.path is None or bool(trial.keep)
 
 
 def _timeout_words(before: Experiment, now: Experiment) -> Iterator[str]:
@@ -184,6 +189,13 @@ def _timeout_words(before: Experiment, now: Experiment) -> Iterator[str]:
     then, later = before.trial.timeout, now.trial.timeout
     if then != later:
         yield f"trial.timeout: {_duration(then)} → {_duration(later)}"
+
+
+def _keep_words(before: Experiment, now: Experiment) -> Iterator[str]:
+    if isinstance(before.trial, CommandTrial) and isinstance(now.trial, CommandTrial):
+        then, later = before.trial.keep, now.trial.keep
+        if then != later:
+            yield f"trial.keep: {', '.join(then) or 'none'} → {', '.join(later) or 'none'}"
 
 
 def _duration(seconds: float | None) -> str:
@@ -197,20 +209,51 @@ def _metric_words(before: Metric, now: Metric) -> Iterator[str]:
         yield f"metrics.{now.name}.unit: {before.unit or 'none'} → {now.unit or 'none'}"
 
 
-def _reread(directory: ExperimentDirectory, row: TrialRow, metric: Metric) -> Samples:
-    """Read a metric from the kept output of a trial."""
+def _reread(directory: ExperimentDirectory, row: TrialRow, metric: Metric, experiment: Experiment) -> Samples:
+    """Read a metric from what was kept of a trial."""
     source = metric.source
     if not isinstance(source, TextSource):
         raise TypeError(source)
-    output = read_output(directory.path, row.number, row.attempt, "stdout")
-    if output is None:
+    reported = _output(directory, row) if source.path is None else _file(directory, row, source, experiment)
+    if isinstance(reported, str):
         raise PlanError(
-            f"metrics.{metric.name}: the output of trial {row.number} was not kept, so it cannot be read again",
+            f"metrics.{metric.name}: {reported} of trial {row.number} was not kept, so it cannot be read again",
             hint="start a new experiment with --dir",
         )
-    where = f"the kept standard output of trial {row.number}"
-    total = len(output.data) + output.cut
     try:
-        return read_source(source, from_output(output.data, total=total, where=where))
+        return read_source(source, reported())
     except TrialError as error:
         raise PlanError(f"metrics.{metric.name}: {error.message}", hint=error.hint) from error
+
+
+def _output(directory: ExperimentDirectory, row: TrialRow) -> Callable[[], Reported] | str:
+    """Give what a trial printed, or what was not kept."""
+    output = read_output(directory.path, row.number, row.attempt, "stdout")
+    if output is None:
+        return "the output"
+    total = len(output.data) + output.cut
+    where = f"the kept standard output of trial {row.number}"
+    return lambda: from_output(output.data, total=total, where=where)
+
+
+def _file(
+    directory: ExperimentDirectory, row: TrialRow, source: TextSource, experiment: Experiment
+) -> Callable[[], Reported] | str:
+    """Give what a trial wrote to a file, or what was not kept."""
+    values = {**places_of(row), **row.factors}
+    name = kept_name(trial_of(experiment), values, source.path or "")
+    written = read_kept(read_files(directory.path, row.number, row.attempt) or b"", name)
+    if written is None:
+        return f"the file {name}"
+    return lambda: from_file(f"the kept {name} of trial {row.number}", written, here=False)
+
+
+def places_of(row: TrialRow) -> dict[str, Level]:
+    """The built-in placeholders of a trial, but for its directory."""
+    return {
+        "seed": row.seed,
+        "series": row.series,
+        "round": row.round,
+        "position": row.position,
+        "trial": row.number,
+    }

@@ -147,7 +147,7 @@ def _check_same_plan(
             f"{directory.path}: a file that a factor is drawn from has been changed inside the directory",
             hint="put it back as it was when the experiment began",
         )
-    found = () if change is None else read_again(change, directory, ledger)
+    found = () if change is None else read_again(change, experiment, directory, ledger)
     step = replanned(
         Began(before, before_text, directory.path), experiment, text, ledger, change, extend=extend
     )

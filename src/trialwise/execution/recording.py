@@ -13,7 +13,7 @@ from trialwise.measurement.samples import Samples
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.files import keep
 from trialwise.store.ledger import Ledger
-from trialwise.store.outputs import output_files, shortened
+from trialwise.store.outputs import files_file, output_files, shortened
 from trialwise.store.records import Event, Session, TrialEnd, TrialRow
 from trialwise.store.samples import (
     Entry,
@@ -151,6 +151,8 @@ def _beside(row: TrialRow, outcome: TrialOutcome) -> Iterator[tuple[str, bytes]]
         what, content = outcome.record
         if isinstance(content, bytes):
             yield record_name(row.number, row.attempt, what), content
+    if outcome.kept:
+        yield files_file(row.number, row.attempt, outcome.kept)
     if outcome.status == "finished":
         if outcome.exit_code is not None:  # there was a program
             yield from output_files(row.number, row.attempt, outcome.output, outcome.errors)

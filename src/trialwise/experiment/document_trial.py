@@ -165,6 +165,11 @@ class TrialSection(Section):
         description="Bytes of standard output kept; a trial that prints more fails.",
         examples=[1048576],
     )
+    keep: Annotated[list[Text], Field(max_length=100)] = Field(
+        default_factory=list,
+        description="Files, folders and patterns below the working directory: what each trial writes there is kept, up to 16 MiB.",
+        examples=[["results/", "*.json"]],
+    )
     leftovers: Literal["fail", "end"] = Field(
         "fail",
         description="What to do about processes that the program leaves running: fail the trial, or only end them.",

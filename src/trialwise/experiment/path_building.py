@@ -25,6 +25,7 @@ COMMAND_KEYS = (
     "directory",
     "exit_codes",
     "output_limit",
+    "keep",
     "leftovers",
     "isolate",
 )

@@ -62,7 +62,7 @@ def _note_unknown(key: Key, unknown: str, known: Sequence[str], problems: Proble
 def _texts(document: doc.Document, problems: Problems) -> Iterator[tuple[Key, str]]:
     """Every text in which placeholders are filled, with its key."""
     trial = document.trial
-    for name in ("command", "prepare", "conclude", "directory"):
+    for name in ("command", "prepare", "conclude", "directory", "keep"):
         for text in _each(getattr(trial, name)):
             yield ("trial", name), text
     for name, text in trial.environment.items():

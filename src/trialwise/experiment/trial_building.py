@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from trialwise.experiment import document as doc
 from trialwise.experiment import trials
 from trialwise.experiment.command_lines import command_words
@@ -49,7 +51,16 @@ def build_trial(document: doc.Document, problems: Problems) -> trials.Trial:
         output_limit=section.output_limit,
         leftovers=section.leftovers,
         isolate=tuple(dict.fromkeys(section.isolate)),
+        keep=tuple(_kept(section.keep, problems)),
     )
+
+
+def _kept(places: list[str], problems: Problems) -> Iterator[str]:
+    """Give the places below the working directory, and note those that are not."""
+    for number, place in enumerate(places):
+        if place.startswith(("/", "~")) or ".." in place.split("/"):
+            problems.add(("trial", "keep", number), f"{place!r} is not below the working directory")
+        yield place
 
 
 def _refuse_path_keys(document: doc.Document, problems: Problems) -> None:
@@ -83,7 +94,7 @@ def _refuse_simulation_keys(document: doc.Document, problems: Problems) -> None:
 def _python_trial(
     section: TrialSection, environment: tuple[tuple[str, str], ...], problems: Problems
 ) -> trials.PythonTrial:
-    for name in ("command", "prepare", "conclude", "exit_codes", "output_limit", "leftovers"):
+    for name in ("command", "prepare", "conclude", "exit_codes", "output_limit", "keep", "leftovers"):
         if name in section.model_fields_set:
             problems.add(("trial", name), 'goes with kind = "command"')
     if section.call is None:

@@ -25,6 +25,7 @@ def trial_table(experiment: model.Experiment) -> Table:
             "conclude": None if trial.conclude is None else shlex.join(trial.conclude),
             "exit_codes": trial.exit_codes,
             "output_limit": trial.output_limit,
+            "keep": trial.keep or None,
             "leftovers": trial.leftovers,
         }
     else:

@@ -15,7 +15,8 @@ PathEngine = Literal["emulated", "simulated"]
 class CommandTrial:
     """A trial that is one execution of a program.
 
-    `command` is already split as a shell would; its placeholders are filled for each trial. Times are in seconds.
+    `command` is already split as a shell would; its placeholders are filled for each trial. Times are in seconds. `keep` names what
+    is kept of the files that each trial writes: files, folders and patterns, relative to `directory`.
     """
 
     command: tuple[str, ...]
@@ -28,6 +29,7 @@ class CommandTrial:
     output_limit: int = 64 * 1024 * 1024
     leftovers: Literal["fail", "end"] = "fail"
     isolate: tuple[Namespace, ...] = ()
+    keep: tuple[str, ...] = ()
     kind: str = "command"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,9 @@ Output = Literal["stdout", "stderr"]
 FOLDER = "outputs"
 LARGEST = 1 << 20
 """Bytes of each output that are kept whole; of a longer one half of that from its beginning, and from its end."""
+
+LARGEST_FILES = 64 << 20
+"""Bytes that are read of an archive of files; what is packed into one stays well below."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +44,20 @@ def output_files(number: int, attempt: int, stdout: bytes, stderr: bytes) -> Ite
 def read_output(folder: Path, number: int, attempt: int, what: Output) -> KeptOutput | None:
     """Read what was kept of an output of a trial in an experiment directory; None where nothing was, or it cannot be read."""
     for cut in (False, True):
-        path = folder / _name(number, attempt, what, cut=cut)
-        try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with open(descriptor, "rb") as file, gzip.GzipFile(fileobj=file) as unpacked:  # noqa: PTH123
-                return KeptOutput(unpacked.read(2 * LARGEST), cut)
-        except (OSError, EOFError):
-            continue
+        data = _unpacked(folder / _name(number, attempt, what, cut=cut), 2 * LARGEST)
+        if data is not None:
+            return KeptOutput(data, cut)
     return None
+
+
+def files_file(number: int, attempt: int, archive: bytes) -> tuple[str, bytes]:
+    """Give the file that keeps what a trial wrote to files: name in the experiment directory, and content."""
+    return _files_name(number, attempt), gzip.compress(archive, compresslevel=1, mtime=0)
+
+
+def read_files(folder: Path, number: int, attempt: int) -> bytes | None:
+    """Read the archive (tar) of the files that were kept of a trial; None where there is none, or it cannot be read."""
+    return _unpacked(folder / _files_name(number, attempt), LARGEST_FILES)
 
 
 def shortened(text: bytes, part: int) -> bytes:
@@ -56,6 +66,20 @@ def shortened(text: bytes, part: int) -> bytes:
     if left_out <= 0:
         return text
     return text[:part] + f"\n… {left_out} bytes left out …\n".encode() + text[-part:]
+
+
+def _unpacked(path: Path, most: int) -> bytes | None:
+    """Read at most so many bytes of a compressed file; no link is followed."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(descriptor, "rb") as file, gzip.GzipFile(fileobj=file) as unpacked:  # noqa: PTH123
+            return unpacked.read(most)
+    except (OSError, EOFError, zlib.error):
+        return None
+
+
+def _files_name(number: int, attempt: int) -> str:
+    return f"{FOLDER}/{number:06d}-{attempt}.files.tar.gz"
 
 
 def _name(number: int, attempt: int, what: Output, *, cut: bool) -> str:

@@ -65,7 +65,8 @@ class TrialOutcome:
     `remarks` are about the machine rather than the trial: told once, however many trials have them.
     `record` is a Parquet file in the scratch folder, with a row for each packet or flow, to be kept with the samples; and which. Of a
     trial that is computed elsewhere it is what stands in the file. `process` names the process that the trial shared with
-    others, None for one of its own. `seen` is what was asked for by `TrialRequest.follow`.
+    others, None for one of its own. `seen` is what was asked for by `TrialRequest.follow`. `kept` is an archive of the files that it
+    wrote, of those that are to be kept.
     """
 
     status: Literal["finished", "failed", "abandoned", "invalid"]
@@ -80,6 +81,7 @@ class TrialOutcome:
     errors: bytes = b""
     process: str | None = None
     seen: Seen | None = None
+    kept: bytes = b""
 
 
 class TrialKind(Protocol):

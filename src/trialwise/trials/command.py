@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 import shutil
@@ -21,6 +22,7 @@ from trialwise.measurement.counting import paranoid_level
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
+from trialwise.measurement.keeping import Keeping
 from trialwise.measurement.outliving import Watched, Written
 from trialwise.measurement.programs import program_files
 from trialwise.measurement.reported import from_file, from_output
@@ -131,9 +133,12 @@ class _Execution:
         began = time.time_ns()
         # Filled before the clock is read: nothing but the program is to stand between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
-        with _Files(self._path(source) for source in file_sources(self.request.experiment)) as files:
+        with (
+            _Files(self._path(source) for source in file_sources(self.request.experiment)) as files,
+            contextlib.closing(Keeping(self._kept_places())) as keeping,
+        ):
             run, around = self._measured(words)
-            outcome = self._judged(run, around, files)
+            outcome = with_kept(self._judged(run, around, files), *keeping.packed())
         outcome = self._with_seen(outcome, run, began)
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._concluded(self.trial.conclude))
@@ -211,6 +216,9 @@ class _Execution:
             return "failed", f"{what}: {error.message}"
         return problem_beside(what, run)
 
+    def _kept_places(self) -> list[tuple[str, str]]:
+        return list(kept_places(self.trial, self.values, self.request.experiment.folder))
+
     def _path(self, source: TextSource) -> str:
         return str(self.directory / Path(fill(source.path or "", self.values)).expanduser())
 
@@ -256,6 +264,33 @@ def added_to(experiment: Experiment, added: Callable[[TextSource], bool]) -> Ite
     """Say of each file to which trials add that only what each of them added counts."""
     for path in dict.fromkeys(source.path for source in file_sources(experiment) if added(source)):
         yield f"{path}: the trials add to what stands there; of each only what it added is read"
+
+
+def kept_places(
+    trial: CommandTrial, values: Mapping[str, Level], folder: str | Path
+) -> Iterator[tuple[str, str]]:
+    """Give what is kept of a trial's files: what each place is called in the archive, and where it is.
+
+    Names are relative to the folder that trials run in; what stands in a {directory} of its own is called so.
+    """
+    for place in trial.keep:
+        path = os.fspath(Path(folder) / fill(trial.directory, values) / fill(place, values))
+        yield kept_name(trial, values, place), path
+
+
+def kept_name(trial: CommandTrial, values: Mapping[str, Level], path: str) -> str:
+    """Name a file of a trial, as its archive does."""
+    known = {**values, "directory": "{directory}"}
+    return os.fspath(Path(fill(trial.directory, known)) / fill(path, known)).lstrip("/")
+
+
+def with_kept(outcome: TrialOutcome, kept: bytes, left_out: Sequence[str]) -> TrialOutcome:
+    """The outcome with the files that are kept, and a remark where some are not."""
+    if not left_out:
+        return dataclasses.replace(outcome, kept=kept)
+    more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
+    text = f"trial.keep: {left_out[0]}{more}: not kept"
+    return dataclasses.replace(outcome, kept=kept, remarks=(*outcome.remarks, text))
 
 
 def trial_of(experiment: Experiment) -> CommandTrial:

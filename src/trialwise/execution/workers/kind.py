@@ -31,8 +31,10 @@ from trialwise.trials.command import (
     asks_for_directory,
     commands,
     file_sources,
+    kept_places,
     nowhere,
     trial_of,
+    with_kept,
 )
 from trialwise.trials.instrumenting import recorded
 from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
@@ -181,6 +183,7 @@ class RemoteKind:
             "supervised": self._remote.supervised,
             **instruments_of_task(request.experiment),
             "lasting": ["prepare"],
+            "keep": list(kept_places(trial, values, self._remote.files)),
             "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
         }
 
@@ -239,6 +242,7 @@ class RemoteKind:
         told = remarks_there(self._remote, run) if wanted.perf else ()
         added = added_to(request.experiment, lambda source: report.files[self._path(request, source)].added)
         outcome = judge(trial, request.experiment, run, text, instruments, (*told, *added))
+        outcome = with_kept(outcome, report.kept, report.left_out)
         return concluded(outcome, _beside("conclude", report))
 
 

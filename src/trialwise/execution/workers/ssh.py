@@ -128,6 +128,7 @@ _FOR_AGENTS = (
     "measurement/file_identity",
     "measurement/followed",
     "measurement/inherited",
+    "measurement/keeping",
     "measurement/machine_counting",
     "measurement/outliving",
     "measurement/programs",

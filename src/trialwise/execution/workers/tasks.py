@@ -49,7 +49,8 @@ class RemoteRun:
 class Report:
     """What came of a task: how its commands ran, and the files that it wrote. `lost` says why there is nothing.
 
-    `machine` is what the worker as a whole had counted before and after, where that was asked for.
+    `machine` is what the worker as a whole had counted before and after, where that was asked for. `kept` is an archive of the files
+    that were to be kept, and `left_out` says which are not in it.
     """
 
     runs: Mapping[str, RemoteRun | str]
@@ -57,6 +58,8 @@ class Report:
     lost: str | None = None
     skipped: bool = False
     machine: tuple[MachineCounts, MachineCounts] | None = None
+    kept: bytes = b""
+    left_out: Sequence[str] = ()
 
 
 class Tasks:
@@ -181,12 +184,13 @@ def _report(reply: Reply, offset: float, counters: Sequence[str]) -> Report:
         return Report({}, {}, skipped=True)
     if "unkept" in head:
         return Report({}, {}, f"its result could not be kept there: {head['unkept']}")
-    outputs, files = _contents(head, reply.body)
+    outputs, files, kept = _contents(head, reply.body)
     runs = {
         what: _run(run, offset, *((outputs, counters) if what == "command" else ((b"", b""), ())))
         for what, run in cast("dict[str, dict[str, Any]]", head["runs"]).items()
     }
-    return Report(runs, files, machine=_machine(head.get("machine")))
+    left_out = tuple(map(str, head.get("left_out", ())))
+    return Report(runs, files, machine=_machine(head.get("machine")), kept=kept, left_out=left_out)
 
 
 def _machine(told: list[dict[str, Any]] | None) -> tuple[MachineCounts, MachineCounts] | None:
@@ -196,8 +200,8 @@ def _machine(told: list[dict[str, Any]] | None) -> tuple[MachineCounts, MachineC
     return before, after
 
 
-def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], dict[str, Written]]:
-    """Cut what came behind the frame's line into the outputs and the files."""
+def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], dict[str, Written], bytes]:
+    """Cut what came behind the frame's line into the outputs, the files that are read, and the archive of those that are kept."""
     sizes: list[int] = head.get("sizes") or [0, 0]
     place = sizes[0] + sizes[1]
     found: dict[str, Written] = {}
@@ -215,7 +219,7 @@ def _contents(head: dict[str, Any], body: bytes) -> tuple[tuple[bytes, bytes], d
             problem=entry.get("problem"),
             hint=entry.get("hint"),
         )
-    return (body[: sizes[0]], body[sizes[0] : sizes[0] + sizes[1]]), found
+    return (body[: sizes[0]], body[sizes[0] : sizes[0] + sizes[1]]), found, body[place:]
 
 
 def _run(

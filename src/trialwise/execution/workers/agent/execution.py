@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from trialwise.measurement.keeping import Keeping
     from trialwise.measurement.outliving import Written
 
     Json = dict[str, Any]
@@ -74,6 +75,7 @@ class Execution:
                 stack.enter_context(contextlib.closing(Watched(os.path.expanduser(path))))
                 for path in task["files"]
             ]
+            keeping = self.keeping(stack)
             report = self.measured()
             if report.get("problem") is None and self.program is not None:
                 kept = self.program.outputs.kept
@@ -82,8 +84,19 @@ class Execution:
                 self.head["files"] = [
                     self.taken(file.written(), path) for file, path in zip(files, task["files"])
                 ]
+                if keeping is not None:
+                    kept, self.head["left_out"] = keeping.packed()
+                    self.body += kept
         if task.get("conclude") and not report.get("cancelled"):
             self.step("conclude", task["side_timeout"], ERROR_LIMIT)
+
+    def keeping(self, stack: contextlib.ExitStack) -> Keeping | None:
+        """Look at what is to be kept of the files that the task writes; None where nothing is."""
+        if not self.task.get("keep"):
+            return None
+        from trialwise.measurement.keeping import Keeping
+
+        return stack.enter_context(contextlib.closing(Keeping(self.task["keep"])))
 
     def measured(self) -> Json:
         """Run the measured program, with what the machine counted before and after where that is asked for."""

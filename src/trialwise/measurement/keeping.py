@@ -1,0 +1,173 @@
+"""Files that a trial has written and that are kept: found, packed within bounds, and read again.
+
+Standard library only and for Python 3.8, because it is also sent to workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import io
+import os
+import stat
+import tarfile
+
+from trialwise.measurement.file_identity import signature
+from trialwise.measurement.outliving import Watched, Written
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from trialwise.measurement.file_identity import Signature
+
+LARGEST = 16 << 20
+"""Bytes of the files of a trial that are kept, what stood there before included."""
+MOST_FILES = 1000
+"""Files of a trial that are kept."""
+MOST_SEEN = 20_000
+"""Files that are looked at, those of earlier trials among them."""
+MOST_WATCHED = 256
+"""Files of earlier trials that are held open, so that what a trial adds to one is told from the rest."""
+LARGEST_WATCHED = 64 << 20
+"""Bytes of those files together."""
+_BEFORE = ".before/"
+_ADDED, _HEADING = "TRIALWISE.added", "TRIALWISE.heading"
+
+
+class Keeping:
+    """What a trial is to leave in some places, looked at from before it starts until `packed`.
+
+    A place is a file, a folder, or a pattern of such: what it is called in the archive, and where it is.
+    """
+
+    def __init__(self, places: Sequence[Sequence[str]]) -> None:
+        self._places = places
+        self._watched: dict[str, Watched] = {}
+        self._before: dict[str, Signature | None] = {}
+        size = 0
+        for _, path in _files(places):
+            self._before[path] = found = signature(path)
+            size += 0 if found is None else found[2]
+            if len(self._watched) < MOST_WATCHED and size <= LARGEST_WATCHED:
+                self._watched[path] = Watched(path, size_limit=LARGEST)
+
+    def close(self) -> None:
+        """Let go of the files."""
+        for watched in self._watched.values():
+            watched.close()
+
+    def packed(self) -> tuple[bytes, list[str]]:
+        """Pack what was written into an archive (tar), empty where nothing was; and say of each file left out why."""
+        room, number = LARGEST, 0
+        left_out: list[str] = []
+        content = io.BytesIO()
+        with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
+            for name, path in _files(self._places):
+                if path in self._before and signature(path) == self._before[path]:
+                    continue
+                written = self._written(path, room)
+                if written.problem is None and len(written.data) + len(written.before) > room:
+                    written = Written(problem=f"over the limit of {LARGEST >> 20} MiB for each trial")
+                elif written.problem is None and number >= MOST_FILES:
+                    written = Written(problem=f"over the limit of {MOST_FILES} files for each trial")
+                if written.problem is not None:
+                    left_out.append(f"{name}: {written.problem}")
+                    continue
+                number += 1
+                room -= len(written.data) + len(written.before)
+                _add(archive, name, written)
+        return (content.getvalue() if number else b""), left_out
+
+    def _written(self, path: str, room: int) -> Written:
+        if path in self._watched:
+            return self._watched[path].written()
+        if path in self._before:
+            return Written(problem=f"more than {MOST_WATCHED} files stood there before the trial")
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            with open(descriptor, "rb") as file:  # noqa: PTH123
+                return Written(file.read(room + 1))
+        except OSError as error:
+            return Written(problem=error.strerror or "cannot be read")
+
+
+def read_kept(archive: bytes, name: str) -> Written | None:
+    """Give what a trial wrote to a file of an archive; None where it is not in there, or the archive is damaged."""
+    try:
+        with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
+            found = _member(files, name)
+            if found is None:
+                return None
+            headers = found[0].pax_headers
+            before = _member(files, _BEFORE + name)
+            return Written(
+                found[1],
+                added=_ADDED in headers,
+                heading=headers.get(_HEADING, "").encode("utf-8", "surrogateescape"),
+                before=b"" if before is None else before[1],
+            )
+    except (OSError, EOFError, tarfile.TarError, ValueError):
+        return None
+
+
+def _member(files: tarfile.TarFile, name: str) -> tuple[tarfile.TarInfo, bytes] | None:
+    with contextlib.suppress(KeyError):
+        info = files.getmember(name)
+        file = files.extractfile(info) if info.isreg() else None
+        if file is not None:
+            return info, file.read()
+    return None
+
+
+def _add(archive: tarfile.TarFile, name: str, written: Written) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(written.data)
+    if written.added:
+        info.pax_headers = {_ADDED: "1", _HEADING: written.heading.decode("utf-8", "surrogateescape")}
+    archive.addfile(info, io.BytesIO(written.data))
+    if written.before:
+        earlier = tarfile.TarInfo(_BEFORE + name)
+        earlier.size = len(written.before)
+        archive.addfile(earlier, io.BytesIO(written.before))
+
+
+def _files(places: Sequence[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Give the regular files in some places, each once: name and path; links are not followed."""
+    seen: set[str] = set()
+    for place in places:
+        for name, path in _below(place[0], place[1]):
+            if len(seen) >= MOST_SEEN:
+                return
+            if path not in seen:
+                seen.add(path)
+                yield name, path
+
+
+def _below(name: str, path: str) -> Iterator[tuple[str, str]]:
+    fixed = _fixed(path)
+    name_of_fixed = name[: len(name) - (len(path) - len(fixed))]
+    for found in sorted(glob.glob(path, recursive=True)) if fixed != path else [path]:  # noqa: PTH207
+        called = name_of_fixed + found[len(fixed) :]
+        if _is_regular(found):
+            yield called, found
+        elif not os.path.islink(found):  # noqa: PTH114
+            for folder, folders, names in os.walk(found):
+                folders.sort()
+                for each in sorted(names):
+                    inside = os.path.join(folder, each)  # noqa: PTH118
+                    if _is_regular(inside):
+                        yield called + inside[len(found) :], inside
+
+
+def _fixed(path: str) -> str:
+    """The beginning of a pattern that has no wildcards, up to a slash; a path without any is its own."""
+    first = min((path.find(mark) for mark in "*?[" if mark in path), default=len(path))
+    return path if first == len(path) else path[: path.rfind("/", 0, first) + 1]
+
+
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
+        return False
