@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from tests.system.nodes import SOURCE, Cluster, cluster, environment, processes_of, wait_until
@@ -22,6 +25,14 @@ from trialwise.store.records import TrialRow
 from trialwise.study import sessions
 
 pytest.importorskip("distributed")
+
+from distributed import Client
+from distributed.comm import connect
+from distributed.security import Security
+
+from trialwise.execution.tasks.over_ssh import started_over_ssh
+
+Opened: TypeAlias = tuple[str, Security]
 
 
 @dataclass
@@ -197,6 +208,71 @@ def test_ssh_starts_a_cluster_and_leaves_nothing_behind(
     study.run(tmp_path / "experiment.toml", tmp_path / "alone", jobs=1)
     assert facts(tmp_path / "cluster") == facts(tmp_path / "alone")
     wait_until(lambda: not any(processes_of(machine) for machine in two_machines.all))
+
+
+@pytest.fixture
+def over_ssh(tmp_path: Path, two_machines: Machines, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
+    """A scheduler and the nodes of one machine, as `--cluster ssh:machine1` starts them."""
+    monkeypatch.setenv("TRIALWISE_SSH_CONFIG", str(two_machines.configuration))
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nPYTHONPATH={environment()["PYTHONPATH"]} exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv("TRIALWISE_CLUSTER_PYTHON", str(python))
+    two_machines.all[0].run("ip", "route", "add", "default", "via", two_machines.all[0].ours)
+    with started_over_ssh("machine1") as opened:
+        yield opened
+
+
+def test_ssh_lets_nobody_in_who_has_no_certificate_of_this_run(over_ssh: Opened):
+    address, security = over_ssh
+    with Client(address, security=security, timeout=10, set_as_default=False) as client:
+        client.wait_for_workers(1, timeout=30)
+        nodes = list(client.scheduler_info()["workers"])
+        assert client.run_on_scheduler(os.getuid) == os.getuid()
+        assert nodes
+        for open_door in (address, *nodes):
+            assert open_door.startswith("tls://")
+            sync_ping(open_door, security)
+            with pytest.raises(OSError, match=r"comm|closed|[Tt]imed out"):
+                sync_ping(open_door.replace("tls://", "tcp://"), None)
+            with pytest.raises(OSError, match=r"comm|certificate|closed|[Tt]imed out"):
+                sync_ping(open_door, Security.temporary())
+
+
+def test_what_ssh_starts_shows_its_key_to_nobody(over_ssh: Opened):
+    """No word of a command is a key, which every user may read; the pages of scheduler and nodes are none."""
+    _, security = over_ssh
+    key = security.tls_worker_key.splitlines()[1]
+    commands = [
+        words.replace(b"\0", b" ").decode(errors="replace")
+        for file in Path("/proc").glob("[0-9]*/cmdline")
+        if (words := read_if_there(file))
+    ]
+    assert any("distributed.cli.dask_scheduler" in words for words in commands)
+    assert any("distributed.cli.dask_worker" in words for words in commands)
+    assert not any(key in words for words in commands)
+
+
+def read_if_there(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def sync_ping(address: str, security: Security | None) -> None:
+    """Ask a door of Dask for its name, once, with these certificates or none; raise where it does not answer."""
+
+    async def ask() -> None:
+        arguments = (security or Security()).get_connection_args("client")
+        comm = await connect(address, timeout=3, **arguments)
+        try:
+            await comm.write({"op": "identity", "reply": True})
+            await comm.read()
+        finally:
+            comm.abort()
+
+    asyncio.run(ask())
 
 
 def other_build(folder: Path) -> Path:

@@ -120,6 +120,7 @@ def test_jobs_compute_what_one_process_does_and_are_gone_at_the_end(
     assert watch.told[0] == "awaited"
     assert watch.told[1].startswith("has come")
     assert bench.facts("cluster") == alone
+    assert not list(bench.folder.rglob(".trialwise-certificates-*")), "the key of the run went with it"
 
 
 def test_a_job_that_ends_in_the_middle_loses_nothing(bench: Bench, alone: list[tuple[object, ...]]):

@@ -9,17 +9,20 @@ from collections.abc import Callable, Generator
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
 from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.tasks.crew import Crew
 from trialwise.measurement.build import Build, differences, own_build
 
+if TYPE_CHECKING:
+    from distributed.security import Security
+
 CONNECT_SECONDS = 10.0
 NODE_SECONDS = 30.0
 """So long may the first node of a cluster take."""
-CLUSTER_MODULES = ("distributed", "dask_jobqueue")
+CLUSTER_MODULES = ("distributed", "dask_jobqueue", "cryptography")
 _START = "start one with `dask scheduler`, and see that host, port and firewall are right"
 _CERTIFICATES = (
     "name, here and on every node, certificates of one authority in Dask's configuration (distributed.comm.tls) or in variables "
@@ -68,7 +71,10 @@ def opened_cluster(name: str, jobs: int | None) -> Generator[Crew]:
         elif scheme == "ssh":
             from trialwise.execution.tasks.over_ssh import started_over_ssh
 
-            with started_over_ssh(name.removeprefix("ssh:")) as address, _connected(address) as crew:
+            with (
+                started_over_ssh(name.removeprefix("ssh:")) as (address, security),
+                _connected(address, security) as crew,
+            ):
                 yield crew
         else:
             if scheme == "tls":
@@ -141,14 +147,14 @@ def _require_certificates(address: str) -> None:
 
 
 @contextlib.contextmanager
-def _connected(address: str) -> Generator[Crew]:
+def _connected(address: str, security: Security | None = None) -> Generator[Crew]:
     from distributed import Client
 
     from trialwise.execution.tasks import dask_crew
 
     _require_host(address)
     try:
-        client: Any = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        client: Any = Client(address, timeout=CONNECT_SECONDS, security=security, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:
         raise WorkerError(
             f"--cluster {address}: no scheduler of Dask answers there: {_first_line(error)}",

@@ -13,9 +13,12 @@ import tempfile
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
+
+from distributed.security import Security
 
 from trialwise.errors import PlanError, WorkerError
+from trialwise.execution.tasks.certificates import security_of_run, variables
 from trialwise.execution.workers.address import Address, addresses
 from trialwise.execution.workers.ssh import ssh_words
 
@@ -24,11 +27,20 @@ IDLE = "120 s"
 """A scheduler of ours with nothing to do ends after so long, and its nodes with it: also where we are killed."""
 PYTHON = "TRIALWISE_CLUSTER_PYTHON"
 """Environment variable that names the Python of the nodes, where that stands elsewhere than here."""
+_NO_PAGES = "127.0.0.1:0"
+"""Where a scheduler or a node of ours serves its pages, of which it has none."""
+_WITH_VARIABLES = (
+    "import json,os,sys;"
+    "os.execve(sys.executable,[sys.executable,'-m',*sys.argv[1:]],{**os.environ,**json.load(sys.stdin)})"
+)
+"""What Python runs to become a module with the variables that it reads from its standard input."""
 
 
 @contextlib.contextmanager
-def started_over_ssh(hosts: str) -> Generator[str]:
-    """Start a scheduler here and a process for each core of `hosts` (``host,user@host:port``); give the scheduler's address.
+def started_over_ssh(hosts: str) -> Generator[tuple[str, Security]]:
+    """Start a scheduler here and a process for each core of `hosts` (``host,user@host:port``); give its address and certificates.
+
+    Scheduler, nodes and client have a certificate of this run, and let nobody in without it; ssh carries it to the nodes.
 
     Raises
     ------
@@ -42,25 +54,25 @@ def started_over_ssh(hosts: str) -> Generator[str]:
         folder = Path(started.enter_context(tempfile.TemporaryDirectory(prefix="trialwise-cluster-")))
         own = _own_address(nodes)
         scheduler_file = folder / "scheduler.json"
-        words = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--no-dashboard", "--no-show"]
-        words += [
-            "--host",
-            own,
-            "--port",
-            "0",
-            "--idle-timeout",
-            IDLE,
-            "--scheduler-file",
-            str(scheduler_file),
-        ]
-        scheduler = _Started("scheduler", words, folder / "scheduler.log")
+        security = security_of_run()
+        told = json.dumps(variables(security)).encode()
+        words = [sys.executable, "-c", _WITH_VARIABLES, "distributed.cli.dask_scheduler", "--no-show"]
+        words += ["--protocol", "tls", "--host", own, "--port", "0", "--idle-timeout", IDLE]
+        words += ["--no-dashboard", "--dashboard-address", _NO_PAGES, "--scheduler-file", str(scheduler_file)]
+        scheduler = _Started("scheduler", words, told, folder / "scheduler.log", tried=words)
         started.callback(scheduler.end)
         address = _address_in(scheduler, scheduler_file)
         for number, node in enumerate(nodes):
-            process = _Started(node.name, ssh_words(node, _node_command(address)), folder / f"{number}.log")
+            process = _Started(
+                node.name,
+                ssh_words(node, _node_command(address)),
+                told,
+                folder / f"{number}.log",
+                tried=ssh_words(node, shlex.join([_python(), "-c", "import distributed, trialwise"])),
+            )
             started.callback(process.end)
             process.await_text("Registered to")
-        yield address
+        yield address, security
 
 
 def _nodes(hosts: str) -> tuple[Address, ...]:
@@ -76,19 +88,22 @@ def _nodes(hosts: str) -> tuple[Address, ...]:
 
 
 class _Started:
-    """A program in the background, whose output goes to a file."""
+    """A program in the background that is `told` something, and with its output in a file; `tried` shows whether it can start."""
 
-    def __init__(self, name: str, words: Sequence[str], log: Path) -> None:
+    def __init__(self, name: str, words: Sequence[str], told: bytes, log: Path, tried: Sequence[str]) -> None:
         self._name = name
         self._log = log
+        self._tried = tried
         with log.open("wb") as output:
             self._process = subprocess.Popen(
                 words,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C on our terminal is not for it
             )
+        with contextlib.suppress(BrokenPipeError), cast("IO[bytes]", self._process.stdin) as inlet:
+            inlet.write(told)
 
     def await_text(self, text: str) -> None:
         """Wait until it has said `text`; raise WorkerError where it ends before, or takes too long."""
@@ -103,7 +118,7 @@ class _Started:
             lines = self._said().strip().splitlines() or ["it said nothing"]
             raise WorkerError(
                 f"--cluster ssh: {self._name} could not be started: {lines[-1]}",
-                hint=f"see that this works without a question: {shlex.join(cast('Sequence[str]', self._process.args))}",
+                hint=f"see that this works without a question: {shlex.join(self._tried)}",
             )
 
     def end(self) -> None:
@@ -121,9 +136,14 @@ class _Started:
 
 def _node_command(address: str) -> str:
     """What a node runs: a process with one thread for each core, which ends when the scheduler is gone."""
-    words = [os.environ.get(PYTHON, sys.executable), "-m", "distributed.cli.dask_worker", address]
-    words += ["--nworkers", "-1", "--nthreads", "1", "--no-dashboard", "--death-timeout", "60"]
+    words = [_python(), "-c", _WITH_VARIABLES, "distributed.cli.dask_worker", address]
+    words += ["--nworkers", "-1", "--nthreads", "1", "--death-timeout", "60"]
+    words += ["--no-dashboard", "--dashboard-address", _NO_PAGES]
     return shlex.join(words)
+
+
+def _python() -> str:
+    return os.environ.get(PYTHON, sys.executable)
 
 
 def _address_in(scheduler: _Started, file: Path) -> str:

@@ -7,12 +7,15 @@ import os
 import signal
 import subprocess
 from collections.abc import Generator
+from pathlib import Path
 from typing import Any
 
 import dask.config
 from distributed import Client
+from distributed.security import Security
 
 from trialwise.errors import PlanError, WorkerError
+from trialwise.execution.tasks.certificates import security_in_files
 from trialwise.execution.tasks.crew import Crew, CrewLostError
 from trialwise.execution.tasks.dask_crew import DaskCrew
 
@@ -34,14 +37,21 @@ def opened_slurm(jobs: int) -> Generator[Crew]:
     WorkerError
         SLURM takes no jobs.
     """
-    try:
-        cluster = _slurm_cluster()
-    except (ValueError, TypeError) as error:
-        raise PlanError(f"--cluster slurm: {str(error).splitlines()[0]}", hint=_CONFIGURE) from error
-    except OSError as error:
-        raise WorkerError(
-            f"--cluster slurm: {error}", hint="see the address that dask-jobqueue is told"
-        ) from error
+    with contextlib.ExitStack() as ended:
+        try:
+            cluster = _slurm_cluster(ended.enter_context(security_in_files(_shared_folder())))
+        except (ValueError, TypeError) as error:
+            raise PlanError(f"--cluster slurm: {str(error).splitlines()[0]}", hint=_CONFIGURE) from error
+        except OSError as error:
+            raise WorkerError(
+                f"--cluster slurm: {error}", hint="see the address that dask-jobqueue is told"
+            ) from error
+        with _crew_of(cluster, jobs) as crew:
+            yield crew
+
+
+@contextlib.contextmanager
+def _crew_of(cluster: Any, jobs: int) -> Generator[Crew]:  # noqa: ANN401 Dask says little about its types
     with cluster, Client(cluster, set_as_default=False) as client:
         _require_acceptance(cluster.job_script())
         cluster.scale(jobs=jobs)
@@ -82,7 +92,14 @@ def _listed() -> set[str] | None:
     return set(told.stdout.split())
 
 
-def _slurm_cluster() -> Any:  # noqa: ANN401 Dask says little about its types
+def _shared_folder() -> Path:
+    """Where jobs find files of this run: what jobqueue.yaml says, or this folder, in which they begin too."""
+    known: Any = dask.config
+    told = known.get("jobqueue.slurm.shared-temp-directory", None)
+    return Path.cwd() if told is None else Path(os.path.expandvars(told)).expanduser()
+
+
+def _slurm_cluster(security: Security) -> Any:  # noqa: ANN401 Dask says little about its types
     """A cluster without jobs. Importing dask-jobqueue takes Ctrl-C over, which is given back."""
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -95,9 +112,14 @@ def _slurm_cluster() -> Any:  # noqa: ANN401 Dask says little about its types
         raise PlanError(
             f"--cluster slurm: nothing says the {' and '.join(missing)} of a job", hint=_CONFIGURE
         )
-    # A free port for its pages: others of this machine, and other runs, may have the usual one.
+    # No pages, which would ask nobody who he is, unless jobqueue.yaml has them.
     own: dict[str, Any] = known.get("jobqueue.slurm.scheduler-options", None) or {}
-    return SLURMCluster(n_workers=0, scheduler_options={"dashboard_address": ":0"} | own)
+    return SLURMCluster(
+        n_workers=0,
+        scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"} | own,
+        protocol="tls://",
+        security=security,
+    )
 
 
 def _require_acceptance(script: str) -> None:
