@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
@@ -10,15 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from trialwise.errors import AnalysisError
 from trialwise.experiment.model import DrawnFactor, Experiment, Level, Order
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.trials import CommandTrial, Groups, PathTrial, PythonTrial, Trial
+from trialwise.foreign_files import open_foreign, read_foreign
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Session, TrialRow
 
 _TAIL_LINES = 20
 _TAIL_BYTES = 8192
+_MOST_ENVIRONMENT = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,25 +147,27 @@ def _population(factor: DrawnFactor, rows: Sequence[TrialRow]) -> Population:
 def session_facts(directory: ExperimentDirectory, ledger: Ledger) -> tuple[SessionFacts, ...]:
     """The sessions of a ledger with the environment that each recorded."""
     return tuple(
-        SessionFacts(session, _environment(directory.path / session.environment))
+        SessionFacts(session, _environment(directory.path, session.environment))
         for session in ledger.sessions()
     )
 
 
-def _environment(file: Path) -> Mapping[str, object]:
+def _environment(folder: Path, name: str) -> Mapping[str, object]:
     try:
-        found: object = json.loads(file.read_text())
-    except (OSError, ValueError):
+        found: object = json.loads(read_foreign(folder / name, _MOST_ENVIRONMENT, within=folder))
+    except (AnalysisError, ValueError, RecursionError):
         return {}
     return cast("dict[str, object]", found) if isinstance(found, dict) else {}
 
 
-def log_tail(file: Path) -> tuple[str, ...]:
-    """The last lines of a log; none where it cannot be read."""
+def log_tail(folder: Path, name: str) -> tuple[str, ...]:
+    """The last lines of a log in an experiment directory; none where it cannot be read, one line where it leads out of it."""
     try:
-        with file.open("rb") as stream:
-            stream.seek(max(0, file.stat().st_size - _TAIL_BYTES))
-            text = stream.read().decode(errors="replace")
+        with open_foreign(folder / name, within=folder) as stream:
+            stream.seek(max(0, os.fstat(stream.fileno()).st_size - _TAIL_BYTES))
+            text = stream.read(_TAIL_BYTES).decode(errors="replace")
+    except AnalysisError as error:
+        return (f"not shown: {error.message}",) if (folder / name).is_symlink() else ()
     except OSError:
         return ()
     return tuple(text.splitlines()[-_TAIL_LINES:])

@@ -135,7 +135,7 @@ def _failure(store: StoreObservations, directory: ExperimentDirectory, row: Tria
         exit_code=row.exit_code,
         reason=row.reason,
         log=log if (directory.path / log).is_file() else None,
-        tail=log_tail(directory.path / log),
+        tail=log_tail(directory.path, log),
     )
 
 

@@ -115,8 +115,12 @@ def main() -> None:
         sys.exit(BROKEN_PIPE)
     except KeyboardInterrupt:
         sys.exit(130)
-    except Exception:
+    except BaseException as error:
+        if isinstance(error, SystemExit):
+            raise
         if pressed.is_set():  # compiled code that is importing makes errors of its own of it
             sys.exit(130)
-        raise
+        from trialwise.cli.unexpected import tell
+
+        sys.exit(tell(error))
     sys.exit(result if isinstance(result, int) else 0)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import stat
 from pathlib import Path
 
 from trialwise.errors import PlanError
+from trialwise.foreign_files import read_foreign
 
 LARGEST_FILE = 4 * 1024 * 1024
 _UTF_16_OR_32 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
@@ -21,8 +23,6 @@ def read_text(path: Path) -> str:
         When it cannot be read, is larger than `LARGEST_FILE`, or is no text.
     """
     content = _content(path)
-    if len(content) > LARGEST_FILE:
-        raise PlanError(f"{path}: larger than {LARGEST_FILE} bytes; this is not an experiment file")
     if content.startswith(_UTF_16_OR_32):
         raise PlanError(f"{path}: this is UTF-16 or UTF-32", hint="save it as UTF-8")
     if b"\0" in content:
@@ -46,16 +46,17 @@ def frozen_name(draw: str) -> str:
 
 def _content(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
-            return file.read(LARGEST_FILE + 1)
+        found = path.stat()
     except FileNotFoundError as error:
         raise PlanError(
             f"{path}: there is no such file", hint="`trialwise new` writes an experiment file to start from"
         ) from error
-    except IsADirectoryError as error:
-        raise PlanError(
-            f"{path}: this is a directory", hint="name a file, such as experiment.toml"
-        ) from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise PlanError(f"{path}: cannot be read: {reason}") from error
+    if stat.S_ISDIR(found.st_mode):
+        raise PlanError(f"{path}: this is a directory", hint="name a file, such as experiment.toml")
+    if stat.S_ISREG(found.st_mode) and found.st_size > LARGEST_FILE:
+        raise PlanError(f"{path}: larger than {LARGEST_FILE} bytes; this is not an experiment file")
+    # A pipe is for whoever names one on the command line, as `<(…)`; one that lies in a folder waits for a writer for ever.
+    return read_foreign(path, LARGEST_FILE, pipe=path.parts[1:2] in (("dev",), ("proc",)), error=PlanError)

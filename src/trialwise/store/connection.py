@@ -31,7 +31,9 @@ def copy_in_memory(path: Path) -> sqlite3.Connection:
             try:
                 opened.backup(memory)
             except sqlite3.Error as error:
-                raise StoreError(f"{path}: cannot be read: {error}", hint=hint_for(error)) from error
+                raise StoreError(
+                    f"{path}: cannot be read: {reason_for(error, path)}", hint=hint_for(error)
+                ) from error
         return memory
 
 
@@ -45,9 +47,12 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
             timeout=10,
             check_same_thread=False,
         )
-        connection.execute("PRAGMA foreign_keys = ON")
+        for setting in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
+            connection.execute(f"PRAGMA {setting}")
     except sqlite3.Error as error:
-        raise StoreError(f"{path}: cannot be opened: {error}", hint=hint_for(error)) from error
+        raise StoreError(
+            f"{path}: cannot be opened: {reason_for(error, path)}", hint=hint_for(error)
+        ) from error
     return connection
 
 
@@ -58,6 +63,23 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     except OSError:
         return None
     return status.st_dev, status.st_ino
+
+
+def reason_for(error: sqlite3.Error, path: Path) -> str:
+    """What an error of SQLite means: of a full disk it says, while it reads, "disk I/O error" alone."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _is_full(path)):
+        return "the disk is full"
+    return str(error)
+
+
+def _is_full(path: Path) -> bool:
+    """Whether its file system has no room left for what SQLite keeps beside the database."""
+    try:
+        state = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return state.f_bavail * state.f_frsize < LOG_BYTES
 
 
 def hint_for(error: sqlite3.Error) -> str | None:

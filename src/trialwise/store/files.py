@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -58,8 +59,13 @@ def _told_of(path: Path) -> Generator[None]:
         raise gone(path.parent) from error
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be written: {error.strerror}", hint="free some space and run again"
+            f"{path}: cannot be written: {_reason(error)}", hint="free some space and run again"
         ) from error
+
+
+def _reason(error: OSError) -> str:
+    """What the system says, but that a disk is full in words that everybody knows."""
+    return "the disk is full" if error.errno == errno.ENOSPC else str(error.strerror or error)
 
 
 def gone(path: Path) -> StoreError:
@@ -98,7 +104,7 @@ def keep(file: Path, path: Path) -> None:
         sync_folder(path.parent)
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be kept: {error.strerror}", hint="free some space and run again"
+            f"{path}: cannot be kept: {_reason(error)}", hint="free some space and run again"
         ) from error
 
 

@@ -77,6 +77,7 @@ class Ledger(LedgerFacts):
             ledger = cls(opened(), path)
             try:
                 ledger.require_format()
+                ledger.require_wholeness()
             except StoreError as error:
                 ledger.close()
                 problem = error

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import StoreError
-from trialwise.store.connection import LOG_PAGES, RESTORE, file_identity, hint_for, set_log_aside
+from trialwise.store.connection import LOG_PAGES, RESTORE, file_identity, hint_for, reason_for, set_log_aside
 from trialwise.store.files import gone
 from trialwise.store.tables import FORMAT, TRIAL_COLUMNS, WITHOUT_PROCESS
 
@@ -57,13 +57,25 @@ class LedgerFile:
         return found
 
     def require_wholeness(self) -> None:
-        """Look through the whole file, so that nothing is written to one that is damaged."""
+        """Look through the whole file, so that nothing is read from one that is damaged, and nothing written to it."""
         problem = self._select("PRAGMA quick_check(1)")[0][0]
         if problem != "ok":
             raise StoreError(f"{self.path}: damaged: {problem}", hint=RESTORE)
 
     def require_format(self) -> None:
-        """Raise StoreError where the file is no ledger of a format that this version knows."""
+        """Raise StoreError where the file is no ledger of a format that this version knows, or holds more than tables.
+
+        A view or a trigger computes whatever its author wrote, without end if he likes; a ledger has none.
+        """
+        foreign = self._select(
+            "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
+        )
+        if foreign:
+            kind, name = foreign[0]
+            raise StoreError(
+                f"{self.path}: holds the {kind} {name!r}, which no Trialwise makes",
+                hint="do not use it before whoever sent it has explained that",
+            )
         meta = self.meta()
         if meta.get("format") == WITHOUT_PROCESS:
             self._columns = TRIAL_COLUMNS.format(process="NULL")
@@ -89,7 +101,7 @@ class LedgerFile:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: cannot be opened: {error}") from error
+            raise StoreError(f"{self.path}: cannot be opened: {reason_for(error, self.path)}") from error
         set_log_aside(self.path)
 
     def _select(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -97,7 +109,9 @@ class LedgerFile:
             with self._lock:
                 return self._connection.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: cannot be read: {error}", hint=hint_for(error)) from error
+            raise StoreError(
+                f"{self.path}: cannot be read: {reason_for(error, self.path)}", hint=hint_for(error)
+            ) from error
 
     @contextmanager
     def alone(self) -> Generator[None]:
@@ -124,4 +138,6 @@ class LedgerFile:
                 raise
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: cannot be written: {error}", hint=hint_for(error)) from error
+            raise StoreError(
+                f"{self.path}: cannot be written: {reason_for(error, self.path)}", hint=hint_for(error)
+            ) from error

@@ -103,7 +103,7 @@ def factors_of(text: object) -> dict[str, Level]:
     """
     try:
         return dict(json.loads(str(text)))
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise StoreError(
             f"the ledger holds factors that cannot be read: {text!r:.100}", hint=RESTORE
         ) from error

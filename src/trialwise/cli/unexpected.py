@@ -1,0 +1,54 @@
+"""The last resort: what no reader and no command has foreseen, said in a sentence."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from trialwise.cli.text import echo
+from trialwise.errors import AnalysisError, StoreError, TrialwiseError
+
+DEBUG = "TRIALWISE_DEBUG"
+"""Environment variable: where set, the traceback is shown."""
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_INSTALLED = Path(__file__).parents[1]
+
+
+def tell(error: BaseException) -> int:
+    """Say what went wrong, and where, on standard error, and return the exit code.
+
+    Parameters
+    ----------
+    error
+        What no command has caught; a panic of compiled code is no `Exception`.
+    """
+    if os.environ.get(DEBUG):
+        traceback.print_exception(error)
+    said = _said(error)
+    echo(f"trialwise: {said.message}", to=sys.stderr)
+    echo(f"  try: {said.hint}", to=sys.stderr)
+    return said.exit_code
+
+
+def _said(error: BaseException) -> TrialwiseError:
+    if isinstance(error, OSError) and error.errno in _FULL:
+        where = f"{error.filename}: " if error.filename else ""
+        return StoreError(f"{where}the disk is full", hint="free some space and run again")
+    reason = (str(error).strip().splitlines() or ["no reason is given"])[0]
+    return AnalysisError(
+        f"this input cannot be used: {reason} ({type(error).__name__} in {_place(error)})",
+        hint=f"look at the values and files that the command names; {DEBUG}=1 shows more, which belongs into a report of the bug",
+    )
+
+
+def _place(error: BaseException) -> str:
+    """The innermost place of ours, `room/module.py:line`."""
+    places = [
+        f"{Path(frame.filename).relative_to(_INSTALLED)}:{frame.lineno}"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).is_relative_to(_INSTALLED)
+    ]
+    return places[-1] if places else "cli/main.py"

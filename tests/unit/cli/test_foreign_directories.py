@@ -1,0 +1,134 @@
+"""Experiment directories that somebody sent: whatever stands in them, commands end with a sentence, and show no file from outside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from trialwise import study
+
+TEXT = """
+[experiment]
+name = "k"
+[trial]
+command = "{program}"
+[metrics.t]
+resource = "wall"
+[design]
+series = 1
+rounds = 2
+"""
+SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], Path]:
+    """A copy of a directory whose trials ran this program."""
+    folder = tmp_path_factory.mktemp("begun")
+    for program in ("true", "false"):
+        file = folder / f"{program}.toml"
+        file.write_text(TEXT.format(program=program))
+        study.run(file, folder / program)
+    return lambda program, to: Path(shutil.copytree(folder / program, to / "results"))
+
+
+def said(*words: str | Path, environment: dict[str, str] | None = None) -> tuple[int, str]:
+    ran = subprocess.run(
+        [sys.executable, "-c", "from trialwise.cli.main import main; main()", *words],
+        capture_output=True, text=True, timeout=SECONDS, check=False, env=os.environ | (environment or {}),
+    )  # fmt: skip
+    return ran.returncode, ran.stdout + ran.stderr
+
+
+def change(directory: Path, *statements: str) -> None:
+    connection = sqlite3.connect(directory / "ledger.sqlite")
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize("verb", ["status", "analyze", "run"])
+def test_a_pipe_in_place_of_the_experiment_is_refused(begun, tmp_path: Path, verb: str):
+    directory = begun("true", tmp_path)
+    (directory / "experiment.toml").unlink()
+    os.mkfifo(directory / "experiment.toml")
+    code, text = said(verb, directory)
+    assert (code, "experiment.toml: is a pipe, and a file is wanted" in text) == (2, True), text
+
+
+@pytest.mark.parametrize("verb", ["status", "analyze", "run"])
+def test_a_view_that_never_ends_is_refused(begun, tmp_path: Path, verb: str):
+    directory = begun("true", tmp_path)
+    endless = "with recursive r(x) as (select 1 union all select x + 1 from r) select t.* from trial_ t, r"
+    change(directory, "alter table trial rename to trial_", f"create view trial as {endless}")
+    code, text = said(verb, directory)
+    assert (code, "holds the view 'trial'" in text) == (5, True), text
+
+
+@pytest.mark.parametrize("verb", ["status", "analyze", "report", "run"])
+def test_every_command_refuses_a_damaged_page(begun, tmp_path: Path, verb: str):
+    directory = begun("true", tmp_path)
+    with sqlite3.connect(directory / "ledger.sqlite") as ledger:
+        size, root = ledger.execute(
+            "select (select page_size from pragma_page_size), rootpage from sqlite_master where name = 'event'"
+        ).fetchone()
+    ledger.close()
+    with (directory / "ledger.sqlite").open("r+b") as file:
+        file.seek((root - 1) * size)
+        file.write(b"\xa5" * size)
+    code, text = said(verb, directory)
+    assert (code, "damaged" in text or "malformed" in text) == (5, True), text
+
+
+def test_factors_nested_without_end_are_refused(begun, tmp_path: Path):
+    directory = begun("true", tmp_path)
+    change(directory, "update trial set factors = '" + "[" * 100_000 + "'")
+    for verb in ("analyze", "run"):
+        code, text = said(verb, directory)
+        assert code == 5, text
+        assert "factors that cannot be read" in text
+
+
+def test_links_in_a_directory_are_not_followed(begun, tmp_path: Path):
+    directory = begun("false", tmp_path)
+    (tmp_path / "outside").write_text("MARKER")
+    logs = list((directory / "logs").iterdir())
+    assert logs
+    for log in logs:
+        log.unlink()
+        log.symlink_to(tmp_path / "outside")
+    code, text = said("report", directory, "-o", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "MARKER" not in page + text
+    assert "is a link, which is not followed" in page
+    assert code == 0
+
+
+def test_what_nobody_foresaw_is_a_sentence():
+    program = (
+        "import sys; sys.argv = ['trialwise', 'x']\n"
+        "import trialwise.cli.main as m\n"
+        "def app(*_, **__): raise {raised}\n"
+        "m.app = app; m.main()"
+    )
+    for raised, code, words in (
+        ("OverflowError('int too large')", 7, "int too large (OverflowError in cli/main.py"),
+        ("RecursionError('deep')", 7, "deep (RecursionError"),
+        ("type('PanicException', (BaseException,), {})('index')", 7, "index (PanicException"),
+        ("OSError(28, 'No space left on device', '/x/y')", 5, "/x/y: the disk is full"),
+    ):
+        ran = subprocess.run(
+            [sys.executable, "-c", program.replace("{raised}", raised)],
+            capture_output=True, text=True, timeout=SECONDS, check=False,
+        )  # fmt: skip
+        assert (ran.returncode, words in ran.stderr, "Traceback" in ran.stderr) == (code, True, False), (
+            ran.stderr
+        )
