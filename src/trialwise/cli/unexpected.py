@@ -40,7 +40,7 @@ def _said(error: BaseException) -> TrialwiseError:
     reason = (str(error).strip().splitlines() or ["no reason is given"])[0]
     return AnalysisError(
         f"this input cannot be used: {reason} ({type(error).__name__} in {_place(error)})",
-        hint=f"look at the values and files that the command names; {DEBUG}=1 shows more, which belongs into a report of the bug",
+        hint=f"look at the values and files that the command names; {DEBUG}=1 shows more, which belongs in a bug report",
     )
 
 
