@@ -126,7 +126,11 @@ def test_gzip_is_unpacked_up_to_a_bound(tmp_path):
         unpacked_gzip(tmp_path, bomb, 1 << 20)
 
 
-@pytest.mark.parametrize("content", [b"\x1f\x8b", gzip.compress(b"a" * 500)[:-4], b"\x1f\x8b" + b"z" * 40])
+@pytest.mark.parametrize(
+    "content",
+    [b"\x1f\x8b", gzip.compress(b"a" * 500)[:-4], b"\x1f\x8b" + b"z" * 40],
+    ids=["two bytes", "cut", "none"],  # names of tests must not hold the time, which compressed data do
+)
 def test_a_damaged_gzip_file_is_named(tmp_path, content):
     with pytest.raises(AnalysisError, match="is no whole gzip file"):
         unpacked_gzip(tmp_path / "x.gz", content, 1000)
