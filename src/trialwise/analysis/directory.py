@@ -14,8 +14,9 @@ from trialwise.analysis.path_results import PathFacts
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure
 from trialwise.analysis.telling import Told
 from trialwise.analysis.timescales import analyse_metric
+from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment, Method
-from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 
@@ -106,7 +107,13 @@ def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]
     """The treatments in the order of the levels in the file, the last factor running fastest."""
 
     def place(row: TrialRow) -> list[int]:
-        return [factor.levels.index(row.factors[factor.name]) for factor in experiment.fixed_factors]
+        try:
+            return [factor.levels.index(row.factors[factor.name]) for factor in experiment.fixed_factors]
+        except (KeyError, ValueError) as error:
+            raise StoreError(
+                f"trial {row.number} of the ledger has no level of the factors in {EXPERIMENT}: {row.treatment}",
+                hint=f"put the {EXPERIMENT} back that the trials ran with",
+            ) from error
 
     first = {row.treatment: row for row in rows}
     return tuple(sorted(first, key=lambda name: place(first[name])))

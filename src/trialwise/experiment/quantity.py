@@ -39,7 +39,10 @@ def seconds(text: str | float) -> float:
     ValueError
         When the text is not a duration, or the duration is negative or not finite.
     """
-    value = float(text) if isinstance(text, int | float) else _sum_of_parts(text)
+    try:
+        value = float(text) if isinstance(text, int | float) else _sum_of_parts(text)
+    except OverflowError:  # whole numbers of TOML have no bound
+        value = math.inf
     if not math.isfinite(value) or value < 0:
         raise ValueError("a duration must be finite and not negative")
     return value

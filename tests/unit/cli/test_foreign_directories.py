@@ -97,6 +97,22 @@ def test_factors_nested_without_end_are_refused(begun, tmp_path: Path):
         assert "factors that cannot be read" in text
 
 
+def test_factors_of_another_experiment_are_refused(begun, tmp_path: Path):
+    directory = begun("true", tmp_path)
+    file = directory / "experiment.toml"
+    text = file.read_text().replace("[trial]", "[factors]\nzz = [1, 2]\n[trial]")
+    file.write_text(text + 'unseen = ["zz"]\n')
+    code, text = said("analyze", directory)
+    assert (code, "has no level of the factors in experiment.toml" in text) == (5, True), text
+
+
+def test_a_runtime_beyond_all_numbers_is_refused(tmp_path: Path):
+    file = tmp_path / "huge.toml"
+    file.write_text(TEXT.format(program="true").replace("[metrics.t]", f"runtime = {'1' * 400}\n[metrics.t]"))
+    code, text = said("plan", file)
+    assert (code, "huge.toml:6: trial.runtime" in text) == (2, True), text
+
+
 def test_links_in_a_directory_are_not_followed(begun, tmp_path: Path):
     directory = begun("false", tmp_path)
     (tmp_path / "outside").write_text("MARKER")
