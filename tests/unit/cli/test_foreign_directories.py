@@ -78,7 +78,7 @@ def test_every_command_refuses_a_damaged_page(begun, tmp_path: Path, verb: str):
     directory = begun("true", tmp_path)
     with sqlite3.connect(directory / "ledger.sqlite") as ledger:
         size, root = ledger.execute(
-            "select (select page_size from pragma_page_size), rootpage from sqlite_master where name = 'event'"
+            "select (select page_size from pragma_page_size), rootpage from sqlite_master where name = 'trial_status'"
         ).fetchone()
     ledger.close()
     with (directory / "ledger.sqlite").open("r+b") as file:
