@@ -82,16 +82,22 @@ def test_a_budget_ends_a_number_of_trials_that_was_set(tmp_path):
 
 
 def test_what_will_run_is_announced_and_a_log_stays_short(tmp_path):
-    """Two programs of which the pilot does not decide: what runs is said before it runs, and not each trial."""
-    (tmp_path / "noise.sh").write_text("echo took $(($(od -An -N2 -tu2 /dev/urandom) % 40 + 80))\n")
-    program = "sh noise.sh"
+    """Two programs of which the pilot does not decide: what runs is said before it runs, and not each trial.
+
+    Each side is 80 and 120 in turn: no chance decides, and other load does not.
+    """
+    (tmp_path / "turns.sh").write_text(
+        "n=$(cat $1.count 2>/dev/null || echo 0)\necho $((n + 1)) > $1.count\necho took $((80 + n % 2 * 40))\n"
+    )
     words = (
         "--base",
-        program,
+        "sh turns.sh base",
         "--head",
-        program,
+        "sh turns.sh head",
         "--metric",
         "took:lower=stdout:took (.*)",
+        "--pilot",
+        "6",
         "--budget",
         "12s",
     )
@@ -101,7 +107,7 @@ def test_what_will_run_is_announced_and_a_log_stays_short(tmp_path):
     lines = [line.partition(" ")[2] for line in done.stderr.splitlines()]
     assert (
         lines[0]
-        == "a pilot of 20 trials of each version, then at most 980 fresh ones of each; the budget is 12s"
+        == "a pilot of 6 trials of each version, then at most 994 fresh ones of each; the budget is 12s"
     )
     assert sum(line.startswith("[") for line in lines) <= 3
     bill = next(line for line in lines if line.startswith("the pilot does not decide; "))

@@ -28,10 +28,17 @@ def test_control_c_ends_with_130_also_where_an_import_made_another_error_of_it(m
     assert ended.value.code == 130
 
 
-def test_an_error_without_control_c_is_shown(monkeypatch):
+def test_an_error_without_control_c_is_said_in_a_sentence_and_shown_on_request(monkeypatch, capsys):
     def broken(*_: object, **__: object) -> None:
         raise ValueError("a bug")
 
     monkeypatch.setattr(command_line, "app", broken)
-    with pytest.raises(ValueError, match="a bug"):
-        command_line.main()
+    for asked in (False, True):
+        if asked:
+            monkeypatch.setenv("TRIALWISE_DEBUG", "1")
+        with pytest.raises(SystemExit) as ended:
+            command_line.main()
+        said = capsys.readouterr().err
+        assert ended.value.code == 7
+        assert "a bug (ValueError in cli/main.py:" in said
+        assert ("Traceback" in said) is asked
