@@ -230,7 +230,16 @@ def check_goes_on(place: Place, directory: Path, plan: list[tuple[object, ...]])
     assert process.wait(60) == 0
     assert plan_of(directory) == plan
     assert len(plan) == len(schemes())
-    expected = {".lock", "environments", "experiment.toml", "ledger.sqlite", "logs", "samples", "schemes"}
+    expected = {
+        ".lock",
+        "environments",
+        "experiment.toml",
+        "ledger.sqlite",
+        "logs",
+        "outputs",
+        "samples",
+        "schemes",
+    }
     assert {path.name for path in directory.iterdir()} - {
         "ledger.sqlite-wal",
         "ledger.sqlite-shm",
