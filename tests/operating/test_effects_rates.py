@@ -13,7 +13,7 @@ from effects_data import normal, trial_set
 from trialwise.analysis.effects.analysing import EffectsOptions, analyse_effects
 from trialwise.analysis.effects.trials import factor_trials
 from trialwise.experiment.model import Extent
-from trialwise.statistics import anova
+from trialwise.statistics import anova, difference_of_averages
 
 FACTORS = {"flavour": ["none", "log", "full"], "load": [1, 10]}
 MARGIN = 1.5
@@ -60,6 +60,38 @@ def test_verdicts_against_a_margin():
     assert verdicts(30, 2 * MARGIN, n=20, margin=MARGIN)["factors matter"] >= 0.9
 
 
+PATTERNS = [
+    ([10, 10, 9], [10, 10, 10], [1, 1, 1], [1, 1, 1]),
+    ([2, 10, 5], [10, 3, 7], [1, 1, 1], [1, 1, 1]),
+    ([2, 2], [10, 10], [1, 1], [3, 3]),
+    ([3, 10], [10, 3], [5, 1], [1, 1]),
+]
+"""Trials of each cell of both sides, and their standard deviations."""
+
+
+def misses_of_averages(repetitions, pattern):
+    """Share of 95 % intervals of a difference of averages over unequal cells that miss it."""
+    generator = np.random.Generator(np.random.PCG64DXSM(6))
+    counts_a, counts_b, spreads_a, spreads_b = pattern
+    missed = 0
+    for _ in range(repetitions):
+        a, b = (
+            [
+                generator.normal(10 * place, spread, n)
+                for place, (n, spread) in enumerate(zip(*side, strict=True))
+            ]
+            for side in ((counts_a, spreads_a), (counts_b, spreads_b))
+        )
+        found = difference_of_averages(a, b).welch
+        missed += not found.low <= 0 <= found.high
+    return missed / repetitions
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_intervals_of_averages_over_unequal_cells_hold(pattern):
+    assert misses_of_averages(800, pattern) <= 0.06 + 2.6 * (0.05 * 0.95 / 800) ** 0.5
+
+
 def test_boots_that_differ_do_not_make_factors_matter():
     assert verdicts(100, n=2, boots=4, boot_spread=5.0).get("factors matter", 0.0) <= 0.02
 
@@ -80,6 +112,8 @@ if __name__ == "__main__":
     say("no effect, n = 20, margin:", verdicts(number, n=20, margin=MARGIN))
     say("effect at the margin, n = 20:", verdicts(number, MARGIN, n=20, margin=MARGIN))
     say("effect of twice the margin, n = 20:", verdicts(number, 2 * MARGIN, n=20, margin=MARGIN))
+    for pattern in PATTERNS:
+        say("misses of averages:", pattern, misses_of_averages(10 * number, pattern))
     say("boots:", verdicts(number, n=2, boots=4, boot_spread=5.0))
     for correlation, spread in ((0.0, 0.0), (0.5, 0.0), (0.9, 0.0), (0.0, 0.1)):
         say("samples for trials:", correlation, spread, naive_false_alarms(number, correlation, spread))

@@ -170,6 +170,7 @@ def comparison_csv(found: Comparison) -> str:
 
 def _record(row: ComparisonRow) -> dict[str, Json]:
     one, summary = row.difference, row.summary
+    shift = one and one.hodges_lehmann
     record: dict[str, object] = {
         "treatment": row.treatment,
         "metric": row.metric.name,
@@ -187,9 +188,9 @@ def _record(row: ComparisonRow) -> dict[str, Json]:
         "difference": one and one.welch.estimate,
         "difference_low": one and one.welch.low,
         "difference_high": one and one.welch.high,
-        "shift": one and one.hodges_lehmann.estimate,
-        "shift_low": one and one.hodges_lehmann.low,
-        "shift_high": one and one.hodges_lehmann.high,
+        "shift": shift and shift.estimate,
+        "shift_low": shift and shift.low,
+        "shift_high": shift and shift.high,
         "ratio": one and one.ratio.estimate,
         "ratio_low": one and one.ratio.low,
         "ratio_high": one and one.ratio.high,

@@ -169,7 +169,7 @@ def shift_of(row: ComparisonRow, shown: Scale | None = None) -> str:
     if row.difference is None or row.metric.estimand == "pooled":
         return ABSENT
     found = row.difference.hodges_lehmann
-    return interval_of(found.estimate, found.low, found.high, shown)
+    return ABSENT if found is None else interval_of(found.estimate, found.low, found.high, shown)
 
 
 def ratio_of(row: ComparisonRow) -> str:

@@ -116,6 +116,8 @@ def _comparison(row: LevelComparison, level: Level, unit: str, *, averaged: bool
     size = f"{row.difference:+.4g} ({bounds(row.low, row.high)}) {unit}".rstrip() + share
     pairs = "pairs" if row.paired else f"{row.n[0]} and {row.n[1]}"
     n = f"n = {row.n[0]} {pairs}" if row.paired else f"n = {pairs}"
+    if row.uneven:
+        n += f" in the smallest treatments, {row.df:.1f} d.f."
     return f"{name}: {row.verdict}, {size}, {n}{_bill(row, level)}"
 
 

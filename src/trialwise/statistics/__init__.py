@@ -26,7 +26,7 @@ from trialwise.statistics.cross_entropy import (
 )
 from trialwise.statistics.defensive import DefensiveChoice, DefensiveMixture, defensive_choice
 from trialwise.statistics.detectable import DetectableDifference, detectable_difference
-from trialwise.statistics.difference import Difference, difference
+from trialwise.statistics.difference import Difference, difference, difference_of_averages
 from trialwise.statistics.difference_family import DifferenceFamily, FamilyMember, difference_family
 from trialwise.statistics.equivalence import Equivalence, equivalence
 from trialwise.statistics.equivalence_size import equivalence_size
@@ -200,6 +200,7 @@ __all__ = [
     "detectable_difference",
     "difference",
     "difference_family",
+    "difference_of_averages",
     "equivalence",
     "equivalence_size",
     "fit_sizes",

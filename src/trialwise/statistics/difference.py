@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from trialwise.statistics.checks import as_values, one_of
 from trialwise.statistics.fieller import Ratio, ratio_of
 from trialwise.statistics.forecast import CHANCE, MOST, Judged, trials_to_decide
-from trialwise.statistics.moments import Pair
+from trialwise.statistics.moments import Moments, Pair
 from trialwise.statistics.shift import Shift, shift_between
 from trialwise.statistics.verdicts import (
     NONE,
@@ -23,7 +25,11 @@ from trialwise.statistics.verdicts import (
 from trialwise.statistics.welch import WelchDifference, contrast, rejects, two_sided, welch_difference
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
+
+    from trialwise.statistics.checks import Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +38,8 @@ class Difference:
 
     welch: WelchDifference
     """Difference of the means."""
-    hodges_lehmann: Shift
-    """Median of all differences between a value of b and one of a."""
+    hodges_lehmann: Shift | None
+    """Median of all differences between a value of b and one of a; None of averages, which have no values of their own."""
     ratio: Ratio
     """Of the means."""
     percent: Ratio
@@ -104,33 +110,113 @@ def difference(
     one_of(judged, "judged", ("fresh", "pooled"))
     first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
     pair = Pair.of(first, second)
+    shift = shift_between(second, first, level)
+    return _judged(_Sides(pair, pair, pair.n), shift, level, allowed, judged)
+
+
+def difference_of_averages(
+    a: Sequence[ArrayLike],
+    b: Sequence[ArrayLike],
+    *,
+    confidence: float = 95,
+    margin: float | None = None,
+    relative: bool = False,
+    judged: Judged = "fresh",
+) -> Difference:
+    """Compare two averages over cells, each of which counts the same however many trials it has.
+
+    The mean of k cells' means has the variance V = Σ s²/n / k², s² and n being those of each cell, and Satterthwaite's
+    (1946) V² / Σ ((s²/n / k²)² / (n - 1)) degrees of freedom: so it takes the place of a sample of that many values and one,
+    of variance V each over their number, in Welch's test and all that follows from it.
+
+    Parameters
+    ----------
+    a, b
+        The trials of each cell of either side; a cell has two or more.
+    confidence, margin, relative
+        As of `difference`.
+    judged
+        As of `difference`; `trials_needed` counts further trials of each cell. Of the result, `n` are the trials of the
+        smallest cells, and `standard_deviations` those of an average of one trial of each cell.
+
+    Raises
+    ------
+    ValueError
+        A side has no cell, a cell fewer than two values or some that are not finite, or an option is out of range.
+    """
+    level = as_confidence(confidence)
+    allowed = None if margin is None else as_margin(margin, relative=relative)
+    one_of(judged, "judged", ("fresh", "pooled"))
+    first, second = (
+        [as_values(cell, name, minimum=2) for cell in side] for name, side in (("a", a), ("b", b))
+    )
+    if not first or not second:
+        raise ValueError(f"a has {len(first)} cells and b {len(second)}; an average takes one or more")
+    exponent = Pair.of(np.concatenate(first), np.concatenate(second)).exponent
+    of_a, of_b = (_average([np.ldexp(cell, -exponent) for cell in side]) for side in (first, second))
+    judged_by, billed_by = Pair(of_a[0], of_b[0], exponent), Pair(of_a[1], of_b[1], exponent)
+    n = min(cell.size for cell in first), min(cell.size for cell in second)
+    return _judged(_Sides(judged_by, billed_by, n), None, level, allowed, judged)
+
+
+def _average(cells: Sequence[Array]) -> tuple[Moments, Moments]:
+    """Moments whose test is Welch's of an average, and those of as many averages of one trial of each cell."""
+    of_cells = [Moments.of(cell) for cell in cells]
+    mean = sum(float(cell.mean) for cell in of_cells) / len(cells)
+    shares = [float(cell.variance) / cell.n / len(cells) ** 2 for cell in of_cells]
+    variance, fewest = sum(shares), min(cell.n for cell in of_cells)
+    if not variance:
+        return Moments(fewest, mean, 0.0), Moments(fewest, mean, 0.0)
+    # As shares, whose squares do not underflow.
+    df = 1 / sum((share / variance) ** 2 / (cell.n - 1) for share, cell in zip(shares, of_cells, strict=True))
+    single = sum(float(cell.variance) for cell in of_cells) / len(cells) ** 2
+    return Moments(df + 1, mean, variance * (df + 1)), Moments(fewest, mean, single)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sides:
+    """The moments by which two sides are judged, those by which they are billed, and their trials."""
+
+    judged_by: Pair
+    billed_by: Pair
+    n: tuple[int, int]
+
+
+def _judged(
+    sides: _Sides, shift: Shift | None, level: float, allowed: Margin | None, judged: Judged
+) -> Difference:
+    pair, billed = sides.judged_by, sides.billed_by
     within = None if allowed is None else scaled(allowed, pair)
     claims = claims_of(pair.a, pair.b, within or NONE)
     p_different = float(claims.different)
     p_equivalent = None if within is None else float(claims.equivalent)
     verdict = verdict_of(p_different, p_equivalent, 1 - level)
     welch, ratio = welch_difference(pair, level), ratio_of(pair, level)
-    needed = 0 if verdict != "undecided" else trials_to_decide(pair.a, pair.b, within, 1 - level, judged)
+    needed = 0 if verdict != "undecided" else trials_to_decide(billed.a, billed.b, within, 1 - level, judged)
     p_value = float(two_sided(contrast(pair.a, pair.b)))
+    method = "Welch of averages" if shift is None and welch.se else welch.method
     return Difference(
-        welch=welch,
-        hodges_lehmann=shift_between(second, first, level),
-        ratio=ratio,
-        percent=ratio.in_percent(),
+        welch=replace(welch, n=sides.n),
+        hodges_lehmann=shift,
+        ratio=replace(ratio, n=sides.n),
+        percent=replace(ratio, n=sides.n).in_percent(),
         means=(pair.unscaled(pair.a.mean), pair.unscaled(pair.b.mean)),
-        standard_deviations=(pair.unscaled(pair.a.variance**0.5), pair.unscaled(pair.b.variance**0.5)),
+        standard_deviations=(
+            pair.unscaled(billed.a.variance**0.5),
+            pair.unscaled(billed.b.variance**0.5),
+        ),
         p_value=p_value,
         p_different=p_different,
         p_equivalent=p_equivalent,
         margin=_in_units(allowed, abs(pair.unscaled(pair.a.mean))),
-        margin_percent=float(margin) if margin is not None and relative else None,
+        margin_percent=100 * allowed.size if allowed is not None and allowed.relative else None,
         verdict=verdict,
         trials_needed=needed,
         judged=judged,
-        reason=reason_of(verdict, margin is not None, rejects(p_value, 1 - level), bool(welch.se), needed),
-        n=pair.n,
-        confidence=float(confidence),
-        method=welch.method + ("; two one-sided tests" if margin is not None else ""),
+        reason=reason_of(verdict, allowed is not None, rejects(p_value, 1 - level), bool(welch.se), needed),
+        n=sides.n,
+        confidence=100 * level,
+        method=method + ("; two one-sided tests" if allowed is not None else ""),
     )
 
 

@@ -14,7 +14,8 @@ from trialwise.statistics.checks import Array
 class Moments:
     """Of one sample; mean and variance may be arrays, one entry for each of many samples of n values."""
 
-    n: int
+    n: float
+    """A whole number, but where an average stands for a sample of as many values as its degrees of freedom say."""
     mean: float | Array
     variance: float | Array
     """Of a single value, with n - 1 in the denominator."""
@@ -61,7 +62,7 @@ class Pair:
     @property
     def n(self) -> tuple[int, int]:
         """Values of each sample."""
-        return self.a.n, self.b.n
+        return int(self.a.n), int(self.b.n)
 
     def scaled(self, value: float) -> float:
         """Express a value in the unit of the moments."""

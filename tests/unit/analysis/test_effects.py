@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import statsmodels.formula.api as smf
+from scipy import stats
 from statsmodels.stats.anova import anova_lm
 
 from effects_data import normal, trial_set
@@ -183,14 +185,90 @@ def test_empty_cells_are_named():
     assert "did not run at every level" in refused[0].reason
 
 
-def test_unequal_numbers_are_computed_and_not_averaged():
-    one = only(
+def average_by_hand(cells_a, cells_b, level=0.95):
+    """Difference of means of cells' means, its bounds and degrees of freedom (Welch 1947, Satterthwaite 1946)."""
+    cells = [(-1 / len(cells_a), cell) for cell in cells_a] + [(1 / len(cells_b), cell) for cell in cells_b]
+    shares = [weight**2 * np.var(cell, ddof=1) / len(cell) for weight, cell in cells]
+    df = sum(shares) ** 2 / sum(
+        share**2 / (len(cell) - 1) for share, (_, cell) in zip(shares, cells, strict=True)
+    )
+    estimate = sum(weight * np.mean(cell) for weight, cell in cells)
+    reach = stats.t.ppf((1 + level) / 2, df) * sum(shares) ** 0.5
+    return estimate, estimate - reach, estimate + reach, df
+
+
+def cells_of(trials, factor, level):
+    table = trials.table.with_columns(
+        pl.col("treatment").str.contains(f"{factor}={level}( |$)").alias("side")
+    ).filter("side")
+    return [part["value"].to_numpy() for part in table.partition_by("treatment", maintain_order=True)]
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        {("none", 1): 4},
+        {("none", 1): 2, ("none", 10): 10, ("full", 1): 7},
+        {("none", 10): 3, ("full", 10): 3},
+        {("full", 1): 2, ("full", 10): 2, ("none", 10): 9},
+    ],
+)
+def test_averages_take_unequal_numbers_of_trials(counts):
+    trials = trial_set(
+        FLAVOURS,
+        normal(12),
+        n=10,
+        skip=lambda levels, trial: trial >= counts.get((levels["flavour"], levels["load"]), 10),
+    )
+    one = only(analysed(trials, base={"flavour": "none"}, margin=Extent(1.0, False)))
+    by_name = {(row.factor, row.level): row for row in one.comparisons if not row.at}
+    row = by_name["flavour", "full"]
+    a, b = cells_of(trials, "flavour", "none"), cells_of(trials, "flavour", "full")
+    expected = average_by_hand(a, b)
+    assert (row.difference, row.low, row.high, row.df) == pytest.approx(expected)
+    assert row.n == (min(map(len, a)), min(map(len, b)))
+    assert row.uneven
+    assert row.method.startswith("Welch of averages")
+    _, low, high, _ = average_by_hand(a, b, 0.9)
+    assert (row.p_equivalent <= 0.05) == (low > -1 and high < 1)
+
+
+def test_one_missing_trial_leaves_the_verdicts_of_averages():
+    """41 of 42 trials say what 42 said, and the levels without a missing trial are judged as they were."""
+    missing = only(
         analysed(
-            trial_set(FLAVOURS, normal(12), skip=lambda levels, trial: trial == 4 and levels["load"] == 10)
+            trial_set(
+                FLAVOURS,
+                normal(12),
+                n=7,
+                skip=lambda levels, trial: trial == 6 and levels == {"flavour": "full", "load": 10},
+            ),
+            margin=Extent(3.0, False),
         )
     )
-    assert all(term.f >= 0 for term in one.terms)
-    assert "averages over load take as many of each" in one.comparisons[0].reason
+    whole = only(analysed(trial_set(FLAVOURS, normal(12), n=7), margin=Extent(3.0, False)))
+    assert [row.verdict for row in missing.comparisons] == [row.verdict for row in whole.comparisons]
+    assert [row.uneven for row in missing.comparisons] == [
+        row.level in {"full", "10"} for row in missing.comparisons
+    ]
+    assert not any(row.uneven for row in whole.comparisons)
+
+
+def test_an_average_over_a_treatment_with_one_trial_names_it():
+    found = analysed(
+        trial_set(
+            FLAVOURS,
+            normal(12),
+            skip=lambda levels, trial: trial > 0 and levels == {"flavour": "full", "load": 10},
+        ),
+        method="ordinary",
+    )
+    refused = [row.reason for row in only(found).comparisons if row.verdict == "no inference"]
+    assert refused
+    assert all(
+        "flavour=full" in reason and "load=10" in reason and "two trials or more of each" in reason
+        for reason in refused
+    )
 
 
 def test_constant_metrics_and_factors_with_one_level():

@@ -251,3 +251,49 @@ def test_the_walkthroughs_row_of_a_single_trial():
     assert found.standard_deviations == (pytest.approx((2 / 3) ** 0.5), 0.0)
     assert found.percent_difference_deviation == -100
     assert isnan(st.summary_difference([0.0], [1.0]).percent_difference)
+
+
+@pytest.mark.parametrize("sizes", SIZES)
+def test_an_average_over_one_cell_is_the_sample(sizes):
+    a, b = two(31, *sizes, shift=0.5, spread=3)
+    options = {"margin": 8, "relative": True}
+    alone, averaged = st.difference(a, b, **options), st.difference_of_averages([a], [b], **options)
+    assert averaged.hodges_lehmann is None
+    for name in ("means", "standard_deviations", "p_value", "p_different", "p_equivalent", "n", "verdict"):
+        assert getattr(averaged, name) == pytest.approx(getattr(alone, name))
+    assert (averaged.ratio.low, averaged.ratio.high) == pytest.approx((alone.ratio.low, alone.ratio.high))
+    assert averaged.trials_needed == alone.trials_needed
+
+
+def test_an_average_over_unequal_cells_is_welchs_contrast():
+    """Worked by hand: variances 1 and 4 of 2 trials, 2.5 of 5 and 1 of 3."""
+    a = [[0.0, 2**0.5], [10.0, 10 + 8**0.5]]
+    b = [[1.0, 2.0, 3.0, 4.0, 5.0], [10.0, 11.0, 12.0]]
+    found = st.difference_of_averages(a, b).welch
+    shares = [1 / 2 / 4, 4 / 2 / 4, 2.5 / 5 / 4, 1 / 3 / 4]
+    df = sum(shares) ** 2 / (
+        shares[0] ** 2 / 1 + shares[1] ** 2 / 1 + shares[2] ** 2 / 4 + shares[3] ** 2 / 2
+    )
+    assert found.estimate == pytest.approx((3 + 11) / 2 - (2**0.5 / 2 + 10 + 2**0.5) / 2)
+    assert (found.se, found.df) == pytest.approx((sum(shares) ** 0.5, df))
+    assert found.high - found.estimate == pytest.approx(stats.t.ppf(0.975, df) * sum(shares) ** 0.5)
+
+
+def test_averages_of_cells_without_spread_are_judged_by_ranks():
+    same = st.difference_of_averages([[1, 1, 1, 1], [3, 3, 3, 3]], [[1, 1, 1, 1], [3, 3, 3, 3]], margin=1)
+    assert (same.verdict, same.welch.se) == ("equivalent", 0)
+    partly = st.difference_of_averages([[1, 1, 1], [3, 3.5, 4]], [[1, 1, 1], [3, 3.5, 4]])
+    assert partly.welch.df == pytest.approx(stats.ttest_ind([3, 3.5, 4], [3, 3.5, 4], equal_var=False).df)
+
+
+def test_averages_of_huge_values_do_not_overflow():
+    huge = st.difference_of_averages(
+        [[1e308, 1.2e308], [1e308, 1.1e308, 1e308]], [[1e307, 2e307], [1e307, 3e307]]
+    )
+    assert np.isfinite([huge.welch.low, huge.welch.high, huge.p_value]).all()
+
+
+@pytest.mark.parametrize(("a", "b", "message"), [([[1, 2], [3]], [[1, 2]], "a"), ([], [[1, 2]], "0 cells")])
+def test_averages_take_two_trials_of_each_cell(a, b, message):
+    with pytest.raises(ValueError, match=message):
+        st.difference_of_averages(a, b)

@@ -33,6 +33,8 @@ class Compared:
     seconds: float | None
     """Of one more unit on each side."""
     reason: str
+    uneven: bool = False
+    """Whether treatments of a side have not as many values as each other; `n` are then those of the smallest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ def averaged(part: Part, bases: Mapping[str, str], level: Level, judging: Judgin
         for other in levels:
             if other != base:
                 sides = tuple(_averages(part, factor, one, level) for one in (base, other))
-                yield _compared(factor, base, other, {}, sides, judging)
+                yield _compared(factor, base, other, {}, sides, level, judging)
 
 
 def alone(
@@ -72,7 +74,7 @@ def alone(
         for other in levels:
             if other != base:
                 sides = tuple(_averages(here, factor, one, level) for one in (base, other))
-                yield _compared(factor, base, other, where, sides, judging)
+                yield _compared(factor, base, other, where, sides, level, judging)
 
 
 def _base(levels: Sequence[str], wanted: str | None) -> str:
@@ -88,6 +90,10 @@ class _Side:
     mean: float
     refusal: str
     """Why they are no averages; empty where they are."""
+    cells: Mapping[str, Sequence[float]]
+    """The values of each treatment, where units hold one treatment only; else empty."""
+    unequal: bool
+    """Whether treatments have not as many of these values as each other."""
 
 
 def _averages(part: Part, factor: str, one: str, level: Level) -> _Side:
@@ -107,14 +113,23 @@ def _averages(part: Part, factor: str, one: str, level: Level) -> _Side:
             if others
             else f"{factor}={one} did not run there"
         )
-    elif apart and whole.height < means.height:
-        refusal = (
-            f"treatments at {factor}={one} have {whole.height} to {means.height} {plural(level)}: averages over {', '.join(others)} "
-            "take as many of each"
-        )
     values = dict(zip(whole[unit].to_list(), whole["value"].to_list(), strict=True))
     seconds = _seconds(trials, max(1, whole.height))
-    return _Side(values, seconds, _mean_of_cells(trials, cells), refusal)
+    by_cell = _by_cell(by_unit, factor, one, others) if apart and others else {}
+    unequal = bool(by_cell) and whole.height < means.height
+    return _Side(values, seconds, _mean_of_cells(trials, cells), refusal, by_cell, unequal)
+
+
+def _by_cell(
+    by_unit: pl.DataFrame, factor: str, one: str, others: Sequence[str]
+) -> dict[str, Sequence[float]]:
+    """The values of each treatment of a side, under the treatment's name."""
+    columns = [column_of(name) for name in others]
+    found: dict[str, Sequence[float]] = {}
+    for levels, rows in by_unit.group_by(columns, maintain_order=True):
+        held = [f"{name}={level}" for name, level in zip(others, levels, strict=True)]
+        found[", ".join([f"{factor}={one}", *held])] = rows["value"].to_list()
+    return found
 
 
 def _are_apart(part: Part, level: Level) -> bool:
@@ -147,9 +162,27 @@ def _seconds(trials: pl.DataFrame, number: int) -> float | None:
 
 
 def _compared(
-    factor: str, base: str, level: str, at: Mapping[str, str], sides: tuple[_Side, ...], judging: Judging
+    factor: str,
+    base: str,
+    level: str,
+    at: Mapping[str, str],
+    sides: tuple[_Side, ...],
+    unit: Level,
+    judging: Judging,
 ) -> Compared:
     first, second = sides
+    seconds = None if first.seconds is None or second.seconds is None else first.seconds + second.seconds
+    if (
+        first.cells
+        and second.cells
+        and (first.unequal or second.unequal)
+        and not (first.refusal or second.refusal)
+    ):
+        found, reason = _of_cells(first, second, unit, judging)
+        n = (_fewest(first), _fewest(second))
+        return Compared(
+            factor, base, level, at, n, (first.mean, second.mean), found, seconds, reason, uneven=True
+        )
     a, b, paired = dict(first.values), dict(second.values), False
     shared = [unit for unit in a if unit in b]
     if shared:
@@ -157,7 +190,6 @@ def _compared(
     difference, reason = None, first.refusal or second.refusal
     if not reason:
         difference, reason = _difference(list(a.values()), list(b.values()), judging, paired=paired)
-    seconds = None if first.seconds is None or second.seconds is None else first.seconds + second.seconds
     return Compared(
         factor, base, level, at, (len(a), len(b)), (first.mean, second.mean), difference, seconds, reason
     )
@@ -174,6 +206,35 @@ def _difference(
         return judge(
             a,
             b,
+            confidence=judging.confidence,
+            margin=margin and margin.value,
+            relative=margin is not None and margin.relative,
+        ), ""
+    except ValueError as error:
+        return None, str(error)
+
+
+def _fewest(side: _Side) -> int:
+    return min(map(len, side.cells.values()))
+
+
+def _of_cells(
+    first: _Side, second: _Side, level: Level, judging: Judging
+) -> tuple[st.Difference | None, str]:
+    """The difference of two means of treatments' means, where treatments have not as many values each."""
+    a, b = (side.cells for side in (first, second))
+    single = [name for side in (a, b) for name, values in side.items() if len(values) < 2]
+    if single:
+        said = f"{single[0]} has" if len(single) == 1 else f"{', '.join(single[:3])} have"
+        return (
+            None,
+            f"{said} one {level}, which shows no spread: an average takes two {plural(level)} or more of each",
+        )
+    margin = judging.margin
+    try:
+        return st.difference_of_averages(
+            list(a.values()),
+            list(b.values()),
             confidence=judging.confidence,
             margin=margin and margin.value,
             relative=margin is not None and margin.relative,
@@ -210,4 +271,7 @@ def judged(one: Compared, member: st.FamilyMember | None) -> LevelComparison:
         None if more is None or one.seconds is None else more * one.seconds,
         paired=found.paired if found else False,
         reason=member.reason if member else one.reason,
+        method=found.method if found else "",
+        df=found.welch.df if found else nan,
+        uneven=one.uneven,
     )

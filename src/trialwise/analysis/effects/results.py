@@ -101,6 +101,12 @@ class LevelComparison:
     more_seconds: float | None
     paired: bool
     reason: str
+    method: str
+    """Of the interval and of both tests; empty where there is no inference."""
+    df: float
+    """Degrees of freedom of the difference."""
+    uneven: bool
+    """Whether treatments of a side have not as many values as each other; `n` are then those of the smallest."""
 
 
 @dataclass(frozen=True, slots=True)
