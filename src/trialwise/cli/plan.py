@@ -42,7 +42,8 @@ def plan(
     """Show what an experiment needs, its order, its schedule and the time it takes.
 
     For each metric the smallest number of rounds and series that its objectives need, what decides, what is doubtful,
-    the treatments, their order, and the time that all of it takes.
+    the treatments, their order, and the time that all of it takes. Nothing of the experiment is executed, programs, functions
+    and classes in Python included, unless --pilot is given.
 
     For example:
 

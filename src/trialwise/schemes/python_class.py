@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib.util
 import sys
@@ -11,11 +12,13 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from trialwise.errors import PlanError
+from trialwise.foreign_files import MEBIBYTE, read_foreign
 
 if TYPE_CHECKING:
     from trialwise.schemes.scheme import Scheme
 
 PREFIX = "python:"
+_LARGEST_MODULE = 4 * MEBIBYTE
 _LOADS: Mapping[str, str] = {
     "bulk": "bulk",
     "rate": "rate:{amount}bit/s",
@@ -66,6 +69,73 @@ def class_named(name: str, folder: Path) -> Callable[..., object]:
     return found
 
 
+def class_read(name: str, folder: Path) -> Callable[..., object]:
+    """A class that stands still, with the `feedback` of the class of such a name, whose file is read and not executed.
+
+    Raises
+    ------
+    PlanError
+        The name is of another form, or the file is not there, is no Python, or defines no such class.
+    """
+    _, class_name = _parts(name)
+    path = module_file(name, folder)
+    text = read_foreign(path, _LARGEST_MODULE, error=PlanError) if path.is_file() else None
+    if text is None:
+        raise _no_file(name, path)
+    try:
+        module = ast.parse(text, str(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise PlanError(f"scheme {name!r}: {path} is no Python: {error}") from error
+    if class_name not in _names_bound(module):
+        raise PlanError(f"scheme {name!r}: {path} has no class {class_name}")
+    classes = [each for each in module.body if isinstance(each, ast.ClassDef) and each.name == class_name]
+    said = [each for found in classes for each in _literals(found, "feedback")]
+    return type(class_name, (_Standing,), {"feedback": said[-1]} if said else {})
+
+
+class _Standing:
+    """A congestion control that does nothing, in place of one that must not be executed."""
+
+    window = 1
+
+    def __init__(self, context: object) -> None:
+        pass
+
+    def on_acknowledgement(self, event: object) -> None:
+        """Let it be."""
+
+    on_loss = on_timeout = on_acknowledgement
+
+
+def _names_bound(module: ast.Module) -> set[str]:
+    """Every name that a module gives something, at whatever depth."""
+    names: set[str] = set()
+    for node in ast.walk(module):
+        match node:
+            case ast.ClassDef(name=name) | ast.FunctionDef(name=name):
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.alias(name=name, asname=known):
+                names.add(known or name.partition(".")[0])
+            case _:
+                pass
+    return names
+
+
+def _literals(found: ast.ClassDef, wanted: str) -> Generator[object]:
+    """What a class gives an attribute, where that stands there as a literal."""
+    for node in found.body:
+        match node:
+            case (
+                ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value))
+                | ast.AnnAssign(target=ast.Name(id=name), value=ast.Constant(value=value))
+            ) if name == wanted:
+                yield value
+            case _:
+                pass
+
+
 def module_file(name: str, folder: Path) -> Path:
     """Where the module of such a name stands; PlanError where the name is of another form."""
     module_name, _ = _parts(name)
@@ -83,10 +153,7 @@ def _parts(name: str) -> tuple[str, str]:
 def _module(scheme: str, name: str, path: Path) -> ModuleType:
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None or not path.is_file():
-        raise PlanError(
-            f"scheme {scheme!r}: there is no file {path}",
-            hint="the module stands beside the experiment file, or in the folder of the call",
-        )
+        raise _no_file(scheme, path)
     module = importlib.util.module_from_spec(spec)
     try:
         with _importing_from(path.parent), _known_as(name, module):
@@ -96,6 +163,13 @@ def _module(scheme: str, name: str, path: Path) -> ModuleType:
             f"scheme {scheme!r}: {path} cannot be imported: {type(error).__name__}: {error}"
         ) from error
     return module
+
+
+def _no_file(scheme: str, path: Path) -> PlanError:
+    return PlanError(
+        f"scheme {scheme!r}: there is no file {path}",
+        hint="the module stands beside the experiment file, or in the folder of the call",
+    )
 
 
 @contextlib.contextmanager

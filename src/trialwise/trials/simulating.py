@@ -20,7 +20,7 @@ from trialwise.experiment.simulation import (
     SimulationTrial,
 )
 from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt
-from trialwise.schemes.python_class import PREFIX, class_named
+from trialwise.schemes.python_class import PREFIX, class_named, class_read
 from trialwise.trials.drawn_flows import (
     Flows,
     drawing,
@@ -129,31 +129,56 @@ def congestion_of(trial: SimulationTrial, folder: Path) -> str | Callable[..., o
     return class_named(trial.scheme, folder) if trial.scheme.startswith(PREFIX) else trial.scheme
 
 
-def check_settings(trial: SimulationTrial, fabric: _core.Fabric, folder: Path, flows: Flows) -> None:
-    """Raise PlanError for an engine, a controller, a parameter or flows that cannot be; nothing runs."""
+def congestion_read(trial: SimulationTrial, folder: Path) -> str | Callable[..., object]:
+    """As `congestion_of`, but nothing of the module is executed: a class that stands still takes the place of the one it has.
+
+    Raises
+    ------
+    PlanError
+        There is no such class.
+    """
+    return class_read(trial.scheme, folder) if trial.scheme.startswith(PREFIX) else trial.scheme
+
+
+def check_settings(
+    trial: SimulationTrial, fabric: _core.Fabric, folder: Path, flows: Flows, *, executes: bool
+) -> None:
+    """Raise PlanError for an engine, a controller, a parameter or flows that cannot be; nothing is simulated.
+
+    A congestion control in Python is made for each flow where `executes`, and only looked for where not.
+    """
     if is_ns3(trial):
         from trialwise.trials.ns3.request import ns3_request, ns3_settings
 
         ns3_request(ns3_settings(trial, fabric), fabric, flows, seed=0)
     else:
-        _checked(trial, fabric, folder, flows)
+        _checked(trial, fabric, folder, flows, congestion_of if executes else congestion_read)
 
 
 def cautions_of(trial: SimulationTrial, fabric: _core.Fabric, folder: Path) -> tuple[str, ...]:
-    """List what is done as it is told and hardly meant, and liberties taken with files; PlanError for what cannot be."""
+    """List what is done as it is told and hardly meant, and liberties taken with files; PlanError for what cannot be.
+
+    No congestion control in Python is executed.
+    """
     of_files = (*fabric.cautions, *list_cautions(trial.workload, folder))
     if is_ns3(trial):
         return of_files
     flows = flow_list(trial.workload, fabric, folder, seed=0) if trial.workload.flows else None
-    return (*of_files, *_checked(trial, fabric, folder, flows))
+    return (*of_files, *_checked(trial, fabric, folder, flows, congestion_read))
 
 
-def _checked(trial: SimulationTrial, fabric: _core.Fabric, folder: Path, flows: Flows | None) -> list[str]:
+def _checked(
+    trial: SimulationTrial,
+    fabric: _core.Fabric,
+    folder: Path,
+    flows: Flows | None,
+    congestion: Callable[[SimulationTrial, Path], str | Callable[..., object]],
+) -> list[str]:
     try:
         return _core.check_simulation(
             fabric,
             flows,
-            controller=congestion_of(trial, folder),
+            controller=congestion(trial, folder),
             parameters=trial.controller,
             network=trial.network,
             mode=trial.mode,

@@ -70,7 +70,7 @@ class SimulationKind:
     def check(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> None:
         """Raise PlanError where a treatment cannot be simulated as it is written, or has no flow for a metric."""
         for trial in _different(experiment, factors):
-            _check(trial, experiment)
+            _check(trial, experiment, executes=True)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
         """Name the files whose change makes trials incomparable: the simulator itself, and all attachments."""
@@ -151,10 +151,13 @@ def trial_of(experiment: Experiment) -> SimulationTrial:
 
 
 def flows_by_treatment(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> list[float]:
-    """How many flows a trial of each treatment has in the mean; PlanError where one cannot be simulated."""
+    """How many flows a trial of each treatment has in the mean; PlanError where one cannot be simulated.
+
+    No congestion control in Python is executed.
+    """
 
     def flows(trial: SimulationTrial, fabric: _core.Fabric) -> float:
-        _check(trial, experiment)
+        _check(trial, experiment, executes=False)
         return expected_flows(trial.workload, fabric, experiment.folder)
 
     return _of_each(experiment, factors, flows)
@@ -264,11 +267,11 @@ class _Watch:
             raise _AbandonedError
 
 
-def _check(trial: SimulationTrial, experiment: Experiment) -> None:
+def _check(trial: SimulationTrial, experiment: Experiment, *, executes: bool) -> None:
     fabric = open_fabric(trial, experiment.folder)
     expected_flows(trial.workload, fabric, experiment.folder)
     tried = _tried_lists(trial, experiment.folder)
-    check_settings(trial, fabric, experiment.folder, tried[0])
+    check_settings(trial, fabric, experiment.folder, tried[0], executes=executes)
     tilt_of(trial)
     if is_ns3(trial):
         ns3_installation()

@@ -3,6 +3,7 @@ import re
 import sqlite3
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -299,3 +300,34 @@ def test_a_pilot_finds_the_modules_and_files_of_the_experiment(capsys, tmp_path,
     monkeypatch.chdir(elsewhere)
     document = json.loads(printed(capsys, path, pilot=True, json=True))
     assert len(document["treatments"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("module", "refusal"),
+    [
+        ('open("EXECUTED", "w").close()\nclass Own:\n    feedback = "telemetry"\n', None),
+        ('open("EXECUTED", "w").close()\nfrom elsewhere import Other as Own\n', None),
+        ('open("EXECUTED", "w").close()\nOwn = make()\n', None),
+        ('open("EXECUTED", "w").close()\nclass Another: ...\n', "has no class Own"),
+        ('open("EXECUTED", "w").close()\nclass Own:\n    feedback = "smoke"\n', "feedback must be"),
+        ('open("EXECUTED", "w").close()\nclass Own(:\n', "is no Python"),
+        ("(" * 100_000, "is no Python"),
+        (None, "there is no file"),
+    ],
+)
+def test_planning_reads_the_modules_of_the_experiment_and_executes_none(
+    tmp_path, module, refusal, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    if module is not None:
+        (tmp_path / "own.py").write_text(module)
+    path = tmp_path / "experiment.toml"
+    path.write_text(
+        '[experiment]\nname = "own"\n[factors]\nscheme = ["hpcc", "python:own:Own"]\n'
+        '[trial]\nkind = "simulation"\nscheme = "{scheme}"\ntopology = "dumbbell:4x4,10Gbit/s,1us"\n'
+        'workload = { sizes = "fixed:1000B", load = "60%", duration = "1ms" }\n[metrics.slowdown]\n'
+        "[design]\nseries = 1\nrounds = 2\n"
+    )
+    with nullcontext() if refusal is None else pytest.raises(PlanError, match=refusal):
+        plan(path)
+    assert not (tmp_path / "EXECUTED").exists()
