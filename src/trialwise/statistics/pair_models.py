@@ -302,7 +302,8 @@ def _cells(trials: Trials, known: Flags) -> Iterator[Cells]:
     order = np.argsort(trials.treatment, kind="stable")
     order = order[known[order]]
     codes, begins = np.unique(trials.treatment[order], return_index=True)
-    for code, rows in zip(codes, np.split(order, begins[1:]), strict=True):
+    parts = np.split(order, begins[1:]) if order.size else []  # nothing, split, is still one part
+    for code, rows in zip(codes, parts, strict=True):
         predecessors, cell, counts = np.unique(
             trials.predecessor[rows], return_inverse=True, return_counts=True
         )

@@ -54,6 +54,8 @@ class PositionLevels:
         treatments and positions in turn (Huber 1981, section 7), each treatment in the spread that it has within positions.
         """
         treatment, position = self._by_treatment, self._by_position
+        if not values.size:
+            return values, False, False
         scales = self._scales(values)
         scores = values / np.where(scales > 0, scales, 1.0)[treatment.codes]
         levels = np.zeros(position.counts.size)

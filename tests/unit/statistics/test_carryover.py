@@ -148,3 +148,23 @@ def test_a_treatment_that_never_varies_is_in_no_pair():
 def test_refusals(arguments, words):
     with pytest.raises(ValueError, match=words):
         st.carry_over(*arguments)
+
+
+@pytest.mark.parametrize("follows", [None, [False] * 6])
+@pytest.mark.parametrize(
+    ("values", "measured"),
+    [
+        ([np.nan] * 6, 0),
+        ([np.nan, 2.0, np.nan, np.nan, np.nan, np.nan], 1),
+        ([np.nan, 2.0, np.nan, np.nan, np.nan, 3.0], 2),
+    ],
+)
+def test_where_no_trial_has_a_value_and_a_known_predecessor_there_are_no_pairs(values, measured, follows):
+    """Six trials of which most failed."""
+    known = [True] * 6 if follows is None else follows
+    found = st.carry_over(values, list("abcabc"), [1, 1, 1, 2, 2, 2], [1, 2, 3] * 2, follows=known)
+    assert found.n == measured
+    assert found.n_pairs == (0 if follows else measured)
+    assert all(np.isnan(pair.p_value) for pair in found.pairs)
+    assert not any(pair.named for pair in (*found.pairs, *found.lasting))
+    assert np.isnan(found.position.estimate)
