@@ -72,9 +72,9 @@ soak: setup fuzz
 	cargo test --release --workspace --locked $(CARGO_FEATURES) -- --ignored
 	$(BIN)/pytest -n 2 -m soak --timeout 14400
 
-# Coverage-guided, each parser so many seconds; fuzz/README.md tells what then becomes of the corpus.
+# Coverage-guided, each reader so many seconds; fuzz/README.md tells what then becomes of the corpus.
 FUZZ_SECONDS ?= 600
-fuzz:
+fuzz: setup
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
 	  for target in oml native; do \
 	    mkdir -p fuzz/found/$$target; \
@@ -82,6 +82,8 @@ fuzz:
 	      -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -malloc_limit_mb=16 -rss_limit_mb=512 -print_final_stats=1 || exit 1; \
 	  done; \
 	else echo "make: fuzzing is left out: it takes a nightly compiler and cargo-fuzz (rustup toolchain install nightly; cargo install cargo-fuzz)"; fi
+	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python fuzz/readers.py $(FUZZ_SECONDS); \
+	else echo "make: fuzzing of the readers in Python is left out: it takes atheris ($(BIN)/pip install atheris)"; fi
 
 PREFIX ?= /usr/local
 install-c:

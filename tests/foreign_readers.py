@@ -1,0 +1,338 @@
+"""Every reader of files that others make, beside a small sound file of its kind, and changes to such files.
+
+Whatever a file holds, a reader returns, or refuses in one line; it takes at most `SECONDS` of processor time.
+What runs them: `tests/property/test_foreign_readers.py` by chance, `fuzz/readers.py` guided by coverage.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import random
+import struct
+import tarfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from captures import framed, ipv4, ipv6, pcap, pcapng
+from packet_logs import RECORD, flow_word, random_packets, write_log
+from trialwise import _core
+from trialwise.analysis.condition_table import read_conditions
+from trialwise.analysis.effects.table import EffectColumns, read_effects_table
+from trialwise.analysis.order_trials import OrderColumns, read_order_table
+from trialwise.analysis.reading.table import read_table
+from trialwise.errors import TrialwiseError
+from trialwise.exchange.captures import read_capture
+from trialwise.exchange.ordersage import experiment_text, read_ordersage
+from trialwise.exchange.packet_files import PacketFile, read_packet_file
+from trialwise.exchange.pantheon_log import read_tunnel_log
+from trialwise.exchange.result_files import read_trials
+from trialwise.exchange.trace_files import read_trace, trace_from_departures, trace_from_opportunities
+from trialwise.exchange.trials_table import TrialColumns
+from trialwise.experiment.reading import read_experiment
+from trialwise.experiment.sources import TextSource
+from trialwise.measurement.packets import write_packets
+from trialwise.measurement.reported import from_output
+from trialwise.measurement.scaffold import read_description, skeleton
+from trialwise.measurement.sources import read_source
+from trialwise.schemes.reading import read_scheme
+from trialwise.trials.loads import parse_load
+
+SECONDS = 10.0
+
+NUMBERS = (
+    b"-1",
+    b"0",
+    b"nan",
+    b"inf",
+    b"1e400",
+    b"9" * 400,
+    b"4294967296",
+    b"9223372036854775808",
+    b"0.5",
+    b"65536",
+    b"",
+    b"1e18",
+)
+MERGED = b"# init timestamp: 1744936429546.000\n0.5 # 1504\n" + b"".join(
+    b"%d.000 + 1500 %d\n%d.500 - 1500 20.500 %d\n" % (t, 1 + t % 2, t + 20, 1 + t % 2) for t in range(40)
+)
+LINK = (
+    b"# mahimahi mm-link (Uplink) [t]\n# command line: x\n# queue: droptail [packets=5]\n# init timestamp: 17\n# base timestamp: 3\n"
+    + b"".join(b"%d + 1504\n%d # 1504\n%d - 1504 0\n%d d 1 1504\n" % (t, t, t, t) for t in range(40))
+)
+TUNNEL = b"# 'mm-tunnelserver' ingress: 1795259022262.001\n" + b"".join(
+    b"%d.5 - %d - 88\n" % (t, t) for t in range(40)
+)
+PERF = json.dumps(
+    {"cubic": {str(run): {"all": {"tput": 1.5, "delay": 20.0, "loss": 0.01}} for run in range(3)}}
+).encode()
+METADATA = json.dumps({"runtime": 30, "flows": 1, "cc_schemes": ["cubic"], "run_times": 3}).encode()
+PACKETS = [ipv4("10.0.0.1", "10.0.0.2", 100, offset=at % 2) for at in range(6)]
+PACKETS += [ipv6("2001:db8::1", "2001:db8::2", 50)] * 3
+FRAMES = [(1_795_256_094_000_000_000 + at, framed(one, 1, at % 3)) for at, one in enumerate(PACKETS)]
+
+
+def packet_log(folder: Path) -> bytes:
+    records = np.zeros(30, RECORD)
+    records["time"], records["delay"], records["size"] = np.arange(30) * 10**6, 10**5, 1500
+    records["flow"] = flow_word(40_000, 5201)
+    return write_log(folder / "seed", records).read_bytes()
+
+
+def parquet(folder: Path) -> bytes:
+    write_packets(folder / "seed", random_packets(1, 50))
+    return (folder / "seed").read_bytes()
+
+
+def archive(folder: Path) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, content in (("cubic_datalink_run1.log", MERGED), ("pantheon_metadata.json", METADATA)):
+            info = tarfile.TarInfo(f"x/{name}")
+            info.size = len(content)
+            tar.addfile(info, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def used(found: PacketFile) -> None:
+    """What commands do with what was read."""
+    found.packets.flows()
+    gone = found.packets.where(found.packets.delivered)
+    trace_from_departures((gone.time * 1e9).round().astype("int64"), gone.size.astype("int64"), "x")
+    if found.opportunities is not None and found.opportunities.size:
+        trace_from_opportunities(found.opportunities, found.base, "x")
+
+
+def in_a_folder(path: Path, name: str) -> None:
+    folder = path.with_name("folder")
+    folder.mkdir(exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    (folder / "cubic_datalink_run1.log").write_bytes(MERGED)
+    (folder / name).write_bytes(path.read_bytes())
+    read_trials(folder)
+
+
+def repacked(path: Path, pack: Callable[[bytes], bytes], ending: str) -> None:
+    packed = path.with_name(f"x.tar.{ending}")
+    packed.write_bytes(pack(path.read_bytes()))
+    read_trials(packed)
+
+
+def captured(path: Path) -> None:
+    found = read_capture(path)
+    chosen = found.selected("10.0.0.1", 5201, "to") | found.selected(None, 1, None)
+    trace_from_departures(found.time[chosen], found.size[chosen], "x")
+
+
+ROOT = Path(__file__).parents[1]
+CSV = b"scheme,run,position,time,delay [ms]\n" + b"".join(
+    b"%s,%d,%d,2026-11-25 12:%02d:00,%d.5\n" % (b"ab"[at % 2 : at % 2 + 1], at // 2, at % 2, at, 10 + at)
+    for at in range(24)
+)
+EUROPEAN = b"lauf;zeit;wert\n" + b"".join(
+    b"%d;%02d.11.2026 08:00;1.%03d,5\n" % (at, at, at) for at in range(1, 25)
+)
+LINES = b"".join(b"line %d\n" % at for at in range(20)) + b"rtt = 4.25e1 ms\n"
+DOCUMENT = json.dumps({"t": list(range(20)), "runs": {"rtt": [at + 0.5 for at in range(20)]}}).encode()
+TOPOLOGY = b"6 2 5\n4 5\n0 4 100Gbps 0.001ms 0\n1 4 100Gbps 0.001ms 0\n2 5 100Gbps 0.001ms 0\n4 5 400Gbps 0.001ms 0\n3 5 1Gbps 1us 0\n"
+HPCC = b"3\n0 1 3 100 10000 2.0\n1 2 3 100 20000 2.001\n2 0 3 100 30000 2.002\n"
+MATRIX = b"Nodes 4\nConnections 2\n0->1 id 1 start 0 size 100000\n2->1 id 2 start 1000000 size 100000\n"
+SIZES = b"0 0\n1000 20\n10000 60\n1000000 100\n"
+STARTS = b"start_ns,size_bytes\n" + b"".join(b"%d,%d\n" % (at * 1000, 1500 * at + 1) for at in range(20))
+RUBY = b"""defApplication('oml:app:gen', 'gen') do |a|
+  a.version(2, 9, 1)
+  a.shortDescription = "Makes numbers"
+  a.defProperty('udp:host', 'Where to', '-d', {:type => :string, :default => 'localhost'})
+  a.defMeasurement("wave") { |m|
+    m.defMetric('label', :string)
+    m.defMetric('value', :double, 'V', 'height')
+  }
+end
+"""
+CONFIG = b"""workers = ["one.example.org"]
+user = "me"
+keyfile = "~/.ssh/k"
+repo = "https://git.example.org/me/x.git"
+exp_script_call = "python3 x.py"
+results_dir = "~/x"
+results_file = "x.txt"
+n_runs = 3
+interleave = True
+reset = False
+seed = 11
+"""
+SCRIPT = b"""import sys
+TESTS = {"set": 3, "get": 2}
+def main():
+    for name, count in TESTS.items():
+        print(f"./run.sh {name} {count:02d}")
+    print("./last.sh", "&&", "true")
+main()
+"""
+
+
+def of(path: str) -> Callable[[Path], bytes]:
+    return lambda _: (ROOT / path).read_bytes()
+
+
+def described(path: Path, name: str) -> None:
+    try:
+        text = path.read_bytes().decode()
+    except UnicodeDecodeError:
+        return
+    program = read_description(text, name)
+    for language in ("c", "rust", "python"):
+        skeleton(program, language)
+
+
+def in_text(path: Path, read: Callable[[str], object]) -> None:
+    """Of functions whose contract is `ValueError`, and whose callers name the file."""
+    try:
+        read(path.read_bytes().decode())
+    except UnicodeDecodeError:
+        return
+    except ValueError as error:
+        raise TrialwiseError(str(error)) from error
+
+
+def with_topology(path: Path) -> None:
+    try:
+        _core.Fabric.from_file(path)
+    except (ValueError, OSError) as error:
+        raise TrialwiseError(str(error)) from error
+
+
+def with_script(path: Path, name: str) -> None:
+    folder = path.with_name("repository")
+    folder.mkdir(exist_ok=True)
+    for each, content in (("config.py", CONFIG), ("x.py", SCRIPT)):
+        (folder / each).write_bytes(path.read_bytes() if each == name else content)
+    experiment_text(read_ordersage(folder), folder / "experiment.toml")
+
+
+def reported(path: Path, source: TextSource) -> None:
+    read_source(source, from_output(path.read_bytes()))
+
+
+TABLES: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
+    "table": (lambda _: CSV, read_table),
+    "table in gzip": (lambda _: gzip.compress(CSV, mtime=0), read_table),
+    "table in UTF-16": (lambda _: EUROPEAN.decode().encode("utf-16"), read_table),
+    "conditions": (lambda _: CSV, lambda path: read_conditions(path, time=None, value="delay [ms]")),
+    "conditions, European": (
+        lambda _: EUROPEAN,
+        lambda path: read_conditions(path, time="zeit", value="wert"),
+    ),
+    "trials": (
+        lambda _: CSV,
+        lambda path: read_trials(path, TrialColumns(values=("delay [ms]",), groups=("scheme",))),
+    ),
+    "order": (
+        lambda _: CSV,
+        lambda path: read_order_table(path, OrderColumns(treatment="scheme", value="delay [ms]")),
+    ),
+    "effects": (
+        lambda _: CSV,
+        lambda path: read_effects_table(path, EffectColumns(("scheme",), ("delay [ms]",), time="time")),
+    ),
+    "hyperfine": (of("tests/unit/exchange/results/hyperfine-base.json"), read_trials),
+    "pyperf": (of("tests/unit/exchange/results/pyperf-base.json"), read_trials),
+}
+EXPERIMENTS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
+    "experiment": (of("examples/compressors/experiment.toml"), read_experiment),
+    "experiment of a path": (of("examples/tcp-over-12mbit/experiment.toml"), read_experiment),
+    "experiment of a simulation": (of("examples/cceval-fat-tree/experiment.toml"), read_experiment),
+    "experiment with an observer": (of("examples/observer-shared-path/experiment.toml"), read_experiment),
+    "scheme": (of("src/trialwise/schemes/library/ngtcp2-bbr.toml"), read_scheme),
+    "description in Ruby": (lambda _: RUBY, lambda path: described(path, "x.rb")),
+    "OrderSage's settings": (lambda _: CONFIG, lambda path: with_script(path, "config.py")),
+    "OrderSage's script": (lambda _: SCRIPT, lambda path: with_script(path, "x.py")),
+}
+SIMULATIONS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
+    "topology": (lambda _: TOPOLOGY, with_topology),
+    "flow list of HPCC": (lambda _: HPCC, lambda path: in_text(path, _core.read_flow_list)),
+    "connection matrix": (lambda _: MATRIX, lambda path: in_text(path, _core.read_flow_list)),
+    "sizes of flows": (
+        lambda _: SIZES,
+        lambda path: parse_load(f"flows:poisson,load=50%,sizes={path.name}", path.parent),
+    ),
+    "starts of flows": (lambda _: STARTS, lambda path: parse_load(f"flows:{path.name}", path.parent)),
+}
+OUTPUTS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
+    "output by pattern": (
+        lambda _: LINES,
+        lambda path: reported(path, TextSource(pattern=r"rtt = ([\d.e+-]+)")),
+    ),
+    "output in JSON": (
+        lambda _: DOCUMENT,
+        lambda path: reported(path, TextSource(json="/runs/rtt", time="/t")),
+    ),
+    "output in CSV": (lambda _: CSV, lambda path: reported(path, TextSource(csv="delay [ms]", time="run"))),
+}
+PACKETS_AND_PATHS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
+    "merged log": (lambda _: MERGED, lambda path: used(read_packet_file(path))),
+    "mm-link log": (lambda _: LINK, lambda path: used(read_packet_file(path))),
+    "tunnel log": (lambda _: TUNNEL, read_tunnel_log),
+    "packet log": (packet_log, lambda path: used(read_packet_file(path, flow_of_port={5201: 1}))),
+    "parquet": (parquet, lambda path: used(read_packet_file(path))),
+    "pcap": (lambda _: pcap(FRAMES, 1), captured),
+    "pcapng": (lambda _: pcapng(FRAMES, 1), captured),
+    "trace": (lambda _: b"".join(b"%d\n" % t for t in range(1, 60)), read_trace),
+    "folder's log": (lambda _: MERGED, lambda path: in_a_folder(path, "bbr_datalink_run1.log")),
+    "folder's link log": (lambda _: LINK, lambda path: in_a_folder(path, "bbr_mm_datalink_run1.log")),
+    "perf": (lambda _: PERF, lambda path: in_a_folder(path, "pantheon_perf.json")),
+    "metadata": (lambda _: METADATA, lambda path: in_a_folder(path, "pantheon_metadata.json")),
+    "tar in xz": (archive, lambda path: repacked(path, lzma.compress, "xz")),
+    "tar in gz": (archive, lambda path: repacked(path, gzip.compress, "gz")),
+    "tar": (archive, lambda path: repacked(path, bytes, "gz")),
+    "packed": (lambda folder: lzma.compress(archive(folder)), lambda path: repacked(path, bytes, "xz")),
+}
+
+
+READERS = {**PACKETS_AND_PATHS, **TABLES, **EXPERIMENTS, **SIMULATIONS, **OUTPUTS}
+"""By name: what makes a sound file (a folder to work in is given), and what reads one."""
+
+
+def changed(seed: bytes, rng: random.Random) -> bytes:
+    """A file near the seed."""
+    content = bytearray(seed)
+    for _ in range(rng.randrange(1, 4)):
+        place = rng.randrange(len(content) + 1)
+        match rng.randrange(6):
+            case 0 if content:
+                content[min(place, len(content) - 1)] = rng.randrange(256)
+            case 1:
+                del content[place : place + rng.choice([1, 2, 30, 10_000])]
+            case 2:
+                content[place:place] = bytes(content[place : place + rng.choice([1, 20, 200])])
+            case 3:
+                content[place : place + 4] = struct.pack("<I", rng.choice([0, 1, 2**31, 2**32 - 1, 65535]))
+            case 4:
+                content[place : place + 8] = struct.pack("<Q", rng.choice([0, 2**63, 2**64 - 1, 2**40]))
+            case _:
+                words = bytes(content).split(b" ")
+                words[rng.randrange(len(words))] = rng.choice(NUMBERS)
+                content = bytearray(b" ".join(words))
+    return bytes(content)
+
+
+def read_or_refused(name: str, path: Path, content: bytes) -> None:
+    """Let a reader have a content, and hold it to what must be true of all."""
+    path.write_bytes(content)
+    begun = time.process_time()
+    try:
+        READERS[name][1](path)
+    except TrialwiseError as error:
+        said = error.message
+    else:
+        said = "read"
+    assert said
+    assert "\n" not in said
+    assert len(content) > 1 << 20 or time.process_time() - begun < SECONDS

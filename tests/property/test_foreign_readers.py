@@ -1,0 +1,80 @@
+"""Files that nobody's program wrote: read, or refused in a sentence, by every reader in the table of `foreign_readers`.
+
+Files are made from small sound ones by changing bytes, numbers and lines. Memory is bounded by the operating system, so that an
+array as large as a number in a file fails.
+"""
+
+from __future__ import annotations
+
+import random
+import resource
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from foreign_readers import READERS, changed, read_or_refused
+from trialwise.errors import TrialwiseError
+from trialwise.trials.held_files import HeldFiles
+
+
+@pytest.fixture(scope="module", autouse=True)
+def little_memory() -> Iterator[None]:
+    """Two GiB beyond what there is."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + 2**31, before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def change_and_read(name: str, folder: Path, rng: random.Random) -> None:
+    read_or_refused(name, folder / "x.log", changed(READERS[name][0](folder), rng))
+
+
+@pytest.mark.parametrize("name", READERS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rng=st.randoms(use_true_random=False))
+def test_a_changed_file_is_read_or_refused(name: str, tmp_path: Path, rng: random.Random):
+    change_and_read(name, tmp_path, rng)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", READERS)
+def test_changed_files_for_ten_minutes(name: str, tmp_path: Path):
+    rng = random.Random(17)
+    until = time.monotonic() + 600
+    while time.monotonic() < until:
+        state = rng.getstate()
+        try:
+            change_and_read(name, tmp_path, rng)
+        except BaseException as error:
+            error.add_note(f"{name}: random state {hash(state)}; the file is {tmp_path / 'x.log'}")
+            raise
+
+
+def test_links_that_name_a_changed_file_are_made_or_refused(tmp_path: Path):
+    from trialwise import _core
+
+    rng = random.Random(5)
+    seeds = {
+        "trace:x": b"1\n2\n5\n",
+        "series:x": b"0 1ms\n5 20ms\n",
+        "loss": b"0 1%\n9 20%\n",
+        "pattern": b"0001\n",
+    }
+    for _ in range(300):
+        name = rng.choice(list(seeds))
+        (tmp_path / "x").write_bytes(changed(seeds[name], rng))
+        key = {"trace:x": "rate", "series:x": "delay"}.get(name, "loss")
+        text = {"loss": "series:x", "pattern": "trace:x"}.get(name, name)
+        files = HeldFiles()
+        said = ""
+        try:
+            _core.check_link(files.groups((((key, text),),), str(tmp_path)), ".", 0.1)
+        except (TrialwiseError, ValueError) as error:
+            said = files.in_own_words(str(error))
+        assert "/proc/" not in said
