@@ -282,10 +282,30 @@ def _welch(trials: Trials, terms: list[Term]) -> dict[Term, _Test]:
     filled = trials.counts > 0
     counts = trials.counts[filled]
     means = trials.means()[filled] - float(trials.values.mean())
-    spreads = trials.variances()[filled] / counts
+    spreads = _variances(trials)[filled] / counts
     # Unweighted: a hypothesis about the cells' means, not about how often each of them ran.
     model = fit(trials, terms, np.ones(trials.counts.size))
     return {one.term: _anova_type(one, means, spreads, counts.astype(np.float64) - 1) for one in model.fitted}
+
+
+def _variances(trials: Trials) -> Array:
+    """Of each cell; a single number that cells of more trials have too has the variance of all of these together.
+
+    As `shared_variance` has it for two samples.
+    """
+    own = trials.variances()
+    found = own.copy()
+    for place in np.flatnonzero(own == 0).tolist():
+        number = trials.of_cell(place)[0]
+        larger = [
+            other
+            for other in np.flatnonzero(trials.counts > trials.counts[place]).tolist()
+            if (trials.of_cell(other) == number).any()
+        ]
+        freedoms = trials.counts[larger] - 1
+        if larger:
+            found[place] = float(own[larger] @ freedoms) / float(freedoms.sum() + trials.counts[place] - 1)
+    return found
 
 
 def _anova_type(term: Fitted, means: Array, spreads: Array, freedoms: Array) -> _Test:

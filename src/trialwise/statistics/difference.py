@@ -10,7 +10,7 @@ import numpy as np
 from trialwise.statistics.checks import as_values, one_of
 from trialwise.statistics.fieller import Ratio, ratio_of
 from trialwise.statistics.forecast import CHANCE, MOST, Judged, trials_to_decide
-from trialwise.statistics.moments import Moments, Pair
+from trialwise.statistics.moments import Moments, Pair, exponent_of
 from trialwise.statistics.shift import Shift, shift_between
 from trialwise.statistics.verdicts import (
     NONE,
@@ -111,7 +111,8 @@ def difference(
     first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
     pair = Pair.of(first, second)
     shift = shift_between(second, first, level)
-    return _judged(_Sides(pair, pair, pair.n), shift, level, allowed, judged)
+    deviations = _deviation(first, pair), _deviation(second, pair)
+    return _judged(_Sides(pair, pair, pair.n, deviations), shift, level, allowed, judged)
 
 
 def difference_of_averages(
@@ -152,11 +153,15 @@ def difference_of_averages(
     )
     if not first or not second:
         raise ValueError(f"a has {len(first)} cells and b {len(second)}; an average takes one or more")
-    exponent = Pair.of(np.concatenate(first), np.concatenate(second)).exponent
+    exponent = exponent_of(*first, *second)
     of_a, of_b = (_average([np.ldexp(cell, -exponent) for cell in side]) for side in (first, second))
     judged_by, billed_by = Pair(of_a[0], of_b[0], exponent), Pair(of_a[1], of_b[1], exponent)
     n = min(cell.size for cell in first), min(cell.size for cell in second)
-    return _judged(_Sides(judged_by, billed_by, n), None, level, allowed, judged)
+    deviations = (
+        billed_by.unscaled(billed_by.a.variance**0.5),
+        billed_by.unscaled(billed_by.b.variance**0.5),
+    )
+    return _judged(_Sides(judged_by, billed_by, n, deviations), None, level, allowed, judged)
 
 
 def _average(cells: Sequence[Array]) -> tuple[Moments, Moments]:
@@ -175,11 +180,13 @@ def _average(cells: Sequence[Array]) -> tuple[Moments, Moments]:
 
 @dataclass(frozen=True, slots=True)
 class _Sides:
-    """The moments by which two sides are judged, those by which they are billed, and their trials."""
+    """The moments by which two sides are judged, those by which they are billed, their trials and standard deviations."""
 
     judged_by: Pair
     billed_by: Pair
     n: tuple[int, int]
+    deviations: tuple[float, float]
+    """In the unit of the values."""
 
 
 def _judged(
@@ -201,10 +208,7 @@ def _judged(
         ratio=replace(ratio, n=sides.n),
         percent=replace(ratio, n=sides.n).in_percent(),
         means=(pair.unscaled(pair.a.mean), pair.unscaled(pair.b.mean)),
-        standard_deviations=(
-            pair.unscaled(billed.a.variance**0.5),
-            pair.unscaled(billed.b.variance**0.5),
-        ),
+        standard_deviations=sides.deviations,
         p_value=p_value,
         p_different=p_different,
         p_equivalent=p_equivalent,
@@ -213,11 +217,17 @@ def _judged(
         verdict=verdict,
         trials_needed=needed,
         judged=judged,
-        reason=reason_of(verdict, allowed is not None, rejects(p_value, 1 - level), bool(welch.se), needed),
+        reason=reason_of(verdict, allowed is not None, rejects(p_value, 1 - level), bool(welch.se), needed)
+        + (_SHARED if pair.shared else ""),
         n=sides.n,
         confidence=100 * level,
         method=method + ("; two one-sided tests" if allowed is not None else ""),
     )
+
+
+def _deviation(values: Array, pair: Pair) -> float:
+    """Standard deviation of a sample by itself, whatever variance the pair takes for it."""
+    return pair.unscaled(float(Moments.of(np.ldexp(values, -pair.exponent)).variance) ** 0.5)
 
 
 def _in_units(margin: Margin | None, mean: float) -> float | None:
@@ -238,6 +248,7 @@ def reason_of(verdict: Verdict, has_margin: bool, differs: bool, varies: bool, n
     return said
 
 
+_SHARED = "; the smaller side has a single value, which the other has too: its variance is that of both sides together"
 _SAID = {
     ("different", False, False): "the interval excludes 0",
     ("different", True, False): "the interval lies outside of the margin",

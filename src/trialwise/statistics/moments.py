@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import frexp
 
 import numpy as np
@@ -42,19 +42,26 @@ class Pair:
     a: Moments
     b: Moments
     exponent: int = 0
+    shared: bool = False
+    """Whether both have the variance of both samples together (`shared_variance`)."""
 
     @classmethod
     def of(cls, a: Array, b: Array) -> Pair:
-        """Of checked values of either sample."""
-        exponent = _exponent(a, b)
-        return cls(Moments.of(np.ldexp(a, -exponent)), Moments.of(np.ldexp(b, -exponent)), exponent)
+        """Of checked values of either sample; where one has no variance to show, see `shared_variance`."""
+        exponent = exponent_of(a, b)
+        first, second = np.ldexp(a, -exponent), np.ldexp(b, -exponent)
+        moments = Moments.of(first), Moments.of(second)
+        shared = shared_variance(*moments, first, second)
+        if shared is not None:
+            moments = replace(moments[0], variance=shared), replace(moments[1], variance=shared)
+        return cls(*moments, exponent, shared is not None)
 
     @classmethod
     def of_summary(
         cls, n: tuple[int, int], means: tuple[float, float], deviations: tuple[float, float]
     ) -> Pair:
         """Of numbers, means and standard deviations."""
-        exponent = _exponent(np.array(means), np.array(deviations))
+        exponent = exponent_of(np.array(means), np.array(deviations))
         scaled = np.ldexp(np.array([means, deviations]), -exponent)
         a, b = (Moments(n[side], float(scaled[0, side]), float(scaled[1, side] ** 2)) for side in (0, 1))
         return cls(a, b, exponent)
@@ -75,5 +82,18 @@ class Pair:
             return float(np.ldexp(value, self.exponent))
 
 
-def _exponent(*values: Array) -> int:
+def shared_variance(first: Moments, second: Moments, a: Array, b: Array) -> float | None:
+    """The variance of both samples together where the one with fewer values is a single number that the other has too.
+
+    So many of the other's values would be that number by chance as well, so that they show no variance of their own: taken
+    for 0, ten trials without a failure differ from 200 with 10 % of failures by Welch's test in 35 % where nothing differs.
+    """
+    for own, other, values in ((first, second, b), (second, first, a)):
+        if not own.variance and other.variance and own.n < other.n and bool((values == own.mean).any()):
+            return float(other.variance) * (other.n - 1) / (own.n + other.n - 2)
+    return None
+
+
+def exponent_of(*values: Array) -> int:
+    """The power of 2 by which the largest of all values is below 1."""
     return frexp(max(float(np.abs(part).max()) for part in values))[1]

@@ -13,7 +13,7 @@ from trialwise.statistics.checks import Array, as_values, one_of
 from trialwise.statistics.difference import Difference, reason_of
 from trialwise.statistics.fieller import Ratio
 from trialwise.statistics.forecast import Judged, trials_to_decide
-from trialwise.statistics.moments import Moments, Pair, pair_differences
+from trialwise.statistics.moments import Moments, Pair, exponent_of, pair_differences
 from trialwise.statistics.signed_ranks import shift_of_pairs
 from trialwise.statistics.verdicts import Claims, Margin, as_confidence, as_margin, verdict_of
 from trialwise.statistics.welch import (
@@ -114,7 +114,8 @@ def _pairs(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 
 def as_one_side(differences: Array) -> Pair:
     """Differences of pairs as a second sample against a first that is 0 and does not vary: Welch's test is then Student's."""
-    return Pair.of(np.zeros_like(differences), differences)
+    nothing, exponent = Moments(differences.size, 0.0, 0.0), exponent_of(differences)
+    return Pair(nothing, Moments.of(np.ldexp(differences, -exponent)), exponent)
 
 
 def margin_in_units(margin: Margin, mean: float) -> float:

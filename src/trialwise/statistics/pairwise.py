@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from trialwise.statistics.checks import Array, as_values, one_of
-from trialwise.statistics.moments import pair_differences
+from trialwise.statistics.moments import Moments, pair_differences, shared_variance
 from trialwise.statistics.welch import least_p_value, least_paired_p_value
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -55,19 +55,33 @@ def better_p_values(groups: Sequence[Array], sign: int) -> Array:
     means = sign * np.array([values.mean() for values in scaled])
     # A mean of equal numbers may differ from them by rounding: their variance is 0, not that.
     squares = np.array([values.var(ddof=1) / values.size if np.ptp(values) else 0.0 for values in scaled])
-    lower_df = squares**2 / np.array([values.size - 1 for values in scaled])
-    variance = squares[:, None] + squares
+    sizes = [values.size for values in scaled]
+    own = np.repeat(squares[:, None], len(sizes), axis=1)
+    for row, column, variance in _shared(scaled):
+        own[row, column], own[column, row] = variance / sizes[row], variance / sizes[column]
+    variance = own + own.T
+    lower_df = own**2 / (np.array(sizes) - 1)[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
         t = (means[:, None] - means) / np.sqrt(variance)
-        df = variance**2 / (lower_df[:, None] + lower_df)
+        df = variance**2 / (lower_df + lower_df.T)
     p_values = np.asarray(stdtr(df, -t), dtype=np.float64)
-    sizes = [values.size for values in scaled]
     least = np.array([[least_p_value(row, column) for column in sizes] for row in sizes])
     firsts = sign * np.array([values[0] for values in scaled])
     separated = np.where(firsts[:, None] > firsts, least, 1.0)
     p_values = np.where(variance > 0, p_values, separated)
     np.fill_diagonal(p_values, 1.0)
     return p_values
+
+
+def _shared(groups: Sequence[Array]) -> Iterator[tuple[int, int, float]]:
+    """Pairs of which the smaller group is a single number that the other has too, with the variance of both together."""
+    moments = [Moments.of(values) for values in groups]
+    constant = [at for at, one in enumerate(moments) if not one.variance]
+    for row in constant:
+        for column, other in enumerate(moments):
+            variance = shared_variance(moments[row], other, groups[row], groups[column])
+            if variance is not None:
+                yield row, column, variance
 
 
 def paired_p_values(groups: Sequence[Array], sign: int) -> Array:

@@ -10,7 +10,8 @@ import numpy as np
 
 from trialwise.statistics import studentized_range
 from trialwise.statistics.checks import as_percent, one_of
-from trialwise.statistics.factorial import Cell, read_trials
+from trialwise.statistics.factorial import Cell, Trials, read_trials
+from trialwise.statistics.moments import Moments, shared_variance
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -102,9 +103,12 @@ def posthoc(
     left, right = np.array(list(combinations(range(counts.size), 2)), dtype=np.int64).T
     if method == "tukey":
         variances, freedoms = _pooled(variances, counts), np.full(left.size, counts.sum() - counts.size)
+        spreads = (variances / counts)[left], (variances / counts)[right]
     else:
-        freedoms = _welch_freedoms(variances / counts, counts - 1, left, right)
-    errors = np.sqrt((variances / counts)[left] + (variances / counts)[right])
+        own = np.array(_of_pairs(trials, np.flatnonzero(filled), variances)).T
+        spreads = own[0] / counts[left], own[1] / counts[right]
+        freedoms = _welch_freedoms(*spreads, counts[left] - 1, counts[right] - 1)
+    errors = np.sqrt(spreads[0] + spreads[1])
     differences = means[right] - means[left]
     judged = (errors > 0) & (freedoms > 0)
     if not judged.any():
@@ -148,11 +152,24 @@ def _pooled(variances: Array, counts: Array) -> Array:
     return np.full(counts.size, within / freedom if freedom else np.nan)
 
 
-def _welch_freedoms(spreads: Array, freedoms: Array, left: Indices, right: Indices) -> Array:
+def _of_pairs(trials: Trials, cells: Indices, variances: Array) -> list[tuple[float, float]]:
+    """The variances of both treatments of each pair: of both together where one has none to show (`shared_variance`)."""
+    values = [trials.of_cell(int(place)) for place in cells]
+    moments = [
+        Moments(own.size, float(own[0]) if variance == 0 else float(own.mean()), float(variance))
+        for own, variance in zip(values, variances, strict=True)
+    ]
+    found: list[tuple[float, float]] = []
+    for a, b in combinations(range(cells.size), 2):
+        shared = shared_variance(moments[a], moments[b], values[a], values[b])
+        found.append((float(variances[a]), float(variances[b])) if shared is None else (shared, shared))
+    return found
+
+
+def _welch_freedoms(first: Array, second: Array, first_freedoms: Array, second_freedoms: Array) -> Array:
     """Welch (1938) and Satterthwaite (1946); NaN below two trials and without any spread."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        own = spreads**2 / freedoms
-        return (spreads[left] + spreads[right]) ** 2 / (own[left] + own[right])
+        return (first + second) ** 2 / (first**2 / first_freedoms + second**2 / second_freedoms)
 
 
 def _judged(

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from trialwise.statistics.checks import Array
+from trialwise.statistics.rounded import rounded_tail, step_of
 
 FEWEST, MOST = 3, 5000
 """The sizes of samples that the approximation is made for."""
@@ -23,18 +24,28 @@ _LARGE_DEVIATION = (-0.4803, -0.082676, 0.0030302)
 _MOST_SMALL = 11
 
 
-def shapiro_wilk(ordered: Array) -> float:
+def shapiro_wilk(ordered: Array, *, ties: bool = True) -> float:
     """p-value of finite values in ascending order; NaN where they are too few, too many, or all equal.
 
-    Shapiro and Wilk 1965, by the approximation of Royston 1995.
+    Shapiro and Wilk 1965, by the approximation of Royston 1995. Values that occur more than once are taken for normal ones
+    that were rounded, by a clock or a counter (`rounded_tail`), unless `ties` is false: then for values that happen to be equal.
     """
     n = ordered.size
     if not FEWEST <= n <= MOST or ordered[0] == ordered[-1]:
         return float("nan")
     scaled = (ordered - ordered[n // 2]) / (ordered[-1] - ordered[0])
-    centred = scaled - scaled.mean()
-    w = float(_weights(n) @ centred) ** 2 / float(centred @ centred)
+    w = float(_statistics(scaled[None, :])[0])
+    if ties and (step := step_of(scaled)):
+        return rounded_tail(scaled, step, w, _statistics)
     return _tail(min(w, 1.0), n)
+
+
+def _statistics(rows: Array) -> Array:
+    """W of each row in ascending order; 1 where all its values are equal."""
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    squares = (centred**2).sum(axis=1)
+    alike = rows[:, 0] == rows[:, -1]
+    return np.where(alike, 1.0, (centred @ _weights(rows.shape[1])) ** 2 / np.where(alike, 1.0, squares))
 
 
 @lru_cache(maxsize=256)

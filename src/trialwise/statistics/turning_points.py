@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import permutations
 from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtr
 
-from trialwise.statistics.checks import Array, as_values
+from trialwise.statistics.checks import Array, Method, as_method, as_values
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
+
+_EVERY_ORDER = 7
+_SHUFFLED = 100
+_SHUFFLES = 9999
+_SEED = 18_740_405
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,44 +29,113 @@ class TurningPoints:
     count: int
     """Values above both neighbours, or below both."""
     expected: float
-    """2(n - 2)/3."""
+    """2(n - 2)/3; over the orders of these values where some occur more than once."""
     variance: float
-    """(16 n - 29)/90."""
+    """(16 n - 29)/90; over the orders likewise."""
     z: float
-    """(count - expected)/√variance: below 0 where neighbours are alike."""
+    """(count - expected)/√variance: below 0 where neighbours are alike; 0 where no order turns more often than another."""
     p_value: float
-    """Two-sided, by the normal distribution."""
+    """Two-sided."""
     ties: int
-    """Neighbours that are equal: with many of them independent values too turn less often than expected."""
+    """Neighbours that are equal."""
     n: int
     method: str
 
 
-def turning_points(values: ArrayLike) -> TurningPoints:
+def turning_points(values: ArrayLike, *, method: Method = "default") -> TurningPoints:
     """Test whether a series turns as often as independent values of one distribution do.
 
     Bienaymé (1874); Kendall and Stuart, "The Advanced Theory of Statistics", vol. 3, section 45.18: among three independent
-    values of a continuous distribution the middle one is an extreme with probability 2/3. As in the R package spgs a value
-    that equals a neighbour is no turning point, and n is not reduced; `ties` says how many there are.
+    values of a continuous distribution the middle one is an extreme with probability 2/3. A value that equals a neighbour is
+    no turning point, so that where values occur more than once they turn less often; the law is then that of all orders of
+    the values: every one up to 7 values, 9,999 seeded shuffles up to 100, beyond them a normal one with the expectation over
+    all orders and a variance that is right but for 1/n of it.
+
+    Parameters
+    ----------
+    values
+        In the order of time.
+    method
+        "paper" takes values for continuous whatever occurs twice, as the R package spgs does.
 
     Raises
     ------
     ValueError
-        Fewer than three values, or values that are not finite.
+        Fewer than three values, values that are not finite, or an unknown method.
     """
-    array = as_values(values, minimum=3)
-    rises: Array = np.sign(np.diff(array))
-    count = int(np.count_nonzero(rises[1:] * rises[:-1] < 0))
-    n = array.size
-    expected, variance = 2 * (n - 2) / 3, (16 * n - 29) / 90
-    z = (count - expected) / sqrt(variance)
+    paper, array = as_method(method), as_values(values, minimum=3)
+    n, count = array.size, int(_turns(array[None, :])[0])
+    times = np.unique(array, return_counts=True)[1].astype(np.float64)
+    if paper or times.size == n:
+        expected, variance = 2 * (n - 2) / 3, (16 * n - 29) / 90
+        p_value, law = _normal(count, expected, variance), "normal approximation"
+    elif n <= _SHUFFLED:
+        expected = (n - 2) * _share_of_extremes(times)
+        p_value, variance, law = _by_orders(array, count, expected)
+    else:
+        expected, variance = (n - 2) * _share_of_extremes(times), n * _variance_of_one(times / n)
+        p_value, law = _normal(count, expected, variance), "normal approximation given the ties"
     return TurningPoints(
         count=count,
         expected=expected,
         variance=variance,
-        z=z,
-        p_value=2 * float(ndtr(-abs(z))),
-        ties=int(np.count_nonzero(rises == 0)),
+        z=(count - expected) / sqrt(variance) if variance > 0 else 0.0,
+        p_value=p_value,
+        ties=int(np.count_nonzero(np.diff(array) == 0)),
         n=n,
-        method="turning points, normal approximation",
+        method=f"turning points, {law}",
     )
+
+
+def _turns(rows: Array) -> NDArray[np.int64]:
+    """How often each row turns."""
+    rises = np.sign(np.diff(rows, axis=1))
+    return np.count_nonzero(rises[:, 1:] * rises[:, :-1] < 0, axis=1)
+
+
+def _normal(count: int, expected: float, variance: float) -> float:
+    return 2 * float(ndtr(-abs(count - expected) / sqrt(variance))) if variance > 0 else 1.0
+
+
+def _by_orders(array: Array, count: int, expected: float) -> tuple[float, float, str]:
+    """p-value and variance over all orders, or over seeded ones, and what was done."""
+    codes = np.unique(array, return_inverse=True)[1].astype(np.float64)
+    if every := array.size <= _EVERY_ORDER:
+        orders = np.array(list(permutations(codes.tolist())))
+    else:
+        random = np.random.Generator(np.random.PCG64DXSM(_SEED))
+        orders = random.permuted(np.tile(np.sort(codes), (_SHUFFLES, 1)), axis=1)
+    apart = np.abs(_turns(orders) - expected)
+    beyond = int((apart >= abs(count - expected) - _ROUNDING).sum())
+    p_value = beyond / apart.size if every else (beyond + 1) / (apart.size + 1)
+    law = f"{'all' if every else f'{apart.size:,} seeded'} orders"
+    return p_value, float((apart**2).mean()), law
+
+
+def _share_of_extremes(times: Array) -> float:
+    """How often the middle one of three values is above both others or below both, over all orders."""
+    n, below = float(times.sum()), np.cumsum(times) - times
+    above = n - below - times
+    ways = times @ (below * (below - 1) + above * (above - 1))
+    return float(ways) / (n * (n - 1) * (n - 2))
+
+
+def _variance_of_one(shares: Array) -> float:
+    """Variance of the number of turning points over all orders, for each value, in the limit of many.
+
+    That of independent values with these shares, less what is due to which values occur how often, which all orders have in
+    common: 9 Var E[h | one value] (Hájek's projection), h being whether the middle one of three values is an extreme.
+    """
+    below = np.cumsum(shares) - shares
+    above = np.maximum(1 - below - shares, 0.0)
+    middle = below**2 + above**2
+    lower_ways, upper_ways = shares * below, shares * above
+    # As a neighbour: those in the middle that are above it and above the third, or below both.
+    side = (lower_ways.sum() - np.cumsum(lower_ways)) + (np.cumsum(upper_ways) - upper_ways)
+    mean = float(shares @ middle)
+    # Of four values the two in the middle both turn, the first up and the second down or the other way round.
+    next_to = 2 * float((shares * above) @ (lower_ways.sum() - np.cumsum(lower_ways)))
+    beyond = float(shares @ side**2)
+    projected = middle + 2 * side
+    common = float(shares @ projected**2) - (3 * mean) ** 2
+    return max(0.0, mean + 2 * next_to + 2 * beyond - 5 * mean**2 - common)

@@ -8,8 +8,8 @@ from trialwise import statistics as st
 
 
 def test_turning_points_by_hand():
-    """Peaks 3, 5 and 9, pits 2 and 1; of six values 8/3 are expected, with variance 67/90."""
-    found = st.turning_points([1, 3, 2, 5, 1, 9, 4])
+    """Peaks 3, 5 and 9, pits 2 and 0; of seven values 10/3 are expected, with variance 83/90."""
+    found = st.turning_points([1, 3, 2, 5, 0, 9, 4])
     assert (found.count, found.n, found.ties) == (5, 7, 0)
     assert (found.expected, found.variance) == pytest.approx((10 / 3, 83 / 90))
     z = (5 - 10 / 3) / np.sqrt(83 / 90)

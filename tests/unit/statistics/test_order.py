@@ -27,8 +27,9 @@ def test_kruskal_wallis_and_effect_sizes(m, n, tied):
     assert found.percent_difference == pytest.approx(100 * (x.mean() - y.mean()) / x.mean())
     assert found.alpha_corrected == 0.0125
     assert found.significant is bool(theirs.pvalue < 0.0125)
-    assert found.shapiro_fixed == pytest.approx(stats.shapiro(x).pvalue, rel=1e-5, abs=1e-8)
-    assert found.shapiro_random == pytest.approx(stats.shapiro(y).pvalue, rel=1e-5, abs=1e-8)
+    if not tied:
+        assert found.shapiro_fixed == pytest.approx(stats.shapiro(x).pvalue, rel=1e-5, abs=1e-8)
+        assert found.shapiro_random == pytest.approx(stats.shapiro(y).pvalue, rel=1e-5, abs=1e-8)
 
 
 @pytest.mark.parametrize("tied", [False, True])

@@ -154,7 +154,8 @@ def _metric(given: FactorTrials, part: Part, series: Sequence[_Series], options:
 
 def _turns(each: _Series) -> SeriesTurns:
     values = each.one.values
-    found = st.turning_points(values) if values.size >= 3 and np.ptp(values) else None
+    tested = values.size >= 3 and np.ptp(values)
+    found = st.turning_points(values, method="paper") if tested else None
     numbers = (None, None, None) if found is None else (found.count, found.expected, found.p_value)
     return SeriesTurns(each.levels, each.one.trial, values.size, *numbers)
 
@@ -162,7 +163,7 @@ def _turns(each: _Series) -> SeriesTurns:
 def _analysed(part: Part, columns: Columns, options: PaperOptions, facts: _Facts) -> PaperMetric:
     unit, n, n_trials, turns, cells = facts
     factors = list(part.factors)
-    assumed = st.assumptions(columns, VALUE, factors)
+    assumed = st.assumptions(columns, VALUE, factors, method="paper")
     # Above 5000 values Shapiro and Wilk's p-value is not known; such treatments do not make the choice.
     normal = not any(cell.p_value < _LEVEL for cell in assumed.normality)
     found = st.anova(
