@@ -62,6 +62,17 @@ def open_foreign(
         raise
 
 
+def check_foreign(path: Path, *, within: Path, error: type[TrialwiseError] = AnalysisError) -> None:
+    """Look whether `open_foreign` opens a file: before a library that takes nothing but names opens it.
+
+    Raises
+    ------
+    TrialwiseError
+        As `open_foreign` raises it.
+    """
+    open_foreign(path, within=within, error=error).close()
+
+
 def read_foreign(
     path: Path,
     most: int,

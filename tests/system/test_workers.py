@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests.system.conftest import Bench
+from tests.system.test_identity import Half, executable
 from tests.system.test_resuming import Listener, StopAfter
 from tests.system.worker_machines import Machines, machines
 
@@ -432,3 +433,34 @@ def test_files_of_trials_are_brought_back_and_read_again(bench: Bench, two: Mach
     trials = study.trial_set(bench.directory)
     assert trials.of("again")["value"].to_list() == [41.0, 42.0]
     assert trials.of("size")["value"].to_list() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("command", "name"),
+    [
+        ("sh -c 'exec ./prog'", "prog"),
+        ("./outer", "prog"),
+        ("python3 -B main.py", "helper.py"),
+        ("sh -c 'cat < config.toml'", "config.toml"),
+    ],
+)
+def test_what_programs_start_there_has_an_identity(bench: Bench, two: Machines, command: str, name: str):
+    executable(bench.folder / "prog", "exit 0")
+    executable(bench.folder / "outer", "./prog; true")
+    (bench.folder / "main.py").write_text("import helper\n")
+    (bench.folder / "helper.py").write_text("x = 1\n")
+    (bench.folder / "config.toml").write_text("a = 1\n")
+    bench.write(command, rounds=6, rest=workers(two))
+    rules = [Half(2), Half(4), Half(6)]
+    for rule in rules:
+        bench.run(workers=two.names[:1], stopping=rule, observers=[rule])
+        file = bench.folder / name
+        file.write_text(file.read_text() + ("# changed\n" if rule is rules[1] else ""))
+    assert [row.epoch for row in bench.rows("finished")] == [1, 1, 1, 1, 2, 2]
+    assert [rule.changes for rule in rules] == [[], [], [f"{two.names[0]}: {name} is another"]]
+
+
+def test_a_file_that_trials_write_there_is_no_input(bench: Bench, two: Machines):
+    bench.write("sh -c 'date +%N >> log.txt; cat < log.txt'", rounds=4, rest=workers(two))
+    bench.run(workers=two.names[:1])
+    assert [row.epoch for row in bench.rows("finished")] == [1, 1, 1, 1]

@@ -10,12 +10,25 @@ from pathlib import Path
 from urllib.parse import quote
 
 from trialwise.errors import StoreError
+from trialwise.foreign_files import check_foreign
 
 LOG_PAGES = 200
 """After how many pages SQLite copies the write-ahead log into the database and starts it afresh: some thirty trials."""
 LOG_BYTES = 1024 * 1024
 """What is set aside for the log: a little more than these pages."""
 RESTORE = "restore a copy of the directory; `sqlite3 ledger.sqlite .recover` may save what is left"
+
+
+_BESIDE = ("", "-wal", "-shm", "-journal")
+"""How the names end of what SQLite opens beside a database."""
+
+
+def require_own_files(path: Path) -> None:
+    """Raise StoreError where the ledger, or what SQLite keeps beside it, is a link or no file: it would write elsewhere."""
+    for ending in _BESIDE:
+        file = path.with_name(path.name + ending)
+        if os.path.lexists(file):
+            check_foreign(file, within=path.parent, error=StoreError)
 
 
 def copy_in_memory(path: Path) -> sqlite3.Connection:
@@ -102,7 +115,9 @@ def set_log_aside(path: Path) -> None:
     """
     log = path.with_name(path.name + "-wal")
     with contextlib.suppress(OSError):
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(
+            log, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644
+        )
         try:
             missing = LOG_BYTES - os.fstat(descriptor).st_size
             if missing > 0:

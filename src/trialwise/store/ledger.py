@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trialwise.errors import StoreError
-from trialwise.store.connection import connect, copy_in_memory
+from trialwise.store.connection import connect, copy_in_memory, require_own_files
 from trialwise.store.files import sync_folder
 from trialwise.store.ledger_facts import LedgerFacts
 from trialwise.store.records import Event, Session, Status, TrialEnd, TrialRow
@@ -53,6 +53,7 @@ class Ledger(LedgerFacts):
             raise StoreError(
                 f"{path}: no ledger here", hint="name an experiment directory made by `trialwise run`"
             )
+        require_own_files(path)
         if read_only:
             return cls._reader(path)
         ledger = cls(connect(path, "rw"), path)

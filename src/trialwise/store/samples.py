@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -16,7 +17,9 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.errors import StoreError
+from trialwise.errors import AnalysisError, StoreError
+from trialwise.foreign_files import check_foreign
+from trialwise.store.connection import RESTORE
 from trialwise.store.files import write_whole
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ Entry = tuple[int, int, str, Array, Array | None]
 """Number, attempt, source, values, times (or None): a row of a segment."""
 Wanted = tuple[str, int, int, str]
 """Where samples stand: file below the directory, number, attempt, source."""
+MOST_ROWS = 200_000_000
+"""Rows of files that are read together."""
 TOGETHER = 500
 """Files that are read at once: a tenth of the time of one after another, and little memory."""
 
@@ -98,9 +103,18 @@ def read_samples(path: Path, number: int, attempt: int, source: str) -> tuple[Ar
         if found is None:
             raise StoreError(f"{path}: has no samples of {source} of trial {number} attempt {attempt}")
         return found
-    frame = _read(path)
-    times = frame["time"].to_numpy() if "time" in frame.columns else None
-    return frame["value"].to_numpy(), times
+    with _damage_of(path):
+        frame = _read(path)
+        times = _numbers(frame["time"]) if "time" in frame.columns else None
+        return _numbers(frame["value"]), times
+
+
+def _numbers(column: pl.Series) -> Array:
+    import polars as pl
+
+    if not column.dtype.is_numeric():
+        raise ValueError(f"its column {column.name} holds no numbers")
+    return column.cast(pl.Float64).to_numpy()
 
 
 Found = dict[tuple[int, int, str], tuple[Array, Array | None]]
@@ -110,7 +124,8 @@ Found = dict[tuple[int, int, str], tuple[Array, Array | None]]
 @lru_cache(maxsize=4)
 def _segment(path: Path) -> Found:
     """The samples of a segment; trials are read in plan order, each segment many times in a row."""
-    return _entries(_read(path))
+    with _damage_of(path):
+        return _entries(_read(path))
 
 
 def _entries(frame: pl.DataFrame) -> Found:
@@ -146,10 +161,29 @@ def _arrays(lists: pl.Series) -> list[Array | None]:
 def _read(path: Path) -> pl.DataFrame:
     import polars as pl
 
+    _require_room([str(path)])
+    return pl.read_parquet(path, glob=False)
+
+
+def _require_room(paths: list[str]) -> None:
+    """Refuse more rows than `MOST_ROWS`: a column of one number takes no room in a file, and much in memory."""
+    import polars as pl
+
+    rows = int(pl.scan_parquet(paths, glob=False).select(pl.len()).collect().item())
+    if rows > MOST_ROWS:
+        raise ValueError(f"{rows} rows, more than the {MOST_ROWS} that are read at once")
+
+
+@contextmanager
+def _damage_of(path: Path) -> Generator[None]:
+    """Turn whatever Polars makes of a damaged file into a StoreError that names it."""
+    from trialwise.foreign_frames import library_errors
+
     try:
-        return pl.read_parquet(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from error
+        with library_errors(path):
+            yield
+    except AnalysisError as error:
+        raise StoreError(error.message, hint=RESTORE) from error
 
 
 def read_many(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, Array | None]]:
@@ -158,10 +192,12 @@ def read_many(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Array, A
     Raises
     ------
     StoreError
-        A file cannot be read.
+        A file cannot be read, lies outside `folder`, or is or stands behind a link.
     """
     for first in range(0, len(wanted), TOGETHER):
         part = wanted[first : first + TOGETHER]
+        for file in {file for file, *_ in part}:
+            check_foreign(folder / file, within=folder, error=StoreError)
         segments = sum(_is_segment(file) for file, *_ in part)
         together = _read_segments(folder, part) if segments == len(part) else None
         if segments == 0:
@@ -180,8 +216,11 @@ def _read_segments(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Arr
     paths = list(dict.fromkeys(str(folder / file) for file, *_ in wanted))
     sources = list(dict.fromkeys(source for *_, source in wanted))
     try:
-        found = _entries(pl.scan_parquet(paths).filter(pl.col("source").is_in(sources)).collect())
-    except (OSError, pl.exceptions.PolarsError):
+        with _damage_of(folder):
+            _require_room(paths)
+            plan = pl.scan_parquet(paths, glob=False).filter(pl.col("source").is_in(sources))
+            found = _entries(plan.collect())
+    except StoreError:
         return None
     keys = [(number, attempt, source) for _, number, attempt, source in wanted]
     return iter([found[key] for key in keys]) if found.keys() >= set(keys) else None
@@ -193,14 +232,19 @@ def _read_together(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Arr
 
     paths = [str(folder / file) for file, *_ in wanted]
     try:
-        frame = pl.read_parquet(paths, include_file_paths="file")
-    except (OSError, pl.exceptions.PolarsError):
+        with _damage_of(folder):
+            _require_room(paths)
+            frame = pl.read_parquet(paths, include_file_paths="file", glob=False)
+            values, times = (
+                _numbers(frame["value"]),
+                _numbers(frame["time"]) if "time" in frame.columns else None,
+            )
+            counts = dict(frame["file"].value_counts().iter_rows())
+    except StoreError:
         return None
-    counts = dict(frame["file"].value_counts().iter_rows())
     ends = np.cumsum([counts.get(path, 0) for path in paths])
-    values = np.split(frame["value"].to_numpy(), ends[:-1])
-    times = np.split(frame["time"].to_numpy(), ends[:-1]) if "time" in frame.columns else [None] * len(paths)
-    return zip(values, times, strict=True)
+    parts = [None] * len(paths) if times is None else np.split(times, ends[:-1])
+    return zip(np.split(values, ends[:-1]), parts, strict=True)
 
 
 def _is_segment(file: str) -> bool:

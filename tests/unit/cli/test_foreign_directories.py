@@ -10,9 +10,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from trialwise import study
+from trialwise.errors import StoreError
 
 TEXT = """
 [experiment]
@@ -102,8 +104,11 @@ def test_factors_of_another_experiment_are_refused(begun, tmp_path: Path):
     file = directory / "experiment.toml"
     text = file.read_text().replace("[trial]", "[factors]\nzz = [1, 2]\n[trial]")
     file.write_text(text + 'unseen = ["zz"]\n')
-    code, text = said("analyze", directory)
-    assert (code, "has no level of the factors in experiment.toml" in text) == (5, True), text
+    for verb in ("analyze", "run"):
+        code, text = said(verb, directory)
+        assert (code, "has no level of the factors" in text, "experiment.toml" in text) == (5, True, True), (
+            text
+        )
 
 
 def test_a_runtime_beyond_all_numbers_is_refused(tmp_path: Path):
@@ -126,6 +131,100 @@ def test_links_in_a_directory_are_not_followed(begun, tmp_path: Path):
     assert "MARKER" not in page + text
     assert "is a link, which is not followed" in page
     assert code == 0
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory whose trials have files of samples."""
+    folder = tmp_path_factory.mktemp("sampled")
+    text = TEXT.replace('"{program}"', "\"sh -c '(echo x; seq 9) > out'\"").replace(
+        'resource = "wall"', 'file = "out"\ncsv = "x"\nkpi = { percentile = 50 }'
+    )
+    (folder / "sampled.toml").write_text(text)
+    study.run(folder / "sampled.toml", folder / "results")
+    assert list((folder / "results" / "samples").iterdir())
+    return folder / "results"
+
+
+def a_link(file: Path, outside: Path) -> None:
+    file.replace(outside)
+    file.symlink_to(outside)
+
+
+def a_pipe(file: Path, outside: Path) -> None:
+    file.replace(outside)
+    os.mkfifo(file)
+
+
+def a_folder_behind_a_link(file: Path, outside: Path) -> None:
+    file.parent.replace(outside)
+    file.parent.symlink_to(outside)
+
+
+def damaged(file: Path, outside: Path) -> None:
+    del outside
+    content = bytearray(file.read_bytes())
+    content[8 : len(content) // 2] = bytes(len(content) // 2 - 8)
+    file.write_bytes(content)
+
+
+def other_columns(file: Path, outside: Path) -> None:
+    del outside
+    pl.DataFrame({"another": [1.0]}).write_parquet(file)
+
+
+def words_for_numbers(file: Path, outside: Path) -> None:
+    del outside
+    pl.DataFrame({"value": ["many"]}).write_parquet(file)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (a_link, "is a link, which is not followed"),
+        (a_pipe, "is a pipe, and a file is wanted"),
+        (a_folder_behind_a_link, "samples is a link, which is not followed"),
+        (damaged, "cannot be read"),
+        (other_columns, "cannot be read"),
+        (words_for_numbers, "holds no numbers"),
+    ],
+)
+def test_samples_are_regular_files_of_the_directory(
+    sampled: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], sentence: str
+):
+    directory = Path(shutil.copytree(sampled, tmp_path / "results"))
+    spoil(min((directory / "samples").iterdir()), tmp_path / "outside")
+    with pytest.raises(StoreError, match=sentence):
+        study.analyse(directory)
+
+
+@pytest.mark.parametrize("place", ["/etc/passwd", "../outside.parquet", "samples/../../outside.parquet", ""])
+def test_the_ledger_names_no_file_outside_the_directory(sampled: Path, tmp_path: Path, place: str):
+    directory = Path(shutil.copytree(sampled, tmp_path / "results"))
+    shutil.copy(min((directory / "samples").iterdir()), tmp_path / "outside.parquet")
+    change(directory, f"update value set file = '{place}'")  # noqa: S608 the test's own words
+    with pytest.raises(StoreError, match="lies outside"):
+        study.analyse(directory)
+
+
+@pytest.mark.parametrize("name", ["ledger.sqlite", "ledger.sqlite-wal", "ledger.sqlite-journal"])
+def test_a_ledger_that_is_a_link_is_neither_read_nor_written(
+    begun: Callable[[str, Path], Path], tmp_path: Path, name: str
+):
+    directory = begun("true", tmp_path)
+    outside = tmp_path / "outside"
+    if name == "ledger.sqlite":
+        (directory / name).replace(outside)
+    else:
+        (directory / name).unlink(missing_ok=True)
+        outside.write_bytes(b"kept as it is")
+    (directory / name).symlink_to(outside)
+    before = outside.read_bytes()
+    with pytest.raises(StoreError, match=f"{name} is a link"):
+        study.analyse(directory)
+    with pytest.raises(StoreError, match=f"{name} is a link"):
+        study.run(directory / "experiment.toml", directory)
+    assert outside.read_bytes() == before
 
 
 def test_what_nobody_foresaw_is_a_sentence():

@@ -192,3 +192,18 @@ def test_peers_that_answer_something_else_or_not_at_all(script: str, message: st
     patience = 0.3 if "0.3 s" in message else 50
     with closed(peer(script)) as connection, pytest.raises(DisconnectedError, match=message):
         connection.ask("hello", patience=patience)
+
+
+def test_a_program_that_is_followed_tells_what_it_ran(worker: Worker):
+    connection = worker.attach()
+    tool = worker.folder / "tool"
+    tool.write_text("#!/bin/sh\nexit 3\n")
+    tool.chmod(0o755)
+    report = worker.run(connection, "1.1", "./tool; exit 4", settings={"follow": True}).head["runs"][
+        "command"
+    ]
+    assert report["exit_code"] == 4
+    assert "notes" not in report
+    if worker.supervised:
+        assert str(tool) in {path for path, _ in report["seen"]["files"]}
+        assert report["seen"]["problem"] is None

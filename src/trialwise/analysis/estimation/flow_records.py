@@ -11,9 +11,12 @@ import numpy.typing as npt
 import polars as pl
 
 from trialwise import statistics as st
+from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.simulation_quantities import size_class
+from trialwise.foreign_files import check_foreign
+from trialwise.foreign_frames import library_errors
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
 from trialwise.store.samples import TOGETHER, record_name
@@ -94,7 +97,11 @@ def _read(
     paths = [str(directory.path / _file(row)) for row in batch]
     places = {path: first + place for place, path in enumerate(paths)}
     columns = [pl.col(name).cast(pl.Int64) for name in COLUMNS]
-    frame = pl.scan_parquet(paths, include_file_paths="file").select("file", *columns).collect()
+    for row in batch:
+        check_foreign(directory.path / _file(row), within=directory.path, error=StoreError)
+    with library_errors(directory.samples):
+        plan = pl.scan_parquet(paths, include_file_paths="file", glob=False)
+        frame = plan.select("file", *columns).collect()
     files = frame["file"].rle().struct.unnest()
     trials = np.repeat(
         np.array([places[path] for path in files["value"]], dtype=np.int64), files["len"].to_numpy()
