@@ -91,6 +91,51 @@ def test_a_day_alone_is_not_taken_for_a_week():
     assert at_most(found.week, 40, 0.07)
 
 
+def unsteady(kind, rng, n=336):
+    """Two-hourly values of four weeks without a period: steps, blocks, wandering, drift."""
+    place, noise = np.arange(n), rng.standard_normal(n)
+    if kind == "step":
+        return noise + 3 * (place >= rng.integers(60, n - 60))
+    if kind == "block":
+        begin, end = sorted(rng.integers(30, n - 30, 2))
+        return noise + 3 * ((place >= begin) & (place < end))
+    if kind == "random walk":
+        return np.cumsum(noise)
+    if kind == "autoregression":
+        return lfilter([1], [1, -0.9], noise)
+    return noise + 6 * place / n + 4 * (place / n) ** 2
+
+
+def with_periods(repetitions, kind):
+    """In how many records that are not stationary a period is reported, and in how many a shift or a drift."""
+    rng = np.random.Generator(np.random.PCG64DXSM(5))
+    periods = levels = 0
+    for _ in range(repetitions):
+        values = unsteady(kind, rng)
+        found = seasonality(np.arange(values.size) * STEP, values)
+        periods += bool(found.periods)
+        levels += bool(found.shifts or found.drift)
+    return periods, levels
+
+
+UNSTEADY = ["step", "block", "random walk", "autoregression", "drift"]
+
+
+@pytest.mark.operating
+@pytest.mark.parametrize("kind", UNSTEADY)
+def test_conditions_that_are_not_stationary_have_no_periods(kind):
+    periods, levels = with_periods(10, kind)
+    assert at_most(periods, 10, 0.05)
+    assert kind not in {"step", "drift"} or levels >= 8
+
+
+@pytest.mark.operating
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", UNSTEADY)
+def test_conditions_that_are_not_stationary_have_no_periods_long(kind):
+    assert at_most(with_periods(200, kind)[0], 200, 0.05)
+
+
 @pytest.mark.operating
 @pytest.mark.soak
 @pytest.mark.parametrize("rho", [-0.3, 0.0, 0.3, 0.7, 0.9, 0.95])

@@ -12,7 +12,9 @@ from trialwise import statistics as st
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Method
 from trialwise.experiment.quantity import duration_text
-from trialwise.statistics.harmonics import FEWEST_CYCLES, HUMAN, NAMED
+from trialwise.statistics.harmonics import HUMAN, NAMED
+from trialwise.statistics.noise_spectra import FEWEST_CYCLES
+from trialwise.statistics.seasonality import SHIFT_SHARE
 
 if TYPE_CHECKING:
     from trialwise.analysis.condition_table import ConditionTable
@@ -43,6 +45,31 @@ class Component:
 
 
 @dataclass(frozen=True, slots=True)
+class Shift:
+    """A time at which the level changes and stays changed.
+
+    `seconds` after the first value; `moment` in ISO 8601, None where times are no dates; `before` and `after` are medians
+    between the neighbouring shifts, in the unit of the values; `p_value` is of a shift or block so likely in noise.
+    """
+
+    seconds: float
+    moment: str | None
+    words: str
+    before: float
+    after: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """A slow change of level over the whole record, beside its shifts: from first to last, and whether it bends."""
+
+    change: float
+    bent: bool
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Untested:
     """A period that people's habits may have and that the data can neither show nor exclude, and what would."""
 
@@ -70,7 +97,7 @@ class Profile:
     `repeated` those that share their time with another; `spacing` is the median distance of neighbouring values,
     `longest_gap` the longest. `start` and `end` are ISO 8601, None where times are no dates. `span_line` is the line
     for the section `[design]` of an experiment file; None, as `span`, where nothing asks for one. `confidence` is
-    in percent.
+    in percent. `level` says how shifts and drift were looked for, empty in the paper's method, which looks for none.
     """
 
     format: Literal["trialwise.profile/1"]
@@ -96,6 +123,9 @@ class Profile:
     how: str
     notes: tuple[str, ...]
     autocorrelation: Lags
+    shifts: tuple[Shift, ...]
+    drift: Drift | None
+    level: str
 
 
 def profile_of(table: ConditionTable, *, method: Method = "default", confidence: float = 95) -> Profile:
@@ -140,7 +170,23 @@ def profile_of(table: ConditionTable, *, method: Method = "default", confidence:
         how=_how(method),
         notes=(*table.notes, *_sentences(found.note)),
         autocorrelation=_lags(found.autocorrelation),
+        shifts=tuple(_shift(shift, float(unique[0]), dated=table.dated) for shift in found.shifts),
+        drift=found.drift and Drift(found.drift.change, found.drift.bent, found.drift.p_value),
+        level=_level(found),
     )
+
+
+def _shift(shift: st.LevelShift, start: float, *, dated: bool) -> Shift:
+    moment = _moment(start + shift.seconds) if dated else None
+    words = moment or f"{length_words(shift.seconds)} after the first value"
+    return Shift(shift.seconds, moment, words, shift.before, shift.after, shift.p_value)
+
+
+def _level(found: st.Seasonality) -> str:
+    if found.method == "paper" or not found.level_tested:
+        return ""
+    strictness = 100 - SHIFT_SHARE * (100 - found.confidence)
+    return f"shifts, blocks and drift against red and white noise at the same times, {strictness:.6g} %"
 
 
 def _moment(seconds: float) -> str:
@@ -200,8 +246,8 @@ def _how(method: Method) -> str:
     if method == "paper":
         return "TriScale 4.6: peaks of the autocorrelation above 1.95/√n, gaps filled with the median"
     return (
-        "day and week against 999 series of red noise at the same times; other periods by a whitened "
-        "Lomb-Scargle search against red noise"
+        "day and week against 999 series of red and white noise at the same times; other periods by a whitened "
+        "Lomb-Scargle search against such noise"
     )
 
 

@@ -15,7 +15,7 @@ _MOST_PILOTS = 12
 
 
 def profile_lines(profile: Profile, *, plot: bool = True) -> Iterator[str]:
-    """The profile: what was measured, the periods, what could not be tested, the autocorrelation, the span."""
+    """The profile: what was measured, shifts and drift, the periods, what could not be tested, the autocorrelation, the span."""
     yield f"{profile.value} over {profile.time}: {profile.file}"
     when = f"{profile.start} to {profile.end}, " if profile.start else ""
     gap = (
@@ -23,12 +23,14 @@ def profile_lines(profile: Profile, *, plot: bool = True) -> Iterator[str]:
         if profile.longest_gap > 1.5 * profile.spacing
         else ""
     )
-    yield (
-        f"  {profile.n} values, {when}{length_words(profile.duration)}, one every {length_words(profile.spacing)}{gap}"
-    )
+    yield (f"  {profile.n} values, {when}{length_words(profile.duration)}, one {_each(profile.spacing)}{gap}")
     for note in profile.notes:
         yield f"  {note}"
     yield ""
+    if profile.level:
+        yield "Level"
+        yield from _level(profile)
+        yield ""
     yield "Periods"
     yield from _periods(profile)
     for untested in profile.untested:
@@ -39,6 +41,30 @@ def profile_lines(profile: Profile, *, plot: bool = True) -> Iterator[str]:
     yield "Span of a series"
     yield from _span(profile)
     yield f"n = {profile.n}, {percent(profile.confidence)}: {profile.how}"
+
+
+def _each(seconds: float) -> str:
+    """How often, in words: every hour, every 2 hours."""
+    return f"every {length_words(seconds).removeprefix('1 ')}"
+
+
+def _level(profile: Profile) -> Iterator[str]:
+    for shift in profile.shifts:
+        yield (
+            f"  level shift at {shift.words}: median {write(shift.before)} before, {write(shift.after)} after, "
+            f"{p_equals(shift.p_value)}"
+        )
+    if profile.drift is not None:
+        shape = ", not along a line" if profile.drift.bent else ""
+        yield (
+            f"  drift of {write(profile.drift.change)} from the first to the last value{shape}, "
+            f"{p_equals(profile.drift.p_value)}"
+        )
+    if profile.shifts or profile.drift:
+        yield "  no span averages out a level that changes: run treatments side by side, in rounds"
+    else:
+        yield "  no level shift and no drift found"
+    yield f"  {profile.level}"
 
 
 def _periods(profile: Profile) -> Iterator[str]:
@@ -70,7 +96,8 @@ def _autocorrelation(profile: Profile) -> Iterator[str]:
 
 def _span(profile: Profile) -> Iterator[str]:
     if profile.span_line is None:
-        yield "  nothing asks for one: any span will do"
+        moved = profile.shifts or profile.drift
+        yield "  no period asks for one" if moved else "  nothing asks for one: any span will do"
     else:
         yield f"  {profile.span_words}, so that a series holds whole cycles; in the experiment file:"
         yield ""

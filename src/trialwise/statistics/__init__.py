@@ -65,7 +65,7 @@ from trialwise.statistics.resampling import RESAMPLING_FALSE_ALARMS, RESAMPLING_
 from trialwise.statistics.runtime import combine_pilots, runtime_needed
 from trialwise.statistics.runtime_results import PrefixCurve, RuntimeCombined, RuntimeNeeded
 from trialwise.statistics.seasonality import seasonality
-from trialwise.statistics.seasonality_results import Period, Seasonality
+from trialwise.statistics.seasonality_results import LevelDrift, LevelShift, Period, Seasonality
 from trialwise.statistics.sequential import SequentialState
 from trialwise.statistics.sequential_batches import SequentialBatches
 from trialwise.statistics.sequential_blocks import SequentialBlocks
@@ -132,7 +132,9 @@ __all__ = [
     "Independence",
     "Kpi",
     "LastingPair",
+    "LevelDrift",
     "LevelInterval",
+    "LevelShift",
     "LognormalTilt",
     "MeanInterval",
     "MedianInterval",

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.statistics.surrogates import calibrated_correlation, in_blocks, residuals
+from trialwise.statistics.noise_spectra import FEWEST_CYCLES, frequencies_of, noise_spectra, power
+from trialwise.statistics.surrogates import Noise, in_blocks, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from trialwise.statistics.checks import Array
     from trialwise.statistics.timegrid import TimeGrid
 
-FEWEST_CYCLES = 1.9
 DAY = 86_400.0
 WEEK = 7 * DAY
 NAMED = {"minute": 60.0, "hour": 3600.0, "day": DAY, "week": WEEK, "year": 365.25 * DAY}
@@ -32,6 +32,17 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
+class Baseline:
+    """What a record does without periods: a line, the times at which its level shifts, and whether the line bends."""
+
+    shifts: tuple[float, ...] = ()
+    bent: bool = False
+
+
+STRAIGHT = Baseline()
+
+
+@dataclass(frozen=True, slots=True)
 class CandidateTest:
     """What a test of one candidate found: the partial R² and its p-value among surrogates, not corrected."""
 
@@ -40,6 +51,8 @@ class CandidateTest:
     p_value: float
 
 
+# Mean square of scores of which a regression leaves nothing.
+NOTHING_LEFT = 1e-12
 # METHODS: six harmonics of the day, three of the week (the seventh is the day).
 HUMAN = (Candidate(DAY, 6), Candidate(WEEK, 3))
 
@@ -69,6 +82,23 @@ def trend(times: Array) -> Array:
     return np.column_stack([np.ones(times.size), times / times[-1] - 0.5])
 
 
+def bend(times: Array) -> Array:
+    """Make what a smooth drift does beside a line: a square and a cube, shape (n, 2)."""
+    line = times / times[-1] - 0.5
+    return np.column_stack([line**2, line**3])
+
+
+def levels(times: Array, shifts: Sequence[float]) -> Array:
+    """Make a step at each of some times, shape (n, shifts)."""
+    return np.asarray(times[:, None] >= np.asarray(shifts, dtype=np.float64)[None, :], dtype=np.float64)
+
+
+def baseline_columns(times: Array, baseline: Baseline) -> Array:
+    """Make a constant, a line, the shifts of level, and the bend of the line."""
+    columns = [trend(times), levels(times, baseline.shifts)]
+    return np.hstack([*columns, bend(times)] if baseline.bent else columns)
+
+
 def orthonormal(columns: Array, beside: Array | None = None) -> Array:
     """Make an orthonormal basis of what `columns` add to the orthonormal columns `beside`."""
     if beside is not None:
@@ -83,9 +113,9 @@ def extended(basis: Array, times: Array, candidate: Candidate) -> Array:
     return np.hstack([basis, orthonormal(waves(times, candidate), basis)])
 
 
-def design(times: Array, candidates: Sequence[Candidate]) -> Array:
-    """Make an orthonormal basis of trend and candidates."""
-    basis = orthonormal(trend(times))
+def design(times: Array, candidates: Sequence[Candidate], baseline: Baseline = STRAIGHT) -> Array:
+    """Make an orthonormal basis of baseline and candidates."""
+    basis = orthonormal(baseline_columns(times, baseline))
     for candidate in candidates:
         basis = extended(basis, times, candidate)
     return basis
@@ -99,9 +129,11 @@ def partial_strength(rows: Array, others: Array, extra: Array) -> Array:
     return np.asarray(explained / np.where(unexplained > 0, unexplained, 1.0))
 
 
-def strengths(times: Array, scores: Array, candidates: Sequence[Candidate]) -> list[float]:
+def strengths(
+    times: Array, scores: Array, candidates: Sequence[Candidate], baseline: Baseline = STRAIGHT
+) -> list[float]:
     """Partial R² of each candidate beside all others, from the normal equations of all together."""
-    blocks = [trend(times), *(waves(times, candidate) for candidate in candidates)]
+    blocks = [baseline_columns(times, baseline), *(waves(times, candidate) for candidate in candidates)]
     owner = np.repeat(np.arange(len(blocks)), [block.shape[1] for block in blocks])
     columns = np.hstack(blocks)
     products, target = columns.T @ columns, columns.T @ scores
@@ -115,8 +147,10 @@ def strengths(times: Array, scores: Array, candidates: Sequence[Candidate]) -> l
     return [1 - everything / rest if rest > 0 else 0.0 for rest in without]
 
 
-def _split(times: Array, candidates: Sequence[Candidate], one: int) -> tuple[Array, Array]:
-    others = design(times, [candidate for at, candidate in enumerate(candidates) if at != one])
+def _split(
+    times: Array, candidates: Sequence[Candidate], one: int, baseline: Baseline
+) -> tuple[Array, Array]:
+    others = design(times, [candidate for at, candidate in enumerate(candidates) if at != one], baseline)
     return others, orthonormal(waves(times, candidates[one]), others)
 
 
@@ -127,6 +161,7 @@ def assess_candidates(
     *,
     surrogates: int,
     seed: np.random.SeedSequence,
+    baseline: Baseline = STRAIGHT,
 ) -> list[CandidateTest]:
     """Test periods named beforehand against red noise at the same times.
 
@@ -141,17 +176,17 @@ def assess_candidates(
     surrogates
         How many; the smallest possible p-value is 1/(surrogates + 1).
     seed
-        Of the calibration and the surrogates.
+        Of the surrogates.
+    baseline
+        The levels and the drift that were found; they are beside every candidate.
     """
-    calibration, drawing = seed.spawn(2)
-    basis = design(grid.times, candidates)
-    correlation = calibrated_correlation(grid, residuals(scores, basis), basis, calibration)
-    splits = [_split(grid.times, candidates, one) for one in range(len(candidates))]
+    noise = fitted_noise(grid, scores, design(grid.times, candidates, baseline))
+    splits = [_split(grid.times, candidates, one, baseline) for one in range(len(candidates))]
     splits = {one: split for one, split in zip(candidates, splits, strict=True) if split[1].shape[1]}
-    rng = np.random.Generator(np.random.PCG64DXSM(drawing))
+    rng = np.random.Generator(np.random.PCG64DXSM(seed))
     observed = np.array([partial_strength(scores, *split) for split in splits.values()])
     beaten = np.zeros(observed.size, dtype=np.int64)
-    for rows in in_blocks(grid, correlation, surrogates, rng):
+    for rows in in_blocks(grid, noise, surrogates, rng):
         drawn = np.array([partial_strength(rows, *split) for split in splits.values()])
         beaten += np.sum(drawn >= observed[:, None], axis=1)
     p_values = (1 + beaten) / (1 + surrogates)
@@ -159,6 +194,16 @@ def assess_candidates(
         CandidateTest(candidate, float(strength), float(p_value))
         for candidate, strength, p_value in zip(splits, observed, p_values, strict=True)
     ]
+
+
+def fitted_noise(grid: TimeGrid, scores: Array, basis: Array) -> Noise:
+    """Find the noise that what a regression on `basis` leaves of the scores looks like."""
+    frequencies = frequencies_of(grid)
+    residual = residuals(scores[None, :], basis)
+    if frequencies is None or float(np.mean(residual**2)) < NOTHING_LEFT:
+        return Noise(0.0)
+    noises = noise_spectra(grid, basis, frequencies)
+    return noises.like(power(grid, residual, frequencies))
 
 
 def name_of(seconds: float, resolution: float) -> str | None:

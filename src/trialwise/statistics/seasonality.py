@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trialwise.statistics.correlogram import correlogram
-from trialwise.statistics.harmonics import HUMAN, Candidate, assess_candidates, name_of, strengths, visible
+from trialwise.statistics.harmonics import (
+    HUMAN,
+    Baseline,
+    Candidate,
+    assess_candidates,
+    name_of,
+    strengths,
+    visible,
+)
 from trialwise.statistics.holm import holm
+from trialwise.statistics.level_shifts import find_shifts, told
 from trialwise.statistics.seasonality_paper import by_paper
 from trialwise.statistics.seasonality_results import Findings, Period, Seasonality
 from trialwise.statistics.spans import MANY_CYCLES, advise
@@ -26,8 +35,12 @@ if TYPE_CHECKING:
 DEFAULT_SEED = 7
 FEWEST_VALUES = 20
 MOST_HARMONIC = 20
-# The search looks at periods that nobody asked for: it gets two fifths of the error of the calendar test.
+# Periods that nobody asked for get two fifths of the error, those of the calendar the rest.
 BLIND_SHARE = 0.4
+# Shifts and drift are asked for at a fifth of it: noise that wanders looks like them more often than its surrogates do.
+SHIFT_SHARE = 0.2
+# A smaller share of the variance, however significant, moves no result: it would be printed as 0.00.
+WEAKEST = 0.005
 
 
 def seasonality(
@@ -49,14 +62,15 @@ def seasonality(
     values
         As many numbers; NaN is missing.
     method
-        "default": a day (six harmonics) and a week (three) are tested against red noise at the same times,
-        with Holm's correction; then a whitened Lomb-Scargle spectrum is searched for any other period,
+        "default": shifts of level, blocks and drift are found first, against red noise beside white noise at the same
+        times, at a fifth of the error. Beside them a day (six harmonics) and a week (three) are tested against such
+        noise, with Holm's correction; then a whitened Lomb-Scargle spectrum is searched for any other period,
         and each one found is removed before the next. "paper": TriScale, section 4.6, peaks of the
         autocorrelation (gaps filled with the median) above 1.95/√N, of which those count that stand out
         among the other peaks.
     confidence
-        In percent. In red noise (AR(1)), a day or a week is reported with a probability of at most
-        100 - confidence percent, and any other period with two fifths of that.
+        In percent. In red noise, white noise and both together, with shifts of level and drift or without, any period is
+        reported with a probability of at most 100 - confidence percent.
     surrogates
         Series of red noise; by default 999 for the calendar periods, and 199 for the search (59 on more than
         32,768 cells).
@@ -84,6 +98,8 @@ def seasonality(
     else:
         findings = _by_test(series, grid, 1 - confidence / 100, surrogates, np.random.SeedSequence(seed))
     return Seasonality(
+        shifts=findings.shifts,
+        drift=findings.drift,
         periods=findings.periods,
         autocorrelation=findings.autocorrelation,
         span=findings.span,
@@ -92,6 +108,7 @@ def seasonality(
         tested=findings.tested,
         confidence=confidence,
         method=method,
+        level_tested=findings.level_tested,
         note=" ".join([*_remarks(series, grid), *findings.remarks]),
     )
 
@@ -140,37 +157,77 @@ def _without_test(series: TimeSeries, grid: TimeGrid) -> Findings:
 def _by_test(
     series: TimeSeries, grid: TimeGrid, alpha: float, surrogates: int | None, seed: np.random.SeedSequence
 ) -> Findings:
-    first, second = seed.spawn(2)
-    scores = normal_scores(grid.values)
-    tested = _test_calendar(at_most(series, grid), alpha, surrogates, first)
+    first, second, third = seed.spawn(3)
+    coarse = at_most(series, grid)
+    candidates = [shown for human in HUMAN if (shown := visible(human, coarse))]
+    moved = find_shifts(
+        coarse,
+        normal_scores(coarse.values),
+        candidates,
+        alpha=alpha * SHIFT_SHARE,
+        surrogates=max(surrogates or 199, int(np.ceil(2 / (alpha * SHIFT_SHARE))) - 1),
+        seed=third,
+    )
+    tested = _test_calendar(coarse, candidates, moved.baseline, alpha, surrogates, first)
     calendar = {candidate: p_value for candidate, p_value in tested.items() if p_value <= alpha}
-    stricter = alpha * BLIND_SHARE
-    number = surrogates or max(199 if grid.size <= 32_768 else 59, int(np.ceil(1 / stricter)))
-    others = blind_search(grid, scores, list(calendar), alpha=stricter, surrogates=number, seed=second)
-    periods = _periods(grid, scores, calendar, {other.candidate: other.p_value for other in others})
+    scores = normal_scores(grid.values)
+    number = surrogates or max(199 if grid.size <= 32_768 else 59, int(np.ceil(1 / (alpha * BLIND_SHARE))))
+    others = blind_search(
+        grid,
+        scores,
+        list(calendar),
+        alpha=alpha * BLIND_SHARE,
+        surrogates=number,
+        seed=second,
+        baseline=moved.baseline,
+    )
+    searched = {other.candidate: min(1.0, other.p_value / BLIND_SHARE) for other in others}
+    periods = _periods(grid, scores, calendar, searched, moved.baseline)
     lengths = sorted(candidate.seconds for candidate in tested)
     span, why = advise(series, periods, [human for human in HUMAN if human.seconds not in lengths])
     names = tuple(str(name_of(length, 0.0)) for length in lengths)
-    return Findings(periods, correlogram(lag_grid(series, grid)), span, names, why)
+    shifts, drift = told(series, moved, alpha * SHIFT_SHARE)
+    weak = _too_weak(calendar, periods)
+    return Findings(
+        periods=periods,
+        autocorrelation=correlogram(lag_grid(series, grid)),
+        span=span,
+        tested=names,
+        remarks=(*weak, *why),
+        shifts=shifts,
+        drift=drift,
+        level_tested=True,
+    )
 
 
 def _test_calendar(
-    grid: TimeGrid, alpha: float, surrogates: int | None, seed: np.random.SeedSequence
+    grid: TimeGrid,
+    candidates: Sequence[Candidate],
+    baseline: Baseline,
+    alpha: float,
+    surrogates: int | None,
+    seed: np.random.SeedSequence,
 ) -> dict[Candidate, float]:
-    """Holm's p-value of each calendar period that the data can show."""
-    candidates = [shown for human in HUMAN if (shown := visible(human, grid))]
-    number = surrogates or max(999, int(np.ceil(len(HUMAN) / alpha)))
-    tests = assess_candidates(grid, normal_scores(grid.values), candidates, surrogates=number, seed=seed)
+    """The p-value of each calendar period that the data can show: Holm's, at what the blind search leaves of the error."""
+    share = 1 - BLIND_SHARE
+    number = surrogates or max(999, int(np.ceil(len(HUMAN) / (share * alpha))))
+    scores = normal_scores(grid.values)
+    tests = assess_candidates(grid, scores, candidates, surrogates=number, seed=seed, baseline=baseline)
     corrected = holm([test.p_value for test in tests])
-    return {test.candidate: p_value for test, p_value in zip(tests, corrected, strict=True)}
+    return {test.candidate: min(1.0, p_value / share) for test, p_value in zip(tests, corrected, strict=True)}
 
 
 def _periods(
-    grid: TimeGrid, scores: Array, calendar: dict[Candidate, float], others: dict[Candidate, float]
+    grid: TimeGrid,
+    scores: Array,
+    calendar: dict[Candidate, float],
+    others: dict[Candidate, float],
+    baseline: Baseline,
 ) -> tuple[Period, ...]:
     p_values = calendar | others
-    found = _without_fractions(list(p_values), grid)
-    shares = strengths(grid.times, scores, found)
+    found = list(p_values)
+    shares = dict(zip(found, strengths(grid.times, scores, found, baseline), strict=True))
+    kept = _apart([one for one in found if shares[one] >= WEAKEST], shares, grid)
     return tuple(
         Period(
             seconds=one.seconds,
@@ -179,22 +236,40 @@ def _periods(
             name=name_of(one.seconds, 0.5 / grid.duration),
             correction="holm" if one in calendar else "maximum",
         )
-        for one, share in zip(found, shares, strict=True)
+        for one, share in zip(kept, strengths(grid.times, scores, kept, baseline), strict=True)
     )
 
 
-def _without_fractions(found: Sequence[Candidate], grid: TimeGrid) -> list[Candidate]:
-    """Order by length, without the high harmonics of longer periods that made a peak of their own.
+def _too_weak(calendar: dict[Candidate, float], periods: Sequence[Period]) -> tuple[str, ...]:
+    """Say which calendar periods are there and explain next to nothing."""
+    listed = {period.seconds for period in periods}
+    return tuple(
+        f"A {name_of(one.seconds, 0.0)} explains less than {100 * WEAKEST:g} % of the variance and is not listed."
+        for one in calendar
+        if one.seconds not in listed
+    )
+
+
+def _apart(found: Sequence[Candidate], shares: dict[Candidate, float], grid: TimeGrid) -> list[Candidate]:
+    """Order by length, each once: without the harmonics of longer periods, and without what no record tells from another.
 
     A calendar period stays: the day is the seventh part of a week and a fact of its own.
     """
     calendar = {human.seconds for human in HUMAN}
-    kept = [
-        one
-        for one in found
-        if one.seconds in calendar or not any(_is_harmonic(one, other, grid.duration) for other in found)
-    ]
-    return sorted(kept, key=lambda one: one.seconds)
+    kept: list[Candidate] = []
+    for one in sorted(found, key=lambda one: (one.seconds not in calendar, -shares[one])):
+        if one.seconds in calendar or not any(
+            abs(1 / one.seconds - 1 / other.seconds) <= 1 / grid.duration for other in kept
+        ):
+            kept.append(one)
+    return sorted(
+        (
+            one
+            for one in kept
+            if one.seconds in calendar or not any(_is_harmonic(one, other, grid.duration) for other in kept)
+        ),
+        key=lambda one: one.seconds,
+    )
 
 
 def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from trialwise.statistics.correlogram import Correlogram
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +36,55 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True)
+class LevelShift:
+    """A time at which the level changes and stays changed.
+
+    Attributes
+    ----------
+    seconds
+        From the first value to the first one at the new level.
+    before, after
+        Medians of the values between the neighbouring shifts, in the unit of the values.
+    p_value
+        Of a shift or block that makes the record so much likelier, among red noise beside white noise.
+    """
+
+    seconds: float
+    before: float
+    after: float
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
+class LevelDrift:
+    """A slow change of level over the whole record, beside its shifts.
+
+    Attributes
+    ----------
+    change
+        From the first to the last value in the unit of the values: Theil and Sen's slope beside the shifts, times the
+        duration. Of a drift that bends, how far the last tenth of the record lies from the first.
+    bent
+        Whether a bend was found, that is, whether the drift is not along a line.
+    p_value
+        As of a shift.
+    """
+
+    change: float
+    bent: bool
+    p_value: float
+
+
+@dataclass(frozen=True, slots=True)
 class Seasonality:
     """Seasonal components of a time series.
 
     Attributes
     ----------
+    shifts
+        Shifts of level, in order of time; a block is two of them. Periods are tested beside them.
+    drift
+        A drift, beside which periods are tested; None where none was found.
     periods
         Those found, shortest first.
     autocorrelation
@@ -60,10 +101,14 @@ class Seasonality:
         Level in percent, for the calendar periods together and for the blind search.
     method
         "default" or "paper".
+    level_tested
+        Whether shifts and drift were looked for.
     note
         What the reader must know: what could not be tested, what was averaged, how the span came about.
     """
 
+    shifts: tuple[LevelShift, ...]
+    drift: LevelDrift | None
     periods: tuple[Period, ...]
     autocorrelation: Correlogram
     span: float | None
@@ -72,6 +117,7 @@ class Seasonality:
     tested: tuple[str, ...]
     confidence: float
     method: Literal["default", "paper"]
+    level_tested: bool
     note: str
 
 
@@ -84,3 +130,6 @@ class Findings:
     span: float | None
     tested: tuple[str, ...]
     remarks: tuple[str, ...]
+    shifts: tuple[LevelShift, ...] = ()
+    drift: LevelDrift | None = None
+    level_tested: bool = False

@@ -14,36 +14,43 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-MOST_MULTIPLES = 1000
 # From so many cycles on, it no longer matters where in its last cycle a span ends.
 MANY_CYCLES = 10
 # Data shorter than this are about something faster than people's habits.
 HUMAN_SCALE = DAY / 10
 
 
-def recommended_span(periods: Sequence[float]) -> float | None:
+def recommended_span(periods: Sequence[float], most: float | None = None) -> float | None:
     """Smallest multiple of the longest period that holds whole cycles of each.
 
     "Whole" means up to a tenth of a cycle, |S/P - round(S/P)| <= 0.1; from ten cycles on any remainder will
-    do, since what is left of the last cycle weighs less than that anyway.
+    do, since what is left of the last cycle weighs less than that anyway: so no span is longer than ten of the longest
+    period.
 
     Parameters
     ----------
     periods
         Seconds.
+    most
+        Seconds that a span should not exceed, as those of the record; but it is never shorter than the longest period. Where
+        no span up to it holds whole cycles of each period, it is the one whose largest remainder weighs least.
 
     Returns
     -------
     float or None
-        Seconds; None without periods, and where the first 1,000 multiples hold none.
+        Seconds; None without periods.
     """
     if not periods:
         return None
-    spans = np.arange(1, MOST_MULTIPLES + 1) * max(periods)
+    spans = np.arange(1, MANY_CYCLES + 1) * max(periods)
+    if most is not None:
+        spans = spans[: max(1, int(most / max(periods) + 1e-9))]
     cycles = spans[:, None] / np.asarray(periods)
-    whole = (np.abs(cycles - np.rint(cycles)) <= 0.1 + 1e-9) | (cycles >= MANY_CYCLES)
+    remainders = np.abs(cycles - np.rint(cycles))
+    whole = (remainders <= 0.1 + 1e-9) | (cycles >= MANY_CYCLES)
     fitting = np.flatnonzero(whole.all(axis=1))
-    return float(spans[fitting[0]]) if fitting.size else None
+    best = fitting[0] if fitting.size else np.argmin((remainders / cycles).max(axis=1))
+    return float(spans[best])
 
 
 def advise(
@@ -53,19 +60,37 @@ def advise(
     names = " or ".join(f"a {name_of(human.seconds, 0.0)}" for human in untested)
     found = [period.seconds for period in periods]
     if not untested:
-        return recommended_span(found), () if found else ("No period was found: nothing asks for a span.",)
+        span = recommended_span(found, series.duration)
+        return span, _cut(found, span) if found else ("No period was found: nothing asks for a span.",)
     length = f"{series.values.size} values over {_readable(series.duration)}"
     if found and series.duration < HUMAN_SCALE:
         why = f"{length} can neither show nor exclude {names}: the span covers only the periods found."
-        return recommended_span(found), (why,)
-    span = recommended_span([*found, *(human.seconds for human in untested)])
+        span = recommended_span(found, series.duration)
+        return span, (why, *_cut(found, span))
+    covered = [*found, *(human.seconds for human in untested)]
+    span = recommended_span(covered, series.duration)
     longest = max(human.seconds for human in untested)
     why = (
         f"{length} can neither show nor exclude {names} "
         f"(a period needs 1.9 cycles and more than two values in each): "
         f"the span covers a {name_of(longest, 0.0)} nevertheless."
     )
-    return span, (why,)
+    return span, (why, *_cut(covered, span))
+
+
+def _cut(periods: Sequence[float], span: float | None) -> tuple[str, ...]:
+    """Say which periods the span does not hold in whole cycles, because a span that does would be longer than the record."""
+    if span is None:
+        return ()
+    cycles = {period: span / period for period in periods}
+    cut = [
+        f"{_readable(period)} ({number:.3g})"
+        for period, number in cycles.items()
+        if number < MANY_CYCLES and abs(number - round(number)) > 0.1 + 1e-9
+    ]
+    if not cut:
+        return ()
+    return (f"No span within the record holds whole cycles of every period: it cuts {', '.join(cut)}.",)
 
 
 def _readable(seconds: float) -> str:

@@ -6,17 +6,34 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import fft
 
-from trialwise.statistics.harmonics import FEWEST_CYCLES, Candidate, design, extended, visible, waves
-from trialwise.statistics.surrogates import calibrated_correlation, in_blocks, residuals
+from trialwise.statistics.harmonics import (
+    NOTHING_LEFT,
+    STRAIGHT,
+    Baseline,
+    Candidate,
+    design,
+    extended,
+    visible,
+    waves,
+)
+from trialwise.statistics.noise_spectra import (
+    FEWEST_CYCLES,
+    Frequencies,
+    NoiseSpectra,
+    frequencies_of,
+    noise_spectra,
+    power,
+    standard,
+)
+from trialwise.statistics.surrogates import in_blocks, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from trialwise.statistics.checks import Array
+    from trialwise.statistics.checks import Array, Indices
     from trialwise.statistics.timegrid import TimeGrid
 
 MOST_PERIODS = 6
@@ -31,40 +48,6 @@ class Discovery:
     p_value: float
 
 
-@dataclass(frozen=True, slots=True)
-class _Frequencies:
-    """The part of a Fourier transform that is searched."""
-
-    length: int
-    first: int
-    last: int
-
-    def hertz(self, at: int, cell: float) -> float:
-        return (self.first + at) / (self.length * cell)
-
-
-def _frequencies(grid: TimeGrid) -> _Frequencies | None:
-    """Span 1.9 cycles to the Nyquist frequency of the median spacing, 2 or 4 points for each 1/duration."""
-    length = fft.next_fast_len((4 if grid.size < 16_384 else 2) * grid.size, real=True)
-    first = int(np.ceil(FEWEST_CYCLES * length * grid.cell / (grid.duration + grid.spacing)))
-    last = int(np.ceil(length * grid.cell / (2 * grid.spacing))) - 1
-    return _Frequencies(length, first, last) if last > first else None
-
-
-def power(grid: TimeGrid, rows: Array, frequencies: _Frequencies) -> npt.NDArray[np.float32]:
-    """Squared Fourier amplitude of rows without trend, empty cells counting nothing.
-
-    Without gaps and at multiples of 1/duration this is n times the Lomb-Scargle periodogram. With gaps it
-    differs from it by the imbalance of sine and cosine, which surrogates at the same cells share.
-    """
-    full = np.zeros((rows.shape[0], grid.size))
-    full[:, grid.index] = rows
-    spectrum = fft.rfft(full, n=frequencies.length, axis=1, workers=1)[
-        :, frequencies.first : frequencies.last + 1
-    ]
-    return (spectrum.real**2 + spectrum.imag**2).astype(np.float32)
-
-
 def blind_search(
     grid: TimeGrid,
     scores: Array,
@@ -73,8 +56,12 @@ def blind_search(
     alpha: float,
     surrogates: int,
     seed: np.random.SeedSequence,
+    baseline: Baseline = STRAIGHT,
 ) -> list[Discovery]:
     """Find periods one after another, each with its harmonics removed before the next (CLEAN).
+
+    Each peak is measured by the noise that the rest of the spectrum looks like, and so is the largest peak of every
+    surrogate by the noise that its own spectrum looks like: what makes the noise uncertain counts on both sides.
 
     Parameters
     ----------
@@ -83,24 +70,25 @@ def blind_search(
     scores
         Rank-normal scores of the values.
     known
-        Periods that are found already; they and the trend are removed first.
+        Periods that are found already; they and the baseline are removed first.
     alpha
         The search stops at the first largest peak whose p-value is above it, and after six periods.
     surrogates
         How many; the smallest possible p-value is 1/(surrogates + 1).
     seed
-        Of the calibrations and the surrogates.
+        Of the surrogates.
+    baseline
+        The levels and the drift that were found.
     """
-    frequencies = _frequencies(grid)
-    basis, discoveries = design(grid.times, known), list[Discovery]()
+    frequencies = frequencies_of(grid)
+    basis, discoveries = design(grid.times, known, baseline), list[Discovery]()
     # Each step has its own surrogates: a strong period makes the noise seem redder than it is, and what is
     # not so red then has peaks at high frequencies that are none.
     for step in seed.spawn(MOST_PERIODS if frequencies else 0):
         residual = residuals(scores, basis)
-        if frequencies is None or float(np.mean(residual**2)) < 1e-12:
+        if frequencies is None or float(np.mean(residual**2)) < NOTHING_LEFT:
             break
-        null = _null_spectrum(grid, residual, basis, frequencies, surrogates, step)
-        found = _largest_peak(grid, residual, frequencies, null)
+        found = _largest_peak(grid, residual, basis, frequencies, surrogates, step)
         if found.p_value > alpha:
             break
         discoveries.append(found)
@@ -108,49 +96,41 @@ def blind_search(
     return discoveries
 
 
-@dataclass(frozen=True, slots=True)
-class _NullSpectrum:
-    """What surrogates show: their mean spectrum, and the largest ratio of each to the mean of the others."""
-
-    mean: npt.NDArray[np.float32]
-    largest: npt.NDArray[np.float32]
-
-
-def _null_spectrum(
+def _largest_peak(
     grid: TimeGrid,
     residual: Array,
     basis: Array,
-    frequencies: _Frequencies,
+    frequencies: Frequencies,
     surrogates: int,
     seed: np.random.SeedSequence,
-) -> _NullSpectrum:
-    calibration, drawing = seed.spawn(2)
-    correlation = calibrated_correlation(grid, residual, basis, calibration)
-    blocks = in_blocks(grid, correlation, surrogates, np.random.Generator(np.random.PCG64DXSM(drawing)))
-    spectra = np.concatenate([power(grid, _standard(residuals(rows, basis)), frequencies) for rows in blocks])
-    total = spectra.sum(axis=0)
-    # One at a time: a surrogate must not be measured by a mean that it is part of.
-    largest = [float(np.max(one / (total - one))) * (surrogates - 1) for one in spectra]
-    return _NullSpectrum(total / surrogates, np.array(largest, dtype=np.float32))
-
-
-def _largest_peak(
-    grid: TimeGrid, residual: Array, frequencies: _Frequencies, null: _NullSpectrum
 ) -> Discovery:
-    whitened = power(grid, _standard(residual[None, :]), frequencies)[0] / null.mean
-    at = int(whitened.argmax())
-    p_value = float((1 + np.sum(null.largest >= whitened[at])) / (1 + null.largest.size))
-    period = 1 / _refined(grid, residual, frequencies.hertz(at, grid.cell))
-    return Discovery(visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1), p_value)
+    noises = noise_spectra(grid, basis, frequencies)
+    spectrum = power(grid, standard(residual[None, :]), frequencies)
+    (at,), (height,) = _peaks(noises, spectrum)
+    noise = noises.like(spectrum, np.array([at]))
+    rng = np.random.Generator(np.random.PCG64DXSM(seed))
+    beaten = 0
+    for rows in in_blocks(grid, noise, surrogates, rng):
+        drawn = power(grid, standard(residuals(rows, basis)), frequencies)
+        beaten += int(np.sum(_peaks(noises, drawn)[1] >= height))
+    period = 1 / _refined(grid, residual, frequencies, int(at))
+    found = visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1)
+    return Discovery(found, (1 + beaten) / (1 + surrogates))
 
 
-def _standard(rows: Array) -> Array:
-    return rows / np.sqrt(np.mean(rows**2, axis=1, keepdims=True))
+def _peaks(noises: NoiseSpectra, spectra: npt.NDArray[np.float32]) -> tuple[Indices, Array]:
+    """The place of the largest peak of each spectrum, and its height over the noise that the rest looks like."""
+    hidden = noises.frequencies.hidden
+    first = noises.whitened(spectra, noises.fit(spectra))
+    places = first[:, hidden:].argmax(axis=1) + hidden
+    again = noises.whitened(spectra, noises.fit(spectra, places))
+    return places, np.asarray(np.take_along_axis(again, places[:, None], axis=1)[:, 0], dtype=np.float64)
 
 
-def _refined(grid: TimeGrid, residual: Array, hertz: float) -> float:
-    """Find the frequency near a peak whose wave explains most."""
-    reach = 0.5 / grid.duration
+def _refined(grid: TimeGrid, residual: Array, frequencies: Frequencies, at: int) -> float:
+    """Find the frequency near a peak whose wave explains most, with 1.9 cycles or more in the record."""
+    hertz, reach = frequencies.hertz(at, grid.cell), 0.5 / grid.duration
+    slowest = FEWEST_CYCLES / (grid.duration + grid.spacing)
 
     def unexplained(frequency: float) -> float:
         columns, _ = np.linalg.qr(waves(grid.times, Candidate(1 / frequency, 1)))
@@ -160,7 +140,7 @@ def _refined(grid: TimeGrid, residual: Array, hertz: float) -> float:
 
     best = minimize_scalar(
         unexplained,
-        bounds=(max(hertz - reach, hertz / 2), hertz + reach),
+        bounds=(max(hertz - reach, slowest), hertz + reach),
         method="bounded",
         options={"xatol": reach / 200},
     )

@@ -13,6 +13,7 @@ from trialwise.analysis.condition_table import read_conditions
 from trialwise.analysis.profile import length_words, profile_of
 from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.experiment.quantity import seconds
+from trialwise.report.condition_text import profile_lines
 
 DAY, WEEK = 86_400.0, 604_800.0
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "triscale"
@@ -162,3 +163,11 @@ def test_the_link_of_the_paper_has_a_day_and_a_week(method):
     found = profile_of(read(SHARED / "triscale_flocklab_link_quality.csv"), method=method)
     assert [period.name for period in found.periods] == ["day", "week"]
     assert found.span_line == 'span = "7d"'
+
+
+@pytest.mark.parametrize(("step", "words"), [(3600, "one every hour"), (7200, "one every 2 hours")])
+def test_one_of_a_unit_is_told_in_the_singular(step, words, tmp_path):
+    rows = [f"{1_700_000_000 + step * place},{place % 3}" for place in range(19)]
+    path = write(tmp_path, "\n".join(["time,value", *rows]) + "\n")
+    lines = list(profile_lines(profile_of(read(path)), plot=False))
+    assert words in lines[1]

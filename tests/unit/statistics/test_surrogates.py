@@ -4,15 +4,8 @@ import numpy as np
 import pytest
 
 from trialwise.statistics.harmonics import DAY, WEEK, Candidate, design, name_of, strengths, visible
-from trialwise.statistics.spectrum import _frequencies, power
-from trialwise.statistics.surrogates import (
-    calibrated_correlation,
-    in_blocks,
-    neighbour_correlation,
-    normal_scores,
-    red_noise,
-    residuals,
-)
+from trialwise.statistics.noise_spectra import frequencies_of, noise_spectra, power
+from trialwise.statistics.surrogates import Noise, in_blocks, normal_scores, red_noise, residuals
 from trialwise.statistics.timegrid import TimeGrid
 
 
@@ -30,27 +23,65 @@ def two_hourly(days, kept=1.0, seed=0):
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 0.6, 0.95])
 def test_red_noise_has_the_correlation_of_its_gaps(rho):
     grid = TimeGrid(1.0, np.array([0, 1, 2, 5, 9]), np.zeros(5), regular=True)
-    rows = red_noise(grid, rho, 40_000, generator(1))
+    rows = red_noise(grid, Noise(rho), 40_000, generator(1))
     gaps = np.abs(np.subtract.outer(grid.index, grid.index))
     np.testing.assert_allclose(np.cov(rows.T), rho ** gaps.astype(float), atol=0.03)
 
 
 def test_blocks_are_the_same_noise_as_one_draw():
     grid = two_hourly(28, 0.8)
-    blocks = np.concatenate(list(in_blocks(grid, 0.5, 9000, generator(2))))
-    np.testing.assert_array_equal(blocks, red_noise(grid, 0.5, 9000, generator(2)))
+    blocks = np.concatenate(list(in_blocks(grid, Noise(0.5), 9000, generator(2))))
+    np.testing.assert_array_equal(blocks, red_noise(grid, Noise(0.5), 9000, generator(2)))
 
 
-@pytest.mark.parametrize("rho", [-0.3, 0.0, 0.5, 0.9, 0.97])
-def test_calibration_undoes_what_the_regression_takes(rho):
+MIXED = [
+    Noise(-0.3),
+    Noise(0.0),
+    Noise(0.9),
+    Noise(0.99, red=0.3, white=0.7),
+    Noise(0.999, red=2.0, white=1.0),
+]
+
+
+@pytest.mark.parametrize("noise", MIXED)
+def test_the_spectrum_of_a_noise_after_a_regression_is_what_simulation_shows(noise):
     grid = two_hourly(28, 0.8)
     basis = design(grid.times, [Candidate(DAY, 5), Candidate(WEEK, 3)])
-    left = residuals(red_noise(grid, rho, 200, generator(3)), basis)
-    seed = np.random.SeedSequence(4)
-    found = [calibrated_correlation(grid, row, basis, seed) for row in left[:60]]
-    assert np.median(found) == pytest.approx(rho, abs=0.03)
-    if rho >= 0.9:
-        assert np.median(neighbour_correlation(left)) < rho - 0.03  # what it would be without calibration
+    frequencies = frequencies_of(grid)
+    noises = noise_spectra(grid, basis, frequencies)
+    seen = power(grid, residuals(red_noise(grid, noise, 3000, generator(3)), basis), frequencies)
+    place = int(noises.fit(seen.mean(axis=0, keepdims=True)).places[0])
+    ratio = seen.mean(axis=0) / noises.spectrum(place)
+    found = noises.noises[place]
+    if found.correlation == pytest.approx(noise.correlation):
+        # 3,000 rows: each frequency within 1/√3000, and the shares of a list within some percent
+        assert np.quantile(ratio / ratio.mean(), [0.02, 0.98]) == pytest.approx([1, 1], abs=0.12)
+    assert found.correlation == pytest.approx(noise.correlation, abs=0.06)
+
+
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_single_series_look_like_the_noise_that_they_are(rho):
+    grid = two_hourly(28, 0.8)
+    basis = design(grid.times, [Candidate(DAY, 5), Candidate(WEEK, 3)])
+    frequencies = frequencies_of(grid)
+    noises = noise_spectra(grid, basis, frequencies)
+    rows = power(grid, residuals(red_noise(grid, Noise(rho), 60, generator(4)), basis), frequencies)
+    # Noise in which next to nothing is red, or forgets within a value, is white.
+    fit = noises.fit(rows)
+    felt = [noises.shares[at] * noises.noises[at].correlation for at in fit.places]
+    assert np.median(felt) == pytest.approx(rho, abs=0.1)
+
+
+def test_a_peak_that_does_not_count_leaves_the_noise_that_is_beside_it():
+    grid = two_hourly(28)
+    frequencies = frequencies_of(grid)
+    basis = design(grid.times, [])
+    noises = noise_spectra(grid, basis, frequencies)
+    rows = red_noise(grid, Noise(0.0), 1, generator(8)) + 2 * np.sin(2 * np.pi * grid.times / (4 * DAY))
+    spectrum = power(grid, residuals(rows, basis), frequencies)
+    peak = np.array([spectrum[0].argmax()])
+    assert noises.like(spectrum).correlation > 0.5
+    assert noises.shares[noises.fit(spectrum, peak).places[0]] < 0.2
 
 
 def test_normal_scores_depend_on_ranks_only():
@@ -81,7 +112,7 @@ def test_power_is_the_lomb_scargle_periodogram_without_gaps():
     grid = TimeGrid(0.5, np.arange(200), np.zeros(200), regular=True)
     values = generator(7).normal(size=200)
     values -= values.mean()
-    frequencies = _frequencies(grid)
+    frequencies = frequencies_of(grid)
     at = np.arange(4, 396, 4) - frequencies.first
     at = at[at >= 0]
     hertz = (at + frequencies.first) / (frequencies.length * grid.cell)
