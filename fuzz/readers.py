@@ -49,7 +49,7 @@ def _fuzz(name: str, seconds: str) -> int:
     runs = re.search(r"number_of_executed_units: *(\d+)", done.stderr)
     print(f"{name}: {runs[1] if runs else '?'} files, exit {done.returncode}", flush=True)
     if done.returncode:
-        print(done.stdout[-3000:], done.stderr[-3000:], flush=True)
+        print(done.stdout[-3000:], re.sub(r"(?m)^(INFO|WARNING): .*\n", "", done.stderr)[-3000:], flush=True)
     return done.returncode
 
 

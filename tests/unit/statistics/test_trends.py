@@ -1,0 +1,68 @@
+"""Trends over positions and rounds against statsmodels: least squares with treatments as dummies, errors clustered by rounds."""
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+
+from trialwise.statistics.predecessors import FIRST, read_trials
+from trialwise.statistics.trends import trends
+
+ROUNDS, TREATMENTS = 9, 4
+
+
+def trials_of(seed, *, wave=0.0, missing=0):
+    random = np.random.default_rng(seed)
+    codes = np.concatenate([random.permutation(TREATMENTS) for _ in range(ROUNDS)])
+    rounds, positions = np.repeat(np.arange(ROUNDS), TREATMENTS), np.tile(np.arange(TREATMENTS), ROUNDS)
+    noise = random.normal(size=codes.size) * (1 + codes)
+    values = 10 * codes + noise + 0.2 * positions + wave * np.sin(rounds * 2 * np.pi / ROUNDS)
+    values[(codes == 0) & (rounds < missing)] = np.nan
+    return read_trials(values, codes.tolist(), rounds, positions)
+
+
+def reference(trials):
+    """By name: slope and clustered standard error in the data's unit; and the residuals."""
+    known = ~np.isnan(trials.values)
+    codes, values, rounds = trials.treatment[known], trials.values[known], trials.round[known]
+    dummies = np.eye(TREATMENTS)[codes]
+    spreads = np.array([values[codes == code].std(ddof=1) for code in range(TREATMENTS)])
+    centres = np.array([values[codes == code].mean() for code in range(TREATMENTS)])
+    columns = {
+        "drift": rounds,
+        "position": trials.position[known],
+        "first": (trials.predecessor[known] == FIRST).astype(float),
+    }
+    fit = sm.OLS(
+        (values - centres[codes]) / spreads[codes], np.column_stack([*columns.values(), dummies])
+    ).fit(cov_type="cluster", cov_kwds={"groups": rounds, "use_correction": False})
+    errors = fit.bse * np.sqrt(ROUNDS / (ROUNDS - 1)) * spreads.mean()
+    slopes = fit.params * spreads.mean()
+    return {name: (slopes[at], errors[at]) for at, name in enumerate(columns)}, fit.resid
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_slopes_and_intervals_are_those_of_clustered_least_squares_on_rounds_less_two(seed):
+    trials = trials_of(seed, missing=5)
+    found, (expected, _) = trends(trials, 0.9), reference(trials)
+    law = stats.t(ROUNDS - 2)
+    for name in ("position", "first"):
+        slope, error = expected[name]
+        trend = found[name]
+        assert trend.estimate == pytest.approx(slope, rel=1e-8)
+        assert trend.high - trend.low == pytest.approx(2 * law.ppf(0.95) * error, rel=1e-8)
+        assert trend.p_value == pytest.approx(2 * law.sf(abs(slope / error)), rel=1e-8)
+        assert trend.n == ROUNDS
+
+
+def test_errors_of_the_drift_grow_by_the_correlation_of_neighbouring_rounds():
+    trials = trials_of(1, wave=8)
+    found, (expected, residuals) = trends(trials, 0.9)["drift"], reference(trials)
+    means = residuals.reshape(ROUNDS, TREATMENTS).mean(axis=1)
+    r = float(means[1:] @ means[:-1] / (means @ means))
+    assert r > 0.3
+    slope, error = expected["drift"]
+    wide = error * np.sqrt((1 + r) / (1 - r))
+    assert found.estimate == pytest.approx(slope, rel=1e-8)
+    assert found.high - found.low == pytest.approx(2 * stats.t(ROUNDS - 2).ppf(0.95) * wide, rel=1e-6)
+    assert found.p_value == pytest.approx(2 * stats.t(ROUNDS - 2).sf(abs(slope / wide)), rel=1e-6)
