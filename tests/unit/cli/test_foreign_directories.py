@@ -111,6 +111,19 @@ def test_factors_of_another_experiment_are_refused(begun, tmp_path: Path):
         )
 
 
+def test_a_planned_trial_without_a_factor_is_refused(tmp_path: Path):
+    file = tmp_path / "lacking.toml"
+    text = TEXT.format(program="echo {zz} {more}")
+    file.write_text(text.replace("[trial]", "[factors]\nzz = [1, 2]\nmore = { draw = [3, 4] }\n[trial]"))
+    study.run(file, tmp_path / "results")
+    change(
+        tmp_path / "results",
+        "update trial set factors = json_remove(factors, '$.zz'), status = 'planned' where number = 2",
+    )
+    code, text = said("run", tmp_path / "results")
+    assert (code, "has no level of the factors" in text) == (5, True), text
+
+
 def test_a_runtime_beyond_all_numbers_is_refused(tmp_path: Path):
     file = tmp_path / "huge.toml"
     file.write_text(TEXT.format(program="true").replace("[metrics.t]", f"runtime = {'1' * 400}\n[metrics.t]"))
