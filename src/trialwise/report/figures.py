@@ -37,7 +37,8 @@ def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet])
 def _order(board: Board) -> Figure:
     found, names = board.found, board.names
     scale = alt.Scale(zero=False, nice=False, padding=8)
-    x = alt.X("trial:Q", title="trial, in the order of the plan", scale=scale)
+    along, advice = points.order_words(board.analysis)
+    x = alt.X("trial:Q", title=along, scale=scale)
     y = alt.Y("value:Q", title=board.title, scale=alt.Scale(zero=False))
     base = board.chart(trial_rows(found)).encode(x=x, y=y, tooltip=marks.trial_tips(found.metric.name))
     trials = base.mark_point(filled=True, size=55, opacity=0.85)
@@ -51,7 +52,7 @@ def _order(board: Board) -> Figure:
     return Figure(
         f"order-{found.metric.name}",
         "Trials in order",
-        "Each mark is a trial. Look for drift, steps and outliers."
+        f"Each mark is a trial. {advice}"
         + (
             f" A cross at the foot is one of {counted(failed, 'attempt')} that gave no result."
             if failed

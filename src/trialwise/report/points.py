@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -22,6 +23,8 @@ Array = npt.NDArray[np.float64]
 
 ALL = "all trials"
 _FEW = 60
+_CHARACTER = 0.008
+"""Width of a character of a label, as a share of a figure's."""
 
 
 def treatments(analysis: Analysis, found: MetricAnalysis) -> list[str]:
@@ -93,12 +96,35 @@ def failure_rows(failures: Sequence[TrialFailure]) -> list[Row]:
 
 
 def series_starts(found: MetricAnalysis) -> list[Row]:
-    """Where each series begins in the order of trials, from the second on."""
-    first: dict[str, int] = {}
-    for trial in found.trials:
-        first[trial.series] = min(first.get(trial.series, trial.number), trial.number)
-    starts = sorted((number, series) for series, number in first.items())
-    return [{"start": number - 0.5, "series": f"series {series}"} for number, series in starts[1:]]
+    """Where each series begins in the order of trials, from the second on, with its label where that has room.
+
+    None where the trials of a series do not stand together: then the order is not that of series, as in a table that is sorted by
+    treatment.
+    """
+    by_number = sorted((trial.number, trial.series) for trial in found.trials)
+    starts = [
+        (number, f"series {series}")
+        for (_, before), (number, series) in itertools.pairwise([(0, None), *by_number])
+        if series != before
+    ]
+    if len(starts) != len({series for _, series in starts}):
+        return []
+    ends = [*(number for number, _ in starts[2:]), *(number for number, _ in by_number[-1:])]
+    character = _CHARACTER * (by_number[-1][0] - by_number[0][0]) if by_number else 0.0
+    return [
+        {"start": number - 0.5, "series": label if end - number >= character * len(label) else ""}
+        for (number, label), end in zip(starts[1:], ends, strict=False)
+    ]
+
+
+def order_words(analysis: Analysis) -> tuple[str, str]:
+    """What the axis of trials in order is called, and what can be seen along it."""
+    if analysis.plan is not None:
+        return "trial, in the order of the plan", "Look for drift, steps and outliers."
+    return (
+        "trial, in the order of the table",
+        "They stand as in the table, or as --order says: drift and steps mean something only if they ran in that order.",
+    )
 
 
 def kpi_rows(found: MetricAnalysis, objective: Kpi) -> list[Row]:

@@ -130,7 +130,7 @@ def _order(axes: Axes, page: Page) -> None:
     if failed:
         low, _ = axes.get_ylim()
         axes.plot(failed, [low] * len(failed), "x", color=FAILED, label="failed", clip_on=False)
-    axes.set_xlabel("trial, in the order of the plan")
+    axes.set_xlabel(points.order_words(page.analysis)[0])
     axes.set_ylabel(page.title)
     legend(axes, page)
 
