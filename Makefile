@@ -16,7 +16,7 @@ export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/
 export TRIALWISE_OML4PY ?= $(or $(wildcard $(CURDIR)/.venv/bin/python),python3)
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup FORCE demo test lint check-python check-rust bench soak fuzz docs schemas install-c clean
+.PHONY: setup FORCE demo test lint check-python check-rust bench soak fuzz mutants test-lowest docs schemas install-c clean
 
 setup: .venv/.core $(NS3)
 
@@ -84,6 +84,24 @@ fuzz: setup
 	else echo "make: fuzzing is left out: it takes a nightly compiler and cargo-fuzz (rustup toolchain install nightly; cargo install cargo-fuzz)"; fi
 	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python fuzz/readers.py $(FUZZ_SECONDS); \
 	else echo "make: fuzzing of the readers in Python is left out: it takes atheris ($(BIN)/pip install atheris)"; fi
+
+# One operator, number or condition changed at random, so many times in each room: what do its tests notice? Half a minute each.
+ROOMS ?= statistics store execution
+MUTANTS ?= 40
+mutants: setup
+	$(BIN)/python tests/mutants.py $(ROOMS) --sample $(MUTANTS)
+	@if cargo mutants --version >/dev/null 2>&1; then cargo mutants -p trialwise-link --output target --baseline skip --timeout 120; \
+	else echo "make: mutants of the Rust crate link are left out: they take cargo-mutants (cargo install cargo-mutants)"; fi
+
+# Every direct dependency at its floor, with the core that `make setup` built; it takes uv. Old versions may warn of newer ones.
+LOWEST := .venv/lowest
+LOWEST_TESTS ?= tests/unit/analysis tests/unit/exchange tests/unit/cli tests/unit/report tests/golden
+test-lowest: setup
+	@command -v uv >/dev/null || { echo "make: no uv, which finds the lowest versions; install it (pip install uv)"; exit 2; }
+	uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
+	uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct -r .venv/requirements.txt
+	$(BIN)/python -c 'import pathlib; next(pathlib.Path("$(LOWEST)").glob("lib/*/site-packages")).joinpath("trialwise.pth").write_text("$(CURDIR)/src\n")'
+	nice $(LOWEST)/bin/python -m pytest -n 2 -m 'not soak and not alone' -W ignore::DeprecationWarning $(LOWEST_TESTS)
 
 PREFIX ?= /usr/local
 install-c:

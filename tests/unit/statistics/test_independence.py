@@ -103,3 +103,12 @@ def test_dependence_takes_away_coverage():
     assert median_coverage(30, 0.3) == pytest.approx(90, abs=4)
     assert median_coverage(30, 0.5) == pytest.approx(82, abs=4)
     assert median_coverage(30, 0.0) == pytest.approx(95)
+
+
+@pytest.mark.parametrize("values", [(1, 1, 2, 1, 3, 2, 2), (0, 0, 0, 1, 0, 1, 1), (5, 4, 4, 4, 2, 1, 1)])
+def test_a_trend_of_tied_values_is_judged_among_all_their_orders(values):
+    def score(order):
+        return sum(np.sign(later - one) for at, one in enumerate(order) for later in order[at + 1 :])
+
+    among = [abs(score(order)) >= abs(score(values)) for order in permutations(values)]
+    assert st.independence(list(map(float, values))).p_trend == pytest.approx(np.mean(among), rel=1e-12)
