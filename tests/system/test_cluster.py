@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 import pytest
 from tests.system.nodes import SOURCE, Cluster, cluster, environment, processes_of, wait_until
@@ -282,3 +284,31 @@ def other_build(folder: Path) -> Path:
     with (package / "trials" / "base.py").open("a") as file:
         file.write("# changed\n")
     return package.parent
+
+
+def test_what_ssh_starts_listens_at_its_encrypted_ports_alone(over_ssh: Opened, two_machines: Machines):
+    """Scheduler, workers and nannies: they have no port but those of which each asks for a certificate."""
+    address, security = over_ssh
+    with Client(address, security=security, timeout=10, set_as_default=False) as client:
+        client.wait_for_workers(len(os.sched_getaffinity(0)), timeout=30)
+        nodes = client.scheduler_info()["workers"]
+    machine = two_machines.all[0]
+    here = {port for pid in children_of(os.getpid()) for port in listening(["ss", "-Hltnp"], f"pid={pid},")}
+    assert here == {urlsplit(address).port}
+    told = machine.run("ss", "-Hltn").splitlines()
+    there = {int(line.split()[3].rpartition(":")[2]) for line in told} - {22}
+    doors = {urlsplit(door).port for each, known in nodes.items() for door in (each, known["nanny"])}
+    assert there == doors
+
+
+def children_of(process: int) -> list[int]:
+    return [
+        int(child)
+        for task in Path(f"/proc/{process}/task").iterdir()
+        for child in (task / "children").read_text().split()
+    ]
+
+
+def listening(words: list[str], who: str) -> set[int]:
+    told = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    return {int(line.split()[3].rpartition(":")[2]) for line in told.splitlines() if who in line}

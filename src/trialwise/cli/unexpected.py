@@ -39,8 +39,9 @@ def _said(error: BaseException) -> TrialwiseError:
         return StoreError(f"{where}the disk is full", hint="free some space and run again")
     reason = (str(error).strip().splitlines() or ["no reason is given"])[0]
     return AnalysisError(
-        f"this input cannot be used: {reason} ({type(error).__name__} in {_place(error)})",
-        hint=f"look at the values and files that the command names; {DEBUG}=1 shows more, which belongs in a bug report",
+        f"ended where nothing has foreseen it: {reason} ({type(error).__name__} in {_place(error)})",
+        hint=f"the cause may be a value or file that the command names, or a mistake of Trialwise: {DEBUG}=1 shows the traceback, "
+        "which belongs in a bug report",
     )
 
 

@@ -27,8 +27,7 @@ IDLE = "120 s"
 """A scheduler of ours with nothing to do ends after so long, and its nodes with it: also where we are killed."""
 PYTHON = "TRIALWISE_CLUSTER_PYTHON"
 """Environment variable that names the Python of the nodes, where that stands elsewhere than here."""
-_NO_PAGES = "127.0.0.1:0"
-"""Where a scheduler or a node of ours serves its pages, of which it has none."""
+_QUIET = "trialwise.execution.tasks.quiet_node"
 _WITH_VARIABLES = (
     "import json,os,sys;"
     "os.execve(sys.executable,[sys.executable,'-m',*sys.argv[1:]],{**os.environ,**json.load(sys.stdin)})"
@@ -56,9 +55,9 @@ def started_over_ssh(hosts: str) -> Generator[tuple[str, Security]]:
         scheduler_file = folder / "scheduler.json"
         security = security_of_run()
         told = json.dumps(variables(security)).encode()
-        words = [sys.executable, "-c", _WITH_VARIABLES, "distributed.cli.dask_scheduler", "--no-show"]
+        words = [sys.executable, "-c", _WITH_VARIABLES, _QUIET, "distributed.cli.dask_scheduler", "--no-show"]
         words += ["--protocol", "tls", "--host", own, "--port", "0", "--idle-timeout", IDLE]
-        words += ["--no-dashboard", "--dashboard-address", _NO_PAGES, "--scheduler-file", str(scheduler_file)]
+        words += ["--no-dashboard", "--scheduler-file", str(scheduler_file)]
         scheduler = _Started("scheduler", words, told, folder / "scheduler.log", tried=words)
         started.callback(scheduler.end)
         address = _address_in(scheduler, scheduler_file)
@@ -136,9 +135,8 @@ class _Started:
 
 def _node_command(address: str) -> str:
     """What a node runs: a process with one thread for each core, which ends when the scheduler is gone."""
-    words = [_python(), "-c", _WITH_VARIABLES, "distributed.cli.dask_worker", address]
-    words += ["--nworkers", "-1", "--nthreads", "1", "--death-timeout", "60"]
-    words += ["--no-dashboard", "--dashboard-address", _NO_PAGES]
+    words = [_python(), "-c", _WITH_VARIABLES, _QUIET, "distributed.cli.dask_worker", address]
+    words += ["--nworkers", "-1", "--nthreads", "1", "--death-timeout", "60", "--no-dashboard"]
     return shlex.join(words)
 
 
