@@ -126,6 +126,11 @@ def _notes(found: st.PerTrialMean, missing: int) -> Iterator[str]:
         yield f"forced: a trial has {each:.3g} samples, too few for this quantile; it is biased whatever the number of trials"
     if missing:
         yield f"{missing} of {found.trials + missing} trials have no sample and are left out"
+    if found.trials > 1 and found.low == found.high:
+        yield (
+            f"all {found.trials} trials gave the same number: nothing varied between them, so they say as much as one "
+            "(n = 1 in effect) and the interval says nothing about others"
+        )
 
 
 def _refused(
