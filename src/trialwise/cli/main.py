@@ -60,20 +60,27 @@ _SUMMARIES = {
     "doctor": "Name what will disturb a measurement on this machine.",
     "schema": "Print the JSON Schema of a public format.",
 }
+
+
+def _given() -> list[str]:
+    """The words after the program's name; `help run` is `run --help`."""
+    return [*sys.argv[2:], "--help"] if sys.argv[1:2] == ["help"] else sys.argv[1:]
+
+
 for _name, _summary in _SUMMARIES.items():
     # The summaries, and plain text, spare `trialwise --help` the imports; a command that is called shows its docstring.
-    _help = {} if sys.argv[1:2] == [_name] else {"help": _summary}
+    _help = {} if _given()[:1] == [_name] else {"help": _summary}
     if _name in GROUPS:
         app.command(f"trialwise.cli.{_name}:app", name=_name, **_help)
     else:
         app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help_format="markdown", **_help)
-if not set(sys.argv[1:2]) & set(_SUMMARIES):
+if not set(_given()[:1]) & set(_SUMMARIES):
     # A command that is called needs no completion, whose import takes longer than most others.
     app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
 
 
 def _words() -> list[str]:
-    words = sys.argv[1:]
+    words = _given()
     if words[:1] == ["stream"]:
         from trialwise.cli.oml_options import gathered
 

@@ -52,6 +52,18 @@ def test_every_command_is_listed() -> None:
     assert len(COMMANDS) > 30
 
 
+@pytest.mark.parametrize("words", [[], ["run"], ["schemes"]])
+def test_help_is_a_word_as_well(words: list[str]) -> None:
+    called = [
+        subprocess.run(
+            [sys.executable, "-c", START, *line], capture_output=True, text=True, check=True
+        ).stdout
+        for line in (["help", *words], [*words, "--help"])
+    ]
+    assert called[0] == called[1]
+    assert called[0].startswith("Usage: ")
+
+
 def test_completion_can_be_installed() -> None:
     assert "--shell" in trialwise("--install-completion", "--help", cwd=Path()).stdout
 
