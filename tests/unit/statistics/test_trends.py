@@ -66,3 +66,11 @@ def test_errors_of_the_drift_grow_by_the_correlation_of_neighbouring_rounds():
     assert found.estimate == pytest.approx(slope, rel=1e-8)
     assert found.high - found.low == pytest.approx(2 * stats.t(ROUNDS - 2).ppf(0.95) * wide, rel=1e-6)
     assert found.p_value == pytest.approx(2 * stats.t(ROUNDS - 2).sf(abs(slope / wide)), rel=1e-6)
+
+
+def test_values_that_never_change_show_no_trend():
+    codes = [code for _ in range(ROUNDS) for code in range(TREATMENTS)]
+    rounds, positions = np.repeat(np.arange(ROUNDS), TREATMENTS), np.tile(np.arange(TREATMENTS), ROUNDS)
+    shuffled = np.random.default_rng(2).permuted(positions.reshape(ROUNDS, -1), axis=1).ravel()
+    found = trends(read_trials(np.full(rounds.size, 3.0), codes, rounds, shuffled), 0.9)
+    assert {(found[name].estimate, found[name].p_value) for name in ("position", "drift")} == {(0.0, 1.0)}
