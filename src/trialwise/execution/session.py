@@ -45,6 +45,10 @@ class Watch(Protocol):
         """What differs when a measured file or a limit was changed, or the machine was booted again; cheap."""
         ...
 
+    def changed_since(self, moment: float, paths: Iterable[str]) -> set[str]:
+        """Those of some files there that have changed since a moment of our clock, in Unix seconds."""
+        ...
+
     def look(self) -> tuple[Environment, Identity]:
         """The machine, and what is measured on it."""
         ...
@@ -73,6 +77,10 @@ class LocalWatch:
         """Signatures of the files that are there, and limits that somebody may change from outside."""
         files = tuple((path, signature(path)) for path in self.files.paths)
         return files, quick_limits(), self._tree.text(GOVERNOR)
+
+    def changed_since(self, moment: float, paths: Iterable[str]) -> set[str]:
+        """Those of some files that have changed since a moment, in Unix seconds."""
+        return changed_since(moment, ((path, signature(path)) for path in paths))
 
     def look(self) -> tuple[Environment, Identity]:
         """Describe the machine that we run on."""
@@ -226,10 +234,9 @@ class SessionKeeper:
 
     def _written(self, since: float) -> list[str]:
         """Input files that have changed since a trial began: it wrote them."""
-        states = ((name, signature(path)) for name, path in self._watch.files.inputs().items())
-        return [
-            name for name, state in states if state is not None and state[4] >= (since - CLOCK_STEP) * 1e9
-        ]
+        inputs = self._watch.files.inputs()
+        changed = self._watch.changed_since(since, inputs.values()) if inputs else ()
+        return [name for name, path in inputs.items() if path in changed]
 
     def _elsewhere(self, treatment: str, names: set[str], identity: Identity) -> Iterator[Change]:
         """What an earlier session's trials of a treatment ran in another place, with another content."""
@@ -277,6 +284,12 @@ class SessionKeeper:
     def _write(self, name: str) -> None:
         record = self._environment.record(self._identity)
         self._directory.write_durably(name, json.dumps(record, indent=1).encode())
+
+
+def changed_since(moment: float, states: Iterable[tuple[str, Sequence[int] | None]]) -> set[str]:
+    """Of paths with their signatures, those that have changed since a moment on the clock of their machine."""
+    limit = (moment - CLOCK_STEP) * 1e9
+    return {path for path, state in states if state is not None and state[4] >= limit}
 
 
 def recorded_identity(directory: ExperimentDirectory, session: Session) -> Identity:

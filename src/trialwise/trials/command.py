@@ -32,7 +32,14 @@ from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.beside import MARKER, Beside, end_left, marker_beside
 from trialwise.trials.collecting import check_measurement, collecting
 from trialwise.trials.instrumenting import check_instruments, recorded, remarks
-from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
+from trialwise.trials.judging import (
+    SIDE_COMMAND_SECONDS,
+    Problem,
+    concluded,
+    judge,
+    problem_beside,
+    with_seen,
+)
 from trialwise.trials.starting import start, start_beside
 
 _MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --dir DIRECTORY"
@@ -139,7 +146,9 @@ class _Execution:
         ):
             run, around = self._measured(words)
             outcome = with_kept(self._judged(run, around, files), *keeping.packed())
-        outcome = self._with_seen(outcome, run, began)
+        if run.followed is not None:
+            scratch = os.fspath(self.request.scratch)
+            outcome = with_seen(outcome, seen(run.followed, self.environment, scratch, began))
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._concluded(self.trial.conclude))
         return outcome
@@ -157,17 +166,6 @@ class _Execution:
         )
         added = added_to(self.request.experiment, lambda source: files.were_added_to(self._path(source)))
         return dataclasses.replace(outcome, remarks=(*outcome.remarks, *added))
-
-    def _with_seen(self, outcome: TrialOutcome, run: CommandResult, began: int) -> TrialOutcome:
-        """Add which files the trial ran and read; one that cannot be followed is to run again without."""
-        if run.followed is None:
-            return outcome
-        found = seen(run.followed, self.environment, os.fspath(self.request.scratch), began)
-        outcome = dataclasses.replace(outcome, seen=found)
-        if outcome.status == "failed" and found.spoiled is not None:
-            reason = f"{found.spoiled}, which following it prevents: it runs again without"
-            return dataclasses.replace(outcome, status="abandoned", reason=reason, samples={})
-        return outcome
 
     def _measured(self, words: list[str]) -> tuple[CommandResult, tuple[MachineCounts, MachineCounts] | None]:
         """Run the program; with what the machine counted before and after, where that is to be recorded."""

@@ -12,6 +12,7 @@ from trialwise.errors import TrialError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.sources import InstrumentSource, Resource, ResourceSource, TextSource
 from trialwise.experiment.trials import CommandTrial
+from trialwise.measurement.followed import Seen
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome
 from trialwise.trials.instrumenting import Counted
@@ -124,6 +125,15 @@ def concluded(outcome: TrialOutcome, problem: Problem | None) -> TrialOutcome:
         return outcome
     reason = problem[1] if outcome.reason is None else f"{outcome.reason}; {problem[1]}"
     return dataclasses.replace(outcome, status=problem[0], reason=reason, samples={})
+
+
+def with_seen(outcome: TrialOutcome, seen: Seen) -> TrialOutcome:
+    """Add which files the trial ran and read; one that cannot be followed is to run again without."""
+    outcome = dataclasses.replace(outcome, seen=seen)
+    if outcome.status == "failed" and seen.spoiled is not None:
+        reason = f"{seen.spoiled}, which following it prevents: it runs again without"
+        return dataclasses.replace(outcome, status="abandoned", reason=reason, samples={})
+    return outcome
 
 
 def problem_beside(what: str, run: Side) -> Problem | None:

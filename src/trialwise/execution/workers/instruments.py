@@ -18,14 +18,15 @@ _NAMESPACES = {"network": 0x40000000, "ipc": 0x08000000}
 """Flags of unshare(2)."""
 
 
-def instruments_of_task(experiment: Experiment) -> dict[str, Any]:
-    """What the agent is told of instrumentation, for the measured program."""
+def instruments_of_task(experiment: Experiment, *, follow: bool) -> dict[str, Any]:
+    """What the agent is told of instrumentation, for the measured program, and whether to follow it."""
     wanted = experiment.instrumentation
     return {
         "settings": {
             "cpus": wanted.cpus,
             "counters": _settings(experiment),
             "isolate": sum(_NAMESPACES[name] for name in set(trial_of(experiment).isolate)),
+            "follow": follow,
         },
         "machine": {"cpus": wanted.cpus} if wanted.interrupts else None,
     }
@@ -48,7 +49,7 @@ def check_instruments_there(remote: Remote, experiment: Experiment) -> None:
         )
     if trial_of(experiment).isolate and not remote.supervised:
         raise WorkerError(
-            f"{where}: trial.isolate: {_unsupervised(remote)}",
+            f"{where}: trial.isolate: {unsupervised(remote)}",
             hint="leave it out, or run trialwise on a machine of the same architecture",
         )
     _check_counters(remote, experiment)
@@ -66,7 +67,7 @@ def _check_counters(remote: Remote, experiment: Experiment) -> None:
             why = (
                 why_not_counted(number, remote.hello["paranoid"])
                 if remote.supervised
-                else _unsupervised(remote)
+                else unsupervised(remote)
             )
             raise WorkerError(
                 f"{remote.address.name}: metrics.{needed[name]}.instrument: {name} is not counted there: {why}",
@@ -77,7 +78,7 @@ def _check_counters(remote: Remote, experiment: Experiment) -> None:
 def remarks_there(remote: Remote, run: RemoteRun) -> tuple[str, ...]:
     """What is to be known about the counters of a run on a worker."""
     if not remote.supervised:
-        return (f"{remote.address.name}: counters are left out: {_unsupervised(remote)}",)
+        return (f"{remote.address.name}: counters are left out: {unsupervised(remote)}",)
     return tuple(f"{remote.address.name}: {text}" for text in remarks(run, remote.hello["paranoid"]))
 
 
@@ -85,6 +86,7 @@ def _settings(experiment: Experiment) -> list[str]:
     return [counter_setting(name) for name in experiment.instrumentation.perf]
 
 
-def _unsupervised(remote: Remote) -> str:
+def unsupervised(remote: Remote) -> str:
+    """Say what a worker lacks that our supervisor does not run on."""
     machine = f"{remote.hello['architecture']}, Linux {remote.hello['kernel']}"
     return f"needs a machine like this one, with Linux 5.3 or newer; that is {machine}"

@@ -13,14 +13,16 @@ from trialwise.execution.workers.instruments import (
     check_instruments_there,
     instruments_of_task,
     remarks_there,
+    unsupervised,
 )
 from trialwise.execution.workers.remote import Remote
-from trialwise.execution.workers.tasks import Report, Tasks, run_of
+from trialwise.execution.workers.tasks import RemoteRun, Report, Tasks, run_of
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.sources import TextSource
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.followed import Seen
 from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
@@ -37,7 +39,14 @@ from trialwise.trials.command import (
     with_kept,
 )
 from trialwise.trials.instrumenting import recorded
-from trialwise.trials.judging import SIDE_COMMAND_SECONDS, Problem, concluded, judge, problem_beside
+from trialwise.trials.judging import (
+    SIDE_COMMAND_SECONDS,
+    Problem,
+    concluded,
+    judge,
+    problem_beside,
+    with_seen,
+)
 
 MOST_LOSSES = 5
 """A trial that was lost so often in one session has failed: it may be what takes the worker down."""
@@ -181,7 +190,7 @@ class RemoteKind:
             "side_timeout": SIDE_COMMAND_SECONDS,
             "limit": trial.output_limit,
             "supervised": self._remote.supervised,
-            **instruments_of_task(request.experiment),
+            **instruments_of_task(request.experiment, follow=request.follow and self._remote.supervised),
             "lasting": ["prepare"],
             "keep": list(kept_places(trial, values, self._remote.files)),
             "files": sorted({self._path(request, source) for source in file_sources(request.experiment)}),
@@ -243,7 +252,15 @@ class RemoteKind:
         added = added_to(request.experiment, lambda source: report.files[self._path(request, source)].added)
         outcome = judge(trial, request.experiment, run, text, instruments, (*told, *added))
         outcome = with_kept(outcome, report.kept, report.left_out)
+        if (found := self._seen(request, run)) is not None:
+            outcome = with_seen(outcome, found)
         return concluded(outcome, _beside("conclude", report))
+
+    def _seen(self, request: TrialRequest, run: RemoteRun) -> Seen | None:
+        """What was seen of the trial's processes, or why nothing was where it was asked for."""
+        if request.follow and not self._remote.supervised:
+            return Seen([], problem=f"{self._remote.address.name}: {unsupervised(self._remote)}")
+        return run.seen
 
 
 def _beside(what: str, report: Report) -> Problem | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from trialwise.errors import WorkerError
 from trialwise.execution.clocks import Clocks
+from trialwise.execution.session import changed_since
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.resetting import RemoteReset
 from trialwise.execution.workers.tasks import Tasks
@@ -94,6 +95,11 @@ class RemoteMachine:
         self._ask_for_files()
         looked = self._remote.look(self.files.paths)
         return looked.clocks.boot, looked.stats
+
+    def changed_since(self, moment: float, paths: Iterable[str]) -> set[str]:
+        """Those of some files there that have changed since a moment of our clock, in Unix seconds."""
+        states, _ = self._remote.look(list(paths)).stats
+        return changed_since(moment + self._remote.clock.shift, states)
 
     def clocks(self) -> Clocks:
         """The clocks of the worker now."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import errno
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from trialwise.errors import TrialError
 from trialwise.execution.workers.connection import Reply
 from trialwise.execution.workers.remote import Remote
+from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.followed import Seen
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.outliving import Written
 from trialwise.trials.beside import MARKER
@@ -43,6 +46,7 @@ class RemoteRun:
     stdout: bytes = b""
     stderr: bytes = b""
     counted: tuple[CountedRow, ...] = ()
+    seen: Seen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,11 +231,19 @@ def _run(
 ) -> RemoteRun | str:
     if (problem := run.get("problem")) is not None:
         return str(problem)
-    names = [name for name in RemoteRun.__slots__ if name in run]
+    names = [name for name in RemoteRun.__slots__ if name in run and name != "seen"]
     return RemoteRun(
         started_realtime_ns=round((run["started_realtime"] - offset) * 1e9),
         stdout=outputs[0],
         stderr=outputs[1] or str(run["errors"]).encode(),
         counted=counted_rows(counters, run["readings"]),
+        seen=_seen(run.get("seen")),
         **{name: run[name] for name in names},
     )
+
+
+def _seen(told: dict[str, Any] | None) -> Seen | None:
+    if told is None:
+        return None
+    files = [NamedFile(Path(path), role) for path, role in told["files"]]
+    return Seen(files, told["stops"], told["problem"], told["spoiled"])

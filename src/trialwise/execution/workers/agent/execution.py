@@ -103,10 +103,23 @@ class Execution:
         task = self.task
         wanted: Json | None = task.get("machine")
         before = None if wanted is None else machine_counts(wanted["cpus"])
+        began = time.time_ns()
         report = self.step("command", task["timeout"], task["limit"], task.get("settings"))
+        self.read_notes(report, began)
         if wanted is not None:
             self.head["machine"] = [before, machine_counts(wanted["cpus"])]
         return report
+
+    def read_notes(self, report: Json, began: int) -> None:
+        """Put which files the program ran and read into its report, in place of the supervisor's notes."""
+        notes = report.pop("notes", None)
+        if notes is None or self.program is None:
+            return
+        from trialwise.measurement.followed import seen
+
+        found = seen(notes, self.program.environment, self.task.get("fresh"), began)
+        files = [[os.fspath(file.path), file.role] for file in found.files]
+        report["seen"] = dict(found._asdict(), files=files)
 
     def step(self, what: str, timeout: float | None, limit: int, settings: Json | None = None) -> Json:
         if what in self.task.get("lasting", ()):

@@ -58,13 +58,14 @@ class Supervised(Run):
     def __init__(self, *what: Any) -> None:
         super().__init__(*what)
         self.cancelling: tuple[int, int] = os.pipe()
+        self.notes: int | None = os.memfd_create("notes") if self.settings.get("follow") else None
 
     def end(self, why: str) -> None:
         """Abandon the run."""
         os.write(self.cancelling[1], b"x")
 
     def run(self) -> Json:
-        """Run it to its end and tell what was measured, or {"problem": …}."""
+        """Run it to its end and tell what was measured, or {"problem": …}; with "notes" where it was followed."""
         report, sent = os.pipe()
         try:
             self.start(sent)
@@ -76,14 +77,15 @@ class Supervised(Run):
         os.close(report)
         if len(content) != struct.calcsize(FORMAT):
             return {"problem": "the supervisor of the program was killed before it could report"}
-        return self.told(struct.unpack(FORMAT, content))
+        return self.told(struct.unpack(FORMAT, content), self.take_notes())
 
     def start(self, sent: int) -> None:
         program = os.memfd_create("trialwise-supervisor", 0)
         with open(program, "wb", closefd=False) as file:
             file.write(image() or b"")
-        # The supervisor's descriptors, in their order: input, outputs, report, what abandons the run.
+        # The supervisor's descriptors, in their order: input, outputs, report, what abandons the run, notes of following.
         wanted = [os.open(os.devnull, os.O_RDONLY), *self.outputs.writers, sent, self.cancelling[0]]
+        wanted += [] if self.notes is None else [self.notes]
         high = {each: FIRST_FREE + place for place, each in enumerate([*wanted, program])}
         actions: list[Any] = [(os.POSIX_SPAWN_DUP2, each, place) for each, place in high.items()]
         actions += [(os.POSIX_SPAWN_DUP2, high[each], place) for place, each in enumerate(wanted)]
@@ -108,15 +110,25 @@ class Supervised(Run):
             str(round(GRACE_SECONDS * NANOSECONDS)),
             ",".join(map(str, self.settings.get("cpus") or [])) or "-",
             ",".join(self.settings.get("counters") or []) or "-",
-            str(self.settings.get("isolate") or 0),
+            str(self.settings.get("isolate") or 0) + ("" if self.notes is None else "+"),
         ]
 
-    def told(self, values: Sequence[int]) -> Json:
+    def take_notes(self) -> Json:
+        """What the supervisor noted of the processes, as `measurement.followed` reads it; {} where it was not to follow."""
+        if self.notes is None:
+            return {}
+        with open(self.notes, "rb") as file:
+            self.notes = None
+            file.seek(0)
+            return {"notes": file.read()}
+
+    def told(self, values: Sequence[int], notes: Json) -> Json:
         found = dict(zip(FIELDS, values))
         if found["stage"] != RAN:
             return {"problem": why_not_started(found["stage"], found["error"])}
         readings = [values[place : place + 4] for place in range(len(FIELDS), len(values), 4)]
         return {
+            **notes,
             "started_realtime": found["realtime"] / 1e9,
             "wall_ns": found["end"] - found["start"],
             "user_ns": found["user_us"] * 1000,
