@@ -51,3 +51,7 @@ class AnalysisError(TrialwiseError):
     """Data that an analysis cannot read or use (exit code 7)."""
 
     exit_code = 7
+
+
+class StatisticsError(AnalysisError, ValueError):
+    """Data or parameters that a statistic refuses (exit code 7): what it says is for users, which other errors of values are not."""

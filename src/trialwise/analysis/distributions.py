@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
+from trialwise.errors import StatisticsError
 
 Array = npt.NDArray[np.float64]
 
@@ -38,7 +39,7 @@ def distribution(treatment: str, series: str, values: list[float], confidence: f
     try:
         band = st.cdf_band(values, confidence)
         note = band.note or None
-    except ValueError as error:
+    except StatisticsError as error:
         note = str(error)
     return Distribution(treatment, series, len(values), ordered, shares, band, note)
 

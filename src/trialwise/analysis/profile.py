@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from trialwise import statistics as st
-from trialwise.errors import AnalysisError
+from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Method
 from trialwise.experiment.quantity import duration_text
 from trialwise.statistics.harmonics import HUMAN, NAMED
@@ -139,7 +139,7 @@ def profile_of(table: ConditionTable, *, method: Method = "default", confidence:
     times = np.empty(0) if table.times is None else table.times
     try:
         found = st.seasonality(times, table.values, method=method, confidence=confidence)
-    except ValueError as error:
+    except StatisticsError as error:
         raise AnalysisError(
             f"{table.path}: {error}", hint="measure for longer, or name other columns"
         ) from error

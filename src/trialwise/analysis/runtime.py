@@ -10,7 +10,7 @@ import numpy as np
 from trialwise import statistics as st
 from trialwise.analysis.runtime_pilots import Pilot
 from trialwise.analysis.runtime_results import Growth, PilotNeed, RuntimeAdvice
-from trialwise.errors import AnalysisError
+from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.quantity import duration_text
 
 Watcher = Callable[[int, int], None]
@@ -41,7 +41,7 @@ def runtime_advice(
     for place, pilot in enumerate(pilots, start=1):
         try:
             needs.append((pilot, _needed(pilot)))
-        except ValueError as error:
+        except StatisticsError as error:
             skipped.append(f"{pilot.label}: {error}")
         if watch is not None:
             watch(place, len(pilots))

@@ -15,6 +15,7 @@ from trialwise.analysis.results import (
     TrialMetric,
 )
 from trialwise.analysis.traces import trial_traces
+from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Kpi, Method, Metric, Variability
 
 
@@ -70,7 +71,7 @@ def _values_at_once(metric: Metric, observations: Sequence[Observation]) -> list
         values = st.trial_metric_values(
             [one.values for one in observations], metric.measure, metric.convention
         )
-    except ValueError:
+    except StatisticsError:
         return None
     return values.tolist()
 
@@ -88,7 +89,7 @@ def trial_metric(metric: Metric, observation: Observation, method: Method) -> Tr
             convention=metric.convention,
         )
         value, converged, convergence = result.value, result.converged, result.convergence
-    except ValueError as error:
+    except StatisticsError as error:
         reason = str(error)
     return _trial(observation, value=value, converged=converged, convergence=convergence, reason=reason)
 
@@ -149,7 +150,7 @@ def _independence(
 ) -> SeriesIndependence:
     try:
         result = st.independence(_values(members), limits=metric.limits, method=method)
-    except ValueError as error:
+    except StatisticsError as error:
         return SeriesIndependence(treatment, series, len(members), None, str(error))
     return SeriesIndependence(treatment, series, len(members), result, result.reason or None)
 
@@ -167,7 +168,7 @@ def _series_kpi(
             limits=metric.limits,
             method=method,
         )
-    except ValueError as error:
+    except StatisticsError as error:
         return SeriesKpi(kpi, treatment, series, n, None, descriptive=True, note=str(error))
     notes = [result.note] if result.note else []
     unsteady = sum(trial.converged is False for trial in members)
@@ -234,7 +235,7 @@ def _score(
         result = st.variability(
             values, score.percentile, score.confidence, limits=metric.limits, method=method
         )
-    except ValueError as error:
+    except StatisticsError as error:
         return SeriesVariability(score, kpi, treatment, len(values), None, descriptive=True, note=str(error))
     doubted = descriptive or result.independent is False
     return SeriesVariability(score, kpi, treatment, len(values), result, doubted, result.note or None)

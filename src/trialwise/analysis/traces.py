@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.observations import Observation
+from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Method, Metric
 
 Array = npt.NDArray[np.float64]
@@ -96,7 +97,7 @@ def _line(starts: Array, batches: Array) -> tuple[tuple[float, float], tuple[flo
     """The Theil-Sen line through the batches, from the first to the last."""
     try:
         fit = st.theil_sen(starts, batches, 95.0)
-    except ValueError:
+    except StatisticsError:
         return None
     first, last = float(starts[0]), float(starts[-1])
     return (first, fit.intercept + fit.slope * first), (last, fit.intercept + fit.slope * last)

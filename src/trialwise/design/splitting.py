@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from trialwise.design.sizing import Sizing
 from trialwise.design.timing import TrialTimes
+from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Experiment
 from trialwise.statistics import variance_components
 
@@ -73,7 +74,7 @@ def _splits(
         try:
             found = variance_components(table, "value", LEVELS)
             best = found.allocation(costs, seconds)
-        except ValueError:
+        except StatisticsError:
             continue
         known = {one.level: one.variance**0.5 for one in found.estimable}
         yield Split(

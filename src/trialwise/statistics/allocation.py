@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from scipy.special import stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import known_keys
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def allocated(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A level without a cost, a cost below 0, or a budget that does not buy two units of the highest level.
     """
     spent, blocks = _blocks(variances, costs, budget)
@@ -85,7 +86,7 @@ def allocated(
         _shrink(blocks, sizes)
         top, shrunk = _affordable(blocks, sizes, budget - spent), True
     if top < 2:
-        raise ValueError(
+        raise StatisticsError(
             f"the budget of {budget:g} does not buy two of {blocks[0].levels[0]}; {spent + 2 * least:g} would"
         )
     counts = dict.fromkeys(variances, 1)
@@ -112,7 +113,7 @@ def _blocks(
     for level, variance in variances.items():
         cost = float(costs[level]) if level in costs else -1.0
         if not 0 <= cost < inf:
-            raise ValueError(f"the cost of {level!r} is {costs.get(level)!r}; a number from 0 is wanted")
+            raise StatisticsError(f"the cost of {level!r} is {costs.get(level)!r}; a number from 0 is wanted")
         if variance is not None:
             blocks.append(_Block([level], cost, variance))
         elif blocks:
@@ -121,7 +122,9 @@ def _blocks(
         else:
             spent += cost
     if not isfinite(budget) or sum(block.cost for block in blocks) <= 0:
-        raise ValueError(f"the budget is {budget!r} and one of each level costs nothing or it is not finite")
+        raise StatisticsError(
+            f"the budget is {budget!r} and one of each level costs nothing or it is not finite"
+        )
     return spent, _pooled(blocks)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import fdtrc
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.anova_permutation import permutation_p_values
 from trialwise.statistics.checks import as_percent, one_of
 from trialwise.statistics.effect_sizes import EFFECT, EffectSize, partial_omega_squared
@@ -154,7 +155,7 @@ def anova(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A column is missing or holds something else than the trials' numbers and levels, a factor has one level, all
         responses are the same, or too few trials were repeated: each treatment needs two for "welch", some treatment two for the
         others, unless interactions are left out.
@@ -203,9 +204,9 @@ def anova(
 
 def _check_draws(permutations: int, seed: int) -> None:
     if permutations < 1 or permutations != int(permutations):
-        raise ValueError(f"permutations are {permutations!r}; a whole number from 1 is wanted")
+        raise StatisticsError(f"permutations are {permutations!r}; a whole number from 1 is wanted")
     if not 0 <= seed < 2**64 or seed != int(seed):
-        raise ValueError(f"the seed is {seed!r}; a whole number from 0 to 2**64 - 1 is wanted")
+        raise StatisticsError(f"the seed is {seed!r}; a whole number from 0 to 2**64 - 1 is wanted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,19 +261,19 @@ def _check_repeats(trials: Trials, squares: _Squares, method: str) -> None:
         levels = trials.cells[int(np.argmax(single))].levels
         names = ", ".join(f"{name}={level}" for name, level in zip(trials.factors, levels, strict=True))
         more = f" and {int(single.sum()) - 1} other treatments have" if single.sum() > 1 else " has"
-        raise ValueError(
+        raise StatisticsError(
             f"{names}{more} one trial, which shows no spread: at least 2 trials of each treatment are needed "
             '(method="ordinary" takes the spread of all treatments together)'
         )
     if squares.residual_df == 0:
-        raise ValueError(
+        raise StatisticsError(
             "each treatment has one trial, and the model explains them all: repeat treatments (at least 2 trials of some), or "
             f"leave out the highest interaction (interactions={max(1, len(trials.factors) - 1)})"
             if len(trials.factors) > 1
             else "each treatment has one trial: repeat treatments (at least 2 trials of some)"
         )
     if squares.residual == 0:
-        raise ValueError(
+        raise StatisticsError(
             "trials of the same treatment do not differ at all: there is no spread to judge a difference by; "
             "compare the means of the treatments as they are"
         )

@@ -88,7 +88,7 @@ def assumptions(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As in `anova`.
     """
     ties = not as_method(method)

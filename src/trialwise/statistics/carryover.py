@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.lasting import LastingDesign
 from trialwise.statistics.pair_models import Design
@@ -147,12 +148,12 @@ def carry_over(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Lengths differ, a value is infinite, two trials have the same round and position, or an option is out of range.
     """
     level = float(as_percent(confidence, "confidence"))
     if permutations is not None and 0 < permutations < 1 / (1 - level) - 1:
-        raise ValueError(f"{permutations} permutations cannot reach {confidence} % confidence")
+        raise StatisticsError(f"{permutations} permutations cannot reach {confidence} % confidence")
     trials = read_trials(values, treatments, rounds, positions, follows)
     search = PairSearch(trials, level, permutations, np.random.Generator(np.random.PCG64DXSM(seed)))
     search.search()

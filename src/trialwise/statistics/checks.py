@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from trialwise.errors import StatisticsError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,20 +29,20 @@ def as_values(values: ArrayLike, name: str = "values", *, minimum: int = 1) -> A
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than `minimum` numbers, more than one dimension, masked entries, NaN, infinity, or no numbers at
         all.
     """
     if np.ma.is_masked(values):
-        raise ValueError(f"{name} has masked entries; remove them first, for example with .compressed()")
+        raise StatisticsError(f"{name} has masked entries; remove them first, for example with .compressed()")
     array = _as_doubles(values, name)
     if array.size < minimum:
-        raise ValueError(f"{name} has {array.size} numbers; at least {minimum} are needed")
+        raise StatisticsError(f"{name} has {array.size} numbers; at least {minimum} are needed")
     finite = np.isfinite(array)
     if not finite.all():
         place = int(np.argmin(finite))
         kind = "NaN" if np.isnan(array[place]) else "infinite"
-        raise ValueError(f"{name}[{place}] is {kind}; remove or replace such entries first")
+        raise StatisticsError(f"{name}[{place}] is {kind}; remove or replace such entries first")
     return array
 
 
@@ -64,7 +66,7 @@ def as_values_with_gaps(values: ArrayLike, name: str = "values") -> Array:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         More than one dimension, infinity, or no numbers at all.
     """
     array = _as_doubles(values, name)
@@ -72,21 +74,21 @@ def as_values_with_gaps(values: ArrayLike, name: str = "values") -> Array:
         array = np.where(np.ma.getmaskarray(cast("Masked", values)), np.nan, array)
     infinite = np.isinf(array)
     if infinite.any():
-        raise ValueError(f"{name}[{int(np.argmax(infinite))}] is infinite; mark what is missing as NaN")
+        raise StatisticsError(f"{name}[{int(np.argmax(infinite))}] is infinite; mark what is missing as NaN")
     return array
 
 
 def _as_doubles(values: ArrayLike, name: str) -> Array:
     raw = np.asarray(values)
     if raw.dtype.kind not in "biufO":
-        raise ValueError(f"{name} holds {raw.dtype}, not numbers")
+        raise StatisticsError(f"{name} holds {raw.dtype}, not numbers")
     if raw.ndim != 1:
-        raise ValueError(f"{name} has {raw.ndim} dimensions; one is wanted")
+        raise StatisticsError(f"{name} has {raw.ndim} dimensions; one is wanted")
     try:
         with np.errstate(over="ignore"):
             return np.asarray(raw, dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(
+        raise StatisticsError(
             f"{name} holds something that is no number within the range of a double: {error}"
         ) from error
 
@@ -101,7 +103,7 @@ def seconds(times: ArrayLike | Iterable[datetime]) -> Array:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         If a time is NaN, infinite, NaT or masked, if there are none, or if they are not one-dimensional.
     """
     array = np.asarray(times)
@@ -115,9 +117,11 @@ def seconds(times: ArrayLike | Iterable[datetime]) -> Array:
 
 def _seconds_of_dates(dates: NDArray[Any]) -> Array:
     if dates.ndim != 1 or dates.size == 0:
-        raise ValueError(f"times have the shape {dates.shape}; at least one, in one dimension, is wanted")
+        raise StatisticsError(
+            f"times have the shape {dates.shape}; at least one, in one dimension, is wanted"
+        )
     if np.isnat(dates).any():
-        raise ValueError(f"times[{int(np.argmax(np.isnat(dates)))}] is NaT; every value needs its time")
+        raise StatisticsError(f"times[{int(np.argmax(np.isnat(dates)))}] is NaT; every value needs its time")
     # Differences first: a datetime64 of 2026 in nanoseconds has more digits than a float.
     return np.asarray((dates - dates[0]) / np.timedelta64(1, "s"), dtype=np.float64)
 
@@ -127,15 +131,15 @@ def as_percent(value: float, name: str) -> Fraction:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The percentage is not a number between 0 and 100, both excluded.
     """
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"the {name} is {value!r}; a number between 0 and 100 is wanted") from error
+        raise StatisticsError(f"the {name} is {value!r}; a number between 0 and 100 is wanted") from error
     if not 0.0 < number < 100.0:
-        raise ValueError(f"the {name} is {value!r}; it must lie between 0 and 100, both excluded")
+        raise StatisticsError(f"the {name} is {value!r}; it must lie between 0 and 100, both excluded")
     return _share(number)
 
 
@@ -149,7 +153,7 @@ def as_robustness(value: int) -> int:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         It is negative or no whole number.
     """
     try:
@@ -157,7 +161,7 @@ def as_robustness(value: int) -> int:
     except TypeError:
         number = -1
     if number < 0:
-        raise ValueError(f"robustness is {value!r}; a whole number from 0 is wanted")
+        raise StatisticsError(f"robustness is {value!r}; a whole number from 0 is wanted")
     return number
 
 
@@ -166,14 +170,14 @@ def as_limits(limits: Limits) -> Limits:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         They are not two finite numbers in ascending order.
     """
     if limits is None:
         return None
     pair = as_values(limits, "limits").tolist()
     if len(pair) != 2 or not pair[0] < pair[1]:
-        raise ValueError(f"limits are {limits!r}; two numbers are wanted, the lower first")
+        raise StatisticsError(f"limits are {limits!r}; two numbers are wanted, the lower first")
     return pair[0], pair[1]
 
 
@@ -182,17 +186,17 @@ def as_times(times: ArrayLike | None, count: int) -> Array | None:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Their number differs from `count`, or one is earlier than the one before.
     """
     if times is None:
         return None
     array = as_values(times, "times")
     if array.size != count:
-        raise ValueError(f"there are {array.size} times for {count} values")
+        raise StatisticsError(f"there are {array.size} times for {count} values")
     descending = np.flatnonzero(array[1:] < array[:-1])
     if descending.size:
-        raise ValueError(
+        raise StatisticsError(
             f"times[{int(descending[0]) + 1}] is earlier than the time before it; sort by time first"
         )
     return array
@@ -208,11 +212,11 @@ def one_of(value: str, name: str, allowed: tuple[str, ...], others: str = "") ->
 
     Raises
     ------
-    ValueError
+    StatisticsError
         It is none of them.
     """
     if value not in allowed:
-        raise ValueError(f"{name} is {value!r}; allowed: {', '.join(allowed)} {others}".rstrip())
+        raise StatisticsError(f"{name} is {value!r}; allowed: {', '.join(allowed)} {others}".rstrip())
     return value
 
 
@@ -221,7 +225,7 @@ def as_method(method: str) -> bool:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The method is neither "default" nor "paper".
     """
     return one_of(method, "method", ("default", "paper")) == "paper"
@@ -232,7 +236,7 @@ def known_keys(mapping: Mapping[str, object], name: str, allowed: tuple[str, ...
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A key is not among those allowed.
     """
     for key in mapping:
@@ -244,15 +248,15 @@ def as_tolerance(tolerance: float) -> float:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         It is not a positive number.
     """
     try:
         share = float(tolerance) / 100
     except (TypeError, ValueError) as error:
-        raise ValueError(f"the tolerance is {tolerance!r}; a number above 0 is wanted") from error
+        raise StatisticsError(f"the tolerance is {tolerance!r}; a number above 0 is wanted") from error
     if not 0.0 < share < float("inf"):
-        raise ValueError(f"the tolerance is {tolerance!r}; it must be above 0")
+        raise StatisticsError(f"the tolerance is {tolerance!r}; it must be above 0")
     return share
 
 

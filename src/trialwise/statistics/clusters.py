@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Indices, as_many_values, as_values
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 FEWEST_TRIALS = 2
 
 
-class NoSamplesError(ValueError):
+class NoSamplesError(StatisticsError):
     """Trials that have no sample, not one of them."""
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class Clusters:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             Fewer than two trials, no samples, samples that are not finite, or weights that do not fit or are negative.
         """
         return cls.of_checked(as_many_values(trials, minimum=0), weights)
@@ -52,7 +53,7 @@ class Clusters:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             Fewer than two trials, weights that are none, or, as `NoSamplesError`, no sample at all.
         """
         sizes = np.array([trial.size for trial in checked], dtype=np.float64)
@@ -85,9 +86,11 @@ class Clusters:
 
 
 def require_enough(trials: int, samples: int) -> None:
-    """Raise ValueError where there are fewer than two trials, or no samples."""
+    """Raise StatisticsError where there are fewer than two trials, or no samples."""
     if trials < FEWEST_TRIALS:
-        raise ValueError(f"there are {trials} trials; at least {FEWEST_TRIALS} are needed for an interval")
+        raise StatisticsError(
+            f"there are {trials} trials; at least {FEWEST_TRIALS} are needed for an interval"
+        )
     if not samples:
         raise NoSamplesError
 
@@ -104,10 +107,10 @@ def _by_trial(owners: Indices, amounts: Array, trials: int) -> Array:
 def _joined(weights: Sequence[ArrayLike], sizes: Array) -> Array:
     checked = [as_values(each, f"weights[{at}]", minimum=0) for at, each in enumerate(weights)]
     if [each.size for each in checked] != sizes.tolist():
-        raise ValueError("the weights do not fit: one is wanted for each sample of each trial")
+        raise StatisticsError("the weights do not fit: one is wanted for each sample of each trial")
     joined = np.concatenate(checked)
     if joined.min() < 0:
-        raise ValueError("a weight is negative; likelihood ratios are from 0")
+        raise StatisticsError("a weight is negative; likelihood ratios are from 0")
     return joined
 
 

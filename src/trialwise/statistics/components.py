@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.allocation import Allocation, allocated
 from trialwise.statistics.checks import Array, Indices, as_percent, as_values
 from trialwise.statistics.component_bounds import component_bounds
@@ -183,13 +184,15 @@ def variance_components(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         No such column, no level or one twice, values that are not finite or beyond 1e150, or no level with two units.
     """
     level = float(as_percent(confidence, "confidence"))
     values = as_values(np.asarray(column(table, response)), f"the column {response!r}", minimum=2)
     if np.abs(values).max() > _LARGEST:
-        raise ValueError(f"the column {response!r} has squares beyond the largest double; rescale the values")
+        raise StatisticsError(
+            f"the column {response!r} has squares beyond the largest double; rescale the values"
+        )
     full, kept, repeated = _read(table, values, levels)
     values = values[kept]
     alone, within, merged = reduced(full)
@@ -217,11 +220,13 @@ def _read(table: Table, values: Array, levels: Sequence[str]) -> tuple[Nesting, 
     """The units, which rows count, and what was left out."""
     names = list(levels)
     if not names or len(set(names)) < len(names):
-        raise ValueError(f"levels are {names!r}; one or more different columns are wanted, the highest first")
+        raise StatisticsError(
+            f"levels are {names!r}; one or more different columns are wanted, the highest first"
+        )
     labels = [np.asarray(column(table, name)) for name in names]
     for name, own in zip(names, labels, strict=True):
         if own.shape != values.shape:
-            raise ValueError(f"the column {name!r} has {own.size} labels for {values.size} values")
+            raise StatisticsError(f"the column {name!r} has {own.size} labels for {values.size} values")
     labels = [own.astype(str) if own.dtype.kind == "O" else own for own in labels]
     full = nested(labels, names)
     if full.units[-1] == values.size:

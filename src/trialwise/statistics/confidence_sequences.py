@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy.special import betaln
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Indices, as_percent, as_values, one_of, percent
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def median_confidence_sequence(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Values that are none or not finite, or an option out of range.
     """
     array = as_values(values)
@@ -103,11 +104,11 @@ def as_tuned_for(tuned_for: int) -> int:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         `tuned_for` is no whole number from 1.
     """
     if tuned_for < 1 or tuned_for != int(tuned_for):
-        raise ValueError(f"tuned_for is {tuned_for!r}; a whole number from 1 is wanted")
+        raise StatisticsError(f"tuned_for is {tuned_for!r}; a whole number from 1 is wanted")
     return max(1, round(tuned_for / _TUNING))
 
 
@@ -224,15 +225,15 @@ def mean_confidence_sequence(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Values that are none, not finite or, on the scale "log", not positive; or an option out of range.
     """
     logs = one_of(scale, "scale", ("linear", "log")) == "log"
     array, level = as_values(values), as_percent(confidence, "confidence")
     if logs and array.min() <= 0:
-        raise ValueError("values has a number that is not positive; the scale log has none for it")
+        raise StatisticsError("values has a number that is not positive; the scale log has none for it")
     if start < 2:
-        raise ValueError(f"start is {start!r}; a whole number from 2 is wanted")
+        raise StatisticsError(f"start is {start!r}; a whole number from 2 is wanted")
     as_tuned_for(tuned_for)
     centres, deviations = running_moments(np.log(array) if logs else array)
     with np.errstate(over="ignore"):

@@ -60,7 +60,7 @@ def control_variates_quantile(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As for `control_variates` and `pooled_quantile`.
     """
     p, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")

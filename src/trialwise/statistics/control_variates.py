@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent, as_tolerance, as_values
 from trialwise.statistics.looking import INNER
 from trialwise.statistics.mean_interval import MeanInterval, mean_interval
@@ -103,7 +104,7 @@ def control_variates(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Shapes that do not fit, controls that do not vary or determine each other, too few trials for any regression, values that
         are not finite, or an option out of range.
     """
@@ -171,24 +172,24 @@ def as_controls(x: ArrayLike, known_means: ArrayLike, n: int) -> tuple[Array, Ar
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As for `control_variates`.
     """
     raw = np.asarray(x, dtype=np.float64)
     columns = raw[:, None] if raw.ndim == 1 else raw
     if columns.ndim != 2 or columns.shape[0] != n:
-        raise ValueError(f"x has the shape {raw.shape}; one row for each of {n} trials is wanted")
+        raise StatisticsError(f"x has the shape {raw.shape}; one row for each of {n} trials is wanted")
     if n - columns.shape[1] - 1 < _FEWEST_AT_ALL:
-        raise ValueError(
+        raise StatisticsError(
             f"{columns.shape[1]} control variates take at least {columns.shape[1] + 1 + _FEWEST_AT_ALL} trials; there are {n}"
         )
     checked = [as_values(column, f"x[:, {at}]") for at, column in enumerate(columns.T)]
     means = as_values(np.atleast_1d(np.asarray(known_means)), "known_means")
     if means.size != len(checked):
-        raise ValueError(f"there are {means.size} known means for {len(checked)} control variates")
+        raise StatisticsError(f"there are {means.size} known means for {len(checked)} control variates")
     for at, column in enumerate(checked):
         if not np.ptp(column):
-            raise ValueError(f"x[:, {at}] does not vary and controls nothing; leave it out")
+            raise StatisticsError(f"x[:, {at}] does not vary and controls nothing; leave it out")
     return np.column_stack(checked), means
 
 
@@ -221,18 +222,18 @@ def regression(y: Array, controls: Array, means: Array, surrogate_trials: int | 
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A control is determined by the others, or the number of surrogate trials is not above 1.
     """
     if surrogate_trials is not None and surrogate_trials < 2:
-        raise ValueError(f"surrogate_trials is {surrogate_trials!r}; a whole number from 2 is wanted")
+        raise StatisticsError(f"surrogate_trials is {surrogate_trials!r}; a whole number from 2 is wanted")
     n, k = controls.shape
     scale = controls.std(axis=0, ddof=1)
     centred = (controls - controls.mean(axis=0)) / scale
     off = (controls.mean(axis=0) - means) / scale
     left, sizes, right = np.linalg.svd(centred, full_matrices=False)
     if float(sizes[-1]) < _SINGULAR * float(sizes[0]):
-        raise ValueError(
+        raise StatisticsError(
             "a control variate is determined by the others (a constant sum, a copy); leave one out"
         )
     fitted = right.T @ ((left.T @ y) / sizes)

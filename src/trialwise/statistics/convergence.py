@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import (
     Array,
     Indices,
@@ -80,7 +81,7 @@ def convergence(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Values or times are none, not finite, masked or not one-dimensional, or an option is out of range.
     """
     paper = as_method(method)
@@ -98,12 +99,12 @@ def as_requirement(confidence: float, tolerance: float, limits: Limits, *, paper
 
     Raises
     ------
-    ValueError
+    StatisticsError
         An option is out of range.
     """
     level = as_percent(confidence, "confidence")
     if not paper and level <= Fraction(1, 2):
-        raise ValueError(f"the confidence of an equivalence test is {confidence!r}; it must be above 50")
+        raise StatisticsError(f"the confidence of an equivalence test is {confidence!r}; it must be above 50")
     return Requirement(level, as_tolerance(tolerance), as_limits(limits))
 
 
@@ -112,7 +113,7 @@ def requirement_from(mapping: Mapping[str, object], *, paper: bool) -> Requireme
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A key is unknown or an option out of range.
     """
     known_keys(mapping, "convergence", ("expected", "confidence", "tolerance", "limits"))

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.importance import weighted_tail_quantile
 from trialwise.statistics.switching import Cycle, LognormalTilt, Simulate, SwitchingSampler, run_cycle
@@ -108,7 +109,7 @@ def adaptive_cross_entropy(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         An option is out of range, or an epoch's weights leave no quantile.
     """
     return cross_entropy_search(
@@ -143,7 +144,7 @@ def cross_entropy_search(
     """CCEval's Algorithm 1 for a simulator that draws its sizes itself; parameters and errors as `adaptive_cross_entropy`."""
     as_percent(percentile, "percentile")
     if epochs < 1 or cycles < 1 or not 0 < smoothing <= 1:
-        raise ValueError(
+        raise StatisticsError(
             "epochs and cycles are whole numbers from 1, the smoothing lies above 0 and is at most 1"
         )
     mu, sigma = sizes

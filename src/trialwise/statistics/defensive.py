@@ -8,6 +8,7 @@ from math import ceil, expm1, inf, log
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.importance import importance_quantile, tail_weight, variance_ratio
 from trialwise.statistics.switching import Cycle, Simulate, SwitchingSampler, run_cycle
@@ -122,14 +123,14 @@ def defensive_choice(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Edges or strengths that are none.
     """
     bounds = np.array(edges, dtype=np.float64)
     if bounds.size < 3 or bounds[0] != 0 or bounds[-1] != 1 or (np.diff(bounds) <= 0).any():
-        raise ValueError(f"the edges are {edges!r}; numbers from 0 to 1 in ascending order are wanted")
+        raise StatisticsError(f"the edges are {edges!r}; numbers from 0 to 1 in ascending order are wanted")
     if not strengths or min(strengths) <= 0:
-        raise ValueError(f"the strengths are {strengths!r}; numbers above 0 are wanted")
+        raise StatisticsError(f"the strengths are {strengths!r}; numbers above 0 are wanted")
     tail = float(1 - as_percent(percentile, "percentile")) * mean_flows
     number = max(cycles, ceil(_TAIL / tail))
     most = max(1, round(mean_flows))

@@ -7,6 +7,7 @@ from math import sqrt
 
 from scipy.special import chdtri, nctdtrinc, stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.verdicts import as_confidence
 
@@ -54,14 +55,16 @@ def detectable_difference(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two values on a side, no degree of freedom, a negative standard deviation, or an option out of range.
     """
     level, chance = as_confidence(confidence), float(as_percent(power, "power"))
     if n < 2 or df < 1:
-        raise ValueError(f"{n} values on each side and {df} degrees of freedom; at least 2 and 1 are wanted")
+        raise StatisticsError(
+            f"{n} values on each side and {df} degrees of freedom; at least 2 and 1 are wanted"
+        )
     if not 0 <= deviation < float("inf"):
-        raise ValueError(f"the standard deviation is {deviation!r}; a number of at least 0 is wanted")
+        raise StatisticsError(f"the standard deviation is {deviation!r}; a number of at least 0 is wanted")
     freedom = n - 1 if paired else 2 * (n - 1)
     se = deviation * sqrt((1 if paired else 2) / n)
     critical = float(stdtrit(freedom, (1 + level) / 2))

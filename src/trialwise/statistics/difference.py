@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_values, one_of
 from trialwise.statistics.fieller import Ratio, ratio_of
 from trialwise.statistics.forecast import CHANCE, MOST, Judged, trials_to_decide
@@ -102,7 +103,7 @@ def difference(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two values on a side, values that are not finite, or an option out of range.
     """
     level = as_confidence(confidence)
@@ -142,7 +143,7 @@ def difference_of_averages(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A side has no cell, a cell fewer than two values or some that are not finite, or an option is out of range.
     """
     level = as_confidence(confidence)
@@ -152,7 +153,7 @@ def difference_of_averages(
         [as_values(cell, name, minimum=2) for cell in side] for name, side in (("a", a), ("b", b))
     )
     if not first or not second:
-        raise ValueError(f"a has {len(first)} cells and b {len(second)}; an average takes one or more")
+        raise StatisticsError(f"a has {len(first)} cells and b {len(second)}; an average takes one or more")
     exponent = exponent_of(*first, *second)
     of_a, of_b = (_average([np.ldexp(cell, -exponent) for cell in side]) for side in (first, second))
     judged_by, billed_by = Pair(of_a[0], of_b[0], exponent), Pair(of_a[1], of_b[1], exponent)

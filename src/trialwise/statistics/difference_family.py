@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.difference import Difference, reason_of
 from trialwise.statistics.forecast import trials_to_decide
 from trialwise.statistics.holm import holm
@@ -56,12 +57,12 @@ def difference_family(differences: Mapping[Hashable, Difference]) -> DifferenceF
 
     Raises
     ------
-    ValueError
+    StatisticsError
         There are none, or they differ in confidence.
     """
     levels = {one.confidence for one in differences.values()}
     if len(levels) != 1:
-        raise ValueError(f"a family has one confidence; there are {sorted(levels) or 'no differences'}")
+        raise StatisticsError(f"a family has one confidence; there are {sorted(levels) or 'no differences'}")
     confidence = levels.pop()
     adjusted = holm([_smaller(one) for one in differences.values()])
     members = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.measures import Measure, percentile_of, window_measures
 from trialwise.statistics.scaling import centred, is_constant
 
@@ -63,11 +64,11 @@ def batch_edges(count: int, batches: int = BATCHES) -> Indices:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         If there are fewer samples than batches.
     """
     if count < batches:
-        raise ValueError(f"{count} samples are too few for {batches} batches")
+        raise StatisticsError(f"{count} samples are too few for {batches} batches")
     return np.arange(batches + 1, dtype=np.int64) * count // batches
 
 
@@ -76,7 +77,7 @@ def batch_metrics(samples: Array, measure: Measure, *, batches: int = BATCHES) -
 
     Raises
     ------
-    ValueError
+    StatisticsError
         If there are fewer samples than batches.
     """
     edges = batch_edges(samples.size, batches)
@@ -105,13 +106,13 @@ def drift_test(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         If there are fewer than 5 batches, or the median batch is 0 (or next to it) while others are not: a
         relative tolerance then means nothing.
     """
     count = metrics.size
     if count < FEWEST_BATCHES:
-        raise ValueError(
+        raise StatisticsError(
             f"{count} batches are too few for a drift test; at least {FEWEST_BATCHES} are needed"
         )
     level = abs(percentile_of(metrics, 0.5)) if limits is None else limits[1] / 2 - limits[0] / 2
@@ -137,7 +138,7 @@ def _relative(metrics: Array, level: float) -> Array:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         relative = metrics / level
     if not (np.abs(relative) < _LARGEST).all():
-        raise ValueError(
+        raise StatisticsError(
             "the median batch is 0, or next to it, so that a tolerance relative to it means nothing; "
             "give limits or add an offset"
         )

@@ -58,7 +58,7 @@ def equivalence(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two values on a side, values that are not finite, or an option out of range.
     """
     level = as_confidence(confidence)

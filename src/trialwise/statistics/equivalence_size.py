@@ -6,6 +6,7 @@ from math import ceil, isfinite
 
 from scipy.special import ndtri
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.verdicts import as_confidence
 
@@ -28,13 +29,13 @@ def equivalence_size(spread: float, *, confidence: float = 95, chance: float = 9
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The spread is not a finite number above 0, a percentage is out of range, or more than 1e9 trials would be needed.
     """
     if not (isfinite(spread) and spread > 0):
-        raise ValueError(f"the spread over the margin is {spread!r}; a number above 0 is wanted")
+        raise StatisticsError(f"the spread over the margin is {spread!r}; a number above 0 is wanted")
     quantiles = ndtri(as_confidence(confidence)) + ndtri(float(as_percent(chance, "chance")))
     size = 2 * float(quantiles) ** 2 * spread**2 + 1
     if size > _MOST:
-        raise ValueError(f"{size:.3g} trials would be needed; allow a wider margin")
+        raise StatisticsError(f"{size:.3g} trials would be needed; allow a wider margin")
     return max(2, ceil(size))

@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Indices
 from trialwise.statistics.frames import Table, factor_names, labels, numbers
 from trialwise.statistics.scaling import is_constant
@@ -105,31 +106,33 @@ def read_trials(table: Table, response: str, factors: Sequence[str] | str) -> Tr
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A column is not there, a response is not a finite number, a level is missing, all responses are the same, a factor
         has one level, or there are more than four factors or too many cells.
     """
     names = factor_names(factors, MOST_FACTORS)
     if response in names:
-        raise ValueError(f"{response!r} is the response and a factor at once")
+        raise StatisticsError(f"{response!r} is the response and a factor at once")
     values = numbers(table, response)
     read = [labels(table, name, values.size) for name in names]
     for name, (_, levels) in zip(names, read, strict=True):
         if len(levels) == 1:
-            raise ValueError(
+            raise StatisticsError(
                 f"the factor {name!r} has one level, {levels[0]!r}: leave it out, or run trials at a second one"
             )
     shape = [len(levels) for _, levels in read]
     size = int(np.prod(shape))
     if size > MOST_CELLS:
-        raise ValueError(f"the factors have {size} treatments; at most {MOST_CELLS} are analysed at once")
+        raise StatisticsError(
+            f"the factors have {size} treatments; at most {MOST_CELLS} are analysed at once"
+        )
     if is_constant(values):
-        raise ValueError(
+        raise StatisticsError(
             f"all {values.size} values of {response!r} are {values[0]:g}: there is nothing to explain"
         )
     reach = float(values.max() / 2 - values.min() / 2)
     if not _LEAST < reach < 1 / _LEAST:
-        raise ValueError(
+        raise StatisticsError(
             f"the values of {response!r} span {2 * reach:g}: their squares are no doubles, take another unit"
         )
     cells = np.ravel_multi_index([codes for codes, _ in read], shape)
@@ -143,12 +146,12 @@ def all_terms(factors: int, interactions: Interactions) -> list[Term]:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         `interactions` is neither "all" nor a number of factors from 1.
     """
     most = factors if interactions == "all" else interactions
     if type(most) is not int or most < 1:
-        raise ValueError(
+        raise StatisticsError(
             f'interactions are {interactions!r}; "all", or how many factors interact at most (1: none) is wanted'
         )
     return [term for size in range(1, min(most, factors) + 1) for term in combinations(range(factors), size)]

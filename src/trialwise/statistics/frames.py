@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Indices, as_values
 
 if TYPE_CHECKING:
@@ -33,12 +34,12 @@ def column(table: Table, name: str) -> object:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The table has no such column, or is no table.
     """
     names = _names(table)
     if name not in names:
-        raise ValueError(f"the table has no column {name!r}; it has: {', '.join(map(repr, names))}")
+        raise StatisticsError(f"the table has no column {name!r}; it has: {', '.join(map(repr, names))}")
     return table[name]
 
 
@@ -47,7 +48,7 @@ def _names(table: Table) -> list[str]:
         return [str(name) for name in table]
     if hasattr(table, "columns") and hasattr(table, "__getitem__"):
         return [str(name) for name in cast("Iterable[object]", table.columns)]
-    raise ValueError(
+    raise StatisticsError(
         f"the table is of type {type(table).__name__}; a mapping of columns, a pandas or a polars frame is wanted"
     )
 
@@ -57,7 +58,7 @@ def numbers(table: Table, name: str) -> Array:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         There is no such column, or an entry is missing, infinite or no number.
     """
     return as_values(cast("ArrayLike", _array(column(table, name))), name)
@@ -68,19 +69,19 @@ def labels(table: Table, name: str, count: int) -> tuple[Indices, tuple[Hashable
 
     Raises
     ------
-    ValueError
+    StatisticsError
         There is no such column, it has not `count` rows, or a level is missing or cannot be compared.
     """
     entries = _array(column(table, name))
     if entries.ndim != 1 or entries.size != count:
-        raise ValueError(
+        raise StatisticsError(
             f"{name} has the shape {entries.shape}; {count} rows are wanted, one for each response"
         )
     places: dict[Hashable, int] = {}
     codes = np.empty(count, dtype=np.int64)
     for row, entry in enumerate(cast("list[Any]", entries.tolist())):
         if entry is None or not _is_itself(entry, name, row):
-            raise ValueError(f"{name}[{row}] is missing; every trial needs its level of each factor")
+            raise StatisticsError(f"{name}[{row}] is missing; every trial needs its level of each factor")
         codes[row] = places.setdefault(entry, len(places))
     return codes, tuple(places)
 
@@ -88,7 +89,7 @@ def labels(table: Table, name: str, count: int) -> tuple[Indices, tuple[Hashable
 def _is_itself(entry: Any, name: str, row: int) -> bool:  # noqa: ANN401
     """False for NaN, NaT and pandas' NA, which is neither equal nor unequal to itself."""
     if not isinstance(entry, Hashable):
-        raise ValueError(  # noqa: TRY004
+        raise StatisticsError(
             f"{name}[{row}] is {entry!r}; a level is a number, a string or another plain value"
         )
     try:
@@ -103,7 +104,7 @@ def _array(entries: object) -> NDArray[Any]:
     if isinstance(entries, np.ndarray):
         return cast("NDArray[Any]", entries)
     if isinstance(entries, str) or not isinstance(entries, Iterable):
-        raise ValueError(f"a column is {entries!r}; one entry for each trial is wanted")  # noqa: TRY004
+        raise StatisticsError(f"a column is {entries!r}; one entry for each trial is wanted")
     given = list(cast("Iterable[Any]", entries))
     if all(isinstance(entry, int | float | np.number | None) for entry in given):
         return np.array(given, dtype=object) if any(entry is None for entry in given) else np.asarray(given)
@@ -119,13 +120,13 @@ def factor_names(factors: Sequence[str] | str, most: int) -> tuple[str, ...]:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         There are none, more than `most`, or one twice.
     """
     names = (factors,) if isinstance(factors, str) else tuple(factors)
     if not 1 <= len(names) <= most:
-        raise ValueError(f"there are {len(names)} factors; from 1 to {most} are wanted")
+        raise StatisticsError(f"there are {len(names)} factors; from 1 to {most} are wanted")
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"the factor {twice!r} is named twice")
+        raise StatisticsError(f"the factor {twice!r} is named twice")
     return names

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.clusters import Clusters
 from trialwise.statistics.relative_margin import RelativeMarginStop, relative_margin_stop
@@ -89,18 +90,18 @@ def weighted_tail_quantile(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Responses and weights that do not fit, or a weight of the largest response that alone is more than the tail has: no response is
         the quantile then.
     """
     values, likelihoods = as_values(responses, "responses"), as_values(weights, "weights")
     p = as_percent(percentile, "percentile")
     if values.size != likelihoods.size:
-        raise ValueError(f"there are {values.size} responses and {likelihoods.size} weights")
+        raise StatisticsError(f"there are {values.size} responses and {likelihoods.size} weights")
     order = np.argsort(values, kind="stable")
     place = _place(likelihoods[order], float(1 - p) * expected)
     if place == values.size:
-        raise ValueError(
+        raise StatisticsError(
             f"no response is the p{percentile:g}: the largest alone has a weight of {likelihoods[order[-1]]:.3g} and the tail one of "
             f"{float(1 - p) * expected:.3g}; take more trials or a weaker tilt"
         )
@@ -136,7 +137,7 @@ def importance_quantile(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two trials, no responses, no response that is the quantile, or an option out of range.
     """
     p, level = as_percent(percentile, "percentile"), float(as_percent(confidence, "confidence"))
@@ -218,11 +219,11 @@ def batched_quantile(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two batches, a batch without any response that is its quantile, or an option out of range.
     """
     if batch < 2 or len(cycles) < 2 * batch:
-        raise ValueError(
+        raise StatisticsError(
             f"there are {len(cycles)} trials for batches of {batch}; two batches of two trials are the fewest"
         )
     whole = [_clusters(cycles[at : at + batch]) for at in range(0, len(cycles) - batch + 1, batch)]
@@ -252,7 +253,7 @@ def variance_ratio(plain: Sequence[Cycle], tilted: Sequence[Cycle], threshold: f
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two trials on a side.
     """
     return _tail_variance(plain, threshold) / (_tail_variance(tilted, threshold) or inf)
@@ -260,7 +261,7 @@ def variance_ratio(plain: Sequence[Cycle], tilted: Sequence[Cycle], threshold: f
 
 def _tail_variance(cycles: Sequence[Cycle], threshold: float) -> float:
     if len(cycles) < 2:
-        raise ValueError(f"there are {len(cycles)} trials; at least 2 are needed for a variance")
+        raise StatisticsError(f"there are {len(cycles)} trials; at least 2 are needed for a variance")
     return float(np.var([tail_weight(cycle, threshold) for cycle in cycles], ddof=1))
 
 

@@ -102,7 +102,7 @@ def independence(values: ArrayLike, *, limits: Limits = None, method: Method = "
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The values are none, not finite, masked or not one-dimensional, or the limits are not two ascending
         numbers.
     """

@@ -85,7 +85,7 @@ def kpi(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The values are none, not finite, masked or not one-dimensional, or an option is out of range.
     """
     array = as_values(values)

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 from scipy.special import chdtri, ndtri, stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent, one_of, percent
 from trialwise.statistics.confidence_sequences import asymptotic_reach
 
@@ -45,16 +46,16 @@ class Looks:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             No such rule, a precision that is not above 0, a confidence that is no percentage, or a start below 2.
         """
         one_of(rule, "rule", _RULES)
         as_percent(confidence, "confidence")
         if not 0 < precision < inf:
-            raise ValueError(f"the precision is {precision!r}; a number above 0 is wanted")
+            raise StatisticsError(f"the precision is {precision!r}; a number above 0 is wanted")
         first = STARTS[rule] if start is None else start
         if first < 2 or first != int(first):
-            raise ValueError(f"start is {start!r}; a whole number from 2 is wanted")
+            raise StatisticsError(f"start is {start!r}; a whole number from 2 is wanted")
         known: Rule = "geometric" if rule == "geometric" else "cceval" if rule == "cceval" else "anytime"
         return cls(known, float(precision), relative, float(confidence), int(first))
 

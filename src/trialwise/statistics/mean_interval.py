@@ -33,7 +33,7 @@ def mean_interval(values: ArrayLike, *, confidence: float = 95) -> MeanInterval:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two values, values that are not finite, or a confidence that is no percentage.
     """
     level = float(as_percent(confidence, "confidence"))

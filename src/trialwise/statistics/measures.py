@@ -37,7 +37,7 @@ def measure_of(values: ArrayLike, measure: Measure) -> float:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The samples are none, not finite, masked or not one-dimensional, or the measure is unknown.
     """
     return measured(as_values(values), as_measure(measure))
@@ -48,7 +48,7 @@ def as_measure(measure: Measure) -> Measure:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         It is neither.
     """
     if isinstance(measure, str) and (found := _PERCENTILE.fullmatch(measure)):

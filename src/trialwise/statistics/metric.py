@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Method, as_method, as_times, as_values, times_at
 from trialwise.statistics.convergence import paper_windows, requirement_from, scaled_by, slope_test
 from trialwise.statistics.measures import Measure, as_measure, measured, overflow_scale, window_measures
@@ -85,7 +86,7 @@ def trial_metric(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Samples or times are none, not finite, masked or not one-dimensional, or an option is out of range.
     """
     paper, linear = as_method(method), as_convention(convention) == "linear"
@@ -93,7 +94,9 @@ def trial_metric(
     moments = as_times(times, array.size)
     requirement = None if convergence is None else requirement_from(convergence, paper=paper)
     if requirement is not None and not linear:
-        raise ValueError("windows have linear percentiles; leave out the convergence test, or the convention")
+        raise StatisticsError(
+            "windows have linear percentiles; leave out the convergence test, or the convention"
+        )
     if requirement is None:
         value = measured(array, reduction) if linear else _of_samples(array, reduction, convention)
         return _metric(value, reduction, array.size, None, "all samples")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Indices
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def reduced(full: Nesting) -> tuple[list[str], Nesting, dict[str, list[str]]]:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         No level has two units.
     """
     alone: list[str] = []
@@ -81,7 +82,7 @@ def reduced(full: Nesting) -> tuple[list[str], Nesting, dict[str, list[str]]]:
         else:
             alone.append(name)
     if not within.levels:
-        raise ValueError(
+        raise StatisticsError(
             f"{' and '.join(full.levels)} have one unit each; repeat {full.levels[0]}: two or more are needed"
         )
     return alone, within, merged

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtrc, ndtri
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.anderson import FEWEST, of_pooled
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.pooled import Pooled
@@ -116,7 +117,7 @@ def order_effect(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two values of an order, values that are not finite, or an option out of range.
     """
     level = _check(alpha, comparisons, ci_confidence)
@@ -158,9 +159,9 @@ def order_effect(
 
 def _check(alpha: float, comparisons: int, ci_confidence: float) -> float:
     if not 0 < alpha < 1:
-        raise ValueError(f"alpha is {alpha!r}; a share between 0 and 1 is wanted")
+        raise StatisticsError(f"alpha is {alpha!r}; a share between 0 and 1 is wanted")
     if comparisons < 1 or comparisons != int(comparisons):
-        raise ValueError(f"comparisons are {comparisons!r}; a whole number from 1 is wanted")
+        raise StatisticsError(f"comparisons are {comparisons!r}; a whole number from 1 is wanted")
     return float(as_percent(ci_confidence, "ci_confidence"))
 
 
@@ -172,7 +173,7 @@ def median_interval(values: ArrayLike, confidence: float = 95) -> MedianInterval
 
     Raises
     ------
-    ValueError
+    StatisticsError
         No value, or one that is not finite.
     """
     return interval_of_sorted(np.sort(as_values(values)), confidence)

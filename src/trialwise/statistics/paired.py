@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_values, one_of
 from trialwise.statistics.difference import Difference, reason_of
 from trialwise.statistics.fieller import Ratio
@@ -51,7 +52,7 @@ def paired_difference(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The sides have not as many values, fewer than two, values that are not finite, or an option is out of range.
     """
     level = as_confidence(confidence)
@@ -99,7 +100,7 @@ def paired_ratio(a: ArrayLike, b: ArrayLike, *, confidence: float = 95) -> Ratio
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As for `paired_difference`.
     """
     return _ratio(*_pairs(a, b), as_confidence(confidence))
@@ -108,7 +109,7 @@ def paired_ratio(a: ArrayLike, b: ArrayLike, *, confidence: float = 95) -> Ratio
 def _pairs(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
     first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
     if first.size != second.size:
-        raise ValueError(f"a has {first.size} values and b {second.size}; a pair takes one of each")
+        raise StatisticsError(f"a has {first.size} values and b {second.size}; a pair takes one of each")
     return first, second
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_values
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ def pairing_gain(a: ArrayLike, b: ArrayLike) -> PairingGain:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The sides have not as many values, fewer than two, or values that are not finite.
     """
     first, second = as_values(a, "a", minimum=2), as_values(b, "b", minimum=2)
     if first.size != second.size:
-        raise ValueError(f"a has {first.size} values and b {second.size}; a pair takes one of each")
+        raise StatisticsError(f"a has {first.size} values and b {second.size}; a pair takes one of each")
     apart = float(first.var(ddof=1) + second.var(ddof=1))
     paired = float((second - first).var(ddof=1))
     varies = bool(np.ptp(first) and np.ptp(second))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_values, one_of
 from trialwise.statistics.moments import Moments, pair_differences, shared_variance
 from trialwise.statistics.welch import least_p_value, least_paired_p_value
@@ -25,7 +26,7 @@ def as_direction(better: str) -> int:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The direction is neither.
     """
     return 1 if one_of(better, "better", ("higher", "lower")) == "higher" else -1
@@ -36,11 +37,11 @@ def as_groups(groups: Mapping[str, ArrayLike]) -> dict[str, Array]:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         There is no group, or one has fewer than two values or values that are not finite.
     """
     if not groups:
-        raise ValueError("there are no groups; at least one is wanted")
+        raise StatisticsError("there are no groups; at least one is wanted")
     return {name: as_values(values, f"the group {name!r}", minimum=2) for name, values in groups.items()}
 
 
@@ -91,12 +92,12 @@ def paired_p_values(groups: Sequence[Array], sign: int) -> Array:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The groups have different lengths.
     """
     sizes = sorted({values.size for values in groups})
     if len(sizes) > 1:
-        raise ValueError(
+        raise StatisticsError(
             f"paired groups have {sizes[0]} to {sizes[-1]} values; every unit takes one of each group"
         )
     scale = max(float(np.abs(values).max()) for values in groups) or 1.0

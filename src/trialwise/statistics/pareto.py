@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.measures import mean_of
 from trialwise.statistics.pairwise import (
@@ -97,7 +98,7 @@ def pareto_set(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         No treatments or metrics, a metric that a treatment lacks, metrics of one treatment with different numbers of
         values, paired treatments with different numbers of values, fewer than two, values that are not finite, or an option out of
         range.
@@ -138,16 +139,18 @@ def _read(
 ) -> dict[str, dict[str, Array]]:
     """For each metric the values of each treatment."""
     if not better:
-        raise ValueError("no metric is named; say for at least one whether higher or lower is better")
+        raise StatisticsError("no metric is named; say for at least one whether higher or lower is better")
     for name, own in groups.items():
         lacking = [metric for metric in better if metric not in own]
         if lacking:
-            raise ValueError(f"the treatment {name!r} has no {lacking[0]!r}; leave out the one or the other")
+            raise StatisticsError(
+                f"the treatment {name!r} has no {lacking[0]!r}; leave out the one or the other"
+            )
     metrics = {metric: as_groups({name: groups[name][metric] for name in groups}) for metric in better}
     for name in groups:
         sizes = {metric: values[name].size for metric, values in metrics.items()}
         if len(set(sizes.values())) > 1:
-            raise ValueError(f"the metrics of {name!r} are not of the same trials: {sizes}")
+            raise StatisticsError(f"the metrics of {name!r} are not of the same trials: {sizes}")
     return metrics
 
 

@@ -78,7 +78,7 @@ def percentile_interval(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The values are none, not finite, masked or not one-dimensional, or an option is out of range.
     """
     one_of(bound, "bound", ("lower", "upper", "both"))
@@ -183,7 +183,7 @@ def cdf_band(values: ArrayLike, confidence: float) -> CdfBand:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As for `percentile_interval`.
     """
     array = np.sort(as_values(values))

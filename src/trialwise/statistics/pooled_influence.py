@@ -42,7 +42,7 @@ def pooled_influence(trials: Sequence[ArrayLike], percentile: float | None = Non
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As for `pooled_quantile`.
     """
     clusters = TrialSamples.of(trials).clusters

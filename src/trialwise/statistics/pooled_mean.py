@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.clusters import ratio_standard_error, resampled_counts
 from trialwise.statistics.mean_interval import mean_interval
@@ -45,7 +46,7 @@ def pooled_mean(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As for `pooled_quantile`.
     """
     one_of(method, "method", ("delta", "bootstrap"))
@@ -132,7 +133,7 @@ def per_trial_mean(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Such a quantile where it is not forced (says what would lift that), an empty trial, or an option out of range.
     """
     percentile = 50.0 if measure == "median" else as_measure(measure)
@@ -141,7 +142,7 @@ def per_trial_mean(
     if not isinstance(percentile, str):
         refusal = quantile_refusal(float(samples.sizes.mean()) if len(samples) else 0.0, percentile)
         if refusal and not forced:
-            raise ValueError(refusal)
+            raise StatisticsError(refusal)
     values = trial_measures(samples, percentile, convention)
     found = mean_interval(values, confidence=confidence)
     what = percentile if isinstance(percentile, str) else f"p{percentile:g}"

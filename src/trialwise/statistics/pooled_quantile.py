@@ -84,7 +84,7 @@ def pooled_quantile(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two trials, no samples, samples that are not finite, or an option out of range.
     """
     one_of(method, "method", ("delta", "bootstrap"))

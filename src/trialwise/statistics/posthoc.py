@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics import studentized_range
 from trialwise.statistics.checks import as_percent, one_of
 from trialwise.statistics.factorial import Cell, Trials, read_trials
@@ -91,7 +92,7 @@ def posthoc(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As in `anova`; or no pair can be judged since no treatment has a second trial, or none has any spread.
     """
     one_of(method, "method", tuple(METHODS))
@@ -112,7 +113,7 @@ def posthoc(
     differences = means[right] - means[left]
     judged = (errors > 0) & (freedoms > 0)
     if not judged.any():
-        raise ValueError(
+        raise StatisticsError(
             "no treatment can be compared: at least 2 trials of two treatments are needed, and some spread between "
             "trials of the same treatment"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Indices, as_values, as_values_with_gaps
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def read_trials(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Lengths differ, a value is infinite, a position is no number, or two trials have one round and position.
     """
     numbers = as_values_with_gaps(values)
@@ -64,14 +65,14 @@ def read_trials(
         ("follows", linked.size),
     ):
         if length != numbers.size:
-            raise ValueError(f"there are {length} {name} for {numbers.size} values")
+            raise StatisticsError(f"there are {length} {name} for {numbers.size} values")
     order = np.lexsort((places, turns))
     codes, turns, places = codes[order], turns[order], places[order]
     same = turns[1:] == turns[:-1]
     twice = np.flatnonzero(same & (places[1:] == places[:-1]))
     if twice.size:
         at = int(twice[0])
-        raise ValueError(
+        raise StatisticsError(
             f"values[{order[at]}] and values[{order[at + 1]}] have the same round and position; "
             "rounds of different workers need different names"
         )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from scipy.special import betaincinv
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent
 
 
@@ -31,12 +32,14 @@ def proportion(hits: int, n: int, *, confidence: float = 95) -> Proportion:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         There are not between 0 and n hits, n is not above 0, or the confidence is not between 0 and 100.
     """
     tail = (1 - float(as_percent(confidence, "confidence"))) / 2
     if n < 1 or not 0 <= hits <= n:
-        raise ValueError(f"{hits} hits of {n}; at least one outcome, and at most as many hits, are wanted")
+        raise StatisticsError(
+            f"{hits} hits of {n}; at least one outcome, and at most as many hits, are wanted"
+        )
     low = float(betaincinv(hits, n - hits + 1, tail)) if hits else 0.0
     high = float(betaincinv(hits + 1, n - hits, 1 - tail)) if hits < n else 1.0
     return Proportion(

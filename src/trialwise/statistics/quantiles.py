@@ -41,7 +41,7 @@ def trial_quantile(values: ArrayLike, percentile: float, convention: Convention 
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Samples that are none or not finite, or an option out of range.
     """
     array, p = as_values(values), as_percent(percentile, "percentile")
@@ -85,7 +85,7 @@ def as_convention(convention: str) -> str:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         There is none of that name.
     """
     return one_of(convention, "convention", ("nearest_rank", "linear"))
@@ -108,7 +108,7 @@ def quantile_refusal(samples: float, percentile: float, *, forced: bool = False)
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The percentile is none.
     """
     p = as_percent(percentile, "percentile")

@@ -89,7 +89,7 @@ def rank_sets(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         No groups, paired groups of different lengths, fewer than two values in one, values that are not finite, or an option out of
         range.
     """

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent, as_tolerance, as_values
 from trialwise.statistics.confidence_sequences import running_moments
 from trialwise.statistics.running import RunningMoments, tail_warnings
@@ -66,13 +67,13 @@ def relative_margin_stop(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two values, values that are not finite, or an option out of range.
     """
     array = as_values(values, minimum=2)
     share, level = as_tolerance(margin), float(as_percent(confidence, "confidence"))
     if start < 2 or start != int(start):
-        raise ValueError(f"start is {start!r}; a whole number from 2 is wanted")
+        raise StatisticsError(f"start is {start!r}; a whole number from 2 is wanted")
     v = float(ndtri((1 + level) / 2))
     means, deviations = running_moments(array)
     times = np.arange(1, array.size + 1)

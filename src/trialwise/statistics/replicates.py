@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_values
 
 if TYPE_CHECKING:
@@ -27,12 +28,12 @@ def block_gain(values: ArrayLike, size: int) -> float:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than two blocks, no whole ones, or values that are not finite.
     """
     array = as_values(values)
     if size < 2 or array.size % size or array.size < 2 * size:
-        raise ValueError(f"{array.size} trials are not two or more blocks of {size}")
+        raise StatisticsError(f"{array.size} trials are not two or more blocks of {size}")
     blocks = array.reshape(-1, size)
     between = float(blocks.mean(axis=1).var(ddof=1))
     return float(blocks.var(axis=1, ddof=1).mean()) / size / between if between else inf

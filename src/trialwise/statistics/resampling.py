@@ -36,7 +36,7 @@ def resampled(values: ArrayLike, seed: int = 0) -> Array:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         No values, or values that are not finite.
     """
     array = as_values(values)

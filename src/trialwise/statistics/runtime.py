@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_values, seconds
 from trialwise.statistics.drift import BATCHES, Verdict, batch_metrics, drift_test
 from trialwise.statistics.measures import Measure, as_measure, measured, percentile_of
@@ -66,7 +67,7 @@ def runtime_needed(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         If a sample or a time is not finite, lengths differ, there are fewer than 40 samples, the metric
         is 0, or a parameter is out of range.
 
@@ -119,11 +120,11 @@ def combine_pilots(pilots: Sequence[RuntimeNeeded]) -> RuntimeCombined:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         If there is no pilot.
     """
     if not pilots:
-        raise ValueError("no pilot to combine; at least one is needed")
+        raise StatisticsError("no pilot to combine; at least one is needed")
     startup = max(pilot.startup for pilot in pilots)
     steady = all(pilot.steady for pilot in pilots)
     missing = [(at, pilot) for at, pilot in enumerate(pilots, start=1) if pilot.runtime is None]
@@ -138,11 +139,11 @@ def combine_pilots(pilots: Sequence[RuntimeNeeded]) -> RuntimeCombined:
 
 def _check(tolerance: float, confidence: float, power: float) -> None:
     if not 0 < tolerance < 100:
-        raise ValueError(f"tolerance must be between 0 and 100 percent, not {tolerance}")
+        raise StatisticsError(f"tolerance must be between 0 and 100 percent, not {tolerance}")
     if not 50 < confidence < 100:
-        raise ValueError(f"confidence must be between 50 and 100 percent, not {confidence}")
+        raise StatisticsError(f"confidence must be between 50 and 100 percent, not {confidence}")
     if not 0 < power < 100:
-        raise ValueError(f"power must be between 0 and 100 percent, not {power}")
+        raise StatisticsError(f"power must be between 0 and 100 percent, not {power}")
 
 
 def _reduction(measure: Measure) -> Measure:
@@ -159,13 +160,15 @@ def _read(samples: npt.ArrayLike, times: npt.ArrayLike | None) -> PilotSamples:
     else:
         when = seconds(times)
         if when.shape != values.shape:
-            raise ValueError(f"times and samples must have one length, not {when.shape} and {values.shape}")
+            raise StatisticsError(
+                f"times and samples must have one length, not {when.shape} and {values.shape}"
+            )
         duration = float(np.ptp(when))
         if duration == 0:
-            raise ValueError("all samples have the same time; leave times out to count in samples")
+            raise StatisticsError("all samples have the same time; leave times out to count in samples")
         pilot = PilotSamples(values[np.argsort(when, kind="stable")], duration / (values.size - 1), "s")
     if values.size < FEWEST_SAMPLES:
-        raise ValueError(
+        raise StatisticsError(
             f"{values.size} samples are too few for a pilot; at least {FEWEST_SAMPLES} are needed"
         )
     return pilot

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.correlogram import correlogram
 from trialwise.statistics.harmonics import (
     HUMAN,
@@ -79,7 +80,7 @@ def seasonality(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         If the lengths differ, a time is not finite, a value is infinite, fewer than two different times have
         a value, or a parameter is out of range.
 
@@ -115,12 +116,12 @@ def seasonality(
 
 def _check(method: str, confidence: float, surrogates: int | None) -> None:
     if method not in {"default", "paper"}:
-        raise ValueError(f'method must be "default" or "paper", not {method!r}')
+        raise StatisticsError(f'method must be "default" or "paper", not {method!r}')
     if not 50 <= confidence < 100:
-        raise ValueError(f"confidence must be at least 50 and below 100 percent, not {confidence}")
+        raise StatisticsError(f"confidence must be at least 50 and below 100 percent, not {confidence}")
     needed = int(np.ceil(1 / (BLIND_SHARE * (1 - confidence / 100)) - 1e-6))
     if surrogates is not None and surrogates < needed:
-        raise ValueError(
+        raise StatisticsError(
             f"{surrogates} surrogates cannot reach {confidence} % confidence; at least {needed} can"
         )
 

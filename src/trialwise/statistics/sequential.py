@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from math import ceil, inf, isfinite, nan
 from typing import Generic, TypeVar
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.clusters import FEWEST_TRIALS, NoSamplesError
 from trialwise.statistics.looking import MOST, Factors, Looks, Rule, TrialForecast, forecast_of
 from trialwise.statistics.relative_margin import WARNING
@@ -114,7 +115,7 @@ class Course:
         if self._result is None:
             return
         if self.looks.rule != "anytime":
-            raise ValueError(
+            raise StatisticsError(
                 f"the rule stopped after {self._result.n} trials, and its interval holds for these; to go on, take the rule "
                 "'anytime' from the start"
             )
@@ -211,7 +212,7 @@ class Sequential(ABC, Generic[_Trial]):
 
         Raises
         ------
-        ValueError
+        StatisticsError
             The rule had stopped before, or something of the trial is not finite.
         """
         self._course.open()
@@ -239,7 +240,7 @@ class Sequential(ABC, Generic[_Trial]):
 
     @abstractmethod
     def _take(self, trial: _Trial, name: str) -> None:
-        """Keep what is needed of a trial; ValueError, with its name, where it is not finite."""
+        """Keep what is needed of a trial; StatisticsError, with its name, where it is not finite."""
 
     @abstractmethod
     def _measured(self, reach: float) -> Seen:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.importance import BATCH, BIAS, importance_quantile, weighted_tail_quantile
 from trialwise.statistics.looking import Rule, TrialForecast
@@ -38,11 +39,11 @@ class SequentialBatches:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             An option is out of range.
         """
         if batch < 2 or batch != int(batch):
-            raise ValueError(f"batch is {batch!r}; a whole number from 2 is wanted")
+            raise StatisticsError(f"batch is {batch!r}; a whole number from 2 is wanted")
         as_percent(percentile, "percentile")
         self._percentile = percentile
         self._batch = batch
@@ -58,12 +59,12 @@ class SequentialBatches:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             The rule had stopped before.
         """
         stopped = self._mean.state
         if stopped.stopped:
-            raise ValueError(
+            raise StatisticsError(
                 f"the rule stopped after {self._batch * stopped.n} trials, and its interval holds for these"
             )
         self._cycles.append(trial.cycle)
@@ -77,7 +78,7 @@ class SequentialBatches:
         number = len(self._cycles) // self._batch
         try:
             quantile = _quantile(cycles, self._percentile, expected)
-        except ValueError as error:
+        except StatisticsError as error:
             self._lost = f"batch {number} has no quantile, and the rule comes to no end: {error}"
             return False
         return self._mean.add(quantile)
@@ -112,7 +113,7 @@ class SequentialBatches:
             return ""
         try:
             found = importance_quantile(self._cycles, self._percentile, self._expected / len(self._cycles))
-        except ValueError as error:
+        except StatisticsError as error:
             return str(error)
         return found.diagnostics.warning
 

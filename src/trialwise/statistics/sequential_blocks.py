@@ -52,7 +52,7 @@ class SequentialBlocks:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             The rule had stopped before, or something of the trial is not finite.
         """
         if block != self._key:
@@ -90,7 +90,7 @@ class SequentialBlocks:
 
     @property
     def gain(self) -> float:
-        """Variance of as many trials drawn each by itself over that of these; ValueError before two blocks (`block_gain`)."""
+        """Variance of as many trials drawn each by itself over that of these; StatisticsError before two blocks (`block_gain`)."""
         if isinstance(self._of_blocks, SequentialMean):
             return block_gain(np.concatenate(self._whole or [np.empty(0)]), self._size)
         return block_gain(pooled_influence(self._whole, self._percentile), self._size)

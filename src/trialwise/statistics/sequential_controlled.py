@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_values
 from trialwise.statistics.clusters import NoSamplesError
 from trialwise.statistics.control_variates import SPIKE, ControlVariates
@@ -50,15 +51,15 @@ class SequentialControlled:
         plain
             The same estimate without controls, by the geometric rule, with no trial yet.
         fit
-            Makes both intervals; what it refuses (ValueError) leaves the plain one.
+            Makes both intervals; what it refuses (StatisticsError) leaves the plain one.
 
         Raises
         ------
-        ValueError
+        StatisticsError
             Another rule: only the geometric one has been tried with controls.
         """
         if plain.state.rule != "geometric":
-            raise ValueError(f"controls go with the geometric rule, and this is {plain.state.rule!r}")
+            raise StatisticsError(f"controls go with the geometric rule, and this is {plain.state.rule!r}")
         self._plain = plain
         self._fit = fit
         self._trials: list[Array] = []
@@ -72,11 +73,11 @@ class SequentialControlled:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             The rule had stopped before, or something is not finite.
         """
         if self._state.stopped:
-            raise ValueError(
+            raise StatisticsError(
                 f"the rule stopped after {self._state.n} trials, and its interval holds for these"
             )
         values = as_values(np.atleast_1d(np.asarray(trial, dtype=np.float64)), "trial", minimum=0)
@@ -113,7 +114,7 @@ class SequentialControlled:
         try:
             percent = 100 * plain.target / abs(plain.estimate)
             self._found = self._fit(self._trials, np.stack(self._controls), percent)
-        except (ValueError, ZeroDivisionError):
+        except (StatisticsError, ZeroDivisionError):
             self._found, self._state = None, plain
             return
         self._state = _controlled(plain, self._found)

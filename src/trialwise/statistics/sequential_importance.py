@@ -7,6 +7,7 @@ from math import inf, isfinite, nan, sqrt
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.importance import (
     FEWEST_EFFECTIVE,
@@ -51,7 +52,7 @@ class SequentialImportance(Sequential[WeightedTrial]):
 
         Raises
         ------
-        ValueError
+        StatisticsError
             An option is out of range.
         """
         super().__init__(
@@ -64,7 +65,7 @@ class SequentialImportance(Sequential[WeightedTrial]):
 
     def _take(self, trial: WeightedTrial, name: str) -> None:
         if not (np.isfinite(trial.cycle.responses).all() and np.isfinite(trial.cycle.weights).all()):
-            raise ValueError(f"{name} has a response or a weight that is not finite")
+            raise StatisticsError(f"{name} has a response or a weight that is not finite")
         self._cycles.append(trial.cycle)
         self._expected += trial.mean_flows
 
@@ -75,7 +76,7 @@ class SequentialImportance(Sequential[WeightedTrial]):
             found = importance_quantile(
                 self._cycles, self._percentile, self._expected / n, confidence=looks.inner
             )
-        except ValueError as error:
+        except StatisticsError as error:
             return Seen(n, nan, -inf, inf, nan, (1.0, 1.0), estimand, [str(error)], least=inf)
         half = (found.high - found.low) / 2
         warning = found.diagnostics.warning

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import isfinite, sqrt
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.looking import Looks, Rule, chi_square_factors
 from trialwise.statistics.running import RunningMoments, tail_warnings
 from trialwise.statistics.sequential import Seen, Sequential, SequentialState
@@ -46,7 +47,7 @@ class SequentialMean(Sequential[float]):
 
         Raises
         ------
-        ValueError
+        StatisticsError
             An option is out of range.
         """
         super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
@@ -54,7 +55,7 @@ class SequentialMean(Sequential[float]):
 
     def _take(self, trial: float, name: str) -> None:
         if not isfinite(trial):
-            raise ValueError(f"{name} gave {trial!r}; a finite number is wanted")
+            raise StatisticsError(f"{name} gave {trial!r}; a finite number is wanted")
         self._moments.add(float(trial))
 
     def _measured(self, reach: float) -> Seen:
@@ -85,7 +86,7 @@ def sequential_mean(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         No trials, one that is not finite, or an option out of range.
     """
     course = SequentialMean(precision, relative=relative, confidence=confidence, rule=rule, start=start)

@@ -37,7 +37,7 @@ class SequentialPooledMean(Sequential["ArrayLike"]):
 
         Raises
         ------
-        ValueError
+        StatisticsError
             An option is out of range.
         """
         super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
@@ -83,7 +83,7 @@ def sequential_pooled_mean(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A sample that is not finite, or an option out of range.
     """
     course = SequentialPooledMean(precision, relative=relative, confidence=confidence, rule=rule, start=start)

@@ -40,7 +40,7 @@ class SequentialQuantile(Sequential["ArrayLike"]):
 
         Raises
         ------
-        ValueError
+        StatisticsError
             An option is out of range.
         """
         super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
@@ -103,7 +103,7 @@ def sequential_quantile(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A sample that is not finite, or an option out of range.
     """
     course = SequentialQuantile(

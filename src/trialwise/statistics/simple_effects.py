@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.anova import DEFAULT_PERMUTATIONS, AnovaMethod, AnovaRow, anova
 from trialwise.statistics.checks import one_of
 from trialwise.statistics.factorial import MOST_FACTORS
@@ -72,7 +73,7 @@ def simple_effects(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As in `anova`, where it concerns the table; what is wrong at one level alone is said in its row.
     """
     names = factor_names([factor, *factor_names(at, MOST_FACTORS)], MOST_FACTORS)
@@ -96,7 +97,7 @@ def simple_effects(
                 seed=seed,
                 confidence=confidence,
             )
-        except ValueError as error:
+        except StatisticsError as error:
             rows.append(str(error))
         else:
             rows.append(result.rows[0])

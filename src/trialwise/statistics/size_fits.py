@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import gammaincc, ndtr
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_values, one_of
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def fit_sizes(sizes: ArrayLike, shares: ArrayLike, family: Family = "lognormal")
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Sizes or shares that are not such a distribution function, or no such family.
     """
     from scipy.optimize import least_squares
@@ -111,17 +112,17 @@ def as_distribution(sizes: ArrayLike, shares: ArrayLike) -> tuple[Array, Array]:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As for `fit_sizes`.
     """
     knots = as_values(sizes, "sizes", minimum=3)
     levels = as_values(shares, "shares", minimum=3) / 100
     if knots.size != levels.size:
-        raise ValueError(f"there are {knots.size} sizes for {levels.size} shares")
+        raise StatisticsError(f"there are {knots.size} sizes for {levels.size} shares")
     if knots[0] < 0 or (np.diff(knots) <= 0).any():
-        raise ValueError("the sizes are not from 0 upwards; sort them and leave repetitions out")
+        raise StatisticsError("the sizes are not from 0 upwards; sort them and leave repetitions out")
     if levels[0] < 0 or (np.diff(levels) < 0).any() or levels[-1] != 1:
-        raise ValueError("the shares do not rise to 100; give P(S <= size) in percent")
+        raise StatisticsError("the shares do not rise to 100; give P(S <= size) in percent")
     return knots, levels
 
 

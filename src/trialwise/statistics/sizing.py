@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.binomial import covers
 from trialwise.statistics.checks import as_percent, as_robustness, one_of
 
@@ -49,7 +50,7 @@ def samples_needed(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         An argument is out of range, or more than 2**53 values would be needed.
     """
     p, level = as_percent(percentile, "percentile"), as_percent(confidence, "confidence")
@@ -83,7 +84,7 @@ def series_needed(percentile: float, confidence: float, *, robustness: int = 0) 
 
     Raises
     ------
-    ValueError
+    StatisticsError
         As for `samples_needed`.
     """
     median = as_percent(percentile, "percentile") == _HALF
@@ -114,7 +115,7 @@ def _smallest(enough: Callable[[int], bool], start: int) -> int:
     while not enough(ample):
         short, ample = ample, 2 * ample
         if ample > _MOST:
-            raise ValueError("more than 2**53 values would be needed; ask for a less extreme percentile")
+            raise StatisticsError("more than 2**53 values would be needed; ask for a less extreme percentile")
     while ample - short > 1:
         middle = (short + ample) // 2
         short, ample = (short, middle) if enough(middle) else (middle, ample)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from trialwise import _core
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.measures import overflow_scale, percentile_of
 
@@ -63,17 +64,17 @@ def theil_sen(x: ArrayLike, y: ArrayLike, confidence: float) -> TheilSen:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The points are fewer than two, all at one x, of different number or not finite, or the slope is beyond
         the largest double.
     """
     across, up = as_values(x, "x", minimum=2), as_values(y, "y", minimum=2)
     if across.size != up.size:
-        raise ValueError(f"there are {across.size} x for {up.size} y")
+        raise StatisticsError(f"there are {across.size} x for {up.size} y")
     slope, low, high = slope_interval(across, up, as_percent(confidence, "confidence"))
     intercept = percentile_of(up, 0.5) - slope * percentile_of(across, 0.5)
     if not all(map(isfinite, (slope, low, high, intercept))):
-        raise ValueError("a slope is beyond the largest double; rescale x or y")
+        raise StatisticsError("a slope is beyond the largest double; rescale x or y")
     return TheilSen(
         slope=slope,
         intercept=intercept,
@@ -87,10 +88,10 @@ def theil_sen(x: ArrayLike, y: ArrayLike, confidence: float) -> TheilSen:
 
 
 def slope_interval(x: Array, y: Array, level: Fraction) -> tuple[float, float, float]:
-    """Median slope and Sen's interval of it, at a level between 0 and 1; ValueError where all x are the same."""
+    """Median slope and Sen's interval of it, at a level between 0 and 1; StatisticsError where all x are the same."""
     pairs = _pairs(x.size) - _pairs_tied(x)
     if pairs == 0:
-        raise ValueError("all x are the same; a slope needs two different ones")
+        raise StatisticsError("all x are the same; a slope needs two different ones")
     spread = float(ndtri(float((1 + level) / 2))) * sqrt(_score_variance(x, y))
     low = max(round((pairs - spread) / 2) - 1, 0)
     high = min(round((pairs + spread) / 2), pairs - 1)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from scipy.special import ndtri
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Indices, Limits, percent, times_at
 from trialwise.statistics.drift import BATCHES, DriftTest, Verdict, batch_edges, drift_test, mser5
 from trialwise.statistics.measures import Measure, window_measures
@@ -117,7 +118,7 @@ def _drift(values: Array, offset: int, measure: Measure, requirement: Requiremen
             confidence=float(requirement.level * 100),
             limits=requirement.limits,
         )
-    except ValueError:
+    except StatisticsError:
         return None
     inflation = (1 + test.correlation) / (1 - test.correlation)
     noise = test.deviation * sqrt(values.size / count * inflation)

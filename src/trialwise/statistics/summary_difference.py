@@ -31,7 +31,7 @@ def summary_difference(a: ArrayLike, b: ArrayLike) -> SummaryDifference:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         A side has no values, or values that are not finite.
     """
     first, second = as_values(a, "a"), as_values(b, "b")

@@ -9,6 +9,7 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_values
 
 
@@ -140,11 +141,13 @@ def run_cycle(simulate: Simulate, sampler: SwitchingSampler) -> Cycle:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The simulation gave responses and logarithms of different lengths, or numbers that are not finite.
     """
     responses, logs = simulate(sampler)
     checked, ratios = as_values(responses, "R", minimum=0), as_values(logs, "logL", minimum=0)
     if checked.size != ratios.size:
-        raise ValueError(f"the simulation gave {checked.size} responses and {ratios.size} likelihood ratios")
+        raise StatisticsError(
+            f"the simulation gave {checked.size} responses and {ratios.size} likelihood ratios"
+        )
     return Cycle(checked, np.exp(ratios), np.array(sampler.coordinates, dtype=np.float64))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import as_values_with_gaps, seconds
 
 if TYPE_CHECKING:
@@ -93,17 +94,17 @@ def read_series(times: ArrayLike, values: ArrayLike) -> TimeSeries:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         If the lengths differ, a time is not finite, a value is infinite, or fewer than two different times
         have a value.
     """
     when, what = seconds(times), as_values_with_gaps(values)
     if what.shape != when.shape:
-        raise ValueError(f"times and values must have one length, not {when.shape} and {what.shape}")
+        raise StatisticsError(f"times and values must have one length, not {when.shape} and {what.shape}")
     kept = ~np.isnan(what)
     unique, inverse, counts = np.unique(when[kept], return_inverse=True, return_counts=True)
     if unique.size < 2:
-        raise ValueError(f"{unique.size} different times have a value; at least 2 are needed")
+        raise StatisticsError(f"{unique.size} different times have a value; at least 2 are needed")
     means = _means(inverse, what[kept], counts)
     return TimeSeries(unique - unique[0], means, int((~kept).sum()), int(kept.sum()) - unique.size)
 

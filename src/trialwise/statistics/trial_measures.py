@@ -40,7 +40,7 @@ def trial_measures(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         An empty trial, samples that are not finite, or an option out of range.
     """
     wanted = as_measure(measure)

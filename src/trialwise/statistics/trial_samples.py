@@ -36,7 +36,7 @@ class TrialSamples(Sequence[Array]):
 
         Raises
         ------
-        ValueError
+        StatisticsError
             A trial that is not one-dimensional or no numbers.
         """
         if isinstance(trials, cls):
@@ -70,7 +70,7 @@ class TrialSamples(Sequence[Array]):
 
         Raises
         ------
-        ValueError
+        StatisticsError
             They are not, said as `as_values` does of the first one.
         """
         if not self._is_finite or (minimum and bool((self.sizes < minimum).any())):
@@ -83,7 +83,7 @@ class TrialSamples(Sequence[Array]):
 
         Raises
         ------
-        ValueError
+        StatisticsError
             Fewer than two trials, no samples, or samples that are not finite.
         """
         require_enough(len(self.checked()), self.values.size)

@@ -60,7 +60,7 @@ def turning_points(values: ArrayLike, *, method: Method = "default") -> TurningP
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Fewer than three values, values that are not finite, or an unknown method.
     """
     paper, array = as_method(method), as_values(values, minimum=3)

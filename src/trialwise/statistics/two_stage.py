@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent, as_values, one_of
 from trialwise.statistics.measures import Measure, mean_of, percentile_of
 from trialwise.statistics.percentiles import percentile_interval
@@ -25,7 +26,7 @@ _FEWEST = 10
 _MOST = 10**9
 
 
-class TooManyTrialsError(ValueError):
+class TooManyTrialsError(StatisticsError):
     """More trials would be needed than anybody runs."""
 
 
@@ -98,10 +99,10 @@ def two_stage_size(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The pilot is too short for an interval (says how many are needed), or an option is out of range.
     TooManyTrialsError
-        A ValueError: more than a billion trials.
+        A StatisticsError: more than a billion trials.
     """
     first = two_stage_interval(pilot, precision, relative=relative, confidence=confidence, estimand=estimand)
     fewest = _fewest(estimand, confidence)
@@ -143,12 +144,12 @@ def two_stage_interval(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         Too few values for an interval (says how many are needed), an estimate of 0 where the precision is relative, or
         an option out of range.
     """
     if not 0 < precision < float("inf"):
-        raise ValueError(f"the precision is {precision!r}; a number above 0 is wanted")
+        raise StatisticsError(f"the precision is {precision!r}; a number above 0 is wanted")
     array, level = as_values(values), float(as_percent(confidence, "confidence"))
     what, share = _as_estimand(estimand)
     if share is None:
@@ -156,7 +157,9 @@ def two_stage_interval(
     else:
         estimate, low, high = _of_percentile(array, share, confidence)
     if relative and estimate == 0:
-        raise ValueError("the estimate is 0, of which there is no percentage; give the precision in its unit")
+        raise StatisticsError(
+            "the estimate is 0, of which there is no percentage; give the precision in its unit"
+        )
     target = precision / 100 * abs(estimate) if relative else float(precision)
     return TwoStageInterval(
         estimate=estimate,
@@ -188,7 +191,7 @@ def _fewest(estimand: Measure, confidence: float) -> int:
 
 def _of_mean(array: Array, level: float) -> tuple[float, float, float]:
     if array.size < 2:
-        raise ValueError(f"values has {array.size} numbers; an interval of the mean needs at least 2")
+        raise StatisticsError(f"values has {array.size} numbers; an interval of the mean needs at least 2")
     centre, scale = mean_of(array), float(np.abs(array).max()) or 1.0
     deviation = float((array / scale).std(ddof=1)) * scale
     reach = float(stdtrit(array.size - 1, (1 + level) / 2)) * deviation / sqrt(array.size)
@@ -198,5 +201,5 @@ def _of_mean(array: Array, level: float) -> tuple[float, float, float]:
 def _of_percentile(array: Array, share: float, confidence: float) -> tuple[float, float, float]:
     found = percentile_interval(array, share, confidence)
     if found.low is None or found.high is None:
-        raise ValueError(found.note)
+        raise StatisticsError(found.note)
     return percentile_of(array, share / 100), found.low, found.high

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import betainc, gammaln
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.binomial import lower_rank, miss, upper_rank
 from trialwise.statistics.checks import Limits, Method, as_percent, as_values, percent
 from trialwise.statistics.independence import Independence, independence
@@ -96,7 +97,7 @@ def variability(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The values are none, not finite, masked or not one-dimensional, an option is out of range, or the
         score is beyond the largest double.
     """
@@ -109,7 +110,7 @@ def variability(
     low, high = at_ranks(array, low_rank, high_rank)
     score = None if low is None or high is None else high - low
     if score == inf:
-        raise ValueError("the score is beyond the largest double; rescale the values")
+        raise StatisticsError("the score is beyond the largest double; rescale the values")
     middle = abs(percentile_of(array, 0.5))
     wanted = series_needed(percentile, confidence)
     return Variability(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.moments import Moments
 from trialwise.statistics.welch import contrast, rejects
@@ -92,12 +93,12 @@ def as_confidence(confidence: float) -> float:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         It does not lie between 50 and 100.
     """
     level = float(as_percent(confidence, "confidence"))
     if level <= 0.5:
-        raise ValueError(f"the confidence is {confidence!r}; a verdict needs more than 50")
+        raise StatisticsError(f"the confidence is {confidence!r}; a verdict needs more than 50")
     return level
 
 
@@ -106,7 +107,7 @@ def as_margin(margin: float, *, relative: bool) -> Margin:
 
     Raises
     ------
-    ValueError
+    StatisticsError
         It is not a finite number above 0.
     """
     try:
@@ -114,7 +115,7 @@ def as_margin(margin: float, *, relative: bool) -> Margin:
     except (TypeError, ValueError):
         size = 0.0
     if not 0.0 < size < float("inf"):
-        raise ValueError(f"the margin is {margin!r}; a number above 0 is wanted")
+        raise StatisticsError(f"the margin is {margin!r}; a number above 0 is wanted")
     return Margin(size / 100 if relative else size, relative)
 
 

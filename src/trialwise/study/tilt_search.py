@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise._core import parse_fraction
-from trialwise.errors import PlanError
+from trialwise.errors import PlanError, StatisticsError
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.seeds import seed_of
@@ -118,7 +118,7 @@ class TiltSearch:
                 cycles=cycles,
                 weighted=weighted,
             )
-        except ValueError as error:
+        except StatisticsError as error:
             raise PlanError(
                 f"{self._name}: the search degenerated: {error}",
                 hint="more cycles (--cycles), --method weighted, or --method defensive",

@@ -8,6 +8,7 @@ import polars as pl
 
 from trialwise import statistics as st
 from trialwise.analysis.calibration.results import LevelSpread, Spread
+from trialwise.errors import StatisticsError
 
 NESTED = ("host", "boot", "build", "process", "round", "trial")
 """The levels that are told apart: a build only where a boot has several, and a process, instead of the rounds that it runs
@@ -23,7 +24,7 @@ def spread_of(metric: str, treatment: str, trials: pl.DataFrame, confidence: flo
     table = {name: trials[name].to_numpy() for name in (*levels, "value")}
     try:
         found = st.variance_components(table, "value", levels, confidence=confidence)
-    except ValueError as error:
+    except StatisticsError as error:
         return Spread(metric, treatment, (), trials.height, confidence, "", str(error))
     total = sum(one.variance for one in found.estimable)
     return Spread(

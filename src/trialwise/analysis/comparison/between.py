@@ -39,7 +39,7 @@ def between_treatments(
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The confidence is not between 50 and 100.
     """
     options = options or CompareOptions()

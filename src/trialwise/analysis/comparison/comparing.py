@@ -57,7 +57,7 @@ def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> 
     ------
     AnalysisError
         The sides have no treatment, or no metric, in common.
-    ValueError
+    StatisticsError
         The confidence is not between 50 and 100.
     """
     options = options or CompareOptions()

@@ -99,7 +99,7 @@ def rank(trials: TrialSet, confidence: float = 95.0, level: Level | None = None)
 
     Raises
     ------
-    ValueError
+    StatisticsError
         The confidence is no percentage.
     """
     notes: list[str] = []

@@ -29,7 +29,7 @@ from trialwise.analysis.effects.terms import (
 )
 from trialwise.analysis.effects.trials import FactorTrials, Part, parts
 from trialwise.analysis.trial_set import Level
-from trialwise.errors import AnalysisError
+from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Extent
 from trialwise.statistics.anova import DEFAULT_PERMUTATIONS, AnovaMethod
 from trialwise.statistics.holm import holm
@@ -158,7 +158,7 @@ def _start(part: Part, options: EffectsOptions) -> _Started:
             interactions=options.interactions,
             confidence=options.confidence,
         )
-    except ValueError as error:
+    except StatisticsError as error:
         return _Started(part, values, None, str(error).replace(repr(VALUE), part.metric))
     return _Started(part, values, found, "")
 

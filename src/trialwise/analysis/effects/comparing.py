@@ -14,6 +14,7 @@ from trialwise.analysis.effects.results import LevelComparison
 from trialwise.analysis.effects.trials import Part, column_of
 from trialwise.analysis.nesting import nested_means, plural
 from trialwise.analysis.trial_set import Level
+from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Extent
 
 _UNIT = "unit"
@@ -210,7 +211,7 @@ def _difference(
             margin=margin and margin.value,
             relative=margin is not None and margin.relative,
         ), ""
-    except ValueError as error:
+    except StatisticsError as error:
         return None, str(error)
 
 
@@ -239,7 +240,7 @@ def _of_cells(
             margin=margin and margin.value,
             relative=margin is not None and margin.relative,
         ), ""
-    except ValueError as error:
+    except StatisticsError as error:
         return None, str(error)
 
 

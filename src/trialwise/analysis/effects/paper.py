@@ -23,6 +23,7 @@ from trialwise.analysis.effects.sentences import part_text
 from trialwise.analysis.effects.table import SampleSeries
 from trialwise.analysis.effects.terms import VALUE, Columns, cell_means, pair_rows
 from trialwise.analysis.effects.trials import FactorTrials, Part, by_levels, column_of, parts
+from trialwise.errors import StatisticsError
 from trialwise.statistics.anova import DEFAULT_PERMUTATIONS
 
 _LEVEL = 0.05
@@ -142,7 +143,7 @@ def _metric(given: FactorTrials, part: Part, series: Sequence[_Series], options:
     cells = tuple(cell_means(frame, names, options.confidence)) if n else ()
     try:
         return _analysed(part, columns, options, (unit, n, n_trials, turns, cells))
-    except ValueError as error:
+    except StatisticsError as error:
         refusal = (
             str(error).replace(repr(VALUE), part.metric) if part.factors else "no factor has two levels here"
         )

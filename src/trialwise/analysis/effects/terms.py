@@ -22,6 +22,7 @@ from trialwise.analysis.effects.results import (
 from trialwise.analysis.effects.trials import Part, at_level, column_of
 from trialwise.analysis.nesting import plural, repeating
 from trialwise.analysis.trial_set import Level
+from trialwise.errors import StatisticsError
 from trialwise.statistics.anova import AnovaMethod
 from trialwise.statistics.factorial import MOST_FACTORS
 
@@ -181,7 +182,7 @@ def pair_rows(
     equal = "tukey" if method == "ordinary" else "games_howell"
     try:
         found = st.posthoc(columns, VALUE, list(factors), method=equal, confidence=confidence)
-    except ValueError as error:
+    except StatisticsError as error:
         return (), "", str(error)
     rows = tuple(
         PairDifference(_levels(row.a), _levels(row.b), row.difference, row.low, row.high, row.p_value, row.n)
@@ -198,7 +199,7 @@ def assumption_facts(part: Part, columns: Columns) -> AssumptionFacts | None:
     """Shapiro and Wilk, Breusch and Pagan of the values; turning points of each treatment's trials in order of time."""
     try:
         found = st.assumptions(columns, VALUE, list(part.factors))
-    except ValueError:
+    except StatisticsError:
         return None
     trials = part.trials
     if trials["started"].null_count() == 0:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.estimates import trial_values
+from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Controls, Level, Metric
 from trialwise.measurement.list_controls import KnownMeans
 
@@ -59,13 +60,13 @@ class ControlColumns:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             As for `st.control_variates`.
         """
         metric, percentile = self.metric, self.metric.percentile
         kept = st.independent_controls(values)
         if not kept:
-            raise ValueError("nothing of the workload varies")
+            raise StatisticsError("nothing of the workload varies")
         x, means = values[:, kept], self.means[kept]
         if metric.estimand == "pooled" and percentile is not None:
             return st.control_variates_quantile(

@@ -9,6 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.estimation.control_columns import KnownWorkloads, control_columns
 from trialwise.analysis.estimation.results import ControlledEstimate
 from trialwise.analysis.observations import Observation
+from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Controls, Metric, Stop
 from trialwise.store.records import TrialRow
 
@@ -64,7 +65,7 @@ def controlled(
         if metric.stop is not None:
             precision = precision_percent(metric.stop, found.plain.estimate)
             found = columns.fitted(trials, values, confidence, precision)
-    except ValueError as error:
+    except StatisticsError as error:
         return None, f"no control variates: {error}"
     kept = st.independent_controls(values)
     names = tuple(columns.names[place] for place in kept)

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.results import Estimate
+from trialwise.errors import StatisticsError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Estimand, Metric
 from trialwise.experiment.simulation import SimulationSource
@@ -56,7 +57,7 @@ def estimate(
         if estimand == "pooled":
             return pooled(metric, trials, confidence)
         return _per_trial(metric, trials, confidence, forced=forced)
-    except ValueError as error:
+    except StatisticsError as error:
         return _refused(metric, estimand, trials, confidence, str(error))
 
 
@@ -74,7 +75,7 @@ def trial_values(metric: Metric, trials: Sequence[Array]) -> Array:
 
 
 def pooled(metric: Metric, trials: Sequence[Array], confidence: float) -> Estimate:
-    """The estimand "pooled"; ValueError where it cannot be had."""
+    """The estimand "pooled"; StatisticsError where it cannot be had."""
     percentile = metric.percentile
     if percentile is None:
         found = st.pooled_mean(trials, confidence=confidence)

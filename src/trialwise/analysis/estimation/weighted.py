@@ -12,7 +12,7 @@ from trialwise import statistics as st
 from trialwise._core import parse_fraction
 from trialwise.analysis.estimation.results import Estimate, WeightedTail
 from trialwise.analysis.observations import Observation, StoreObservations
-from trialwise.errors import AnalysisError
+from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Estimand, Experiment, Level, Metric
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.simulation import SimulationTrial
@@ -115,7 +115,7 @@ def weighted_estimate(
             cycles, percentile, mean_flows, precision=precision, confidence=confidence
         )
         return _batched(common, batched, precision, ratio, load)
-    except ValueError as error:
+    except StatisticsError as error:
         return replace(common, note=str(error))
 
 

@@ -14,6 +14,7 @@ from trialwise.analysis.stopping.intervals import Forecast, units_wanted
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.values import Array, Round, RoundValues
 from trialwise.design.stopping import FEWEST_FRESH, FIRST_LOOK, extent_text
+from trialwise.errors import StatisticsError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Extent, Metric
 from trialwise.statistics.difference_family import trials_to_decide_at
@@ -43,7 +44,7 @@ class DifferenceClaim:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             Nothing can be pooled yet.
         """
         a, b = (
@@ -130,7 +131,7 @@ def forecasts(
     for claim in claims:
         try:
             needed = trials_to_decide_at(_difference(claim, values, pilot), alpha)
-        except ValueError as error:
+        except StatisticsError as error:
             found.append(Forecast(None, str(error)))
             continue
         fewest = claim.fewest_fresh(values, pilot)
@@ -151,7 +152,7 @@ def judged(
     for place, claim in enumerate(claims):
         try:
             found[place] = _difference(claim, values, fresh)
-        except ValueError as error:
+        except StatisticsError as error:
             errors[place] = str(error)
     family = st.difference_family(found) if found else None
     states: list[ClaimState] = []

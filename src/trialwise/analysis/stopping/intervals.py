@@ -12,6 +12,7 @@ from trialwise import statistics as st
 from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.values import Array, Round, RoundValues
 from trialwise.design.stopping import extent_text, what_of
+from trialwise.errors import StatisticsError
 from trialwise.experiment.stopping import Goal
 from trialwise.statistics.looking import chi_square_factors
 from trialwise.statistics.two_stage import TooManyTrialsError
@@ -65,7 +66,7 @@ class IntervalClaim:
                 confidence=stop.confidence,
                 estimand=stop.of,
             )
-        except ValueError as error:
+        except StatisticsError as error:
             return Forecast(None, str(error), inf if isinstance(error, TooManyTrialsError) else 0.0)
         return Forecast(found.size, found.note, found.size * chi_square_factors(pilot.size - 1)[0])
 
@@ -107,7 +108,7 @@ class IntervalClaim:
                 confidence=stop.confidence,
                 estimand=stop.of,
             )
-        except ValueError as error:
+        except StatisticsError as error:
             return replace(claim, state="undecided", method="two stages", note=str(error))
         return replace(
             claim,

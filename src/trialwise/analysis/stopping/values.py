@@ -16,6 +16,7 @@ from trialwise import statistics as st
 from trialwise.analysis.estimation.weighted import is_tilted, weighted_trial
 from trialwise.analysis.observations import after_warmup
 from trialwise.analysis.timescales import convergence_requirements
+from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Experiment, Kpi, Metric
 from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOG_LIKELIHOOD
@@ -229,7 +230,7 @@ class RoundValues:
 
         Raises
         ------
-        ValueError
+        StatisticsError
             There are fewer than two trials, or no samples.
         """
         column = self._pools.get((metric.name, treatment), _Column[Whole]())
@@ -295,7 +296,7 @@ def _metric_value(metric: Metric, values: Array, times: Array | None) -> float |
             convergence=convergence_requirements(metric),
             convention=metric.convention,
         ).value
-    except ValueError:
+    except StatisticsError:
         return None
     return value if isfinite(value) else None
 
@@ -303,5 +304,5 @@ def _metric_value(metric: Metric, values: Array, times: Array | None) -> float |
 def _kpi_value(metric: Metric, kpi: Kpi, values: list[float]) -> float | None:
     try:
         return st.kpi(values, kpi.percentile, kpi.confidence, bound=kpi.bound, limits=metric.limits).value
-    except ValueError:
+    except StatisticsError:
         return None
