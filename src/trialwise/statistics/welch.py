@@ -63,7 +63,7 @@ def contrast(a: Moments, b: Moments, slope: float | Array = 1.0, offset: float |
     return Contrast(b.mean - slope * a.mean - offset, np.sqrt(both), df, least_p_value(a.n, b.n))
 
 
-def least_p_value(m: int, n: int) -> float:
+def least_p_value(m: float, n: float) -> float:
     """Smallest one-sided p-value that Mann and Whitney's U of m and n values can have."""
     return float(1 / binom(m + n, m))
 
