@@ -352,7 +352,7 @@ def test_another_question_is_another_pair(tmp_path):
 
 
 def test_commands_that_read_take_the_latest_pair(tmp_path):
-    program(tmp_path / "new", 0)
+    program(tmp_path / "new", 0.2)  # far above what other load does to a start
     words = ("ab", "--base", "true", "--head", "./new", "--trials", "4", "--undecided-passes", "--quiet")
     trialwise(*words, cwd=tmp_path, code=1)
     program(tmp_path / "new", 0.5)
