@@ -1,4 +1,4 @@
-"""Search for periods that nobody named: the largest peak of a whitened Lomb-Scargle spectrum."""
+"""Search for periods that nobody named: the wave with harmonics that stands out most of a whitened Lomb-Scargle spectrum."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from trialwise.statistics.timegrid import TimeGrid
 
 MOST_PERIODS = 6
+NO_NOISE = 4.0
+"""Of a frequency that is looked at by itself: noise exceeds so many times its mean in 2 %."""
 HARMONICS = 6
 
 
@@ -113,18 +115,66 @@ def _largest_peak(
     for rows in in_blocks(grid, noise, surrogates, rng):
         drawn = power(grid, standard(residuals(rows, basis)), frequencies)
         beaten += int(np.sum(_peaks(noises, drawn)[1] >= height))
-    period = 1 / _refined(grid, residual, frequencies, int(at))
+    whitened = noises.whitened(spectrum, noises.fit(spectrum, np.array([at])))
+    period = 1 / _refined(
+        grid, residual, frequencies, _fundamental(int(at), spectrum[0], whitened[0], frequencies)
+    )
     found = visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1)
     return Discovery(found, (1 + beaten) / (1 + surrogates))
 
 
 def _peaks(noises: NoiseSpectra, spectra: npt.NDArray[np.float32]) -> tuple[Indices, Array]:
-    """The place of the largest peak of each spectrum, and its height over the noise that the rest looks like."""
+    """The frequency of each spectrum whose wave stands out most, and by how much from the noise that the rest looks like."""
     hidden = noises.frequencies.hidden
-    first = noises.whitened(spectra, noises.fit(spectra))
+    first = _combs(noises.whitened(spectra, noises.fit(spectra)), noises.frequencies)
     places = first[:, hidden:].argmax(axis=1) + hidden
-    again = noises.whitened(spectra, noises.fit(spectra, places))
+    again = _combs(noises.whitened(spectra, noises.fit(spectra, places)), noises.frequencies)
     return places, np.asarray(np.take_along_axis(again, places[:, None], axis=1)[:, 0], dtype=np.float64)
+
+
+def _combs(whitened: npt.NDArray[np.float32], frequencies: Frequencies) -> npt.NDArray[np.float32]:
+    """How much each frequency stands out, its harmonics counted as far as they help.
+
+    The H statistic: the largest over m of 2 W(f) + ... + 2 W(m f) - 4 m + 4 (de Jager, Raubenheimer and Swanepoel, A&A 221, 1989).
+    Harmonics of a sharp wave fall like a red spectrum, so that none of them stands out by itself. Each is taken at its largest value
+    within what f may be off by.
+    """
+    from scipy.ndimage import maximum_filter1d
+
+    own: Indices = np.array(range(whitened.shape[1]), dtype=np.int64) + frequencies.first
+    total = np.zeros_like(whitened)
+    best = np.full_like(whitened, -np.inf)
+    for order in range(1, HARMONICS + 1):
+        at = own * order - frequencies.first
+        at = at[at < own.size]
+        near = maximum_filter1d(whitened, 2 * (order // 2) + 1, axis=1)
+        total[:, : at.size] += near[:, at]
+        np.maximum(best[:, : at.size], 2 * total[:, : at.size] - 4 * (order - 1), out=best[:, : at.size])
+    return best
+
+
+def _fundamental(
+    at: int, spectrum: npt.NDArray[np.float32], whitened: npt.NDArray[np.float32], frequencies: Frequencies
+) -> int:
+    """The wave behind a comb: the strongest of its own, or a stronger one at a fraction of that frequency that is no noise."""
+    strongest = max(
+        (_near(at, order, spectrum, frequencies, reach=order // 2) for order in range(1, HARMONICS + 1)),
+        key=lambda place: spectrum[place],
+    )
+    slower = [
+        _near(strongest, 1 / order, spectrum, frequencies, reach=1) for order in range(2, HARMONICS + 1)
+    ]
+    waves_there = [place for place in slower if whitened[place] > NO_NOISE and place >= frequencies.hidden]
+    return max([strongest, *waves_there], key=lambda place: spectrum[place])
+
+
+def _near(
+    at: int, times: float, spectrum: npt.NDArray[np.float32], frequencies: Frequencies, *, reach: int
+) -> int:
+    """The strongest place around so many times a frequency, or the frequency's own where that is beyond the spectrum."""
+    middle = round((at + frequencies.first) * times) - frequencies.first
+    low, high = max(middle - reach, 0), min(middle + reach + 1, spectrum.size)
+    return at if high <= low else low + int(spectrum[low:high].argmax())
 
 
 def _refined(grid: TimeGrid, residual: Array, frequencies: Frequencies, at: int) -> float:

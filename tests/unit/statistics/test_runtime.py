@@ -105,10 +105,6 @@ def test_a_sawtooth_asks_for_ten_periods():
     assert "periods of the oscillation of 7" in result.reason
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="five cycles with strong harmonics look red since noise is fitted to the spectrum: the period is not found",
-)
 def test_a_pilot_of_few_periods_is_too_short():
     t = np.arange(0, 300, 0.1)
     result = runtime_needed(80 + 20 * (t % 60) / 60 + noise(t.size), times=t)
