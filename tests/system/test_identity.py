@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.system.conftest import Bench
+from tests.system.paths import needs_paths
 
 from trialwise.execution.events import EnvironmentChanged, RunEvent, TrialEnded, TrialRecalled
 from trialwise.store.records import TrialRow
@@ -57,11 +58,13 @@ def project(bench: Bench) -> Bench:
     return bench
 
 
-def epochs_of_halves(bench: Bench, between: Callable[[], object]) -> tuple[list[int | None], list[str]]:
-    """The epochs of four trials, something happening after the second, and what was told of it."""
-    bench.run(stopping=Half(2))
+def epochs_of_halves(
+    bench: Bench, between: Callable[[], object], *, after: int = 2, of: int = 4
+) -> tuple[list[int | None], list[str]]:
+    """The epochs of some trials, something happening after the first of them, and what was told of it."""
+    bench.run(stopping=Half(after))
     between()
-    rule = Half(4)
+    rule = Half(of)
     bench.run(stopping=rule, observers=[rule])
     return [row.epoch for row in bench.rows("finished")], rule.changes
 
@@ -228,6 +231,64 @@ def test_other_processors_begin_a_series(project: Bench):
         os.sched_setaffinity(0, before)
     assert epochs == [1, 1, 2, 2]
     assert changes[0].startswith("cpus allowed: ")
+
+
+WRAPPER = """
+title = "a scheme behind a wrapper"
+[receiver]
+command = "{folder}/wrap receiver {{port}}"
+ready = {{ line = "ready" }}
+[sender]
+command = "{folder}/wrap sender {{peer}} {{port}}"
+"""
+SIDES = """
+import socket, sys
+import helper
+import ctypes
+ctypes.CDLL("{folder}/lib/libvalue.so.1")
+if sys.argv[1] == "sender":
+    connection = socket.create_connection((sys.argv[2], int(sys.argv[3])))
+    while True:
+        connection.sendall(bytes(65536))
+listener = socket.create_server(("", int(sys.argv[2])))
+print("ready", flush=True)
+connection, _ = listener.accept()
+while connection.recv(1 << 20):
+    pass
+"""
+
+
+def write_wrapped_scheme(bench: Bench) -> None:
+    """An experiment over a path, whose scheme starts a tool, which runs a script, which imports a module and loads a library."""
+    folder = bench.folder
+    library(folder, 1)
+    executable(folder / "wrap", f'exec {folder}/tool "$@"')
+    executable(folder / "tool", f'exec python3 -B {folder}/sides.py "$@"')
+    (folder / "sides.py").write_text(SIDES.format(folder=folder))
+    (folder / "helper.py").write_text("x = 1\n")
+    (folder / "schemes").mkdir()
+    (folder / "schemes/wrapped.toml").write_text(WRAPPER.format(folder=folder))
+    bench.file.write_text(
+        '[experiment]\nname = "paths"\n[trial]\nkind = "path"\nscheme = "wrapped"\nruntime = "0.5s"\n'
+        'path = { rate = "12Mbit/s", delay = "5ms" }\nlateness = "500ms"\n[metrics.throughput]\n'
+        '[design]\nseries = 1\nrounds = 2\n[schemes]\nfolders = ["schemes"]\n'
+    )
+
+
+@needs_paths
+@pytest.mark.parametrize("name", ["tool", "helper.py", "lib/libvalue.so.1", "nothing"])
+def test_what_a_scheme_runs_behind_its_wrapper_belongs_to_trials_of_paths(bench: Bench, name: str):
+    def change() -> None:
+        file = bench.folder / name
+        if name.startswith("lib/"):
+            library(bench.folder, 2)
+            file.with_name("libvalue.so.2").rename(file)
+        elif file.exists():
+            file.write_text(file.read_text() + "# changed\n")
+
+    write_wrapped_scheme(bench)
+    found = epochs_of_halves(bench, change, after=1, of=2)
+    assert found == (([1, 1], []) if name == "nothing" else ([1, 2], [f"{name} is another"]))
 
 
 def test_a_file_that_trials_write_is_no_input(project: Bench):

@@ -51,7 +51,7 @@ class Seen(NamedTuple):
 
 
 def seen(notes: bytes, environment: Mapping[str, str], scratch: str | None, since_ns: int) -> Seen:
-    """Read the supervisor's notes.
+    """Read the notes of a supervisor, or of several one after the other.
 
     Parameters
     ----------
@@ -73,7 +73,8 @@ def seen(notes: bytes, environment: Mapping[str, str], scratch: str | None, sinc
         elif kind == b"M":
             libraries.append(os.fsdecode(content))
         elif kind == b"S" and len(content) == _TOTALS.size:
-            stops, error = _TOTALS.unpack(content)
+            more, problem = _TOTALS.unpack(content)
+            stops, error = stops + more, error or problem
     if error:
         return Seen([], stops, os.strerror(error))
     files: dict[Path, NamedFile] = {}

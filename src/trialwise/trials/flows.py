@@ -48,6 +48,7 @@ class RunningFlow:
         environment: Mapping[str, str],
         seed: int,
         on_end: Callable[[], None],
+        follow: bool = False,
     ) -> None:
         self.plan = plan
         self.report = directory / "report.jsonl"
@@ -56,6 +57,7 @@ class RunningFlow:
         self._directory = directory
         self._environment = environment
         self._on_end = on_end
+        self._follow = follow
         self._seed = seed
         self._load = plan.load
         self._values: dict[str, Level] = {
@@ -148,6 +150,10 @@ class RunningFlow:
             head = f"== {self._name(end)} {ended.said.splitlines()[0]}\n".encode()
             yield head + _tail(program.printed()), head + _tail(ended.errors)
 
+    def notes(self) -> bytes:
+        """What was noted of the programs that both sides started, where they were followed; once they have ended."""
+        return b"".join(program.notes or b"" for program in self._programs.values())
+
     # What is said
 
     @property
@@ -197,6 +203,7 @@ class RunningFlow:
             directory=self._directory,
             output=self._directory / f"{end}.out",
             on_end=self._on_end,
+            follow=self._follow,
         )
 
     def _words(self, command: tuple[str, ...], values: Mapping[str, Level]) -> list[str]:

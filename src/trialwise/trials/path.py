@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import shutil
 import tempfile
 import threading
@@ -20,12 +21,14 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.followed import seen
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.beside import MARKER
 from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.held_files import HeldFiles
+from trialwise.trials.judging import with_seen
 from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
@@ -72,14 +75,15 @@ class PathKind:
                 tried.add(settings)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
-        """Name the files whose change makes trials incomparable: the programs of schemes, and all attachments."""
-        seen: set[Path] = set()
+        """Name the files whose change makes trials incomparable: the emulator, the programs of schemes, and all attachments."""
+        yield NamedFile(Path(str(_core.__file__)), "library")
+        known: set[Path] = set()
         for values in factors:
             for plan in flow_plans(experiment, dict(NOWHERE) | dict(values)):
                 found = [shutil.which(name, path=search_path()) for name in plan.scheme.needs.programs]
                 for path in (Path(name) for name in found if name):
-                    if path not in seen:
-                        seen.add(path)
+                    if path not in known:
+                        known.add(path)
                         yield NamedFile(path)
         yield from (NamedFile(path, "input") for _, path in attachments_of(experiment, factors))
 
@@ -131,8 +135,16 @@ class _Execution:
         self.environment = surroundings(own) | {MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
         self.something = threading.Event()
         self.printed: list[tuple[bytes, bytes]] = []
+        self.notes = b""
 
     def run(self) -> TrialOutcome:
+        began = time.time_ns()
+        outcome = self._run_on_path()
+        if not self.request.follow:
+            return outcome
+        return with_seen(outcome, seen(self.notes, self.environment, os.fspath(self.scratch), began))
+
+    def _run_on_path(self) -> TrialOutcome:
         with contextlib.ExitStack() as attached:
             for name in sorted({plan.scheme.attach for plan in self.plans if plan.scheme.attach}):
                 attached.enter_context(_attached(name))
@@ -156,6 +168,7 @@ class _Execution:
             environment=self.environment,
             seed=self.request.seed,
             on_end=self.something.set,
+            follow=self.request.follow,
         )
 
     def _run(self, flows: Sequence[RunningFlow]) -> tuple[_Clock | None, float, str | None]:
@@ -178,6 +191,7 @@ class _Execution:
             for flow in flows:
                 flow.wait()
             self.printed = [each for flow in flows for each in flow.printed()]
+            self.notes = b"".join(flow.notes() for flow in flows)
 
     def _conduct(self, flows: Sequence[RunningFlow], clock: _Clock) -> str | None:
         """Start and stop each flow at its time, until the last has stopped; what went wrong."""

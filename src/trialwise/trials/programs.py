@@ -40,6 +40,8 @@ class Program:
         A file for what it prints.
     on_end
         Called in the thread when it has ended.
+    follow
+        Whether to note which programs it starts, in `notes` once it has ended.
     """
 
     def __init__(
@@ -50,11 +52,14 @@ class Program:
         directory: Path,
         output: Path,
         on_end: Callable[[], None],
+        follow: bool = False,
     ) -> None:
         self.output = output
+        self.notes: bytes | None = None
         self.end: ProgramEnd | None = None
         self._asked, self._ask = os.pipe()
         self._on_end = on_end
+        self._follow = follow
         arguments = (words, environment, directory)
         self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
         self._thread.start()
@@ -95,7 +100,9 @@ class Program:
                 stdout_limit=_OUTPUT_LIMIT,
                 stderr_limit=ERROR_LIMIT,
                 cancel_fd=self._asked,
+                follow=self._follow,
             )
+            self.notes = run.followed
             self.end = _end(run)
         except (OSError, ValueError) as error:
             self.end = ProgramEnd(asked=False, exit_code=None, said=f"cannot be started: {error}")
