@@ -291,6 +291,67 @@ def test_what_a_scheme_runs_behind_its_wrapper_belongs_to_trials_of_paths(bench:
     assert found == (([1, 1], []) if name == "nothing" else ([1, 2], [f"{name} is another"]))
 
 
+MAIN = """
+import ctypes, importlib
+helper = importlib.import_module("hel" + "per")
+installed = importlib.import_module("inst" + "alled")
+ctypes.CDLL("{folder}/lib/libvalue.so.1")
+
+def run():
+    return 1.0
+
+def starts_a_program():
+    import subprocess
+    subprocess.run(["true"])
+    return 1.0
+"""
+
+
+def write_callable(bench: Bench, process: str, function: str = "run", rounds: int = 4) -> None:
+    """An experiment that calls a function, whose module loads by computed names a module, a package and a library."""
+    library(bench.folder, 1)
+    site = bench.folder / "site-packages"
+    (site / "installed-1.dist-info").mkdir(parents=True, exist_ok=True)
+    (site / "installed-1.dist-info/RECORD").write_text("installed.py,sha256=1,6\n")
+    (site / "installed.py").write_text("x = 1\n")
+    (bench.folder / "main.py").write_text(MAIN.format(folder=bench.folder))
+    (bench.folder / "helper.py").write_text("x = 1\n")
+    trial = f'kind = "python"\ncall = "main:{function}"\nprocess = "{process}"'
+    environment = f'environment = {{ PYTHONPATH = "{site}", PYTHONDONTWRITEBYTECODE = "1" }}'
+    bench.write("", "", trial=f"{trial}\n{environment}", rounds=rounds)
+
+
+RECORD = "site-packages/installed-1.dist-info/RECORD"
+
+
+@pytest.mark.parametrize("process", ["trial", "shared"])
+@pytest.mark.parametrize("name", ["helper.py", "lib/libvalue.so.1", RECORD, "site-packages/installed.py"])
+def test_what_a_callable_has_loaded_belongs_to_its_trials(bench: Bench, process: str, name: str):
+    def change() -> None:
+        file = bench.folder / name
+        if name.startswith("lib/"):
+            library(bench.folder, 2)
+            file.with_name("libvalue.so.2").rename(file)
+        else:
+            file.write_text(file.read_text() + "# changed\n")
+
+    write_callable(bench, process)
+    found = epochs_of_halves(bench, change)
+    # For an installed package its list of files stands, which an installer writes.
+    assert found == (
+        ([1, 1, 1, 1], []) if name.endswith("installed.py") else ([1, 1, 2, 2], [f"{name} is another"])
+    )
+
+
+def test_programs_that_a_shared_process_starts_are_said_not_to_be_followed(bench: Bench):
+    remarks: dict[str, list[str]] = {}
+    for function in ("run", "starts_a_program"):
+        write_callable(bench, "shared", function, rounds=1)
+        said = bench.compute("run", bench.file, "--dir", bench.folder / function).stderr
+        remarks[function] = [line for line in said.splitlines() if "not followed" in line]
+    assert (len(remarks["run"]), len(remarks["starts_a_program"])) == (0, 1)
+
+
 def test_a_file_that_trials_write_is_no_input(project: Bench):
     (project.folder / "out.txt").write_text("before\n")
     project.write("sh -c 'date +%N >> out.txt; ./prog --log=out.txt'", rounds=4)

@@ -16,7 +16,7 @@ from trialwise.measurement.programs import argument_files, resolved, runs_script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 _HEAD = struct.Struct("=cxxxI")
 """Before each record: its kind, and the number of bytes that follow."""
@@ -78,7 +78,7 @@ def seen(notes: bytes, environment: Mapping[str, str], scratch: str | None, sinc
     if error:
         return Seen([], stops, os.strerror(error))
     files: dict[Path, NamedFile] = {}
-    for file in [*_of_executions(executions, environment), *_of_libraries(libraries)]:
+    for file in [*_of_executions(executions, environment), *library_files(libraries)]:
         if _is_kept(file, scratch, since_ns):
             files.setdefault(file.path, file)
     return Seen(list(files.values()), stops, None, _spoiled(executions))
@@ -122,7 +122,7 @@ def _as_named(each: Execution, environment: Mapping[str, str]) -> Path:
     return named if named is not None and os.path.realpath(named) == each.file else Path(each.file)
 
 
-def _of_libraries(libraries: list[str]) -> Iterator[NamedFile]:
+def library_files(libraries: Iterable[str]) -> Iterator[NamedFile]:
     """Name each library, by the link that the loader has most likely taken: its name without the last numbers."""
     for path in libraries:
         yield NamedFile(Path(path), "library")

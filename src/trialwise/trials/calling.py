@@ -4,6 +4,7 @@ Run as a script by its path, with nothing of Trialwise imported, so that the pro
 Arguments: module:function, a file with a JSON object of keywords, and the file for the result. With "-" for the files the
 keywords come from standard input, and whether the function takes them is all that is looked at. With "serve" and a folder it
 calls the function again and again: a line of JSON for each call, read from and written to the named pipes in the folder.
+With a fourth argument, or `"__follow__": true` in a line, it says which files it has loaded (`measurement/python_modules.py`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ def main() -> int:
         return 1
     if os.getpid() == process:  # a fork that came back from the function has nothing to say
         Path(result_file).write_text(json.dumps(document), encoding="utf-8")
+        for loaded_file in sys.argv[4:]:
+            Path(loaded_file).write_text(json.dumps(_loaded()), encoding="utf-8")
     return 0
 
 
@@ -78,7 +81,7 @@ def _answer(function: Callable[..., object], given: dict[str, Any]) -> dict[str,
 
     CPU time is that of the process and of the children that it waited for meanwhile.
     """
-    started = time.time()
+    started, follow = time.time(), given.pop("__follow__", False)
     try:
         keywords = _accepted(function, given)
         before = _cpu_seconds()
@@ -91,7 +94,36 @@ def _answer(function: Callable[..., object], given: dict[str, Any]) -> dict[str,
         traceback.print_exc()
         said = traceback.format_exception_only(error)[-1].strip()
         return {"started": started, "finished": time.time(), "raised": said}
-    return {"started": started, "wall": wall, "user": user, "system": system, "document": document}
+    answer: dict[str, object] = {
+        "started": started,
+        "wall": wall,
+        "user": user,
+        "system": system,
+        "document": document,
+    }
+    if follow:
+        answer["loaded"] = _loaded()
+        answer["has_children"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 0
+    return answer
+
+
+def _loaded() -> dict[str, list[str]]:
+    """Name the files of the modules that are loaded, and of all that is mapped executable (proc_pid_maps(5))."""
+    modules = [
+        vars(module).get("__file__") for module in list(sys.modules.values()) if inspect.ismodule(module)
+    ]
+    mapped = [
+        line.split(maxsplit=5)
+        for line in Path("/proc/self/maps").read_text(errors="surrogateescape").splitlines()
+    ]
+    return {
+        "modules": sorted(
+            {path for path in modules if isinstance(path, str) and path.startswith("/")} - {__file__}
+        ),
+        "libraries": sorted(
+            {parts[5] for parts in mapped if len(parts) == 6 and "x" in parts[1] and parts[5].startswith("/")}
+        ),
+    }
 
 
 def _cpu_seconds() -> tuple[float, float]:

@@ -23,6 +23,7 @@ from trialwise.experiment.sources import ReturnSource
 from trialwise.experiment.trials import CommandTrial, PythonTrial
 from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.python_imports import imported_files
+from trialwise.measurement.python_modules import loaded_files
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.command import CommandKind
@@ -89,8 +90,10 @@ class PythonKind:
         trial = trial_of(request.experiment)
         request_file = result.with_name("keywords.json")
         request_file.write_text(keywords_of(request))
+        loaded_file = result.with_name("loaded.json")
+        files = (request_file, result, *([loaded_file] if request.follow else []))
         command = CommandTrial(
-            command=_literal((sys.executable, str(CALLING), trial.call, str(request_file), str(result))),
+            command=_literal((sys.executable, str(CALLING), trial.call, *map(str, files))),
             environment=trial.environment,
             directory=trial.directory,
             timeout=trial.timeout,
@@ -101,6 +104,10 @@ class PythonKind:
         )
         experiment = dataclasses.replace(request.experiment, trial=command, metrics=metrics)
         outcome = self._command.execute(dataclasses.replace(request, experiment=experiment))
+        if outcome.seen is not None and loaded_file.exists():
+            files = loaded_files(json.loads(loaded_file.read_text()))
+            seen = outcome.seen._replace(files=[*outcome.seen.files, *files])
+            outcome = dataclasses.replace(outcome, seen=seen)
         if outcome.status != "finished":
             return outcome
         if not result.exists():
@@ -130,7 +137,7 @@ def keywords_of(request: TrialRequest) -> str:
         "position": request.position,
         "trial": request.number,
     }
-    return json.dumps({**seen(request.experiment, request.factors), "__built_in__": built_in})
+    return json.dumps({**told(request.experiment, request.factors), "__built_in__": built_in})
 
 
 def _literal(words: Sequence[str]) -> tuple[str, ...]:
@@ -138,7 +145,7 @@ def _literal(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(re.sub(r"\{([^{}]*)\}", r"{{\1}}", word) for word in words)
 
 
-def seen(experiment: Experiment, factors: Mapping[str, Level]) -> dict[str, Level]:
+def told(experiment: Experiment, factors: Mapping[str, Level]) -> dict[str, Level]:
     """The levels that the function is told."""
     return {name: level for name, level in factors.items() if name not in experiment.design.unseen}
 
@@ -148,7 +155,7 @@ def _try_call(experiment: Experiment, trial: PythonTrial, factors: Sequence[Mapp
     built_in: dict[str, Level] = dict.fromkeys(("seed", "series", "round", "position", "trial"), 0)
     values = built_in | dict(factors[0]) if factors else built_in
     own = {name: fill(text, values) for name, text in trial.environment}
-    keywords = {**(seen(experiment, factors[0]) if factors else {}), "__built_in__": built_in}
+    keywords = {**(told(experiment, factors[0]) if factors else {}), "__built_in__": built_in}
     try:
         done = subprocess.run(
             [sys.executable, str(CALLING), trial.call, "-", "-"],

@@ -17,7 +17,9 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import ResourceSource
+from trialwise.measurement.followed import Seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
+from trialwise.measurement.python_modules import loaded_files
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.beside import MARKER
@@ -27,6 +29,8 @@ from trialwise.trials.shared_process import SharedProcess, Silence, said_end
 
 MOST_PROCESSES = 64
 """So many processes at most wait side by side, one for each treatment."""
+
+_PROGRAMS = "trial.call: what the function starts is not followed in a shared process: a change of such a program begins no series"
 
 _Key = tuple[Level, ...]
 
@@ -64,7 +68,7 @@ class SharedPythonKind(PythonKind):
             return TrialOutcome("failed", None, time.time(), reason=error.message)
         before = read_machine_counts() if request.experiment.instrumentation.interrupts else None
         answer = process.ask(
-            keywords_of(request).encode(),
+            _line(request),
             timeout=trial_of(request.experiment).timeout,
             cancel=request.cancel,
         )
@@ -120,6 +124,20 @@ def _key(experiment: Experiment, factors: Mapping[str, Level]) -> _Key:
     return tuple(factors[factor.name] for factor in experiment.fixed_factors)
 
 
+def _line(request: TrialRequest) -> bytes:
+    """What the process is asked: the keywords, and whether it is to say what it has loaded."""
+    keywords = keywords_of(request)
+    return (keywords[:-1] + ', "__follow__": true}' if request.follow else keywords).encode()
+
+
+def _seen(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Which files a call has loaded, and what cannot be told of it, where it was asked for."""
+    if "loaded" not in answer:
+        return {}
+    files = list(loaded_files(answer["loaded"]))
+    return {"seen": Seen(files), "remarks": (_PROGRAMS,) if answer["has_children"] else ()}
+
+
 def _counted(experiment: Experiment, before: MachineCounts | None) -> dict[str, Samples]:
     """What the machine counted around the call."""
     if before is None:
@@ -147,7 +165,7 @@ def _answered(
         }
     except TrialError as error:
         return TrialOutcome("failed", started, finished, reason=error.message, **told)
-    return TrialOutcome("finished", started, finished, samples=samples, **told)
+    return TrialOutcome("finished", started, finished, samples=samples, **told, **_seen(answer))
 
 
 def _resources(experiment: Experiment, answer: Mapping[str, Any]) -> dict[str, Samples]:
