@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.analysis.context import log_tail, plan_summary, populations, session_facts
+from trialwise.analysis.equal_trials import may_repeat, notes_of
 from trialwise.analysis.estimation.controls import Workloads
+from trialwise.analysis.estimation.estimates import is_estimated
 from trialwise.analysis.estimation.estimating import Observed, estimate_directory
 from trialwise.analysis.estimation.weighted import TiltWeights, is_tilted
 from trialwise.analysis.observations import StoreObservations
@@ -64,7 +66,7 @@ def analyse_directory(
         counts=_counts(counted),
         metrics=metrics,
         failures=tuple(_failure(store, directory, row) for row in store.rows if _has_failed(row)),
-        notes=_notes(experiment, store, ledger),
+        notes=(*_notes(experiment, store, ledger), *_equal(experiment, metrics)),
         boots=tuple(dict.fromkeys(session.boot for session in ledger.sessions())),
         plan=plan_summary(experiment, counted),
         populations=populations(experiment, counted),
@@ -101,6 +103,12 @@ def _metrics(
         if told is not None:
             told("looking at metrics", done, len(experiment.metrics))
         yield analyse_metric(metric, observed[metric.name], method)
+
+
+def _equal(experiment: Experiment, metrics: tuple[MetricAnalysis, ...]) -> Iterator[str]:
+    """What trials that all are equal say; of estimated metrics it stands beside the estimates."""
+    estimated = {metric.name for metric in experiment.metrics if is_estimated(metric)}
+    return notes_of(metrics, estimated, may_repeat=may_repeat(experiment))
 
 
 def _treatments(experiment: Experiment, rows: list[TrialRow]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from trialwise.analysis.equal_trials import notes_of
 from trialwise.analysis.observations import Observation
 from trialwise.analysis.reading.columns import numbers_of
 from trialwise.analysis.reading.dialect import Dialect
@@ -63,6 +64,7 @@ def analyse_table(
     columns = _with_time(table, columns, metrics, notes)
     table = _prepared(_timed(table, columns, notes), columns)
     found = [_measured(table, columns, metric, notes) for metric in metrics]
+    analysed = tuple(analyse_metric(metric, observations, method) for metric, observations in found)
     longest = max((observations for _, observations in found), key=len)
     return Analysis(
         name=path.name,
@@ -73,9 +75,9 @@ def analyse_table(
         series=tuple(dict.fromkeys(seen.series for seen in longest)),
         planned=len(longest),
         counts={"finished": len(longest)},
-        metrics=tuple(analyse_metric(metric, observations, method) for metric, observations in found),
+        metrics=analysed,
         failures=(),
-        notes=tuple(notes),
+        notes=(*notes, *notes_of(analysed)),
         boots=(),
     )
 

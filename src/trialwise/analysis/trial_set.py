@@ -11,6 +11,7 @@ import polars as pl
 
 from trialwise.analysis.context import SessionFacts, session_facts
 from trialwise.analysis.environments import Facts, facts_of
+from trialwise.analysis.equal_trials import may_repeat
 from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
 from trialwise.analysis.timescales import trial_metrics
@@ -63,7 +64,7 @@ class TrialSet:
     that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds (of simulated
     trials null) and `seconds` from one trial to the next (of simulated ones, those of computing it), null where nobody knows.
     `treatments` maps names to their levels. `environments` are those of the sessions in which measured trials ran; empty where
-    nobody recorded them.
+    nobody recorded them. `may_repeat` says whether trials may be one and the same, nothing in them being random.
     """
 
     name: str
@@ -72,6 +73,7 @@ class TrialSet:
     table: pl.DataFrame
     notes: tuple[str, ...] = ()
     environments: tuple[Facts, ...] = ()
+    may_repeat: bool = False
 
     def replaced(self, table: pl.DataFrame, note: str) -> TrialSet:
         """The same trials with another table, and a note on what is different in it."""
@@ -139,6 +141,7 @@ def read_trial_set(
         table=pl.DataFrame(cells, schema=SCHEMA, orient="row"),
         notes=tuple(notes),
         environments=() if simulated else tuple(_environments(sessions, store.rows)),
+        may_repeat=may_repeat(experiment),
     )
 
 

@@ -30,8 +30,7 @@ def estimate_blocks(found: Estimation, names: Mapping[str, str]) -> Iterator[tup
         by_metric.setdefault(one.metric, []).append(one)
     scales = estimate_scales(found)
     for name, members in by_metric.items():
-        notes = dict.fromkeys(note for one in members for note in _notes(one, names))
-        yield _table(members, names, scales[name]), (*notes, *_warnings(members, names))
+        yield _table(members, names, scales[name]), (*_notes(members, names), *_warnings(members, names))
 
 
 def _table(members: Sequence[MetricEstimate], names: Mapping[str, str], shown: Scale) -> Table:
@@ -71,14 +70,15 @@ def controlled_words(one: MetricEstimate, shown: Scale) -> str:
     return f"{interval_words(result.controlled, shown)}, gain {write(result.gain)}{unused}"
 
 
-def _notes(one: MetricEstimate, names: Mapping[str, str]) -> Iterator[str]:
-    # Weights are those of one treatment, whatever else is said holds of all alike.
-    whose = f"{names.get(one.treatment, one.treatment)}: " if one.own.weights else ""
-    for name, note in (("", one.own.note), ("the other estimand: ", one.other.note if one.other else "")):
-        if note:
-            yield f"{whose}{name}{note}"
-    if one.controls_note:
-        yield one.controls_note
+def _notes(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> Iterator[str]:
+    """What is to be known of estimates, each once; of whom where it is not of all."""
+    said: dict[str, list[str]] = {}
+    for one in members:
+        other = f"the other estimand: {one.other.note}" if one.other and one.other.note else ""
+        for note in filter(None, (one.own.note, other, one.controls_note)):
+            said.setdefault(note, []).append(names.get(one.treatment, one.treatment))
+    for note, whose in said.items():
+        yield note if len(whose) == len(members) else f"{', '.join(whose)}: {note}"
 
 
 def _warnings(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> Iterator[str]:

@@ -44,7 +44,7 @@ from trialwise.statistics.importance import (
 from trialwise.statistics.independence import Independence, independence
 from trialwise.statistics.kpi import Kpi, kpi
 from trialwise.statistics.looking import TrialForecast
-from trialwise.statistics.mean_interval import MeanInterval, mean_interval
+from trialwise.statistics.mean_interval import MeanInterval, mean_interval, tail_note
 from trialwise.statistics.measures import measure_of
 from trialwise.statistics.metric import TrialMetric, trial_metric, trial_metric_values
 from trialwise.statistics.order import MedianInterval, OrderEffect, median_interval, order_effect
@@ -242,6 +242,7 @@ __all__ = [
     "series_needed",
     "simple_effects",
     "summary_difference",
+    "tail_note",
     "theil_sen",
     "trial_measures",
     "trial_metric",

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtrit
 
-from trialwise.statistics.checks import as_percent, as_values
+from trialwise.statistics.checks import Array, as_percent, as_values
+from trialwise.statistics.proportions import proportion
+from trialwise.statistics.running import RunningMoments, heavy_tail
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -28,8 +30,18 @@ class MeanInterval:
     method: str
 
 
+METHOD = "Student's t interval of the mean"
+_OF_TWO = "wider of Student's t and Clopper-Pearson's interval of the mean"
+_EQUAL = "no interval: all values are equal"
+
+
 def mean_interval(values: ArrayLike, *, confidence: float = 95) -> MeanInterval:
     """The mean of independent values with Student's t interval (Student 1908).
+
+    Where the values are two numbers, such as 0 and 1, their mean is a share on the way from one to the other. Student's interval
+    of a rare one misses it too often: of 20 values with a share of 0.2 that of one alone ends at 0.155. So the bounds then reach
+    as far as those of Clopper and Pearson (1934) do, too; they are never inside of Student's, since there may be a third number
+    that was not seen. Where all values are equal both bounds are that number, and the method says that this is no interval.
 
     Raises
     ------
@@ -39,8 +51,39 @@ def mean_interval(values: ArrayLike, *, confidence: float = 95) -> MeanInterval:
     level = float(as_percent(confidence, "confidence"))
     checked = as_values(values, minimum=2)
     mean = float(checked.mean())
-    spread = float(checked.std(ddof=1)) if np.ptp(checked) else 0.0
-    reach = float(stdtrit(checked.size - 1, (1 + level) / 2)) * spread / sqrt(checked.size)
-    return MeanInterval(
-        mean, mean - reach, mean + reach, checked.size, float(confidence), "Student's t interval of the mean"
+    if not np.ptp(checked):
+        return MeanInterval(mean, mean, mean, checked.size, float(confidence), _EQUAL)
+    reach = (
+        float(stdtrit(checked.size - 1, (1 + level) / 2)) * float(checked.std(ddof=1)) / sqrt(checked.size)
     )
+    low, high, method = mean - reach, mean + reach, METHOD
+    if (exact := interval_of_two(checked, confidence)) is not None:
+        low, high, method = min(low, exact[0]), max(high, exact[1]), _OF_TWO
+    return MeanInterval(mean, low, high, checked.size, float(confidence), method)
+
+
+def interval_of_two(values: Array, confidence: float) -> tuple[float, float] | None:
+    """Clopper and Pearson's interval of the mean of values that are two numbers; None where they are others."""
+    low, high = float(values.min()), float(values.max())
+    above = values == high
+    if low == high or not (above | (values == low)).all():
+        return None
+    share = proportion(int(np.count_nonzero(above)), values.size, confidence=confidence)
+    return low + (high - low) * share.low / 100, low + (high - low) * share.high / 100
+
+
+def tail_note(values: ArrayLike) -> str:
+    """Say that one trial, or skewness, makes an interval of the mean hold less often than it says; empty where neither does.
+
+    Of two numbers, however rare one of them is, `mean_interval` is no narrower than the exact one.
+
+    Raises
+    ------
+    StatisticsError
+        There are no values, or values that are not finite.
+    """
+    checked = as_values(values)
+    tail = heavy_tail(RunningMoments.of(checked))
+    if not tail or interval_of_two(checked, 95) is not None:
+        return ""
+    return f"{tail}: intervals and tests of the mean may be wrong more often than they say"

@@ -12,7 +12,7 @@ from scipy.special import stdtrit
 from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.clusters import ratio_standard_error, resampled_counts
-from trialwise.statistics.mean_interval import mean_interval
+from trialwise.statistics.mean_interval import interval_of_two, mean_interval, tail_note
 from trialwise.statistics.measures import Measure, as_measure
 from trialwise.statistics.pooled_quantile import RESAMPLES, PooledEstimate, PooledMethod
 from trialwise.statistics.quantiles import Convention, quantile_refusal
@@ -33,7 +33,8 @@ def pooled_mean(
 ) -> PooledEstimate:
     """Mean of all samples, trials as clusters: sum of sums over sum of numbers (ratio estimator, Cochran 1977, chapter 6).
 
-    "delta": Student's t with the linearised variance and n - 1 degrees of freedom for n trials. "bootstrap": whole trials.
+    "delta": Student's t with the linearised variance and n - 1 degrees of freedom for n trials; of trials of one size, with two
+    means only, the bounds of `mean_interval`. "bootstrap": whole trials.
 
     Parameters
     ----------
@@ -60,6 +61,9 @@ def pooled_mean(
     if method == "delta":
         reach = float(stdtrit(clusters.trials - 1, (1 + level) / 2)) * error
         low, high = estimate - reach, estimate + reach
+        alike = np.ptp(clusters.sizes) == 0
+        exact = interval_of_two(sums / clusters.sizes, confidence) if alike else None
+        low, high = (low, high) if exact is None else (min(low, exact[0]), max(high, exact[1]))
     else:
         low, high = _by_bootstrap(sums, clusters.sizes, level, resamples, seed)
     return PooledEstimate(
@@ -75,7 +79,7 @@ def pooled_mean(
         method="ratio estimator, Student's t over trials"
         if method == "delta"
         else f"bootstrap of trials, {resamples} draws",
-        note="",
+        note=tail_note(sums - estimate * clusters.sizes),
     )
 
 
@@ -104,6 +108,8 @@ class PerTrialMean:
     forced: bool
     """Whether a quantile was forced that so few samples hardly have."""
     method: str
+    note: str
+    """What in the trials makes the interval hold less often than it says; empty where nothing does."""
 
 
 def per_trial_mean(
@@ -157,4 +163,5 @@ def per_trial_mean(
         convention="" if isinstance(percentile, str) else convention,
         forced=bool(refusal),
         method=found.method,
+        note=tail_note(values),
     )

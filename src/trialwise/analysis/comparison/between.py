@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from trialwise.analysis.comparison.comparing import CompareOptions, Pair, judged_together, pair_of
+from trialwise.analysis.comparison.comparing import CompareOptions, Pair, judged_together, pair_of, tails_of
 from trialwise.analysis.comparison.ranking import Ranking, rank
 from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.stopping.results import StoppingState
@@ -52,7 +52,7 @@ def between_treatments(
         one_sided=(),
         confidence=options.confidence,
         correction=correction,
-        notes={trials.name: trials.notes},
+        notes={trials.name: (*trials.notes, *tails_of(trials))},
     )
     ranking = rank(trials, options.confidence, options.level)
     return VerdictView(comparison, names, ranking if ranking.metrics else None)

@@ -12,6 +12,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.comparison.sides import matched
 from trialwise.analysis.environments import differences
+from trialwise.analysis.equal_trials import equal_notes, repeating, tail_notes
 from trialwise.analysis.nesting import Units, units
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.experiment.model import Extent
@@ -71,7 +72,10 @@ def compare(a: TrialSet, b: TrialSet, options: CompareOptions | None = None) -> 
         one_sided=one_sided,
         confidence=options.confidence,
         correction=correction,
-        notes={a.name: a.notes, b.name: (*b.notes, *_repeated(a, pairs))},
+        notes={
+            a.name: (*a.notes, *_equal(a), *tails_of(a)),
+            b.name: (*b.notes, *_equal(b), *tails_of(b), *_repeated(a, pairs)),
+        },
         environments=differences(a.environments, b.environments),
     )
 
@@ -84,6 +88,26 @@ def judged_together(pairs: Sequence[Pair]) -> tuple[tuple[ComparisonRow, ...], s
     family = st.difference_family(judged) if judged else None
     rows = tuple(_row(pair, family and family.members.get(place)) for place, pair in enumerate(pairs))
     return rows, family.method if family else "none: there is no inference"
+
+
+def _equal(trials: TrialSet) -> Iterator[str]:
+    metrics = {name: _by_treatment(trials.of(name)) for name in trials.metrics}
+    repeats = repeating(metrics.values()) if trials.may_repeat else frozenset[str]()
+    for name, values in metrics.items():
+        yield from equal_notes(name, values, repeats)
+
+
+def tails_of(trials: TrialSet) -> Iterator[str]:
+    """Sentences on treatments of which one trial, or skewness, makes tests of means say less than they seem to."""
+    for name in trials.metrics:
+        yield from tail_notes(name, _by_treatment(trials.of(name)))
+
+
+def _by_treatment(table: pl.DataFrame) -> dict[str, list[float]]:
+    return {
+        str(part["treatment"][0]): part["value"].to_list()
+        for part in table.partition_by("treatment", maintain_order=True)
+    }
 
 
 def _repeated(a: TrialSet, pairs: Sequence[Pair]) -> Iterator[str]:

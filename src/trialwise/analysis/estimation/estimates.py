@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
+from trialwise.analysis.equal_trials import equal_words
 from trialwise.analysis.estimation.results import Estimate
 from trialwise.errors import StatisticsError
 from trialwise.experiment.estimands import estimand_text
@@ -39,6 +40,7 @@ def estimate(
     confidence: float = 95.0,
     *,
     forced: bool = False,
+    repeats: bool = False,
 ) -> Estimate:
     """Estimate a metric from the samples of each trial.
 
@@ -52,11 +54,13 @@ def estimate(
         In percent.
     forced
         Take the quantile of trials also where fewer than five samples of a trial lie beyond it.
+    repeats
+        Whether trials that gave the same number are one and the same, nothing in them being random.
     """
     try:
         if estimand == "pooled":
             return pooled(metric, trials, confidence)
-        return _per_trial(metric, trials, confidence, forced=forced)
+        return _per_trial(metric, trials, confidence, forced=forced, repeats=repeats)
     except StatisticsError as error:
         return _refused(metric, estimand, trials, confidence, str(error))
 
@@ -97,7 +101,9 @@ def pooled(metric: Metric, trials: Sequence[Array], confidence: float) -> Estima
     )
 
 
-def _per_trial(metric: Metric, everything: Sequence[Array], confidence: float, *, forced: bool) -> Estimate:
+def _per_trial(
+    metric: Metric, everything: Sequence[Array], confidence: float, *, forced: bool, repeats: bool
+) -> Estimate:
     """Of the trials that have a sample: others, in which there was no flow of the metric, have no number of their own."""
     trials = st.TrialSamples.of(everything).with_samples()
     single = bool((trials.sizes == 1).all())
@@ -117,21 +123,20 @@ def _per_trial(metric: Metric, everything: Sequence[Array], confidence: float, *
         design_effect=None,
         convention=found.convention,
         method=found.method,
-        note="; ".join(_notes(found, len(everything) - len(trials))),
+        note="; ".join(_notes(found, len(everything) - len(trials), repeats=repeats)),
     )
 
 
-def _notes(found: st.PerTrialMean, missing: int) -> Iterator[str]:
+def _notes(found: st.PerTrialMean, missing: int, *, repeats: bool) -> Iterator[str]:
     if found.forced:
         each = found.samples / found.trials
         yield f"forced: a trial has {each:.3g} samples, too few for this quantile; it is biased whatever the number of trials"
     if missing:
         yield f"{missing} of {found.trials + missing} trials have no sample and are left out"
     if found.trials > 1 and found.low == found.high:
-        yield (
-            f"all {found.trials} trials gave the same number: nothing varied between them, so they say as much as one "
-            "(n = 1 in effect) and the interval says nothing about others"
-        )
+        yield equal_words(found.trials, repeats=repeats)
+    if found.note:
+        yield found.note
 
 
 def _refused(

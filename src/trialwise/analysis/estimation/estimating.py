@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from trialwise import statistics as st
+from trialwise.analysis.equal_trials import may_repeat
 from trialwise.analysis.estimation.blocks import estimate_of_blocks, whole_blocks
 from trialwise.analysis.estimation.controls import Workloads, controlled
 from trialwise.analysis.estimation.durations import duration_advice
@@ -96,7 +99,8 @@ def estimate_directory(
             estimates += _of_blocks(metrics, treatment, observed, numbered, confidence)
         else:
             own = _own(metrics, treatment, observed)
-            estimates += _estimates(metrics, treatment, own, numbered, known, confidence)
+            repeats = may_repeat(experiment) and _repeat(own)
+            estimates += _estimates(metrics, treatment, own, numbered, known, confidence, repeats=repeats)
             if not overview:
                 courses += _courses(metrics, treatment, own, confidence)
         if flows is not None and flows.rows and isinstance(experiment.trial, SimulationTrial):
@@ -133,6 +137,15 @@ def _own(metrics: Sequence[Metric], treatment: str, observed: Observed) -> dict[
             shared[id(everything)] = _Own(own, st.TrialSamples.of([one.values for one in own]))
     found = {metric.name: shared[id(observed[metric.name])] for metric in metrics}
     return {name: own for name, own in found.items() if own.observations}
+
+
+def _repeat(observed: Mapping[str, _Own]) -> bool:
+    """Whether every trial of a treatment has the samples of the first, in all metrics."""
+    return all(
+        np.array_equal(one.values, own.observations[0].values)
+        for own in observed.values()
+        for one in own.observations[1:]
+    )
 
 
 def _courses(
@@ -184,6 +197,8 @@ def _estimates(
     rows: Mapping[int, TrialRow],
     workloads: Workloads | None,
     confidence: float,
+    *,
+    repeats: bool,
 ) -> Iterator[MetricEstimate]:
     for metric in (one for one in metrics if one.name in observed):
         own = observed[metric.name]
@@ -196,8 +211,8 @@ def _estimates(
             metric=metric.name,
             unit=metric.unit,
             treatment=treatment,
-            own=estimate(metric, metric.estimand, own.samples, confidence, forced=forced),
-            other=estimate(metric, other, own.samples, confidence) if both else None,
+            own=estimate(metric, metric.estimand, own.samples, confidence, forced=forced, repeats=repeats),
+            other=estimate(metric, other, own.samples, confidence, repeats=repeats) if both else None,
             controlled=control,
             controls_note=why,
         )

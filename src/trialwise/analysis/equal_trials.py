@@ -1,0 +1,89 @@
+"""Trials that all gave one number, and trials whose means rest on one of them: what is to be said of either."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from trialwise import statistics as st
+from trialwise.analysis.results import MetricAnalysis
+from trialwise.experiment.model import Experiment
+from trialwise.experiment.simulation import SimulationTrial
+
+Values = Mapping[str, Sequence[float]]
+"""Numbers of trials, by treatment."""
+
+_CONFIDENCE = 95.0
+_MOST_NAMED = 3
+
+
+def equal_words(n: int, *, repeats: bool) -> str:
+    """What so many equal trials are worth: one, where they repeat each other; else they say how rare others are at most."""
+    if repeats:
+        return f"all {n} trials gave the same number and nothing in them is random: they say as much as one (n = 1 in effect)"
+    unseen = st.proportion(0, n, confidence=100 - 2 * (100 - _CONFIDENCE)).high
+    return (
+        f"all {n} trials gave the same number: an interval of no width is none, and up to {unseen:.2g} % of trials "
+        f"may give another number ({_CONFIDENCE:g} %)"
+    )
+
+
+def may_repeat(experiment: Experiment) -> bool:
+    """Whether trials of the same treatment may be one and the same: simulated ones, of flows that are given."""
+    trial = experiment.trial
+    return experiment.is_simulated and (not isinstance(trial, SimulationTrial) or bool(trial.workload.flows))
+
+
+def repeating(metrics: Iterable[Values]) -> frozenset[str]:
+    """The treatments of which every metric is the same in all trials."""
+    varying: set[str] = set()
+    known: set[str] = set()
+    for values in metrics:
+        known |= values.keys()
+        varying |= {treatment for treatment, each in values.items() if len(each) < 2 or np.ptp(each) > 0}
+    return frozenset(known - varying)
+
+
+def equal_notes(metric: str, values: Values, repeats: frozenset[str]) -> Iterator[str]:
+    """A sentence for all treatments of which all trials, two or more, gave the same number."""
+    equal: dict[tuple[int, bool], list[str]] = {}
+    for treatment, each in values.items():
+        if len(each) > 1 and not np.ptp(each):
+            equal.setdefault((len(each), treatment in repeats), []).append(treatment)
+    for (n, repeated), treatments in equal.items():
+        yield f"{metric}{_of(treatments)}: {equal_words(n, repeats=repeated)}"
+
+
+def notes_of(
+    metrics: Sequence[MetricAnalysis], told: Container[str] = (), *, may_repeat: bool = False
+) -> Iterator[str]:
+    """The sentences of `equal_notes` on analysed metrics, but those that are told elsewhere."""
+    values = {one.metric.name: _by_treatment(one) for one in metrics}
+    repeats = repeating(values.values()) if may_repeat else frozenset[str]()
+    for name, each in values.items():
+        if name not in told:
+            yield from equal_notes(name, each, repeats)
+
+
+def _by_treatment(found: MetricAnalysis) -> dict[str, list[float]]:
+    values: dict[str, list[float]] = {}
+    for trial in found.trials:
+        if trial.value is not None:
+            values.setdefault(trial.treatment, []).append(trial.value)
+    return values
+
+
+def tail_notes(metric: str, values: Values) -> Iterator[str]:
+    """A sentence for each treatment whose trials have a heavy tail, for the first few of them."""
+    found = {treatment: st.tail_note(each) for treatment, each in values.items() if len(each) > 1}
+    heavy = [(treatment, note) for treatment, note in found.items() if note]
+    yield from (f"{metric}{_of([treatment])}: {note}" for treatment, note in heavy[:_MOST_NAMED])
+    if more := heavy[_MOST_NAMED:]:
+        yield f"{metric}: {len(more)} more treatments have such a trial"
+
+
+def _of(treatments: Sequence[str]) -> str:
+    named = [name for name in treatments if name != "-"]
+    more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+    return f" of {', '.join(named[:_MOST_NAMED])}{more}" if named else ""
