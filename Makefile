@@ -14,9 +14,11 @@ endif
 export BINDGEN_EXTRA_CLANG_ARGS ?= -I$(shell cc -print-file-name=include 2>/dev/null)
 # The Rust tests of oml4py, a client of the real server, find it in the environment of `make setup`.
 export TRIALWISE_OML4PY ?= $(or $(wildcard $(CURDIR)/.venv/bin/python),python3)
+# Images of containers often set it. Without compiled files every start of a program of the tests compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup FORCE demo test lint check-python check-rust bench soak fuzz mutants test-lowest docs schemas install-c clean
+.PHONY: setup FORCE demo test test-system lint check-python check-rust bench soak fuzz mutants test-lowest docs schemas install-c clean
 
 setup: .venv/.core $(NS3)
 
@@ -56,11 +58,16 @@ lint: setup
 check-rust:
 	cargo test --quiet --no-fail-fast --workspace --locked $(CARGO_FEATURES)
 
+# Three speeds: what each change runs, what each push runs beside it, and the long forms (soak).
+SHORT_SYSTEM := $(patsubst %,tests/system/test_%.py,run_command collect interrupting stream_command optional_parts)
 check-python: setup
-	$(BIN)/pytest -n 2 -m 'not soak and not alone'
-	$(BIN)/pytest -m 'alone and not soak'
+	$(BIN)/pytest -n 2 -m 'not soak and not alone' tests/unit tests/property tests/golden $(SHORT_SYSTEM)
 
 test: lint check-rust check-python
+
+test-system: setup
+	$(BIN)/pytest -n 2 -m 'not soak and not alone' tests/system tests/operating $(addprefix --ignore=,$(SHORT_SYSTEM))
+	$(BIN)/pytest -m 'alone and not soak'
 
 demo: setup
 	$(BIN)/python examples/demo.py $(BIN)/trialwise demo
