@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Literal, cast
 
@@ -57,6 +57,14 @@ class MetricFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class Boot:
+    """A boot of which nothing is known but its host and its moment in Unix seconds, as one file tells it."""
+
+    host: str
+    moment: float
+
+
+@dataclass(frozen=True, slots=True)
 class TrialSet:
     """The trials of one experiment, or of one file of another tool.
 
@@ -64,7 +72,9 @@ class TrialSet:
     that the trial belongs to, and mean the same unit in every set where they are equal. `started` is in Unix seconds (of simulated
     trials null) and `seconds` from one trial to the next (of simulated ones, those of computing it), null where nobody knows.
     `treatments` maps names to their levels. `environments` are those of the sessions in which measured trials ran; empty where
-    nobody recorded them. `may_repeat` says whether trials may be one and the same, nothing in them being random.
+    nobody recorded them. `may_repeat` says whether trials may be one and the same, nothing in them being random. `booted` has
+    the boots, by their names in `table`, that have no identity but their moment: `boots.with_joined_boots` tells which of
+    them are the same.
     """
 
     name: str
@@ -74,6 +84,7 @@ class TrialSet:
     notes: tuple[str, ...] = ()
     environments: tuple[Facts, ...] = ()
     may_repeat: bool = False
+    booted: Mapping[str, Boot] = field(default_factory=dict[str, Boot])
 
     def replaced(self, table: pl.DataFrame, note: str) -> TrialSet:
         """The same trials with another table, and a note on what is different in it."""

@@ -10,11 +10,11 @@ from datetime import datetime
 
 from pydantic import BaseModel, Field
 
-from trialwise.analysis.trial_set import MetricFacts, TrialSet
+from trialwise.analysis.boots import with_joined_boots
+from trialwise.analysis.trial_set import Boot, MetricFacts, TrialSet
 from trialwise.exchange.trial_cells import Cells, Place
 
 _UNITS = {"second": "s", "byte": "B", "integer": ""}
-_MINUTE = 60
 
 Metadata = dict[str, str | float | int | bool | None]
 
@@ -59,7 +59,7 @@ def pyperf_trials(document: Document, name: str) -> TrialSet:
         for run, each in enumerate(benchmark.runs):
             process = f"{name}#{number}/{run}"
             _add(cells, metric.name, treatment, each, {**common, **each.metadata}, process)
-    return cells.trial_set()
+    return with_joined_boots(cells.trial_set())[0]
 
 
 def _metric(metadata: Metadata) -> MetricFacts:
@@ -71,7 +71,11 @@ def _metric(metadata: Metadata) -> MetricFacts:
 def _add(cells: Cells, metric: str, treatment: str, run: Run, metadata: Metadata, process: str) -> None:
     values = run.values or []
     host = str(metadata.get("hostname") or "")
-    boot = f"{host}/{_boot(str(metadata.get('boot_time') or ''))}"
+    told = str(metadata.get("boot_time") or "")
+    boot = f"{host}/{told}"
+    moment = _moment(told)
+    if moment is not None:
+        cells.booted[boot] = Boot(host, moment)
     duration = metadata.get("duration")
     seconds = float(duration) / len(values) if isinstance(duration, int | float) and values else None
     started = _moment(str(metadata.get("date") or ""))
@@ -79,12 +83,6 @@ def _add(cells: Cells, metric: str, treatment: str, run: Run, metadata: Metadata
         trial = f"{process}/{place}" if len(values) > 1 else process
         where = Place(trial=trial, process=process, host=host, boot=boot, build=boot)
         cells.add(metric, treatment, value, where, seconds, started)
-
-
-def _boot(text: str) -> str:
-    """The minute of a boot: the kernel tells its second differently from time to time."""
-    moment = _moment(text)
-    return text if moment is None else str(round(moment / _MINUTE))
 
 
 def _moment(text: str) -> float | None:

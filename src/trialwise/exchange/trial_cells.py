@@ -9,7 +9,7 @@ from math import isfinite
 
 import polars as pl
 
-from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
+from trialwise.analysis.trial_set import SCHEMA, Boot, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.experiment.model import Level
 
@@ -34,6 +34,7 @@ class Cells:
     name: str
     metrics: dict[str, MetricFacts] = field(default_factory=dict[str, MetricFacts])
     treatments: dict[str, Mapping[str, Level]] = field(default_factory=dict[str, Mapping[str, Level]])
+    booted: dict[str, Boot] = field(default_factory=dict[str, Boot])
     _rows: list[tuple[object, ...]] = field(default_factory=list[tuple[object, ...]])
     _missing: Counter[str] = field(default_factory=Counter[str])
 
@@ -72,6 +73,7 @@ class Cells:
             treatments=self.treatments,
             table=pl.DataFrame(self._rows, schema=SCHEMA, orient="row"),
             notes=(*notes, *self._lost()),
+            booted=self.booted,
         )
 
     def _lost(self) -> Iterator[str]:

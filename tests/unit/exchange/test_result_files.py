@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from trialwise.analysis.comparison.sides import matched
 from trialwise.errors import AnalysisError
 from trialwise.exchange.pantheon_log import MergedLog, write_merged_log
 from trialwise.exchange.pantheon_statistics import pantheon_statistics
@@ -98,6 +99,10 @@ def test_two_files_of_pyperf_of_one_boot_share_the_boot_and_no_process():
     [
         ("2026-11-22 10:56:28", True),
         ("2026-11-22 10:56:27", True),
+        *(
+            (f"2026-11-22 10:{second // 60:02}:{second % 60:02}", True)
+            for second in range(56 * 60, 57 * 60, 3)
+        ),
         ("2026-11-22 11:12:29", False),
         ("2026-11-23 10:56:29", False),
     ],
@@ -105,9 +110,21 @@ def test_two_files_of_pyperf_of_one_boot_share_the_boot_and_no_process():
 def test_a_boot_is_known_again_though_its_second_is_told_differently(tmp_path, moment, same):
     document = recorded("pyperf-head.json")
     document["metadata"]["boot_time"] = moment
-    a = read_trials(RESULTS / "pyperf-base.json").table
-    b = read_trials(written(tmp_path / "x.json", document)).table
-    assert (set(a["boot"]) == set(b["boot"])) is same
+    a, b, _ = matched(
+        read_trials(RESULTS / "pyperf-base.json"), read_trials(written(tmp_path / "x.json", document))
+    )
+    assert (set(a.table["boot"]) == set(b.table["boot"])) is same
+    assert (set(a.table["build"]) == set(b.table["build"])) is same
+
+
+def test_runs_that_tell_their_boot_on_either_side_of_a_minute_ran_in_one(tmp_path):
+    document = recorded("pyperf-head.json")
+    for benchmark in document["benchmarks"]:
+        for number, run in enumerate(benchmark["runs"]):
+            run["metadata"]["boot_time"] = f"2026-11-22 10:56:{29 + number % 3}"
+    found = read_trials(written(tmp_path / "x.json", document)).table
+    assert found["boot"].n_unique() == found["build"].n_unique() == 1
+    assert found["process"].n_unique() > 1
 
 
 def test_pyperf_may_be_compressed(tmp_path):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import polars as pl
 
+from trialwise.analysis.boots import with_joined_boots
 from trialwise.analysis.comparison.results import OneSided
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
@@ -99,7 +100,7 @@ def matched(a: TrialSet, b: TrialSet) -> tuple[TrialSet, TrialSet, tuple[OneSide
     AnalysisError
         The sides have no treatment, or no metric, in common.
     """
-    a, b = _canonical(a), _canonical(b)
+    a, b = with_joined_boots(_canonical(a), _canonical(b))
     if len(a.treatments) == len(b.treatments) == 1 and a.treatments.keys() != b.treatments.keys():
         a, b = _unnamed(a), _unnamed(b)
     lost = tuple(_one_sided(a, b))

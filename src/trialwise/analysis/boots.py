@@ -1,0 +1,51 @@
+"""Boots that are known by their moment alone, joined where they are the same within the error of that moment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import polars as pl
+
+from trialwise.analysis.trial_set import Boot, TrialSet
+
+TOLERANCE = 30.0
+"""Seconds between two tellings of one boot: the kernel subtracts its uptime from a clock that is set and slewed meanwhile."""
+
+
+def with_joined_boots(*sets: TrialSet) -> tuple[TrialSet, ...]:
+    """Give boots of one host whose moments follow each other within `TOLERANCE` one name in all sets.
+
+    Only boots in `TrialSet.booted` are joined; a grid of moments would divide those on either side of its lines. A chain of
+    such moments is one boot, so that boots that cannot be told apart never count as several.
+    """
+    booted = {label: boot for trials in sets for label, boot in trials.booted.items()}
+    names = dict(_names(booted))
+    return tuple(_renamed(trials, names) for trials in sets)
+
+
+def _names(booted: Mapping[str, Boot]) -> Iterator[tuple[str, str]]:
+    """The common name of each boot: that of the first in its chain."""
+    for host in {boot.host for boot in booted.values()}:
+        own = sorted((boot.moment, label) for label, boot in booted.items() if boot.host == host)
+        yield from _chained(own)
+
+
+def _chained(own: Sequence[tuple[float, str]]) -> Iterator[tuple[str, str]]:
+    first = own[0][1]
+    yield first, first
+    for (before, _), (moment, label) in pairwise(own):
+        if moment - before > TOLERANCE:
+            first = label
+        yield label, first
+
+
+def _renamed(trials: TrialSet, names: Mapping[str, str]) -> TrialSet:
+    if all(names[label] == label for label in trials.booted):
+        return trials
+    return replace(
+        trials,
+        table=trials.table.with_columns(pl.col("boot", "build").replace(dict(names))),
+        booted={names[label]: trials.booted.get(names[label], boot) for label, boot in trials.booted.items()},
+    )
