@@ -59,7 +59,7 @@ class ReadingOptions:
         str | None,
         Parameter(
             help="How times are written: a pattern as '%d.%m.%Y %H:%M', day-first, month-first, or the unit of "
-            "numbers: s, ms, us, ns; default found out."
+            "numbers: s, ms, us, ns, spreadsheet (days since 1900); default found out."
         ),
     ] = None
 

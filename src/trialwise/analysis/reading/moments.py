@@ -1,7 +1,8 @@
 """Dates and times of day in text, as instruments, spreadsheets and mail write them, in seconds since 1970.
 
 The forms: ISO 8601 and its likes with dots, slashes, blanks and underscores; YYYYMMDD with and without a time; day or month
-first with the year last; RFC 2822 (RFC 5322, 3.3) and ctime; a time zone as Z, UTC, GMT, ±hh:mm, or a name of RFC 5322, 4.3.
+first with the year last; the logs of web servers (01/Mar/2025:13:00:00 +0000); RFC 2822 (RFC 5322, 3.3) and ctime; a time zone
+as Z, UTC, GMT, ±hh:mm, or a name of RFC 5322, 4.3.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ _FORMS = {
     "compact": rf"^{_COMPACT}{_COMPACT_TIME}{_ZONE})?$",
     "compact with colons": rf"^{_COMPACT}[Tt _-]{_CLOCK}{_ZONE}$",
     "year last": rf"^(?P<first>\d{{1,2}})(?P<mark>[-/. ])(?P<second_>\d{{1,2}})[-/. ](?P<year>\d{{4}}|\d{{2}}){_TIME}$",
-    "day and name": rf"^{_DAY_NAME}(?P<day>\d{{1,2}})\.?[ -](?P<name>[A-Za-z]{{3,9}})\.?[ -](?P<year>\d{{4}}|\d{{2}}){_TIME}$",
+    "day and name": rf"^{_DAY_NAME}(?P<day>\d{{1,2}})\.?[ /-](?P<name>[A-Za-z]{{3,9}})\.?[ /-](?P<year>\d{{4}}|\d{{2}}){_TIME}$",
     "name and day": rf"^(?:[A-Za-z]{{3,9}},? +)?(?P<name>[A-Za-z]{{3,9}}) +(?P<day>\d{{1,2}}),? +(?P<year>\d{{4}}){_TIME}$",
     "ctime": rf"^(?:[A-Za-z]{{3,9}},? +)?(?P<name>[A-Za-z]{{3,9}}) +(?P<day>\d{{1,2}}) +{_CLOCK}"
     r"(?: +(?P<zone>UTC|GMT|[ECMP][SD]T|CES?T))? +(?P<year>\d{4})$",

@@ -51,6 +51,11 @@ _NAME = re.compile(
 _ERA = (datetime(1980, 1, 1, tzinfo=UTC).timestamp(), datetime(2101, 1, 1, tzinfo=UTC).timestamp())
 """Epochs in units other than seconds are believed inside these bounds."""
 _YEARS = (1970, 2100)
+_SPREADSHEET = "spreadsheet"
+_SERIAL_ERA = (36_526, 73_051)
+"""2000 to 2100 in days of a spreadsheet."""
+_SERIAL_EPOCH = 25_569
+"""1970-01-01 in days of a spreadsheet (ISO/IEC 29500-1, 18.17.4.1: the 1900 date base)."""
 _LAST_SECOND = 1e11
 _COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:(\d{2})(\d{2})(\d{2}(?:\.\d+)?)?)?(?:\.0*)?")
 _LENGTHS = (8, 12, 14)
@@ -80,10 +85,11 @@ def check_time_format(said: str) -> None:
     TrialwiseError
         It is neither.
     """
-    if "%" not in said and said not in _UNITS and said not in ("day-first", "month-first"):
+    if "%" not in said and said not in (*_UNITS, _SPREADSHEET, "day-first", "month-first"):
         raise TrialwiseError(
             f"--time-format {said}: is neither a pattern nor known",
-            hint="write a pattern as '%d.%m.%Y %H:%M', a unit (s, ms, us, ns), day-first or month-first",
+            hint="write a pattern as '%d.%m.%Y %H:%M', a unit (s, ms, us, ns), spreadsheet (days since 1900), "
+            "day-first or month-first",
         )
 
 
@@ -131,7 +137,7 @@ def times_of(table: Table, name: str) -> Times:
     said = table.dialect.time_format
     if said is not None and "%" in said:
         return _by_pattern(table, name, said)
-    if said in _UNITS or _are_numbers(table, column):
+    if said in _UNITS or said == _SPREADSHEET or _are_numbers(table, column):
         return _numeric(table, name)
     return _texts(table, name, cast("Order | None", said))
 
@@ -218,7 +224,7 @@ def _by_pattern(table: Table, name: str, pattern: str) -> Times:
 
 
 def _numeric(table: Table, name: str) -> Times:
-    said = table.dialect.time_format if table.dialect.time_format in _UNITS else None
+    said = table.dialect.time_format if table.dialect.time_format in (*_UNITS, _SPREADSHEET) else None
     compact = None if said else _compact(table, name)
     if compact is not None:
         return compact
@@ -227,6 +233,8 @@ def _numeric(table: Table, name: str) -> Times:
     if not known.size:
         raise AnalysisError(f"{table.path}: column {name!r} holds no time", hint="name another with --time")
     named = time_unit(name)[1] or _BY_SPELLING.get(found.unit.casefold())
+    if said == _SPREADSHEET or (not (said or named) and _may_be_serial(known)):
+        return _serial(table, name, found.values, said=said is not None)
     unit = said or named or _unit_by_era(table, name, known)
     factor = _UNITS[unit]
     least, most = float(known.min()) * factor, float(known.max()) * factor
@@ -240,6 +248,33 @@ def _numeric(table: Table, name: str) -> Times:
     # Dividing keeps whole seconds whole.
     seconds = found.values / round(1 / factor) if factor < 1 else found.values * factor
     return Times(seconds, dated=dated, notes=notes)
+
+
+def _may_be_serial(known: Array) -> bool:
+    """Whether numbers may be days of a spreadsheet in this century: whole seconds of the day, as far as six decimals tell."""
+    within = _SERIAL_ERA[0] <= float(known.min()) and float(known.max()) <= _SERIAL_ERA[1]
+    return within and _is_serial_clock(known * 86_400)
+
+
+def _is_serial_clock(seconds: Array) -> bool:
+    return float(np.abs(seconds - seconds.round()).max()) < 0.1
+
+
+def _serial(table: Table, name: str, days: pl.Series, *, said: bool) -> Times:
+    """Days of a spreadsheet where that was said or the column is called a date; else they may be seconds as well, which is asked."""
+    seconds = (days - _SERIAL_EPOCH) * 86_400
+    if _is_serial_clock(seconds.drop_nulls().to_numpy()):
+        seconds = seconds.round()
+    if said:
+        return Times(seconds, dated=True, notes=())
+    if name.strip().casefold().startswith("date"):
+        return Times(seconds, dated=True, notes=(f"the times in {name} were read as days of a spreadsheet",))
+    first = datetime.fromtimestamp(float(cast("float", seconds.min())), tz=UTC)
+    raise AnalysisError(
+        f"{table.path}: {table.frame[name].drop_nulls()[0]} in column {name!r} may be seconds, or days of a spreadsheet "
+        f"({first:%Y-%m-%d}), and nothing tells",
+        hint="add --time-format s or --time-format spreadsheet",
+    )
 
 
 def _unit_by_era(table: Table, name: str, known: Array) -> str:

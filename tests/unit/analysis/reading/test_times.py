@@ -55,6 +55,7 @@ FORMS = {
     "slashes": lambda moment: f"{moment:%Y/%m/%d %H:%M:%S}",
     "German": lambda moment: f"{moment:%d.%m.%Y %H:%M:%S}",
     "name of the month": lambda moment: f"{moment:%d-%b-%Y %H:%M:%S}",
+    "log of a web server": lambda moment: f"{moment:%d/%b/%Y:%H:%M:%S} +0000",
     "American with the name": lambda moment: f"{moment:%b %d, %Y %I:%M:%S %p}",
     "American": lambda moment: f"{moment:%m/%d/%Y %I:%M:%S %p}",
     "British": lambda moment: f"{moment:%d/%m/%Y %H:%M:%S}",
@@ -119,6 +120,42 @@ def test_numbers_that_are_no_time_in_any_unit_are_refused(tmp_path):
     assert read(tmp_path, ["20259931230000", "20259931230001"], time_format="ns").seconds.to_list()[
         0
     ] == pytest.approx(20259.93123)
+
+
+def serials(moments):
+    """Days since 1899-12-30, as spreadsheets count them; 45658 is 2025-01-01."""
+    base = datetime(1899, 12, 30, tzinfo=UTC)
+    return [f"{(moment - base) / timedelta(days=1):.6f}" for moment in moments]
+
+
+@pytest.mark.parametrize(("header", "said"), [("when", "spreadsheet"), ("Date Time", None)])
+def test_days_of_a_spreadsheet(tmp_path, header, said):
+    found = read(tmp_path, serials(hourly()), header, time_format=said)
+    assert found.dated
+    assert found.seconds.to_list() == [moment.timestamp() for moment in hourly()]
+    assert found.notes == (() if said else (f"the times in {header} were read as days of a spreadsheet",))
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        serials(hourly()),
+        [str(day) for day in range(45658, 45700)],
+        [f"{second}.5" for second in range(45658, 45700)],
+    ],
+)
+def test_what_may_be_seconds_or_days_is_asked(tmp_path, cells):
+    with pytest.raises(AnalysisError, match="may be seconds, or days of a spreadsheet") as refused:
+        read(tmp_path, cells)
+    assert refused.value.hint == "add --time-format s or --time-format spreadsheet"
+    assert read(tmp_path, cells, time_format="s").seconds.to_list() == [float(cell) for cell in cells]
+    assert read(tmp_path, cells, "time_s").seconds[0] == float(cells[0])
+
+
+@pytest.mark.parametrize("start", [0, 36_000, 45_658.0123])
+def test_seconds_that_cannot_be_days_of_a_spreadsheet_stay_seconds(tmp_path, start):
+    cells = [f"{start + 0.0417 * step:.4f}" for step in range(1000)]
+    assert read(tmp_path, cells).seconds.to_list() == [float(cell) for cell in cells]
 
 
 def test_a_stranger_among_milliseconds_is_named(tmp_path):
