@@ -10,6 +10,8 @@ from scipy.special import ndtr, ndtri
 CHANCE = 0.9
 """The probability with which the named number of rounds settles a case, whatever the truth within the interval of now."""
 FAR = 100_000
+_HOPELESS = 100
+"""Further rounds for each trial that there is, beyond which more of them are no advice: an hour would become days."""
 _STEP = 1.02
 _LEAST = 0.25
 _TRUTHS = np.linspace(-1.96, 1.96, 41)
@@ -52,6 +54,11 @@ def further_rounds(
             return further
         further = max(further + 1, ceil(further * _STEP))
     return further
+
+
+def is_hopeless(further: int, trials: int) -> bool:
+    """Return True if so many further rounds are out of proportion to the trials that were run, or beyond `FAR`."""
+    return further >= FAR or further > _HOPELESS * trials
 
 
 def _settled(

@@ -8,7 +8,7 @@ from math import isnan
 from typing import TYPE_CHECKING
 
 from trialwise import statistics as st
-from trialwise.analysis.order_further import FAR
+from trialwise.analysis.order_further import FAR, is_hopeless
 from trialwise.experiment.model import Method
 from trialwise.numbers import p_equals
 
@@ -37,7 +37,8 @@ _MOST = 5
 
 def number(value: float) -> str:
     """A percentage or a p-value with as many digits as are of use."""
-    return f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"
+    text = f"{value:.2g}" if abs(value) < 10 else f"{value:.0f}"
+    return "0" if text == "-0" else text
 
 
 def _among(names: Sequence[str]) -> str:
@@ -315,28 +316,57 @@ def _moved(carried: Sequence[GroupCarryOver], name: str, *, higher: bool | None 
 
 
 def _about_open(treatments: Sequence[TreatmentOrder]) -> Iterator[str]:
-    counts = [one.further_rounds for one in treatments if one.change == "open" and one.further_rounds]
-    if counts:
-        text = f"{max(counts)}" if max(counts) < FAR else f"more than {FAR}"
+    needed = [
+        (one.further_rounds, one.n_fixed + one.n_random)
+        for one in treatments
+        if one.change == "open" and one.further_rounds
+    ]
+    within = [rounds for rounds, trials in needed if not is_hopeless(rounds, trials)]
+    beyond = [rounds for rounds, trials in needed if is_hopeless(rounds, trials)]
+    if within:
         what = (
-            "the open treatment is" if len(counts) == 1 else f"each of the {len(counts)} open treatments is"
+            "the open treatment is"
+            if len(needed) == 1
+            else f"each of {_of_open(len(within), len(needed))} is"
         )
-        yield f"Run {text} further rounds of each order: {what} then settled with a probability of 90 %; or widen --margin."
+        yield (
+            f"Run {max(within)} further rounds of each order: {what} then settled with a probability of 90 %; "
+            "or widen --margin."
+        )
+    if beyond:
+        what = "the open treatment" if len(needed) == 1 else _of_open(len(beyond), len(needed))
+        yield (
+            f"More rounds will hardly settle {what}: {_rounds(max(beyond))} of each order would be needed. Make trials "
+            "less noisy, or widen --margin."
+        )
+
+
+def _of_open(some: int, needed: int) -> str:
+    return f"the {needed} open treatments" if some == needed else f"{some} of the {needed} open treatments"
+
+
+def _rounds(further: int) -> str:
+    return f"about {further} further ones" if further < FAR else f"more than {FAR} further ones"
 
 
 def _about_carry_over(carried: Sequence[GroupCarryOver], margin: float) -> Iterator[str]:
     known = [group.not_excluded for group in carried if group.not_excluded is not None]
-    further = max((group.further_rounds or 0 for group in carried), default=0)
-    if known and not further:
+    if not known:
+        return
+    further, trials = max(((group.further_rounds or 0, group.n) for group in carried), default=(0, 0))
+    reach = f"Effects of predecessors up to {number(max(known))} % are not excluded"
+    if not further:
         yield f"Safe in any order as far as predecessors go: none shifts a treatment by more than {margin:g} %."
-    elif known:
-        text = f"{further} further rounds" if further < FAR else f"more than {FAR} further rounds"
+    elif is_hopeless(further, trials):
         yield (
-            f"Effects of predecessors up to {number(max(known))} % are not excluded: {text} would show that none exceeds "
-            f"{margin:g} %, or widen --margin."
+            f"{reach}, and more rounds will hardly do it: {_rounds(further)} would be needed to show that none exceeds "
+            f"{margin:g} %. Make trials less noisy, or widen --margin."
         )
-    if known:
-        yield "Add rounds in fixed order to see what a fixed order would have done."
+    else:
+        yield (
+            f"{reach}: {further} further rounds would show that none exceeds {margin:g} %, or widen --margin."
+        )
+    yield "Add rounds in fixed order to see what a fixed order would have done."
 
 
 def _rounds_for(changed: Sequence[TreatmentOrder], margin: float) -> str:

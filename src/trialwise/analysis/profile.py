@@ -211,9 +211,12 @@ def length_words(seconds: float) -> str:
     """A length in the largest unit that it holds at least once: "7 days", "1 day", "2.5 hours"."""
     for unit, size in _UNITS[1:]:
         if seconds >= size * 0.9995:
-            number = f"{seconds / size:.3g}"
-            return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
-    return f"{seconds:.3g} seconds"
+            return _counted(f"{seconds / size:.3g}", unit)
+    return _counted(f"{seconds:.3g}", "second")
+
+
+def _counted(number: str, unit: str) -> str:
+    return f"{number} {unit}" if number == "1" else f"{number} {unit}s"
 
 
 def _span_text(seconds: float) -> str:

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from trialwise.analysis.order import OrderOptions, analyse_order
+from trialwise.analysis.order_sentences import number
 from trialwise.analysis.order_trials import OrderColumns, read_order_table
 from trialwise.analysis.order_verdict import adjusted, corrected_together
 from trialwise.analysis.order_view import view_of
@@ -404,6 +405,27 @@ def test_what_is_not_excluded_is_said_with_the_rounds_that_would_exclude_it(tabl
     wide = analysed(table(lines), margin=10.0)
     assert wide.carry_over[0].further_rounds is None
     assert any(step.startswith("Safe in any order as far as predecessors go") for step in wide.next_steps)
+
+
+@pytest.mark.parametrize("order", [("random",), ("fixed", "random")])
+def test_rounds_out_of_proportion_are_called_hopeless(table, order):
+    """The rounds needed grow with the square of what the margin shrinks by: 10,000 times those of the test before."""
+    lines = [row for row in rows(rounds=80) if row[1] in order]
+    steps = " ".join(analysed(table(lines), margin=0.01).next_steps)
+    assert "will hardly" in steps
+    assert "Make trials less noisy, or widen --margin" in steps
+    assert "further rounds" not in steps
+    assert "will hardly" not in " ".join(analysed(table(lines)).next_steps)
+
+
+def test_no_bound_is_written_as_minus_0():
+    assert [number(value) for value in (-0.0, 0.0, -0.001, -0.4, -12.0)] == [
+        "0",
+        "0",
+        "-0.001",
+        "-0.4",
+        "-12",
+    ]
 
 
 def test_a_difference_in_one_of_many_families_decides_nothing_alone(table):
