@@ -13,6 +13,7 @@ from scipy.special import betaln
 
 from trialwise.errors import StatisticsError
 from trialwise.statistics.checks import Array, Indices, as_percent, as_values, one_of, percent
+from trialwise.statistics.share_sequences import bounds_of_two
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -203,7 +204,9 @@ def mean_confidence_sequence(
 
     The mean of the first t values ± s sqrt(2 (t rho² + 1) / (t rho)² log(sqrt(t rho² + 1) / alpha)) with their
     standard deviation s (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Theorem 2.2, "asymptotic"): the level
-    holds in the limit only. Of skewed values the large ones come late and the first bounds miss: of lognormal(1) values
+    holds in the limit only. For as long as the values are two numbers, such as 0 and 1, the bounds reach as far as those of a
+    share (`bounds_of_two`) do, which hold always; while all are equal there is no spread and bounds have no width, which says
+    nothing of values that differ. Of skewed values the large ones come late and the first bounds miss: of lognormal(1) values
     some bound is wrong in one run of eight although none is given before 50 values. Where the values are
     positive and skewed, use the scale "log", which bounds the geometric mean, or a percentile, whose bounds rest on
     nothing but independence.
@@ -235,11 +238,13 @@ def mean_confidence_sequence(
     if start < 2:
         raise StatisticsError(f"start is {start!r}; a whole number from 2 is wanted")
     as_tuned_for(tuned_for)
-    centres, deviations = running_moments(np.log(array) if logs else array)
+    scored = np.log(array) if logs else array
+    centres, deviations = running_moments(scored)
+    least, most = bounds_of_two(scored, float(1 - level))
     with np.errstate(over="ignore"):
         reach = deviations * asymptotic_reach(np.arange(1, array.size + 1), float(1 - level), tuned_for)
         reach[: start - 1] = inf
-        low, high = centres - reach, centres + reach
+        low, high = np.minimum(centres - reach, least), np.maximum(centres + reach, most)
         if logs:
             low, high = np.exp(low), np.exp(high)
     return ConfidenceSequence(
@@ -259,7 +264,7 @@ def mean_confidence_sequence(
 
 
 def running_moments(values: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation (divisor t - 1; NaN first) of the first t values."""
+    """Mean and standard deviation (divisor t - 1; NaN first) of the first t values; exactly 0 for as long as these are equal."""
     times = np.arange(1, values.size + 1)
     scale = float(np.abs(values).max()) or 1.0
     scaled = values / scale
@@ -268,6 +273,7 @@ def running_moments(values: Array) -> tuple[Array, Array]:
     sums, squares = np.cumsum(centred), np.cumsum(centred**2)
     with np.errstate(divide="ignore", invalid="ignore"):
         variance = np.maximum(squares - sums**2 / times, 0.0) / (times - 1)
+    variance[1:] *= np.logical_or.accumulate(values != values[0])[1:]
     with np.errstate(over="ignore"):
         return scale * (middle + sums / times), scale * np.sqrt(variance)
 
