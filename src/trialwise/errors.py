@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+
+DISK_IS_FULL = "the disk is full"
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+
 
 class TrialwiseError(Exception):
     """Base of all errors that a user can do something about.
@@ -23,6 +28,16 @@ class TrialwiseError(Exception):
 
     def __str__(self) -> str:
         return self.message if self.hint is None else f"{self.message}\n  try: {self.hint}"
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether the system refused to write because there is no room, on the disk or for this user."""
+    return isinstance(error, OSError) and error.errno in _FULL
+
+
+def reason_of(error: BaseException) -> str:
+    """What the system or a library says, but that a disk is full in words that everybody knows."""
+    return DISK_IS_FULL if is_full(error) else str(getattr(error, "strerror", None) or error)
 
 
 class PlanError(TrialwiseError):

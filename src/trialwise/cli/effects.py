@@ -15,7 +15,7 @@ from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
 from trialwise.cli.text import say
-from trialwise.errors import AnalysisError, StoreError, TrialwiseError
+from trialwise.errors import AnalysisError, StoreError, TrialwiseError, reason_of
 from trialwise.experiment.model import Extent
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ def _write(
             written += write_effects_figures(found, svg, "svg")
     except OSError as error:
         raise StoreError(
-            f"{error.filename or found.source}: cannot be written: {error.strerror}",
+            f"{error.filename or found.source}: cannot be written: {reason_of(error)}",
             hint="choose another place",
         ) from error
     for path in written:

@@ -8,7 +8,7 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from trialwise.errors import StoreError, TrialwiseError
+from trialwise.errors import StoreError, TrialwiseError, reason_of
 from trialwise.foreign_files import MEBIBYTE, read_foreign, too_large
 
 STANDARD = Path("-")
@@ -56,7 +56,7 @@ def whole_file(path: Path) -> Generator[Path]:
             aside.replace(target)
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be written: {error.strerror}", hint="free some space, or choose another place"
+            f"{path}: cannot be written: {reason_of(error)}", hint="free some space, or choose another place"
         ) from error
     finally:
         if ordinary:

@@ -14,7 +14,7 @@ from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, refuse_table_options
 from trialwise.cli.text import say
-from trialwise.errors import AnalysisError, StoreError, TrialwiseError
+from trialwise.errors import AnalysisError, StoreError, TrialwiseError, reason_of
 from trialwise.experiment.model import Better, Method
 
 if TYPE_CHECKING:
@@ -244,7 +244,7 @@ def _write(
             written += _draw(found, trials, svg, out)
     except OSError as error:
         raise StoreError(
-            f"{error.filename or data_name(found)}: cannot be written: {error.strerror}",
+            f"{error.filename or data_name(found)}: cannot be written: {reason_of(error)}",
             hint="choose another place",
         ) from error
     for path in written:

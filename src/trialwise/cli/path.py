@@ -18,7 +18,7 @@ from trialwise import _core
 from trialwise.cli.files import check_out
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.text import columns, say
-from trialwise.errors import PlanError
+from trialwise.errors import PlanError, reason_of
 from trialwise.experiment.mahimahi import LinkLog, is_shell, read_shells
 from trialwise.experiment.named_paths import path_named, shipped_paths
 from trialwise.experiment.trials import Groups
@@ -218,7 +218,7 @@ def _unnamed_file(beside: Path) -> Generator[Path]:
         file = tempfile.TemporaryFile(dir=beside.parent)  # noqa: SIM115 only its making may fail here
     except OSError as error:
         hint = "choose a folder that you may write to"
-        raise PlanError(f"{beside}: cannot be written: {error.strerror}", hint=hint) from error
+        raise PlanError(f"{beside}: cannot be written: {reason_of(error)}", hint=hint) from error
     with file:
         yield Path(f"/proc/self/fd/{file.fileno()}")
 

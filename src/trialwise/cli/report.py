@@ -15,7 +15,7 @@ from trialwise.cli.pantheon import is_pantheon
 from trialwise.cli.patience import Patience
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
-from trialwise.errors import StoreError
+from trialwise.errors import StoreError, reason_of
 from trialwise.experiment.model import Controls, Method
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def report(
     except OSError as error:
         where = error.filename or page
         raise StoreError(
-            f"{where}: cannot be written: {error.strerror}", hint="choose another place with --out"
+            f"{where}: cannot be written: {reason_of(error)}", hint="choose another place with --out"
         ) from error
     for path in written:
         messages().print(f"wrote {path}", markup=False)

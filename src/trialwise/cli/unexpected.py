@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import sys
 import traceback
 from pathlib import Path
 
 from trialwise.cli.text import echo
-from trialwise.errors import AnalysisError, StoreError, TrialwiseError
+from trialwise.errors import DISK_IS_FULL, AnalysisError, StoreError, TrialwiseError, is_full
 
 DEBUG = "TRIALWISE_DEBUG"
 """Environment variable: where set, the traceback is shown."""
-_FULL = (errno.ENOSPC, errno.EDQUOT)
 _INSTALLED = Path(__file__).parents[1]
 
 
@@ -34,9 +32,9 @@ def tell(error: BaseException) -> int:
 
 
 def _said(error: BaseException) -> TrialwiseError:
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and is_full(error):
         where = f"{error.filename}: " if error.filename else ""
-        return StoreError(f"{where}the disk is full", hint="free some space and run again")
+        return StoreError(f"{where}{DISK_IS_FULL}", hint="free some space and run again")
     reason = (str(error).strip().splitlines() or ["no reason is given"])[0]
     return AnalysisError(
         f"ended where nothing has foreseen it: {reason} ({type(error).__name__} in {_place(error)})",

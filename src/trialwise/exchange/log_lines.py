@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.errors import AnalysisError, StoreError
+from trialwise.errors import AnalysisError, StoreError, reason_of
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 
 if TYPE_CHECKING:
@@ -308,4 +308,4 @@ def write_log(
             file.writelines(f"# {line}\n".encode() for line in header)
             lines.to_frame().write_csv(file, include_header=False, quote_style="never")
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+        raise StoreError(f"{path}: cannot be written: {reason_of(error)}") from error

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.errors import AnalysisError, StoreError
+from trialwise.errors import AnalysisError, StoreError, reason_of
 from trialwise.exchange.mahimahi_log import read_mahimahi_log, write_mahimahi_log
 from trialwise.exchange.pantheon_log import (
     MergedLog,
@@ -210,4 +210,4 @@ def _write_csv(path: Path, packets: Packets) -> None:
         with path.open("wb") as file:
             frame.write_csv(file)
     except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
+        raise StoreError(f"{path}: cannot be written: {reason_of(error)}") from error

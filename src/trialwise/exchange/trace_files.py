@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
-from trialwise.errors import AnalysisError, StoreError
+from trialwise.errors import AnalysisError, StoreError, reason_of
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 from trialwise.measurement.opportunities import Trace
 
@@ -73,7 +73,7 @@ def write_trace(path: Path, trace: Trace) -> None:
         path.write_text(_core.format_trace(trace), encoding="utf-8")
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be written: {error.strerror}", hint="choose another place"
+            f"{path}: cannot be written: {reason_of(error)}", hint="choose another place"
         ) from error
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
-from trialwise.errors import AnalysisError, StoreError
+from trialwise.errors import AnalysisError, StoreError, reason_of
 from trialwise.foreign_files import open_foreign
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def write_packets(path: Path, packets: Packets) -> None:
         temporary.replace(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         temporary.unlink(missing_ok=True)
-        raise StoreError(f"{path}: cannot be written: {error}", hint="free some space") from error
+        raise StoreError(f"{path}: cannot be written: {reason_of(error)}", hint="free some space") from error
 
 
 def packed_packets(packets: Packets) -> bytes:

@@ -9,13 +9,14 @@ import tempfile
 from pathlib import Path
 from urllib.parse import quote
 
-from trialwise.errors import StoreError
+from trialwise.errors import DISK_IS_FULL, StoreError
 from trialwise.foreign_files import check_foreign
 
 LOG_PAGES = 200
 """After how many pages SQLite copies the write-ahead log into the database and starts it afresh: some thirty trials."""
 LOG_BYTES = 1024 * 1024
 """What is set aside for the log: a little more than these pages."""
+_FREE = "free some space and run again; what is finished is kept"
 RESTORE = "restore a copy of the directory; `sqlite3 ledger.sqlite .recover` may save what is left"
 
 
@@ -44,9 +45,7 @@ def copy_in_memory(path: Path) -> sqlite3.Connection:
             try:
                 opened.backup(memory)
             except sqlite3.Error as error:
-                raise StoreError(
-                    f"{path}: cannot be read: {reason_for(error, path)}", hint=hint_for(error)
-                ) from error
+                raise refused(error, path, "read") from error
         return memory
 
 
@@ -63,9 +62,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
         for setting in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
             connection.execute(f"PRAGMA {setting}")
     except sqlite3.Error as error:
-        raise StoreError(
-            f"{path}: cannot be opened: {reason_for(error, path)}", hint=hint_for(error)
-        ) from error
+        raise refused(error, path, "opened") from error
     return connection
 
 
@@ -78,15 +75,18 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def reason_for(error: sqlite3.Error, path: Path) -> str:
-    """What an error of SQLite means: of a full disk it says, while it reads, "disk I/O error" alone."""
+def refused(error: sqlite3.Error, path: Path, what: str) -> StoreError:
+    """Make the error of a ledger that SQLite does not let be read, written or opened: `what` is one of these words.
+
+    Of a full disk it says, also while it reads, "disk I/O error" alone: it has to write beside the database then.
+    """
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
-    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _is_full(path)):
-        return "the disk is full"
-    return str(error)
+    if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _has_no_room(path)):
+        return StoreError(f"{path}: cannot be written: {DISK_IS_FULL}", hint=_FREE)
+    return StoreError(f"{path}: cannot be {what}: {error}", hint=_hint_for(str(error)))
 
 
-def _is_full(path: Path) -> bool:
+def _has_no_room(path: Path) -> bool:
     """Whether its file system has no room left for what SQLite keeps beside the database."""
     try:
         state = os.statvfs(path.parent)
@@ -95,13 +95,10 @@ def _is_full(path: Path) -> bool:
     return state.f_bavail * state.f_frsize < LOG_BYTES
 
 
-def hint_for(error: sqlite3.Error) -> str | None:
-    """What to try after an error of SQLite."""
-    text = str(error)
-    if "full" in text:
-        return "free some space and run again; what is finished is kept"
+def _hint_for(text: str) -> str | None:
+    """What to try after what SQLite says."""
     if "disk I/O error" in text:
-        return "the disk may be full or broken: free some space and run again; what is finished is kept"
+        return f"the disk may be full or broken: {_FREE}"
     if "malformed" in text or "not a database" in text or "no such table" in text:
         return RESTORE
     return None

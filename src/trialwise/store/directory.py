@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from trialwise.errors import StoreError
+from trialwise.errors import StoreError, reason_of
 from trialwise.store.files import sync_folder, write_together, write_whole
 from trialwise.store.ledger import Ledger
 from trialwise.store.outputs import FOLDER as OUTPUTS
@@ -84,7 +84,7 @@ class ExperimentDirectory:
             sync_folder(self.path.absolute().parent)
         except OSError as error:
             raise StoreError(
-                f"{self.path}: cannot be made: {error.strerror}", hint="choose another with --dir"
+                f"{self.path}: cannot be made: {reason_of(error)}", hint="choose another with --dir"
             ) from error
 
     def ledger(self, *, read_only: bool = True) -> Ledger:

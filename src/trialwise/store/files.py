@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
 from collections.abc import Callable, Generator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
-from trialwise.errors import StoreError
+from trialwise.errors import StoreError, reason_of
 
 WRITERS = 8
 """So many files of `write_together` wait for the disk at once."""
@@ -59,13 +58,8 @@ def _told_of(path: Path) -> Generator[None]:
         raise gone(path.parent) from error
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be written: {_reason(error)}", hint="free some space and run again"
+            f"{path}: cannot be written: {reason_of(error)}", hint="free some space and run again"
         ) from error
-
-
-def _reason(error: OSError) -> str:
-    """What the system says, but that a disk is full in words that everybody knows."""
-    return "the disk is full" if error.errno == errno.ENOSPC else str(error.strerror or error)
 
 
 def gone(path: Path) -> StoreError:
@@ -104,7 +98,7 @@ def keep(file: Path, path: Path) -> None:
         sync_folder(path.parent)
     except OSError as error:
         raise StoreError(
-            f"{path}: cannot be kept: {_reason(error)}", hint="free some space and run again"
+            f"{path}: cannot be kept: {reason_of(error)}", hint="free some space and run again"
         ) from error
 
 

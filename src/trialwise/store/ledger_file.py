@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import StoreError
-from trialwise.store.connection import LOG_PAGES, RESTORE, file_identity, hint_for, reason_for, set_log_aside
+from trialwise.store.connection import LOG_PAGES, RESTORE, file_identity, refused, set_log_aside
 from trialwise.store.files import gone
 from trialwise.store.tables import FORMAT, TRIAL_COLUMNS, WITHOUT_PROCESS
 
@@ -101,7 +101,7 @@ class LedgerFile:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
         except sqlite3.Error as error:
-            raise StoreError(f"{self.path}: cannot be opened: {reason_for(error, self.path)}") from error
+            raise refused(error, self.path, "opened") from error
         set_log_aside(self.path)
 
     def _select(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
@@ -109,9 +109,7 @@ class LedgerFile:
             with self._lock:
                 return self._connection.execute(query, parameters).fetchall()
         except sqlite3.Error as error:
-            raise StoreError(
-                f"{self.path}: cannot be read: {reason_for(error, self.path)}", hint=hint_for(error)
-            ) from error
+            raise refused(error, self.path, "read") from error
 
     @contextmanager
     def alone(self) -> Generator[None]:
@@ -138,6 +136,4 @@ class LedgerFile:
                 raise
             self._connection.execute("COMMIT")
         except sqlite3.Error as error:
-            raise StoreError(
-                f"{self.path}: cannot be written: {reason_for(error, self.path)}", hint=hint_for(error)
-            ) from error
+            raise refused(error, self.path, "written") from error

@@ -5,7 +5,7 @@ import errno
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from trialwise.errors import PlanError, StoreError
+from trialwise.errors import PlanError, StoreError, reason_of
 from trialwise.execution.events import (
     Observer,
 )
@@ -130,13 +130,14 @@ def _with_errors(running: Callable[[], RunResult], directory: ExperimentDirector
         return running()
     except OSError as error:
         raise StoreError(
-            f"{error.filename or directory.path}: {error.strerror}", hint=_HINTS.get(error.errno or 0)
+            f"{error.filename or directory.path}: {reason_of(error)}", hint=_HINTS.get(error.errno or 0)
         ) from error
 
 
 _ELSEWHERE = "run it where the directory can be written, or copy it there: it goes on wherever it is"
 _HINTS = {
     errno.ENOSPC: "free some space and run again; what is finished is kept",
+    errno.EDQUOT: "free some space and run again; what is finished is kept",
     errno.EROFS: _ELSEWHERE,
     errno.EACCES: _ELSEWHERE,
 }
