@@ -30,6 +30,9 @@ _LONG = {
 }
 _PART = re.compile(r"\s*\+?((?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)\s*([a-zµ\u03bc]+)")
 
+_LONGEST = 200
+"""Letters of a duration; the search for its parts takes the square of them."""
+
 
 def seconds(text: str | float) -> float:
     """Read a duration such as "10s", "1.5h" or "1h 30min"; a bare number is seconds.
@@ -49,7 +52,7 @@ def seconds(text: str | float) -> float:
 
 
 def _sum_of_parts(text: str) -> float:
-    parts = _PART.findall(text)
+    parts = _PART.findall(text) if len(text) <= _LONGEST else []
     if not parts or _PART.sub("", text).strip():
         raise ValueError('not a duration; write a number and a unit, as in "10s", "500ms", "1h 30min"')
     unknown = [unit for _, unit in parts if unit not in SECONDS]

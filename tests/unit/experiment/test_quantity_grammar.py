@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import time
 
 import pytest
 
@@ -52,6 +53,14 @@ def test_times_are_the_same_in_experiments_and_simulations(unit: str, gap: str) 
 def test_times_of_several_parts_are_their_sum(text: str, expected: float) -> None:
     assert seconds(text) == expected
     assert _core.parse_picoseconds(text) == expected * 1e12
+
+
+@pytest.mark.parametrize("text", ["1" * 100_000, " " * 100_000, "1s" * 50_000])
+def test_a_text_of_any_length_is_refused_soon(text: str) -> None:
+    begun = time.process_time()
+    with pytest.raises(ValueError, match="not a duration"):
+        seconds(text)
+    assert time.process_time() - begun < 1
 
 
 @pytest.mark.parametrize("gap", GAPS)

@@ -26,13 +26,18 @@ class MisfitError(ValueError):
 def field_names(names: Sequence[str]) -> tuple[str, ...]:
     """Names of fields, for names of any kind: other characters become ``_``, and a name that was there gets a number."""
     taken: dict[str, None] = {}
+    seen: set[str] = set()
+    counts: dict[str, int] = {}
     for number, name in enumerate(names, start=1):
         plain = re.sub(r"\W", "_", name.strip(), flags=re.ASCII)[:60] or f"field{number}"
         base = plain if not plain[0].isdigit() else f"_{plain}"
-        candidates = (base, *(f"{base}_{count}" for count in range(2, len(names) + 2)))
         # The database does not tell upper from lower case.
-        seen = {known.lower() for known in taken}
-        taken[next(candidate for candidate in candidates if candidate.lower() not in seen)] = None
+        lower, candidate = base.lower(), base
+        while candidate.lower() in seen:
+            counts[lower] = counts.get(lower, 1) + 1
+            candidate = f"{base}_{counts[lower]}"
+        seen.add(candidate.lower())
+        taken[candidate] = None
     return tuple(taken)
 
 

@@ -13,7 +13,10 @@ from typing import Protocol, cast
 from trialwise.errors import PlanError
 from trialwise.measurement.adapters.fields import Cells, MisfitError, convert, field_names
 
-_PAIR = re.compile(r"""([A-Za-z_][\w.\-/]*)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s,;]*))""", re.ASCII)
+# A word that is no name of a value is passed over whole: tried again from each of its letters, a line of them took hours.
+_PAIR = re.compile(
+    r"""[\d.\-/]*+([A-Za-z_][\w.\-/]*+)\s*+=\s*(?:"([^"]*)"|'([^']*)'|([^\s,;]*))|[\w.\-/]++""", re.ASCII
+)
 _DELIMITERS = ",;\t"
 
 
@@ -105,7 +108,7 @@ class KeyValueReader:
 
     def read(self, line: str) -> Sequence[Row]:
         """Read one line."""
-        return _row([(key, "".join(value)) for key, *value in _PAIR.findall(line)])
+        return _row([(key, "".join(value)) for key, *value in _PAIR.findall(line) if key])
 
 
 class PatternReader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from contextlib import suppress
 
 import pytest
@@ -179,3 +180,11 @@ def test_no_line_breaks_a_reader(line):
         for each in ("{", line, line, "}"):
             with suppress(MisfitError):
                 reader.read(each)
+
+
+@pytest.mark.parametrize("word", ["a", "a.", "1a", "a ", "a=a", "a = "])
+def test_a_line_of_any_length_is_read_or_passed_over_soon(word: str):
+    begun = time.process_time()
+    with suppress(MisfitError):
+        KeyValueReader().read(word * (100_000 // len(word)))
+    assert time.process_time() - begun < 5
