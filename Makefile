@@ -79,18 +79,13 @@ soak: setup fuzz
 	cargo test --release --workspace --locked $(CARGO_FEATURES) -- --ignored
 	$(BIN)/pytest -n 2 -m soak --timeout 14400
 
-# Coverage-guided, each reader so many seconds; fuzz/README.md tells what then becomes of the corpus.
+# Coverage-guided, each reader and target so many seconds of processor time; fuzz/README.md tells what then becomes of the corpus.
 FUZZ_SECONDS ?= 600
 fuzz: setup
-	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
-	  for target in oml native; do \
-	    mkdir -p fuzz/found/$$target; \
-	    cargo +nightly fuzz run --sanitizer none $$target fuzz/found/$$target fuzz/corpus/$$target -- \
-	      -max_total_time=$(FUZZ_SECONDS) -max_len=2048 -malloc_limit_mb=16 -rss_limit_mb=512 -print_final_stats=1 || exit 1; \
-	  done; \
-	else echo "make: fuzzing is left out: it takes a nightly compiler and cargo-fuzz (rustup toolchain install nightly; cargo install cargo-fuzz)"; fi
-	@if $(BIN)/python -c 'import atheris' 2>/dev/null; then $(BIN)/python fuzz/readers.py $(FUZZ_SECONDS); \
-	else echo "make: fuzzing of the readers in Python is left out: it takes atheris ($(BIN)/pip install atheris)"; fi
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then cargo +nightly fuzz build --sanitizer none; \
+	else echo "make: what is read in Rust is left out: it takes a nightly compiler and cargo-fuzz (rustup toolchain install nightly; cargo install cargo-fuzz)"; fi
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || echo "make: what is read in Python is left out: it takes atheris ($(BIN)/pip install atheris)"
+	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 
 # One operator, number or condition changed at random, so many times in each room: what do its tests notice? Half a minute each.
 ROOMS ?= statistics store execution

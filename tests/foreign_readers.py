@@ -1,6 +1,6 @@
 """Every reader of files that others make, beside a small sound file of its kind, and changes to such files.
 
-Whatever a file holds, a reader returns, or refuses in one line; it takes at most `SECONDS` of processor time.
+Whatever a file holds, a reader returns, or refuses in one line; it takes at most `SECONDS` of processor time and `MEMORY`.
 What runs them: `tests/property/test_foreign_readers.py` by chance, `fuzz/readers.py` guided by coverage.
 """
 
@@ -44,6 +44,10 @@ from trialwise.schemes.reading import read_scheme
 from trialwise.trials.loads import parse_load
 
 SECONDS = 10.0
+MEMORY = 512
+"""MiB that a reader may hold beside what there was before."""
+ADDRESS_SPACE = 2 << 30
+"""Bytes that the process may ask the system for beside what it has: an array as large as a number in a file fails."""
 
 NUMBERS = (
     b"-1",
@@ -325,9 +329,10 @@ def changed(seed: bytes, rng: random.Random) -> bytes:
     return bytes(content)
 
 
-def read_or_refused(name: str, path: Path, content: bytes) -> None:
-    """Let a reader have a content, and hold it to what must be true of all."""
+def read_or_refused(name: str, path: Path, content: bytes) -> float:
+    """Let a reader have a content, hold it to what must be true of all, and return how many MiB it held."""
     path.write_bytes(content)
+    held = _most_memory(anew=True)
     begun = time.process_time()
     try:
         READERS[name][1](path)
@@ -338,3 +343,14 @@ def read_or_refused(name: str, path: Path, content: bytes) -> None:
     lines = said.split("\n") if name in LISTING else [said]
     assert all(line and "\n" not in line for line in lines), said
     assert len(content) > 1 << 20 or time.process_time() - begun < SECONDS
+    held = _most_memory() - held
+    assert held < MEMORY, said
+    return held
+
+
+def _most_memory(*, anew: bool = False) -> float:
+    """MiB that this process held at most, from now on if `anew` (proc(5), clear_refs and VmHWM)."""
+    if anew:
+        Path("/proc/self/clear_refs").write_text("5")
+    status = Path("/proc/self/status").read_text()
+    return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) / 1024

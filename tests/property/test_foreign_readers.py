@@ -16,17 +16,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreign_readers import READERS, changed, read_or_refused
+from foreign_readers import ADDRESS_SPACE, READERS, changed, read_or_refused
 from trialwise.errors import TrialwiseError
 from trialwise.trials.held_files import HeldFiles
 
 
 @pytest.fixture(scope="module", autouse=True)
 def little_memory() -> Iterator[None]:
-    """Two GiB beyond what there is."""
+    """No more than `ADDRESS_SPACE` beyond what there is."""
     before = resource.getrlimit(resource.RLIMIT_AS)
     now = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (now + 2**31, before[1]))
+    resource.setrlimit(resource.RLIMIT_AS, (now + ADDRESS_SPACE, before[1]))
     yield
     resource.setrlimit(resource.RLIMIT_AS, before)
 
