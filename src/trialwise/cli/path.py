@@ -19,7 +19,7 @@ from trialwise.cli.files import check_out
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.text import columns, say
 from trialwise.errors import PlanError, reason_of
-from trialwise.experiment.mahimahi import LinkLog, is_shell, read_shells
+from trialwise.experiment.mahimahi import LinkLog, check_known, is_shell, read_shells
 from trialwise.experiment.named_paths import path_named, shipped_paths
 from trialwise.experiment.trials import Groups
 
@@ -182,6 +182,8 @@ def _plan(
         settings = path_named(named)
         outer, folder = [settings.uplink, settings.downlink], settings.folder
     if not words or not is_shell(words[0]):
+        if words:
+            check_known(words[0])
         return _Plan(outer[0], outer[1], folder, tuple(words) or _shell())
     if named is not None:
         raise PlanError(
@@ -294,6 +296,7 @@ def _write_logs(plan: _Plan, ways: tuple[Groups, Groups], files: HeldFiles, kept
             init_timestamp=round(began * 1000),
             queue=wanted.queue,
             trace=wanted.trace,
+            command=wanted.words,
             propagation=_core.check_link(behind, ".").base_delay,
             lost_behind=("dropped:loss",) if loses else (),
         )

@@ -16,6 +16,7 @@ from trialwise.exchange import log_lines
 from trialwise.exchange.log_lines import LogText, milliseconds, read_log, rows, whole
 from trialwise.exchange.packet_matching import keys, left_over, matched
 from trialwise.measurement.packets import DELIVERED, DIRECTIONS, DROPPED, EVENTS, HELD, Direction, Packets
+from trialwise.visible import visible
 
 Milliseconds = npt.NDArray[np.int64]
 FORMS = {
@@ -176,6 +177,7 @@ def write_mahimahi_log(
     init_timestamp: int = 0,
     queue: str = "infinite",
     trace: str = "-",
+    command: Sequence[str] = ("trialwise", "packets"),
     propagation: float = 0.0,
     lost_behind: Sequence[str] = (),
 ) -> None:
@@ -192,7 +194,7 @@ def write_mahimahi_log(
         Of any directions and flows; those of `direction` are written, and their flows are lost.
     opportunities
         When a full packet could leave: milliseconds since the log of the packets began (`measurement.opportunities`).
-    direction, queue, trace
+    direction, queue, trace, command
         What the header says.
     init_timestamp
         When that log began: milliseconds since the epoch.
@@ -215,7 +217,7 @@ def write_mahimahi_log(
     dropped = found.dropped & ~gone
     header = (
         f"mahimahi mm-link ({direction.capitalize()}) [{trace}] > {path}",
-        "command line: 'trialwise' 'packets'",
+        "command line: " + visible(" ".join(f"'{word}'" for word in command)),
         f"queue: {queue}",
         f"init timestamp: {init_timestamp}",
         "base timestamp: 0",

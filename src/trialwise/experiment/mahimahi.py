@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from shutil import which
 from typing import Literal
 
 from trialwise.errors import PlanError
@@ -36,6 +37,8 @@ class LinkLog:
         The queue as mahimahi's header says it, such as ``droptail [packets=50]``.
     group
         The place of the mm-link among the groups of that direction.
+    words
+        Those of the mm-link, with what runs inside it.
     """
 
     direction: Direction
@@ -43,6 +46,7 @@ class LinkLog:
     trace: str
     queue: str
     group: int
+    words: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,18 @@ def is_shell(word: str) -> bool:
     return word in _SHELLS
 
 
+def check_known(word: str) -> None:
+    """Raise PlanError where a word has the form of one of mahimahi's shells and is none that is understood.
+
+    A program of that name that can be started is none of our business.
+    """
+    if re.fullmatch(r"mm-[a-z-]+", word) and word not in _SHELLS and which(word) is None:
+        raise PlanError(
+            f"{word}: this is none of mahimahi's shells that are understood here, and no program that is there",
+            hint=f"understood: {', '.join(_SHELLS)}",
+        )
+
+
 def read_shells(words: Sequence[str]) -> Shells:
     """Read the words of nested shells.
 
@@ -109,10 +125,14 @@ def read_shells(words: Sequence[str]) -> Shells:
         What mahimahi itself would refuse, and what cannot be said of a link.
     """
     shells: list[_Shell] = []
+    spoken: list[tuple[str, ...]] = []
     rest = list(words)
     while rest and rest[0] in _SHELLS:
+        spoken.append(tuple(rest))
         shells.append(_SHELLS[rest[0]](rest[1:]))
         rest = shells[-1].rest
+    if rest:
+        check_known(rest[0])
     if not shells:
         raise PlanError(
             f"{' '.join(words[:1]) or 'nothing'}: this is none of mahimahi's shells",
@@ -122,19 +142,19 @@ def read_shells(words: Sequence[str]) -> Shells:
         uplink=tuple(shell.uplink for shell in reversed(shells) if shell.uplink),
         downlink=tuple(shell.downlink for shell in shells if shell.downlink),
         once=any(shell.once for shell in shells),
-        logs=tuple(log for place in range(len(shells)) for log in _logs(shells, place)),
+        logs=tuple(log for place in range(len(shells)) for log in _logs(shells, place, spoken[place])),
         command=tuple(rest),
         notes=tuple(note for shell in shells for note in shell.notes),
     )
 
 
-def _logs(shells: Sequence[_Shell], place: int) -> list[LinkLog]:
+def _logs(shells: Sequence[_Shell], place: int, words: tuple[str, ...]) -> list[LinkLog]:
     groups = {
         "uplink": sum(bool(shell.uplink) for shell in shells[place + 1 :]),
         "downlink": sum(bool(shell.downlink) for shell in shells[:place]),
     }
     return [
-        LinkLog(direction, path, trace, queue, groups[direction])
+        LinkLog(direction, path, trace, queue, groups[direction], words)
         for direction, path, trace, queue in shells[place].logs
     ]
 

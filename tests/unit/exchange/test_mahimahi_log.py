@@ -156,8 +156,15 @@ def test_what_is_written_reads_back_in_milliseconds(tmp_path: Path, seed: int, d
     slots = opportunities.of_rate(3e6, 0, 11_000)
     path = tmp_path / "link.log"
     write_mahimahi_log(
-        path, packets, slots, direction=direction, init_timestamp=123, queue="droptail [packets=5]"
+        path,
+        packets,
+        slots,
+        direction=direction,
+        init_timestamp=123,
+        queue="droptail [packets=5]",
+        command=["mm-link", "up", "a\nb"],
     )
+    assert path.read_text().splitlines()[1] == r"# command line: 'mm-link' 'up' 'a\x0ab'"
     log = read_mahimahi_log(path)
     found = log.packets()
     assert (log.direction, log.init_timestamp, log.queue) == (direction, 123, "droptail [packets=5]")

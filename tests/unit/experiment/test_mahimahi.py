@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise import _core
+from trialwise.cli.path import _plan
 from trialwise.errors import PlanError
 from trialwise.experiment.mahimahi import LinkLog, Shells, is_shell, read_shells
 
@@ -36,9 +37,26 @@ def test_packets_meet_the_shells_from_the_inside_out_and_back():
         (("delay", "28ms"),),
         (("rate", "trace:DOWN,bytes=mahimahi"), ("queue", "infinite")),
     )
-    assert found.logs == (LinkLog("uplink", "up.log", "UP", "droptail [packets=50]", 0),)
+    link = tuple(shlex.split(WALKTHROUGH)[5:])
+    assert link[0] == "mm-link"
+    assert found.logs == (LinkLog("uplink", "up.log", "UP", "droptail [packets=50]", 0, link),)
     assert found.command == ("iperf3", "-c", "1.2.3.4")
     assert (found.once, found.notes) == (False, ())
+
+
+@pytest.mark.parametrize("words", ["mm-webreplay dir curl x", "mm-delay 5 mm-proxyreplay dir curl"])
+def test_a_shell_that_is_not_understood_and_not_there_is_named(words, monkeypatch, tmp_path):
+    first, *_ = shlex.split(words.removeprefix("mm-delay 5 "))
+    with pytest.raises(
+        PlanError, match=f"{first}: this is none of mahimahi's shells that are understood"
+    ) as found:
+        _plan(None, ({}, {}), shlex.split(words))
+    assert "mm-delay" in found.value.hint
+    program = tmp_path / first
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert _plan(None, ({}, {}), shlex.split(words)).command[0] == first
 
 
 def test_any_order_and_depth():
