@@ -5,10 +5,11 @@ import dataclasses
 from collections.abc import Generator
 from pathlib import Path
 
+from trialwise.errors import StoreError
 from trialwise.experiment.against_itself import against_itself
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment, read_text
-from trialwise.store.directory import ExperimentDirectory, latest
+from trialwise.store.directory import EXPERIMENT, ExperimentDirectory, latest
 from trialwise.store.ledger import Ledger
 
 
@@ -45,9 +46,32 @@ def opened(path: Path) -> Generator[tuple[Experiment, ExperimentDirectory, Ledge
 
 
 def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
-    """The experiment as it was when it began, with the folder that its files stand in."""
+    """The experiment as it was when it began, with the folder that its files stand in.
+
+    Raises
+    ------
+    StoreError
+        A trial lacks a factor, also one that has only been planned.
+    """
+    experiment = _frozen(directory, ledger)
+    check_factors(experiment, ledger)
+    return experiment
+
+
+def _frozen(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
     experiment = parse_experiment(read_text(directory.experiment_file), directory.experiment_file)
     return dataclasses.replace(experiment, folder=Path(ledger.fact("folder")))
+
+
+def check_factors(experiment: Experiment, ledger: Ledger) -> None:
+    """Raise StoreError where a trial of the ledger lacks a factor of the experiment: it is not one of its trials."""
+    for factors in ledger.factors():
+        lacking = [factor.name for factor in experiment.factors if factor.name not in factors]
+        if lacking:
+            raise StoreError(
+                f"{ledger.path}: a trial has no level of the factors in {EXPERIMENT}: {', '.join(lacking)}",
+                hint=f"put the {EXPERIMENT} back that the trials ran with",
+            )
 
 
 def sources(source: Path, path: Path | None) -> tuple[str, Experiment, ExperimentDirectory]:
@@ -55,7 +79,7 @@ def sources(source: Path, path: Path | None) -> tuple[str, Experiment, Experimen
     if source.is_dir():
         directory = ExperimentDirectory(latest(source))
         ledger = directory.ledger()
-        experiment = frozen_experiment(directory, ledger)
+        experiment = _frozen(directory, ledger)  # whether it is of these trials says who goes on with them
         ledger.close()
         return read_text(directory.experiment_file), experiment, directory
     text = read_text(source)

@@ -8,7 +8,6 @@ from pathlib import Path
 from trialwise.design.few_samples import refuse_few_samples, wants_enough_samples
 from trialwise.design.plan import Plan, make_plan
 from trialwise.design.subset import Subset, matches, subset
-from trialwise.errors import StoreError
 from trialwise.execution.beginning import begin, factors_of, refuse_foreign, resume
 from trialwise.execution.events import (
     EnvironmentChanged,
@@ -40,10 +39,11 @@ from trialwise.execution.workers.kind import refuse_kinds
 from trialwise.execution.workers.pool import Common, OneAtATime, run_pool
 from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment, Level
-from trialwise.store.directory import EXPERIMENT, DirectoryLock, ExperimentDirectory
+from trialwise.store.directory import DirectoryLock, ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import TrialRow
 from trialwise.study.documents import StoppingDocument
+from trialwise.study.opening import check_factors
 from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.kinds import kind_of
 from trialwise.trials.simulation import samples_by_metric
@@ -140,13 +140,7 @@ def _factors(experiment: Experiment, ledger: Ledger) -> list[dict[str, Level]]:
     StoreError
         A trial of the ledger lacks a factor: it is not one of this experiment.
     """
-    for factors in ledger.factors():
-        lacking = [factor.name for factor in experiment.factors if factor.name not in factors]
-        if lacking:
-            raise StoreError(
-                f"{ledger.path}: a trial has no level of the factors {', '.join(lacking)} in {EXPERIMENT}",
-                hint=f"put the {EXPERIMENT} back that the trials ran with",
-            )
+    check_factors(experiment, ledger)
     return [factors for factors in ledger.factors() if is_of(experiment, factors)]
 
 

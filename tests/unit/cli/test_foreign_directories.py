@@ -119,8 +119,9 @@ def test_a_planned_trial_without_a_factor_is_refused(tmp_path: Path):
         tmp_path / "results",
         "update trial set factors = json_remove(factors, '$.zz'), status = 'planned' where number = 2",
     )
-    code, text = said("run", tmp_path / "results")
-    assert (code, "has no level of the factors" in text) == (5, True), text
+    for verb in ("run", "analyze", "status", "report"):
+        code, text = said(verb, tmp_path / "results")
+        assert (code, "has no level of the factors in experiment.toml: zz" in text) == (5, True), (verb, text)
 
 
 def test_a_runtime_beyond_all_numbers_is_refused(tmp_path: Path):
