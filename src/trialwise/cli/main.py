@@ -124,6 +124,8 @@ def main() -> None:
         sys.exit(130)
     except BaseException as error:
         if isinstance(error, SystemExit):
+            if isinstance(error.__context__, BrokenPipeError):  # rich ends with 1, which is a verdict
+                sys.exit(BROKEN_PIPE)
             raise
         if pressed.is_set():  # compiled code that is importing makes errors of its own of it
             sys.exit(130)

@@ -36,3 +36,17 @@ def test_a_reader_that_goes_is_no_verdict(options: list[str], tmp_path: Path) ->
         assert command.wait() == 141
     assert "Traceback" not in said
     assert "Exception" not in said
+
+
+@pytest.mark.parametrize("words", [["--help"], ["analyze", "--help"], ["--version"]])
+def test_a_reader_of_help_that_goes_is_no_verdict(words: list[str]) -> None:
+    code = "from trialwise.cli.main import main; main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as command:
+        assert command.stdout is not None
+        assert command.stderr is not None
+        command.stdout.close()
+        said = command.stderr.read().decode()
+        assert command.wait() == 141
+    assert said == ""
