@@ -57,7 +57,9 @@ def _list(who: Sequence[str], most: int = 6) -> str:
 def _overview(analysis: Analysis, found: MetricAnalysis, kpi: Kpi) -> Table:
     metric, names = found.metric, labels(analysis)
     scored = metric.variability is not None
-    header = " · ".join(factor_names(analysis)) or "treatment"
+    factors = factor_names(analysis)
+    header = " · ".join(factors) or "treatment"
+    count = "trials" if "n" in factors else "n"
     series = [f"series {name}" for name in analysis.series] if len(analysis.series) > 1 else ["KPI"]
     treatments = [name for name in analysis.treatments if name in names]
     better = f", {metric.better} is better" if metric.better else ""
@@ -66,7 +68,7 @@ def _overview(analysis: Analysis, found: MetricAnalysis, kpi: Kpi) -> Table:
     return Table(
         key=f"overview-{metric.kpis.index(kpi)}-{metric.name}",
         caption=f"{metric.name}{shown.heading}{better}: {objective_text(kpi)}{score}",
-        columns=(header, "n", *series, *(["score"] if scored else [])),
+        columns=(header, count, *series, *(["score"] if scored else [])),
         rows=tuple(_row(analysis, found, kpi, name, names[name], shown) for name in treatments),
         numeric=frozenset(range(1, 2 + len(series) + scored)),
     )
