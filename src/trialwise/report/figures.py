@@ -157,7 +157,9 @@ def _autocorrelation(board: Board) -> Figure | None:
     base = board.chart(rows).transform_filter(marks.chosen(**options))
     axis, scale = alt.Axis(tickMinStep=1, format="d"), alt.Scale(nice=False, padding=10)
     x = alt.X("lag:Q", title="lag, in trials of the treatment", axis=axis, scale=scale)
-    y = alt.Y("coefficient:Q", title="autocorrelation", scale=alt.Scale(domain=[-1, 1]))
+    y = alt.Y(
+        "coefficient:Q", title="autocorrelation", scale=alt.Scale(domain=points.correlation_range(rows))
+    )
     tips = [*marks.name_tips("lag"), marks.tip("coefficient"), marks.tip("threshold")]
     stems = base.mark_rule(strokeWidth=2, color=COLOURS[0]).encode(x=x, y=y, y2=alt.datum(0), tooltip=tips)
     heads = base.mark_point(filled=True, size=50, color=COLOURS[0], opacity=1).encode(x=x, y=y, tooltip=tips)

@@ -266,6 +266,13 @@ def lag_rows(found: MetricAnalysis, most: int = 40) -> list[Row]:
     ]
 
 
+def correlation_range(rows: Sequence[Row]) -> tuple[float, float]:
+    """Return the ends of an axis of coefficients: -1 to 1, and further where few trials have thresholds beyond."""
+    most = max((float(row["threshold"] or 0) for row in rows), default=0.0)
+    end = 1.0 if most <= 1 else 1.05 * most
+    return -end, end
+
+
 def trace_name(trace: TrialTrace, names: Mapping[str, str]) -> str:
     """How a trial is called where one can be chosen."""
     verdict = {True: "converged", False: "not converged", None: "no test"}[trace.converged]

@@ -1,4 +1,4 @@
-"""Figures for print: vector graphics one column wide, fonts embedded, the same bytes for the same analysis."""
+"""Figures for print: vector graphics one column wide, the same bytes for the same analysis."""
 
 # pyright: reportUnknownMemberType=false
 # matplotlib leaves the types of its keyword arguments open.
@@ -12,6 +12,7 @@ from typing import Literal
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
@@ -31,7 +32,7 @@ from trialwise.report.points import Row
 from trialwise.report.pooled_print import pooled_drawings
 from trialwise.report.print_document import has_document, write_document
 from trialwise.report.print_page import Page, column, legend, rows_of
-from trialwise.report.print_style import GREY, STYLE
+from trialwise.report.print_style import GREY, STYLE, save
 from trialwise.report.verdict_section import verdict_pictures
 
 Kind = Literal["pdf", "svg"]
@@ -61,10 +62,8 @@ def print_figures(
     written: list[Path] = []
     with mpl.rc_context(STYLE):
         for name, figure in _all_figures(analysis, order, verdicts):
-            path = folder / f"{name}.{kind}"
-            metadata = {"CreationDate": None} if kind == "pdf" else {"Date": None}
-            figure.savefig(path, format=kind, metadata=metadata)
-            written.append(path)
+            written.append(folder / f"{name}.{kind}")
+            save(figure, written[-1])
         if has_document(analysis) and kind == "pdf":
             write_document(analysis, folder / DOCUMENT, version, verdicts)
             written.append(folder / DOCUMENT)
@@ -260,7 +259,8 @@ def _autocorrelation(axes: Axes, page: Page) -> None:
         limit = max(column(rows, "threshold"))
         for side in (-limit, limit):
             axes.axhline(side, color="black", linestyle=(0, (4, 3)), linewidth=0.6)
-    axes.set_ylim(-1, 1)
+    axes.set_ylim(points.correlation_range(rows))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.set_xlabel("lag, in trials of the treatment")
     axes.set_ylabel("autocorrelation")
     legend(axes, page)

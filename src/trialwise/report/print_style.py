@@ -1,4 +1,4 @@
-"""The look of figures for print: one column wide, fonts embedded, the same bytes for the same data."""
+"""The look of figures for print: one column wide, the same bytes for the same data; PDF has its fonts, SVG text that is text."""
 
 # pyright: reportUnknownMemberType=false
 # matplotlib leaves the types of its keyword arguments open.
@@ -38,7 +38,7 @@ STYLE: dict[Any, Any] = {
     "lines.markersize": 3,
     "lines.linewidth": 1.0,
     "pdf.fonttype": 42,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "trialwise",
     "text.usetex": False,
     "text.parse_math": False,
@@ -82,7 +82,12 @@ def save_all(figures: Iterable[tuple[str, Figure]], folder: Path, kind: str) -> 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure; the ending of the path (.pdf, .svg or .png) says the format."""
     kind = path.suffix[1:].lower()
-    metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {"Software": None}}[kind]
+    title = {"Title": path.stem}
+    metadata = {
+        "pdf": {"CreationDate": None, **title},
+        "svg": {"Date": None, **title},
+        "png": {"Software": None, **title},
+    }[kind]
     figure.savefig(path, format=kind, metadata=metadata, dpi=_RESOLUTION)
 
 

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
 from trialwise.analysis.results import Analysis
+from trialwise.report.points import correlation_range
 from trialwise.report.print_figures import Kind, print_figures
+
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -33,3 +37,20 @@ def test_fonts_are_embedded_as_outlines_that_scale(one_metric: Analysis, tmp_pat
         assert b"/FontFile2" in content
         assert b"/Type3" not in content
         assert b"/MediaBox [ 0 0 239.76" in content  # 3.33 inches
+
+
+def test_an_svg_has_a_title_and_its_text_as_text(one_metric: Analysis, tmp_path: Path) -> None:
+    for path in print_figures(one_metric, tmp_path, "svg"):
+        root = ET.fromstring(path.read_text())  # noqa: S314 our own
+        assert [each.text for each in root.findall(f"{SVG}title")] == [path.stem]
+        words = {"".join(each.itertext()) for each in root.iter(f"{SVG}text")}
+        assert any("latency" in text or "autocorrelation" in text for text in words), words
+
+
+@pytest.mark.parametrize(("n", "end"), [(3, 1.05 * 1.95 / 3**0.5), (4, 1.0), (100, 1.0)])
+def test_the_band_of_few_trials_lies_within_the_frame(n: int, end: float) -> None:
+    threshold = 1.95 / n**0.5
+    low, high = correlation_range([{"threshold": threshold, "lag": 1}, {"threshold": threshold, "lag": 2}])
+    assert (low, high) == pytest.approx((-end, end))
+    assert threshold < high
+    assert correlation_range([]) == (-1, 1)
