@@ -1,0 +1,37 @@
+"""How many more trials decide: where the variance is as good as known, what the noncentral t distribution of SciPy says."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from scipy import stats
+
+from trialwise.statistics.forecast import CHANCE, trials_to_decide
+from trialwise.statistics.moments import Moments
+
+PILOT = 1_000_000
+"""Trials of the pilot: the variance drawn from them hardly differs from what they have."""
+NEARER = 0.9
+"""What of the difference that was found is counted on."""
+
+
+def chance_of_a_difference(effect: float, count: int, alpha: float) -> float:
+    """Exact power of the two-sided t test of two samples of unit variance."""
+    df = 2 * count - 2
+    away = effect * (count / 2) ** 0.5
+    critical = stats.t.isf(alpha / 2, df)
+    return float(stats.nct.sf(critical, df, away) + stats.nct.cdf(-critical, df, away))
+
+
+@pytest.mark.parametrize("alpha", [0.05, 0.01])
+@pytest.mark.parametrize("effect", [0.3, 1.0, 1.6, 2.5, 4.0])
+def test_the_bill_is_the_smallest_number_whose_exact_power_is_enough(effect: float, alpha: float) -> None:
+    wanted = next(
+        count
+        for count in itertools.count(2)
+        if chance_of_a_difference(NEARER * effect, count, alpha) >= CHANCE
+    )
+    assert (
+        trials_to_decide(Moments(PILOT, 10.0, 1.0), Moments(PILOT, 10.0 + effect, 1.0), None, alpha) == wanted
+    )
