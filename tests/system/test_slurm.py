@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -121,6 +122,40 @@ def test_jobs_compute_what_one_process_does_and_are_gone_at_the_end(
     assert watch.told[1].startswith("has come")
     assert bench.facts("cluster") == alone
     assert not list(bench.folder.rglob(".trialwise-certificates-*")), "the key of the run went with it"
+
+
+def test_scheduler_and_jobs_listen_at_their_encrypted_ports_alone(bench: Bench):
+    before, ports = listening("pid="), set[int]()
+    doors: set[int] = set()
+
+    def look() -> None:
+        wait_until(lambda: len(listening('("python')) > 1)
+        ports.update(listening("pid=") - before)
+        doors.update(port for port in ports if speaks_tls(port))
+
+    bench.run("cluster", cluster="slurm", jobs=1, observers=[Watch(5, look)])
+    assert len(ports) >= 3, "a scheduler, a nanny and a worker"
+    assert ports == doors
+
+
+def listening(who: str) -> set[int]:
+    told = subprocess.run(["ss", "-Hltnp"], capture_output=True, text=True, check=True).stdout
+    return {int(line.split()[3].rpartition(":")[2]) for line in told.splitlines() if who in line}
+
+
+def speaks_tls(port: int) -> bool:
+    """Whether a port of this machine answers a client's hello of TLS with one of its own (RFC 8446, 4.1.3)."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", port), timeout=5) as connection:
+        try:
+            context.wrap_socket(connection).close()
+        except ssl.SSLError as error:
+            return "CERTIFICATE" in str(error) or "ALERT" in str(error)
+        except OSError:
+            return False
+    return True
 
 
 def test_a_job_that_ends_in_the_middle_loses_nothing(bench: Bench, alone: list[tuple[object, ...]]):

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import dask.config
-from distributed import Client
+from distributed import Client, Scheduler
 from distributed.security import Security
 
 from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.tasks.certificates import security_in_files
 from trialwise.execution.tasks.crew import Crew, CrewLostError
 from trialwise.execution.tasks.dask_crew import DaskCrew
+from trialwise.execution.tasks.quiet_node import WORKER, QuietScheduler
 
 QUEUE_SECONDS = 10.0
 """Where no node is there, so often is SLURM asked whether it still has jobs."""
@@ -112,11 +113,14 @@ def _slurm_cluster(security: Security) -> Any:  # noqa: ANN401 Dask says little 
         raise PlanError(
             f"--cluster slurm: nothing says the {' and '.join(missing)} of a job", hint=_CONFIGURE
         )
-    # No pages, which would ask nobody who he is, unless jobqueue.yaml has them.
+    # No pages, and no server that could have them, unless jobqueue.yaml asks for them: it would ask nobody who he is.
     own: dict[str, Any] = known.get("jobqueue.slurm.scheduler-options", None) or {}
+    words: list[str] = known.get("jobqueue.slurm.worker-extra-args", None) or []
     return SLURMCluster(
         n_workers=0,
         scheduler_options={"dashboard": False, "dashboard_address": "127.0.0.1:0"} | own,
+        scheduler_cls=Scheduler if own.get("dashboard") else QuietScheduler,
+        worker_extra_args=[*words, "--worker-class", WORKER],
         protocol="tls://",
         security=security,
     )
