@@ -57,7 +57,7 @@ class PairSearch:
         self._stands: dict[tuple[int, int], int] = {}
         """For each lasting pair that is named the one of its likes that is in the model."""
         self.dropped: set[tuple[int, int]] = set()
-        """Pairs that were named and do not stand beside a lasting one."""
+        """Pairs that were named and do not stand beside all others that are."""
         plain = Layout(trials, None)
         self.models = plain.designs(shared := plain.shared(Named()), Named())
         testable = [model for model in self.models if model.testable]
@@ -164,15 +164,12 @@ class PairSearch:
                 yield _Candidate(model, at)
 
     def _weakest(self) -> tuple[bool, tuple[int, int]] | None:
-        """A pair that is named and does not stand beside one of the other kind that is: whether it lasts, and which."""
-        both = {treatment for treatment, _ in self._pairs} & {treatment for treatment, _ in self._stands}
+        """A pair that is named and does not stand beside all others that are: whether it lasts, and which."""
         found: list[tuple[float, bool, tuple[int, int]]] = []
         for model in (*self.models, *self.lasting):
-            if model.treatment not in both:
-                continue
             named = self._stands if isinstance(model, LastingDesign) else self._pairs
             effects, errors = model.effects()
-            statistics = np.nan_to_num(effects / errors)
+            statistics = np.divide(effects, errors, out=np.zeros(effects.size), where=errors > 0)
             p_values = self._judged(model, statistics)
             for at, cell in enumerate(model.cells.tolist()):
                 pair = (model.treatment, cell)
