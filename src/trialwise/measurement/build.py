@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -37,20 +36,6 @@ def own_build() -> Build:
         python=f"{major}.{minor}",
         numpy=np.__version__,
     )
-
-
-def differences(theirs: Build, ours: Build) -> Iterator[str]:
-    """What is not the same, in words."""
-    words = {
-        "core": "the compiled core",
-        "code": "the code of trialwise",
-        "python": "Python",
-        "numpy": "NumPy",
-    }
-    for each in fields(Build):
-        there, here = getattr(theirs, each.name), getattr(ours, each.name)
-        if there != here:
-            yield f"{words.get(each.name, each.name)} {there} instead of {here}"
 
 
 def _digest(folder: Path, files: list[Path]) -> str:

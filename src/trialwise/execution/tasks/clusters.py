@@ -14,7 +14,8 @@ from urllib.parse import urlsplit
 
 from trialwise.errors import PlanError, WorkerError
 from trialwise.execution.tasks.crew import Crew
-from trialwise.measurement.build import Build, differences, own_build
+from trialwise.execution.tasks.files import computed_from, in_words
+from trialwise.measurement.build import Build, own_build
 
 if TYPE_CHECKING:
     from distributed.security import Security
@@ -199,14 +200,14 @@ def _require_same_build(client: _Client) -> None:
         found |= client.run(own_build, on_error="return")
     except Exception as error:  # whatever stops it there from looking
         found = {"scheduler": error}
-    ours = own_build()
+    ours = computed_from(own_build())
     for place, theirs in found.items():
         if not isinstance(theirs, Build):
             raise other_build(
                 place, f"no trialwise of this version that could be asked ({_first_line(theirs)})"
             )
-        if theirs != ours:
-            raise other_build(place, ", ".join(differences(theirs, ours)))
+        if changes := computed_from(theirs).changes(ours):
+            raise other_build(place, in_words(changes))
 
 
 def _first_line(error: object) -> str:

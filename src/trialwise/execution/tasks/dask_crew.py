@@ -18,8 +18,8 @@ from distributed.scheduler import KilledWorker
 from trialwise.errors import WorkerError
 from trialwise.execution.tasks.computing import Batch, Computed, compute
 from trialwise.execution.tasks.crew import CrewLostError, Delivery, Node
-from trialwise.execution.tasks.files import FileBook, Files, differing
-from trialwise.measurement.build import Build, differences, own_build
+from trialwise.execution.tasks.files import FileBook, differing, in_words
+from trialwise.measurement.identity import Change, Identity
 
 LOOK_SECONDS = 1.0
 """So often is the scheduler asked which nodes are there."""
@@ -31,12 +31,8 @@ _INSTALL = "install the same wheel of trialwise, with the same Python and NumPy,
 _SHARE = "have the folder of the experiment at the same place on every node, with the same files, as on a shared file system"
 
 
-class OtherBuildError(Exception):
-    """A node has another build than the one that asks; the arguments are its name and what differs."""
-
-
-class OtherFilesError(Exception):
-    """A node has not the files that trials need; the arguments are its name and what differs."""
+class OtherIdentityError(Exception):
+    """A node has another build or other files than trials need; the arguments are its name and what differs."""
 
 
 class _Future(Protocol):
@@ -92,7 +88,6 @@ class DaskCrew:
         future: Any = self._client.submit(
             compute_on_node,
             pickle.dumps(batch),
-            own_build(),
             self._files.of(batch),
             key=f"trials-{id(self):x}-{ticket}",
             pure=False,
@@ -134,11 +129,8 @@ class DaskCrew:
             self._back.put(error)
 
     def _settled(self, found: Delivery | BaseException) -> Delivery:
-        if isinstance(found, OtherBuildError):
-            raise other_build(*found.args) from found
-        if isinstance(found, OtherFilesError):
-            node, lacking = found.args
-            raise WorkerError(f"node {node}: has {lacking}, which trials need", hint=_SHARE) from found
+        if isinstance(found, OtherIdentityError):
+            raise _other(*found.args) from found
         if isinstance(found, CancelledError | OSError):
             raise _connection_lost() from found
         if isinstance(found, BaseException):
@@ -174,20 +166,25 @@ class DaskCrew:
             self._peopled = self._looked
 
 
-def compute_on_node(batch: bytes, build: Build, files: Files) -> Computed:
+def compute_on_node(batch: bytes, needed: Identity) -> Computed:
     """Compute a batch, pickled so that the scheduler passes it on unread, where this node has the build and files that it takes."""
     node = _host(get_worker().address)
-    if own_build() != build:
-        raise OtherBuildError(node, ", ".join(differences(own_build(), build)))
-    _require_files(node, files)
+    _require(node, needed)
     computed = compute(pickle.loads(batch), node)  # noqa: S301 from who may have anything run here
-    _require_files(node, files)  # what was computed while a file changed is of nobody knows which one
+    _require(node, needed)  # what was computed while a file changed is of nobody knows which one
     return computed
 
 
-def _require_files(node: str, files: Files) -> None:
-    if lacking := ", ".join(differing(files)):
-        raise OtherFilesError(node, lacking)
+def _require(node: str, needed: Identity) -> None:
+    if changes := differing(needed):
+        raise OtherIdentityError(node, changes)
+
+
+def _other(node: str, changes: Sequence[Change]) -> WorkerError:
+    builds = [change for change in changes if change.kind == "build"]
+    if builds:
+        return other_build(node, in_words(builds))
+    return WorkerError(f"node {node}: has {in_words(changes)}, which trials need", hint=_SHARE)
 
 
 def other_build(node: str, differing: str) -> WorkerError:

@@ -1,40 +1,66 @@
-"""The files that trials are computed from beside their tasks: a node has to have the same ones, or it would give other bits."""
+"""What trials are computed from beside their tasks: files and a build, which a node has to have too, or it would give other bits."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from trialwise.execution.tasks.computing import Batch
-from trialwise.measurement.file_identity import digest_of
-
-Files = Mapping[str, str]
-"""Digests of files by their paths."""
+from trialwise.measurement.build import Build, own_build
+from trialwise.measurement.file_identity import described
+from trialwise.measurement.identity import Change, FileIdentity, Identity
 
 
 class FileBook:
     """Knows the files of each treatment as they were when it was first asked for them."""
 
     def __init__(self) -> None:
-        self._of: dict[tuple[object, ...], Files] = {}
+        self._of: dict[tuple[object, ...], tuple[FileIdentity, ...]] = {}
 
-    def of(self, batch: Batch) -> Files:
-        """The files that the trials of a batch need."""
-        found: dict[str, str] = {}
+    def of(self, batch: Batch) -> Identity:
+        """What the trials of a batch need: their files, and our build."""
+        found: dict[str, FileIdentity] = {}
         for task in batch.tasks:
             treatment = tuple(task.factors.items())
             if treatment not in self._of:
                 attached = batch.kind.attachments(task.experiment, [task.factors])
-                self._of[treatment] = {str(path): digest_of(path) for _, path in attached}
-            found |= self._of[treatment]
-        return found
+                self._of[treatment] = tuple(map(_needed, (str(path) for _, path in attached)))
+            found |= {each.name: each for each in self._of[treatment]}
+        return computed_from(own_build(), found.values())
 
 
-def differing(files: Files) -> Iterator[str]:
-    """What of these files is not the same here, in words."""
-    for name, digest in files.items():
-        path = Path(name)
-        if not path.is_file():
-            yield f"no file {name}"
-        elif digest_of(path) != digest:
-            yield f"another file {name}"
+def computed_from(build: Build, files: Iterable[FileIdentity] = ()) -> Identity:
+    """What computed trials depend on: no machine, but a build and files."""
+    return Identity({}, tuple(files), build=asdict(build))
+
+
+def differing(needed: Identity) -> tuple[Change, ...]:
+    """What this process has otherwise than what trials need."""
+    here = computed_from(own_build(), _identified(each.name for each in needed.files))
+    return here.changes(needed)
+
+
+def in_words(changes: Iterable[Change]) -> str:
+    """Say what a node has otherwise."""
+    return ", ".join(_text(change) for change in changes)
+
+
+_WORDS = {"core": "the compiled core", "code": "the code of trialwise", "python": "Python", "numpy": "NumPy"}
+
+
+def _text(change: Change) -> str:
+    if change.kind == "file":
+        return f"no file {change.name}" if change.after is None else f"another file {change.name}"
+    return f"{_WORDS.get(change.name, change.name)} {change.after} instead of {change.before}"
+
+
+def _needed(path: str) -> FileIdentity:
+    """Describe a file; one that is not here is like no other, so that no node has it."""
+    return next(_identified([path]), FileIdentity(path, path, "", 0, role="input"))
+
+
+def _identified(paths: Iterable[str]) -> Iterator[FileIdentity]:
+    """Describe the files that are there."""
+    for path in paths:
+        if (found := described(path)) is not None:
+            yield FileIdentity(path, *found, role="input")
