@@ -1,6 +1,6 @@
 //! The trait of all controllers.
 
-use trialwise_units::{Bytes, Duration, Rate, Time};
+use trialwise_units::{Bytes, Duration, ParseQuantityError, Rate, Time};
 
 use crate::window::RateWindow;
 use crate::{Acknowledgement, Loss, Sent, State, Timeout, WindowRule};
@@ -64,6 +64,14 @@ pub enum BuildError {
         name: String,
         /// What there is.
         known: String,
+    },
+    /// What is written behind its name is no rate.
+    #[error("{controller}:RATE: {problem}")]
+    Rate {
+        /// The controller.
+        controller: String,
+        /// What is wrong.
+        problem: ParseQuantityError,
     },
     /// The controller needs a fact that the driver did not give.
     #[error("{controller} needs Context::{field}, greater than zero: give what the path has")]

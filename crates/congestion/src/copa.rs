@@ -6,8 +6,12 @@
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
 use crate::copa_delay::{Delays, Sample};
+use crate::declared::settings;
 use crate::segments::SegmentWindow;
-use crate::{Acknowledgement, BuildError, Context, Controller, Loss, Phase, State, Timeout};
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, Phase, Setting,
+    State, Timeout,
+};
 
 const NAME: &str = "copa";
 /// The window never falls below this, in segments (beyond the paper; the authors' implementation has it).
@@ -199,6 +203,19 @@ impl Copa {
         if let Some(inverse) = &mut self.competitive {
             *inverse = (*inverse / 2.0).max(1.0 / self.settings.delta);
         }
+    }
+}
+
+impl Declared for Copa {
+    type Settings = CopaSettings;
+    const NAMES: &'static [Named<Self::Settings>] =
+        &[Named { name: NAME, settings: |_| CopaSettings::default() }];
+    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, ..Needs::NOTHING };
+    const SETTINGS: &'static [Setting<Self::Settings>] =
+        settings! {delta: Weight, competitive: Switch, own_packets: Number, initial_window: Positive};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
     }
 }
 

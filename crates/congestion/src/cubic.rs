@@ -2,9 +2,13 @@
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
+use crate::declared::settings;
 use crate::hystart::{HyStart, Stage};
 use crate::threshold::ThresholdWindow;
-use crate::{Acknowledgement, BuildError, Context, Controller, Loss, Phase, State, Timeout};
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Declared, Loss, Named, Needs, Phase, Setting, State,
+    Timeout,
+};
 
 const NAME: &str = "cubic";
 /// `beta_cubic` (RFC 9438, section 4.6).
@@ -204,6 +208,24 @@ impl Cubic {
             _ if self.reno_friendly => Phase::RenoFriendly,
             _ => Phase::CongestionAvoidance,
         }
+    }
+}
+
+impl Declared for Cubic {
+    type Settings = CubicSettings;
+    const NAMES: &'static [Named<Self::Settings>] =
+        &[Named { name: NAME, settings: |_| CubicSettings::default() }];
+    const NEEDS: Needs = Needs { answers_marks: true, spreads_window: true, ..Needs::NOTHING };
+    const SETTINGS: &'static [Setting<Self::Settings>] = settings! {initial_window: Positive, burst_limit: Positive, fast_convergence: Switch, hystart: Switch};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
+    }
+
+    /// Slow start counts all that an answer acknowledges, as RFC 9406, section 4.3 has it where windows are spread, and Linux does
+    /// (`tcp_slow_start`).
+    fn over_udp(settings: Self::Settings, _payload: f64) -> Self::Settings {
+        Self::Settings { burst_limit: u32::MAX, ..settings }
     }
 }
 

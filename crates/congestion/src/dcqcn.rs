@@ -3,8 +3,12 @@
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
+use crate::declared::settings;
 use crate::paced::PacedRate;
-use crate::{Acknowledgement, BuildError, Context, Controller, Fidelity, Loss, Timeout, WindowRule};
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Declared, Fidelity, Loss, Named, Needs, Setting,
+    Timeout, WindowRule,
+};
 
 const NAME: &str = "dcqcn";
 const ALPHA: usize = 0;
@@ -145,6 +149,22 @@ impl Dcqcn {
 
     fn is_due(&self, timer: usize, now: Time) -> bool {
         self.timers[timer].is_some_and(|due| due <= now)
+    }
+}
+
+impl Declared for Dcqcn {
+    type Settings = DcqcnSettings;
+    const NAMES: &'static [Named<Self::Settings>] =
+        &[Named { name: NAME, settings: DcqcnSettings::for_line_rate }];
+    const NEEDS: Needs = Needs { fabric: true, answers_marks: true, ..Needs::NOTHING };
+    const SETTINGS: &'static [Setting<Self::Settings>] = settings! {gain: Weight, alpha_interval: Interval, decrease_interval: Interval, increase_interval: Interval, recovery_steps: Count, increase: Rate, hyper_increase: Rate, clamp_target: Switch, minimum: Rate, window: WindowRule::CHOICE};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
+    }
+
+    fn with_fidelity(settings: Self::Settings, fidelity: Fidelity) -> Self::Settings {
+        Self::Settings { fidelity, ..settings }
     }
 }
 

@@ -5,8 +5,12 @@
 
 use trialwise_units::{Bytes, Rate};
 
+use crate::declared::settings;
 use crate::paced::PacedRate;
-use crate::{Acknowledgement, BuildError, Context, Controller, Fidelity, Loss, Timeout, WindowRule};
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Declared, Fidelity, Loss, Named, Needs, Setting,
+    Timeout, WindowRule,
+};
 
 const NAME: &str = "dctcp";
 
@@ -110,6 +114,29 @@ impl Dctcp {
     fn cut(&mut self, factor: f64, next_sequence: u64) {
         self.rate.multiply(factor);
         self.reduced_until = Some(next_sequence);
+    }
+}
+
+impl Declared for Dctcp {
+    type Settings = DctcpSettings;
+    const NAMES: &'static [Named<Self::Settings>] =
+        &[Named { name: NAME, settings: DctcpSettings::for_line_rate }];
+    const NEEDS: Needs = Needs {
+        fabric: true,
+        answers_marks: true,
+        step_marking: true,
+        acknowledgements_wait: true,
+        ..Needs::NOTHING
+    };
+    const SETTINGS: &'static [Setting<Self::Settings>] =
+        settings! {gain: Weight, increase: Rate, minimum: Rate, window: WindowRule::CHOICE};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
+    }
+
+    fn with_fidelity(settings: Self::Settings, fidelity: Fidelity) -> Self::Settings {
+        Self::Settings { fidelity, ..settings }
     }
 }
 

@@ -2,7 +2,10 @@
 
 use trialwise_units::{Bytes, Rate};
 
-use crate::{Acknowledgement, BuildError, Context, Controller, Loss, Timeout};
+use crate::declared::settings;
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Declared, Loss, Named, Needs, Setting, Timeout,
+};
 
 const NAME: &str = "fixed_rate";
 
@@ -30,6 +33,24 @@ impl FixedRate {
             });
         }
         Ok(Self { rate: settings.rate })
+    }
+}
+
+impl Declared for FixedRate {
+    type Settings = FixedRateSettings;
+    const NAMES: &'static [Named<Self::Settings>] =
+        &[Named { name: NAME, settings: |rate| FixedRateSettings { rate } }];
+    const NEEDS: Needs = Needs { rate: true, ..Needs::NOTHING };
+    const SETTINGS: &'static [Setting<Self::Settings>] = settings! {rate: Rate};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
+    }
+
+    /// The rate that is written is of whole IP packets.
+    fn over_udp(settings: Self::Settings, payload: f64) -> Self::Settings {
+        let rate = Rate::from_bits_per_second((settings.rate.bits_per_second() as f64 * payload) as u64);
+        Self::Settings { rate }
     }
 }
 

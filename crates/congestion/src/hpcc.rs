@@ -3,9 +3,11 @@
 
 use trialwise_units::{Bytes, Duration, Rate};
 
+use crate::declared::settings;
 use crate::paced::PacedRate;
 use crate::{
-    Acknowledgement, BuildError, Context, Controller, Fidelity, HopRecord, Loss, Timeout, WindowRule,
+    Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Fidelity, HopRecord, Loss, Named,
+    Needs, Setting, Timeout, WindowRule,
 };
 
 const NAME: &str = "hpcc";
@@ -148,6 +150,23 @@ impl Hpcc {
         } else {
             (self.reference_rate + increase, self.stage + 1)
         }
+    }
+}
+
+impl Declared for Hpcc {
+    type Settings = HpccSettings;
+    const NAMES: &'static [Named<Self::Settings>] =
+        &[Named { name: NAME, settings: HpccSettings::for_line_rate }];
+    const NEEDS: Needs =
+        Needs { feedback: Feedback::Telemetry, fabric: true, acknowledgements_wait: true, ..Needs::NOTHING };
+    const SETTINGS: &'static [Setting<Self::Settings>] = settings! {target_utilisation: Weight, maximum_stage: Count, increase: Rate, minimum: Rate, window: WindowRule::CHOICE};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
+    }
+
+    fn with_fidelity(settings: Self::Settings, fidelity: Fidelity) -> Self::Settings {
+        Self::Settings { fidelity, ..settings }
     }
 }
 

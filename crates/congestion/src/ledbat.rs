@@ -2,10 +2,14 @@
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
+use crate::declared::settings;
 use crate::episodes::Episodes;
 use crate::ledbat_delay::{BaseDelay, CurrentDelay, DelayFilter, MAXIMUM_FILTER, MAXIMUM_HISTORY};
 use crate::segments::SegmentWindow;
-use crate::{Acknowledgement, BuildError, Context, Controller, Loss, RoundTrip, State, Timeout};
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Loss, Named, Needs, RoundTrip,
+    Setting, State, Timeout,
+};
 
 const NAME: &str = "ledbat";
 /// `MIN_CWND` in segments (RFC 6817, section 2.5).
@@ -123,6 +127,19 @@ impl Ledbat {
     fn reduce(&mut self) {
         let window = self.window.segments();
         self.window.set(window.min((window / 2.0).max(MINIMUM_WINDOW)));
+    }
+}
+
+impl Declared for Ledbat {
+    type Settings = LedbatSettings;
+    const NAMES: &'static [Named<Self::Settings>] =
+        &[Named { name: NAME, settings: |_| LedbatSettings::default() }];
+    /// It bounds its window by what is in flight (RFC 6817, section 2.4.2), which spreading would lower.
+    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, answers_marks: true, ..Needs::NOTHING };
+    const SETTINGS: &'static [Setting<Self::Settings>] = settings! {target: Interval, gain: Weight, base_history: Positive, current_filter: Positive, filter: DelayFilter::CHOICE, allowed_increase: Number, initial_window: Positive};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
     }
 }
 

@@ -20,6 +20,8 @@ pub enum DelayFilter {
     Mean,
 }
 
+crate::declared::choice! { DelayFilter, "write newest, minimum or mean"; "newest" => Newest, "minimum" => Minimum, "mean" => Mean }
+
 /// `base_delays`: the smallest delay of each of the last minutes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BaseDelay {

@@ -10,7 +10,7 @@
 //!
 //! Of the Internet: [`NewReno`], [`Cubic`], [`Ledbat`] and [`Copa`], beside [`FixedRate`], which controls
 //! nothing. Of the data centre: [`Dctcp`], [`Dcqcn`], [`Timely`] and [`Hpcc`]. [`Algorithm::named`] knows all
-//! of them.
+//! of them. A new one implements [`Declared`] beside its law and gets a line in `register.rs`.
 
 mod any;
 mod controller;
@@ -19,6 +19,7 @@ mod copa_delay;
 mod cubic;
 mod dcqcn;
 mod dctcp;
+mod declared;
 mod episodes;
 mod event;
 mod fidelity;
@@ -29,9 +30,12 @@ mod ledbat;
 mod ledbat_delay;
 mod newreno;
 mod paced;
+mod register;
 mod round_trip;
 mod segments;
 mod sliding;
+#[cfg(any(test, feature = "specimen"))]
+mod specimen;
 mod state;
 #[cfg(test)]
 mod testing;
@@ -39,12 +43,13 @@ mod threshold;
 mod timely;
 mod window;
 
-pub use any::{Algorithm, AnyController, Factory, Feedback};
+pub use any::{Factory, Feedback};
 pub use controller::{BuildError, Context, Controller};
 pub use copa::{Copa, CopaSettings};
 pub use cubic::{Cubic, CubicSettings};
 pub use dcqcn::{Dcqcn, DcqcnSettings};
 pub use dctcp::{Dctcp, DctcpSettings};
+pub use declared::{Declared, Named, Needs, Quantity, Setting, Value};
 pub use event::{Acknowledgement, HopRecord, Loss, Sent, Timeout};
 pub use fidelity::Fidelity;
 pub use fixed_rate::{FixedRate, FixedRateSettings};
@@ -52,6 +57,7 @@ pub use hpcc::{Hpcc, HpccSettings, MAXIMUM_HOPS};
 pub use ledbat::{Ledbat, LedbatSettings};
 pub use ledbat_delay::DelayFilter;
 pub use newreno::{NewReno, NewRenoSettings};
+pub use register::{Algorithm, AnyController};
 pub use round_trip::RoundTrip;
 pub use state::{Phase, State};
 pub use timely::{Timely, TimelyLaw, TimelySettings};

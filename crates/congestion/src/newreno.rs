@@ -2,8 +2,12 @@
 
 use trialwise_units::{Bytes, Duration, Rate, Time};
 
+use crate::declared::settings;
 use crate::threshold::ThresholdWindow;
-use crate::{Acknowledgement, BuildError, Context, Controller, Loss, Phase, State, Timeout};
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Declared, Loss, Named, Needs, Phase, Setting, State,
+    Timeout,
+};
 
 const NAME: &str = "newreno";
 
@@ -50,6 +54,25 @@ impl NewReno {
 
     fn remember(&mut self) {
         self.before = Some((self.core.window.segments(), self.core.threshold));
+    }
+}
+
+impl Declared for NewReno {
+    type Settings = NewRenoSettings;
+    const NAMES: &'static [Named<Self::Settings>] =
+        &[Named { name: NAME, settings: |_| NewRenoSettings::default() }];
+    const NEEDS: Needs = Needs { answers_marks: true, spreads_window: true, ..Needs::NOTHING };
+    const SETTINGS: &'static [Setting<Self::Settings>] =
+        settings! {initial_window: Positive, burst_limit: Positive};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
+    }
+
+    /// Slow start counts all that an answer acknowledges, as RFC 9406, section 4.3 has it where windows are spread, and Linux does
+    /// (`tcp_slow_start`).
+    fn over_udp(settings: Self::Settings, _payload: f64) -> Self::Settings {
+        Self::Settings { burst_limit: u32::MAX, ..settings }
     }
 }
 

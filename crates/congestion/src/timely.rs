@@ -4,8 +4,12 @@
 
 use trialwise_units::{Bytes, Duration, Rate};
 
+use crate::declared::settings;
 use crate::paced::PacedRate;
-use crate::{Acknowledgement, BuildError, Context, Controller, Fidelity, Loss, Timeout, WindowRule};
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Declared, Feedback, Fidelity, Loss, Named, Needs,
+    Setting, Timeout, WindowRule,
+};
 
 const NAME: &str = "timely";
 const PATCHED_NAME: &str = "timely_patched";
@@ -19,6 +23,8 @@ pub enum TimelyLaw {
     /// there is one fixed point and it is fair (CoNEXT 2016).
     Patched,
 }
+
+crate::declared::choice! { TimelyLaw, "write gradient or patched"; "gradient" => Gradient, "patched" => Patched }
 
 /// The parameters of [`Timely`].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -157,6 +163,24 @@ impl Timely {
         let factor = 1.0 - self.settings.patched_beta * weight * error;
         self.rate.set(increase * (1.0 - weight) + self.rate.get() * factor);
         self.steps = 0;
+    }
+}
+
+impl Declared for Timely {
+    type Settings = TimelySettings;
+    const NAMES: &'static [Named<Self::Settings>] = &[
+        Named { name: NAME, settings: TimelySettings::for_line_rate },
+        Named { name: PATCHED_NAME, settings: |line| TimelySettings::for_line_rate(line).patched() },
+    ];
+    const NEEDS: Needs = Needs { feedback: Feedback::Timestamps, fabric: true, ..Needs::NOTHING };
+    const SETTINGS: &'static [Setting<Self::Settings>] = settings! {law: TimelyLaw::CHOICE, gain: Weight, beta: Weight, patched_beta: Weight, low: Interval, high: Interval, minimum_rtt: Interval, increase: Rate, hyper_increase: Rate, steps_to_hyper: Count, minimum: Rate, window: WindowRule::CHOICE};
+
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError> {
+        Self::new(settings, context)
+    }
+
+    fn with_fidelity(settings: Self::Settings, fidelity: Fidelity) -> Self::Settings {
+        Self::Settings { fidelity, ..settings }
     }
 }
 

@@ -13,6 +13,8 @@ pub enum WindowRule {
     Scaled,
 }
 
+crate::declared::choice! { WindowRule, "write none, fixed or scaled"; "none" => Unlimited, "fixed" => Fixed, "scaled" => Scaled }
+
 /// The window that goes with a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RateWindow {

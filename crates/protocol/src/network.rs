@@ -205,13 +205,18 @@ fn weather() -> impl Strategy<Value = Weather> {
     )
 }
 
+/// Whatever is registered for paths, the tests' own controller too.
+fn over_paths() -> Vec<&'static str> {
+    Algorithm::over_paths().into_iter().map(|(name, _)| name).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
     fn everything_arrives_exactly_once_whatever_the_weather(
         weather in weather(),
-        algorithm in prop::sample::select(vec!["newreno", "cubic", "ledbat", "copa", "fixed_rate"]),
+        algorithm in prop::sample::select(over_paths()),
         spreads: bool,
         size in 1_u64..400_000,
         seed: u64,
@@ -243,7 +248,7 @@ proptest! {
 
 #[test]
 fn a_calm_network_needs_nothing_twice() {
-    for algorithm in ["newreno", "cubic", "ledbat", "copa", "fixed_rate"] {
+    for algorithm in over_paths() {
         let mut network = Network::new(algorithm, CALM, 1);
         network.sender.write(2_000_000);
         network.run_until(Time::from_milliseconds(60_000));

@@ -2,17 +2,13 @@
 
 use std::sync::Arc;
 
-use trialwise_congestion::{
-    Algorithm, AnyController, Context, CopaSettings, CubicSettings, Factory, FixedRateSettings,
-    LedbatSettings, NewRenoSettings,
-};
-use trialwise_units::{Bytes, ParseQuantityError, Rate, Time};
+use trialwise_congestion::{Algorithm, AnyController, BuildError, Context, Factory};
+use trialwise_units::{Bytes, Time};
 
 use crate::frame::DATA_HEADER;
 use crate::opening::OPENING_BYTES;
 use crate::sender::{Segments, Sender};
 
-const NAMES: &str = "newreno, cubic, ledbat, copa, fixed-rate:RATE (such as fixed-rate:12Mbit/s)";
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_HEADER: u64 = 8;
 
@@ -20,14 +16,11 @@ pub const UDP_HEADER: u64 = 8;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SchemeError {
     /// No controller has this name.
-    #[error("no congestion control over UDP is called `{0}`; there are {NAMES}")]
+    #[error("no congestion control over UDP is called `{0}`; there are {known}", known = known())]
     Unknown(String),
-    /// A rate that is none.
-    #[error("fixed-rate: {0}")]
-    Rate(ParseQuantityError),
     /// A controller that cannot be made.
     #[error(transparent)]
-    Build(#[from] trialwise_congestion::BuildError),
+    Build(#[from] BuildError),
 }
 
 /// The version of IP under a flow.
@@ -67,10 +60,8 @@ impl Scheme {
     pub fn named(name: &str, mtu: u16, version: IpVersion, ecn: Option<bool>) -> Result<Self, SchemeError> {
         let segment = u64::from(mtu) - overhead(version);
         let algorithm = algorithm(name, segment as f64 / f64::from(mtu))?;
-        let answers = matches!(algorithm, Algorithm::NewReno(_) | Algorithm::Cubic(_) | Algorithm::Ledbat(_));
-        // LEDBAT bounds its window by what is in flight (RFC 6817, section 2.4.2), which spreading would lower.
-        let spreads_window = matches!(algorithm, Algorithm::NewReno(_) | Algorithm::Cubic(_));
-        let manner = Manner { ecn: ecn.unwrap_or(answers), spreads_window };
+        let needs = algorithm.needs();
+        let manner = Manner { ecn: ecn.unwrap_or(needs.answers_marks), spreads_window: needs.spreads_window };
         Ok(Self::new(Arc::new(algorithm), mtu, version, manner))
     }
 
@@ -123,29 +114,27 @@ impl IpVersion {
     }
 }
 
-/// The controller; `payload` is the share of payload in a packet. Slow start counts all that an answer acknowledges, as RFC
-/// 9406, section 4.3 has it where windows are spread, and Linux does (`tcp_slow_start`).
-fn algorithm(name: &str, payload: f64) -> Result<Algorithm, SchemeError> {
-    let burst_limit = u32::MAX;
-    match name.split_once(':').unwrap_or((name, "")) {
-        ("newreno", "") => {
-            Ok(Algorithm::NewReno(NewRenoSettings { burst_limit, ..NewRenoSettings::default() }))
-        }
-        ("cubic", "") => Ok(Algorithm::Cubic(CubicSettings { burst_limit, ..CubicSettings::default() })),
-        ("ledbat", "") => Ok(Algorithm::Ledbat(LedbatSettings::default())),
-        ("copa", "") => Ok(Algorithm::Copa(CopaSettings::default())),
-        ("fixed-rate", rate) => {
-            let rate: Rate = rate.parse().map_err(SchemeError::Rate)?;
-            let rate = Rate::from_bits_per_second((rate.bits_per_second() as f64 * payload) as u64);
-            Ok(Algorithm::FixedRate(FixedRateSettings { rate }))
-        }
-        _ => Err(SchemeError::Unknown(name.to_owned())),
+/// The controllers that can be had over UDP, as they are written.
+pub fn known() -> String {
+    let written = Algorithm::over_paths().into_iter().map(|(name, needs)| {
+        if needs.rate { format!("{name}:RATE (such as {name}:12Mbit/s)") } else { name.to_owned() }
+    });
+    written.collect::<Vec<_>>().join(", ")
+}
+
+/// The controller of this name, as it is over UDP; `payload` is the share of payload in a packet.
+fn algorithm(text: &str, payload: f64) -> Result<Algorithm, SchemeError> {
+    match Algorithm::written(text, None) {
+        Ok(algorithm) if !algorithm.needs().fabric => Ok(algorithm.over_udp(payload)),
+        Ok(_) | Err(BuildError::Unknown { .. }) => Err(SchemeError::Unknown(text.to_owned())),
+        Err(other) => Err(other.into()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trialwise_units::Rate;
 
     fn scheme(name: &str) -> Result<Scheme, SchemeError> {
         Scheme::named(name, 1500, IpVersion::Four, None)
@@ -160,8 +149,10 @@ mod tests {
 
     #[test]
     fn a_fixed_rate_is_of_whole_packets() {
-        let sender = scheme("fixed-rate:15Mbit/s").unwrap().sender(Time::ZERO, true).unwrap();
-        assert_eq!(sender.state().pacing_rate, Some(Rate::from_bits_per_second(14_400_000)));
+        for name in ["fixed_rate:15Mbit/s", "fixed-rate:15Mbit/s"] {
+            let sender = scheme(name).unwrap().sender(Time::ZERO, true).unwrap();
+            assert_eq!(sender.state().pacing_rate, Some(Rate::from_bits_per_second(14_400_000)));
+        }
     }
 
     #[test]
@@ -174,6 +165,7 @@ mod tests {
     fn what_is_wrong_is_said() {
         let message = |name: &str| scheme(name).err().unwrap().to_string();
         assert!(message("bbr").contains("there are newreno, cubic"));
+        assert!(message("dctcp").contains("fixed_rate:RATE (such as fixed_rate:12Mbit/s)"));
         assert!(message("copa:1").contains("no congestion control"));
         assert!(message("fixed-rate").contains("does not start with a number"));
         let zero = scheme("fixed-rate:0bit/s").unwrap().sender(Time::ZERO, true);

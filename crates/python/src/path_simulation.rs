@@ -54,7 +54,7 @@ struct PathSimulation {
 /// uplink, downlink
 ///     The links, as of `Path`.
 /// flows
-///     Of each flow its congestion control (`newreno`, `cubic`, `ledbat`, `copa`, `fixed-rate:12Mbit/s`, or a class), its load
+///     Of each flow its congestion control (`newreno`, `cubic`, `ledbat`, `copa`, `fixed_rate:12Mbit/s`, or a class), its load
 ///     (`bulk`, `rate:5Mbit/s`, …), the direction of its data ("uplink", "downlink"), and when it starts and stops (seconds).
 /// directory
 ///     Where files that the links name are looked up; those of loads are named as they are.

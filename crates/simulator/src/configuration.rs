@@ -43,7 +43,7 @@ impl Configuration {
         network: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Self, ConfigurationError> {
         let line = line_rate(fabric);
-        let mut algorithm = Algorithm::named(controller, line)?.with_fidelity(mode.fidelity());
+        let mut algorithm = Algorithm::written(controller, Some(line))?.with_fidelity(mode.fidelity());
         for (key, text) in parameters {
             set_controller(&mut algorithm, key, text)?;
         }

@@ -217,16 +217,15 @@ impl Settings {
 
     /// The same with what goes with this algorithm: DCTCP marks everything beyond 3 kB for each Gbit/s, and
     /// DCTCP and HPCC let acknowledgements wait with paused data.
-    pub const fn for_algorithm(algorithm: &Algorithm, line: Rate) -> Self {
+    pub fn for_algorithm(algorithm: &Algorithm, line: Rate) -> Self {
         let mut settings = Self::for_line_rate(line);
-        if let Algorithm::Dctcp(_) = algorithm {
+        if algorithm.needs().step_marking {
             let threshold = Bytes::new(300_000);
             let rate = Rate::from_megabits_per_second(100_000);
             settings.marking =
                 Some(Marking { minimum: threshold, maximum: threshold, probability: 1.0, rate });
         }
-        settings.priorities.acknowledgements_pass_pause =
-            !matches!(algorithm, Algorithm::Dctcp(_) | Algorithm::Hpcc(_));
+        settings.priorities.acknowledgements_pass_pause = !algorithm.needs().acknowledgements_wait;
         settings
     }
 

@@ -33,7 +33,7 @@ fn allocations(name: &str, size: u64) -> u64 {
 
 #[test]
 fn ten_times_the_packets_need_no_more_allocations() {
-    for name in Algorithm::NAMES {
+    for name in Algorithm::names() {
         let (few, many) = (allocations(name, 2_000_000), allocations(name, 20_000_000));
         // The slabs may double once or twice more where queues grow longer.
         assert!(many <= few + 8, "{name}: {few} and {many}");

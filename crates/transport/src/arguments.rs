@@ -8,6 +8,7 @@ use trialwise_units::{Bytes, Duration};
 use crate::error::Error;
 use crate::settings::{ReceiveSettings, SendSettings};
 use trialwise_protocol::load::{GRAMMAR, Load};
+use trialwise_protocol::scheme::known;
 
 /// No smaller packets: IPv4's (RFC 791) and enough for an opening.
 const SMALLEST_MTU: u16 = 576;
@@ -25,13 +26,14 @@ pub(crate) enum Request {
 
 /// The help text.
 pub(crate) fn help() -> String {
+    let names = known();
     format!(
         "Flows of real packets.
 
   tcp receive --port P [--address A] [--buffer SIZE]
   tcp send ADDRESS PORT --congestion NAME [options]       kernel TCP; NAME as in tcp_available_congestion_control
   udp receive --port P [--address A] [--buffer SIZE]
-  udp send ADDRESS PORT --congestion NAME [options]       newreno | cubic | ledbat | copa | fixed-rate:RATE
+  udp send ADDRESS PORT --congestion NAME [options]       one of {names}
 
 `receive` prints `ready` once it listens, and takes any number of connections until SIGTERM or SIGINT.
 

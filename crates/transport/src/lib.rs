@@ -8,7 +8,7 @@
 //! tcp receive --port P [--address A] [--buffer SIZE]
 //! tcp send ADDRESS PORT --congestion NAME [options]
 //! udp receive --port P [--address A] [--buffer SIZE]
-//! udp send ADDRESS PORT --congestion newreno|cubic|ledbat|copa|fixed-rate:RATE [options]
+//! udp send ADDRESS PORT --congestion NAME [options]   of `trialwise_protocol::scheme::known`
 //!
 //! --load LOAD      bulk (default), or
 //!                  rate:5Mbit/s                          the application writes so much payload and no more
@@ -23,9 +23,9 @@
 //! --timeout TIME   give up when nothing answers for so long (5s)
 //! --buffer SIZE    send buffer of the socket
 //! --mtu BYTES      udp: the largest IP packet (1500)
-//! --ecn on|off     udp: whether packets may be marked (on for newreno, cubic and ledbat, which answer marks)
+//! --ecn on|off     udp: whether packets may be marked (on where the congestion control answers marks)
 //! ```
-//! A receiver prints `ready` once it listens. The rate of `fixed-rate` is one of whole IP packets; sizes and rates of loads
+//! A receiver prints `ready` once it listens. The rate of `fixed_rate:RATE` is one of whole IP packets; sizes and rates of loads
 //! are payload. Over TCP each connection carries 64 bytes before its load, over UDP the first packet does
 //! (what the other end is to do). A sender whose time is over ends its connections at once: what is still
 //! in the socket's buffer is not sent any more.

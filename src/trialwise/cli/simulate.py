@@ -235,11 +235,14 @@ def _parameters(settings: Sequence[str], cc: str) -> tuple[Pairs, Pairs]:
 
 def _check_controller_key(key: str, cc: str, of_network: Sequence[str]) -> None:
     """Refuse a key that neither a controller with a name nor the network has; others are checked with the trial."""
-    from trialwise._core import controller_parameters, simulation_controllers
+    from trialwise._core import SimulationError, controller_parameters
     from trialwise.experiment.problems import nearest
 
-    own = controller_parameters(cc) if cc in simulation_controllers() else None
-    if own is None or key in own:
+    try:
+        own = controller_parameters(cc)
+    except SimulationError:  # a class, or what the trial refuses
+        return
+    if key in own:
         return
     meant = nearest(key, [*own, *of_network])
     raise TrialwiseError(

@@ -69,8 +69,8 @@ class SimulatedSection(Section):
     """What stands for the programs where packets are simulated."""
 
     congestion: Text = Field(
-        description="Controller of the UDP transport: newreno, cubic, ledbat, copa, or fixed-rate:RATE; {load} is filled.",
-        examples=["copa", "fixed-rate:{load}"],
+        description="Controller of the UDP transport: newreno, cubic, ledbat, copa, or fixed_rate:RATE; {load} is filled.",
+        examples=["copa", "fixed_rate:{load}"],
     )
     load: Text = Field("{load}", description="What the sender is told to carry.", examples=["bulk"])
 

@@ -19,14 +19,20 @@ fn network_parameters() -> Vec<&'static str> {
 /// The names of the controllers that can be simulated, beside Python classes.
 #[pyfunction]
 fn simulation_controllers() -> Vec<&'static str> {
-    Algorithm::NAMES.to_vec()
+    Algorithm::names()
+}
+
+/// The names of the controllers that flows over paths can have, and whether a rate belongs to the name: `NAME:RATE`.
+#[pyfunction]
+fn path_controllers() -> Vec<(&'static str, bool)> {
+    Algorithm::over_paths().into_iter().map(|(name, needs)| (name, needs.rate)).collect()
 }
 
 /// The names of the parameters of a controller that has a name; ValueError where none is called so.
 #[pyfunction]
 fn controller_parameters(name: &str) -> PyResult<Vec<&'static str>> {
     let algorithm = Algorithm::named(name, Rate::ZERO).map_err(refused)?;
-    Ok(trialwise_simulator::controller_parameters(&algorithm).to_vec())
+    Ok(trialwise_simulator::controller_parameters(&algorithm))
 }
 
 /// The congestion control of all flows.
@@ -109,5 +115,6 @@ fn texts_of(pairs: &Pairs) -> impl Iterator<Item = (&str, &str)> {
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(controller_parameters, module)?)?;
     module.add_function(wrap_pyfunction!(network_parameters, module)?)?;
+    module.add_function(wrap_pyfunction!(path_controllers, module)?)?;
     module.add_function(wrap_pyfunction!(simulation_controllers, module)?)
 }

@@ -21,7 +21,7 @@ pub enum ParameterError {
         /// What was written.
         name: String,
         /// What there is.
-        known: &'static [&'static str],
+        known: Vec<&'static str>,
     },
     /// The value is not what the parameter takes.
     #[error("{name}: {problem}")]

@@ -46,7 +46,7 @@ impl Settings {
             return Err(ParameterError::Unknown {
                 of: "the network",
                 name: key.to_owned(),
-                known: NETWORK_PARAMETERS,
+                known: NETWORK_PARAMETERS.to_vec(),
             });
         }
         self.read(key, text, topology).map_err(|problem| wrong(key, problem))

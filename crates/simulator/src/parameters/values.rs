@@ -24,10 +24,6 @@ pub(super) fn positive(text: &str) -> Result<u32, ValueError> {
     count(text).ok().filter(|value| *value > 0).ok_or_else(|| wanted(text, "write a whole number above 0"))
 }
 
-pub(super) fn places(text: &str) -> Result<usize, ValueError> {
-    positive(text).map(|value| value as usize)
-}
-
 pub(super) fn switch(text: &str) -> Result<bool, ValueError> {
     match text.trim() {
         "true" => Ok(true),

@@ -1,0 +1,192 @@
+//! What a controller says of itself, once, beside its law: names, settings, needs.
+
+use std::fmt::Debug;
+
+use trialwise_units::{Duration, Rate};
+
+use crate::{BuildError, Context, Controller, Feedback, Fidelity};
+
+/// What a controller needs of the network, and how its packets go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Needs {
+    /// What packets must carry.
+    pub feedback: Feedback,
+    /// Whether it needs what only the fabric of a data centre gives, and starts at line rate: then it cannot be had over UDP.
+    pub fabric: bool,
+    /// Whether it answers congestion marks, so that packets may say that they can be marked (RFC 3168, section 6.1.2).
+    pub answers_marks: bool,
+    /// Whether its window is spread over the round trip where packets can be paced (RFC 9002, section 7.7).
+    pub spreads_window: bool,
+    /// Whether somebody has to say at which rate it sends: `NAME:RATE`.
+    pub rate: bool,
+    /// Whether switches mark every packet beyond one length of their queues, rather than more and more of them.
+    pub step_marking: bool,
+    /// Whether acknowledgements wait with data whose class is paused.
+    pub acknowledgements_wait: bool,
+}
+
+impl Needs {
+    /// A controller that sees nothing but losses.
+    pub const NOTHING: Self = Self {
+        feedback: Feedback::Marks,
+        fabric: false,
+        answers_marks: false,
+        spreads_window: false,
+        rate: false,
+        step_marking: false,
+        acknowledgements_wait: false,
+    };
+}
+
+/// A name of a controller, with the settings that it stands for.
+#[derive(Clone, Copy, Debug)]
+pub struct Named<S: 'static> {
+    /// The name, of small letters, digits and underscores.
+    pub name: &'static str,
+    /// The settings for senders of this line rate.
+    pub settings: fn(Rate) -> S,
+}
+
+/// What a setting takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantity {
+    /// A rate.
+    Rate,
+    /// A span of time above zero: a timer of zero would fire for ever.
+    Interval,
+    /// Above 0 and at most 1.
+    Weight,
+    /// A number of 0 or more.
+    Number,
+    /// A whole number of 0 or more.
+    Count,
+    /// A whole number above 0.
+    Positive,
+    /// True or false.
+    Switch,
+    /// One of some words.
+    Choice {
+        /// The words.
+        words: &'static [&'static str],
+        /// What is to be written, in words.
+        wanted: &'static str,
+    },
+}
+
+/// The value of a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// Of [`Quantity::Rate`].
+    Rate(Rate),
+    /// Of [`Quantity::Interval`].
+    Interval(Duration),
+    /// Of [`Quantity::Weight`] and [`Quantity::Number`].
+    Number(f64),
+    /// Of [`Quantity::Count`] and [`Quantity::Positive`].
+    Count(u32),
+    /// Of [`Quantity::Switch`].
+    Switch(bool),
+    /// Of [`Quantity::Choice`]: the place of the word.
+    Choice(usize),
+}
+
+/// A setting of a controller.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<S: 'static> {
+    /// The name of the field.
+    pub name: &'static str,
+    /// What it takes.
+    pub quantity: Quantity,
+    /// Writes a value of that quantity into the field; any other value changes nothing.
+    pub set: fn(&mut S, Value),
+}
+
+/// A controller that can be chosen by name. An implementation and a line of `register.rs` are all that a new one takes.
+pub trait Declared: Controller + Sized + 'static {
+    /// Its parameters.
+    type Settings: Copy + Debug + PartialEq + 'static;
+    /// What it is called; the first name is that of the law.
+    const NAMES: &'static [Named<Self::Settings>];
+    /// What it needs.
+    const NEEDS: Needs;
+    /// What can be set of it.
+    const SETTINGS: &'static [Setting<Self::Settings>];
+
+    /// A flow that starts now.
+    ///
+    /// # Errors
+    /// Something is not known that it needs, or a setting is out of its range.
+    fn build(settings: &Self::Settings, context: &Context) -> Result<Self, BuildError>;
+
+    /// The settings in this fidelity; most have only one.
+    fn with_fidelity(settings: Self::Settings, _fidelity: Fidelity) -> Self::Settings {
+        settings
+    }
+
+    /// The settings over UDP, where `payload` is the share of payload in a packet.
+    fn over_udp(settings: Self::Settings, _payload: f64) -> Self::Settings {
+        settings
+    }
+}
+
+/// What a field of settings can be set to.
+pub(crate) trait Field: Sized {
+    /// The value of this field, where it is of its kind.
+    fn of(value: Value) -> Option<Self>;
+}
+
+macro_rules! fields {
+    ($($type:ty: $kind:ident),*) => {
+        $(impl Field for $type {
+            fn of(value: Value) -> Option<Self> {
+                if let Value::$kind(inner) = value { Some(inner) } else { None }
+            }
+        })*
+    };
+}
+
+fields!(Rate: Rate, Duration: Interval, f64: Number, u32: Count, bool: Switch);
+
+impl Field for usize {
+    fn of(value: Value) -> Option<Self> {
+        u32::of(value).map(|count| count as Self)
+    }
+}
+
+/// Gives settings by the names of the fields: `settings! { gain: Weight, increase: Rate }`.
+macro_rules! settings {
+    ($($field:ident: $quantity:expr),* $(,)?) => {
+        &[$($crate::declared::Setting {
+            name: stringify!($field),
+            quantity: {
+                #[allow(unused_imports, reason = "not every controller has all of them")]
+                use $crate::declared::Quantity::{Count, Interval, Number, Positive, Rate, Switch, Weight};
+                $quantity
+            },
+            set: |settings, value| {
+                if let Some(value) = $crate::declared::Field::of(value) {
+                    settings.$field = value;
+                }
+            },
+        }),*]
+    };
+}
+
+/// Says which words stand for the variants of a choice.
+macro_rules! choice {
+    ($type:ty, $wanted:literal; $($word:literal => $variant:ident),* $(,)?) => {
+        impl $type {
+            pub(crate) const CHOICE: $crate::declared::Quantity =
+                $crate::declared::Quantity::Choice { words: &[$($word),*], wanted: $wanted };
+        }
+
+        impl $crate::declared::Field for $type {
+            fn of(value: $crate::declared::Value) -> Option<Self> {
+                let $crate::declared::Value::Choice(place) = value else { return None };
+                [$(Self::$variant),*].get(place).copied()
+            }
+        }
+    };
+}
+
+pub(crate) use {choice, settings};

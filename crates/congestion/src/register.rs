@@ -1,0 +1,103 @@
+//! Which controllers there are: a line for each, here and nowhere else. What is to be said of one stands beside its law.
+
+use trialwise_units::{Bytes, Duration, Rate, Time};
+
+use crate::any::register;
+use crate::declared::{Declared, Needs, Quantity, Value};
+#[cfg(any(test, feature = "specimen"))]
+use crate::specimen::Specimen;
+use crate::{
+    Acknowledgement, BuildError, Context, Controller, Copa, Cubic, Dcqcn, Dctcp, Factory, Feedback, Fidelity,
+    FixedRate, Hpcc, Ledbat, Loss, NewReno, Sent, State, Timely, Timeout,
+};
+
+register! {
+    Dctcp in Dctcp: "DCTCP.",
+    Dcqcn in Dcqcn: "DCQCN.",
+    Timely in Timely: "TIMELY, as published or patched.",
+    Hpcc in Hpcc: "HPCC.",
+    NewReno in NewReno: "NewReno.",
+    Cubic in Cubic: "CUBIC.",
+    Ledbat in Box<Ledbat>: "LEDBAT, whose histories are large.",
+    Copa in Box<Copa>: "Copa, whose histories are large.",
+    FixedRate in FixedRate: "A saturator.",
+    #[cfg(any(test, feature = "specimen"))]
+    Specimen in Specimen: "What tests register to see that a line here is all that a controller takes.",
+}
+
+impl Algorithm {
+    /// All names that [`Self::named`] knows.
+    pub fn names() -> Vec<&'static str> {
+        Self::all().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The algorithm that is written as `NAME`, or as `NAME:RATE` where somebody has to say a rate: `line`, where there is one and
+    /// none is written.
+    ///
+    /// # Errors
+    /// There is none of this name, or its rate is none.
+    pub fn written(text: &str, line: Option<Rate>) -> Result<Self, BuildError> {
+        let (name, rate) = text.split_once(':').unwrap_or((text, ""));
+        let plain = Self::named(name, line.unwrap_or(Rate::ZERO))?;
+        match (plain.needs().rate, rate, line) {
+            (true, "", Some(_)) | (false, "", _) => Ok(plain),
+            (true, ..) => {
+                let refused = |problem| BuildError::Rate { controller: name.to_owned(), problem };
+                Self::named(name, rate.parse().map_err(refused)?)
+            }
+            (false, ..) => {
+                Err(BuildError::Unknown { name: text.to_owned(), known: Self::names().join(", ") })
+            }
+        }
+    }
+
+    /// The names of those that do without what only the fabric of a data centre gives, with what they need.
+    pub fn over_paths() -> Vec<(&'static str, Needs)> {
+        Self::all().into_iter().filter(|(_, needs)| !needs.fabric).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DctcpSettings;
+    use crate::testing::context;
+
+    #[test]
+    fn every_name_builds_a_controller_of_that_name() {
+        let line = Rate::from_megabits_per_second(100_000);
+        for (name, needs) in Algorithm::all() {
+            let controller = Algorithm::named(name, line).unwrap().build(&context()).unwrap();
+            assert_eq!(controller.name(), name);
+            if needs.fabric {
+                assert_eq!(controller.pacing_rate(), Some(line));
+            }
+            assert_eq!(controller.state().window, controller.window(), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_known_ones() {
+        let error = Algorithm::named("vegas", Rate::ZERO).unwrap_err().to_string();
+        assert!(error.contains("vegas") && error.contains("timely_patched"), "{error}");
+    }
+
+    #[test]
+    fn what_a_controller_needs_and_lacks_is_named() {
+        let line = Rate::from_megabits_per_second(100_000);
+        let bare = Context { base_rtt: None, ..context() };
+        let error = Algorithm::named("hpcc", line).unwrap().build(&bare).err().unwrap().to_string();
+        assert!(error.contains("base_rtt"), "{error}");
+    }
+
+    #[test]
+    fn a_boxed_controller_is_a_controller() {
+        fn window(controller: &impl Controller) -> Option<Bytes> {
+            controller.window()
+        }
+        let line = Rate::from_megabits_per_second(100_000);
+        let inner = Dctcp::new(&DctcpSettings::for_line_rate(line), &context()).unwrap();
+        let boxed: Box<dyn Controller> = Box::new(inner);
+        assert_eq!(window(&AnyController::Custom(boxed)), Some(Bytes::new(78_000)));
+    }
+}
