@@ -93,4 +93,4 @@ def _sent(folder: Path, congestion: str) -> int:
     found = _core.simulate_path(
         LINK, LINK, [(congestion, "bulk", "uplink", 0.0, 1.0)], directory=folder, seed=1
     )
-    return len(found.packets["time"])
+    return len(found.packets.time_ns)
