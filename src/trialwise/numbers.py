@@ -72,8 +72,17 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def bounds(low: float | None, high: float | None) -> str:
-    """Write an interval, rounded outward: "0.2534 to 34.62"."""
-    return f"{write(low, 'down')} to {write(high, 'up')}"
+    """Write an interval, rounded outward: "0.2534 to 34.62"; "no bounds", "at least 3", "at most 5" where it is open."""
+    return interval(write(low, "down"), write(high, "up"))
+
+
+def interval(low: str, high: str) -> str:
+    """Write an interval whose bounds are written already; one that is absent is none."""
+    if low == high == ABSENT:
+        return "no bounds"
+    if low == ABSENT:
+        return f"at most {high}"
+    return f"at least {low}" if high == ABSENT else f"{low} to {high}"
 
 
 def p_value(value: float | None) -> str:

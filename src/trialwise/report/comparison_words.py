@@ -9,7 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.nesting import plural
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.numbers import ABSENT, counted, p_value, percent, write
+from trialwise.report.numbers import ABSENT, counted, interval, p_value, percent, write
 from trialwise.report.terminal_table import about
 from trialwise.report.units import Scale, scale
 
@@ -149,7 +149,7 @@ def interval_of(
     in_unit = shown or Scale("")
     if low is None or high is None:
         return f"{in_unit.write(estimate)} (too few)"
-    return f"{in_unit.write(estimate)} ({in_unit.write(low, 'down')} to {in_unit.write(high, 'up')})"
+    return f"{in_unit.write(estimate)} ({interval(in_unit.write(low, 'down'), in_unit.write(high, 'up'))})"
 
 
 def difference_of(row: ComparisonRow, shown: Scale | None = None) -> str:

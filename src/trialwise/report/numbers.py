@@ -4,10 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from trialwise.numbers import ABSENT, Rounding, bounds, counted, ordinal, p_equals, p_value, percent, write
+from trialwise.numbers import (
+    ABSENT,
+    Rounding,
+    bounds,
+    counted,
+    interval,
+    ordinal,
+    p_equals,
+    p_value,
+    percent,
+    write,
+)
 
 __all__ = [
-    "ABSENT", "Basis", "Number", "Rounding", "bounds", "counted", "ordinal", "p_equals", "p_value", "percent", "write",
+    "ABSENT", "Basis", "Number", "Rounding", "bounds", "counted", "interval", "ordinal", "p_equals", "p_value", "percent", "write",
 ]  # fmt: skip
 
 

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,21 @@ from trialwise.report.numbers import ABSENT, bounds, counted, ordinal, p_value, 
 )
 def test_numbers_have_four_digits_and_none_that_they_lack(value: float | None, text: str) -> None:
     assert write(value) == text
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "text"),
+    [
+        (-math.inf, math.inf, "no bounds"),
+        (math.nan, math.nan, "no bounds"),
+        (None, None, "no bounds"),
+        (-math.inf, 5.0, "at most 5"),
+        (3.0, math.inf, "at least 3"),
+        (3.0, 5.0, "3 to 5"),
+    ],
+)
+def test_an_interval_that_is_open_is_called_so(low: float | None, high: float | None, text: str) -> None:
+    assert bounds(low, high) == text
 
 
 def test_bounds_are_rounded_away_from_what_they_bound() -> None:
