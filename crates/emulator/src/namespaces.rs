@@ -173,14 +173,17 @@ impl Namespaces {
         Ok(vec![helper::path()?.into(), "enter".into(), users, network.into(), processes.into()])
     }
 
-    /// A command that runs `program` at `end`, with the address of the other end in `TRIALWISE_PEER`.
+    /// A command that runs `program` at `end`, with the addresses of the other end in `TRIALWISE_PEER` and `TRIALWISE_PEER6`.
     ///
     /// # Errors
     /// `System`.
     pub fn command(&self, end: End, program: impl AsRef<OsStr>) -> Result<Command, Error> {
         let prefix = self.prefix(end)?;
         let mut command = Command::new(&prefix[0]);
-        command.args(&prefix[1..]).arg(program).env("TRIALWISE_PEER", end.other().address().to_string());
+        let peer = end.other();
+        command.args(&prefix[1..]).arg(program);
+        command.env("TRIALWISE_PEER", peer.address().to_string());
+        command.env("TRIALWISE_PEER6", peer.address6().to_string());
         Ok(command)
     }
 

@@ -66,10 +66,14 @@ impl OuterPath {
         self.namespaces.block().outermost().address(1)
     }
 
-    /// What the environment of a program inside has more: `TRIALWISE_PEER`, the outer end's address, and `MAHIMAHI_BASE`,
-    /// that of the outermost.
-    pub fn environment(&self) -> [(&'static str, String); 2] {
-        [("TRIALWISE_PEER", self.address().to_string()), ("MAHIMAHI_BASE", self.base().to_string())]
+    /// What the environment of a program inside has more: `TRIALWISE_PEER` and `TRIALWISE_PEER6`, the outer end's addresses,
+    /// and `MAHIMAHI_BASE`, that of the outermost.
+    pub fn environment(&self) -> [(&'static str, String); 3] {
+        [
+            ("TRIALWISE_PEER", self.address().to_string()),
+            ("TRIALWISE_PEER6", self.address6().to_string()),
+            ("MAHIMAHI_BASE", self.base().to_string()),
+        ]
     }
 
     /// What to put before a program and its arguments so that it runs inside, as [`Namespaces::prefix`].

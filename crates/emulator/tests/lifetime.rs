@@ -167,6 +167,7 @@ fn a_program_ends_as_it_would_without_a_path() {
     };
     assert_eq!(status("exit 7").code(), Some(7));
     assert_eq!(status("test $TRIALWISE_PEER = 100.64.0.2").code(), Some(0));
+    assert_eq!(status("test $TRIALWISE_PEER6 = fd74:7269:616c::2").code(), Some(0));
     assert_eq!(status("kill -TERM $$").signal(), Some(libc::SIGTERM));
     let missing = path.command(End::Sender, "/no/such/program").unwrap().stderr(Stdio::null()).status();
     assert_eq!(missing.unwrap().code(), Some(127));
