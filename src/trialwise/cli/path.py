@@ -77,8 +77,8 @@ def path(
 ) -> int:
     r"""Run a command, or a shell, inside an emulated path.
 
-    Servers of this machine answer at the address in TRIALWISE_PEER, and outside of nested paths at that in MAHIMAHI_BASE.
-    What the options say holds both ways; --uplink (from the command outwards) and --downlink say what differs. Needs no
+    Servers of this machine answer at the address in TRIALWISE_PEER (IPv6: TRIALWISE_PEER6), outside of nested paths at that in
+    MAHIMAHI_BASE. What the options say holds both ways; --uplink (from the command outwards) and --downlink say what differs. Needs no
     root: without it a relay carries TCP and UDP on to the servers of this machine. When the command ends, nothing is left
     of the path. Mahimahi's shells are understood in place of options.
 
