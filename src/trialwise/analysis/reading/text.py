@@ -164,6 +164,7 @@ def _layout(path: Path, data: bytes, dialect: Dialect, wanted: Sequence[str]) ->
         if dialect.header is None:
             notes.append(f"line {before + 1} holds data, so that the columns are called column_1, column_2 …")
         return Layout(delimiter, names, before, comment, headed=False, notes=tuple(notes))
+    notes.extend(_doubts(first, before + 1, dialect))
     return Layout(delimiter, first, before + count, comment, headed=True, notes=tuple(notes))
 
 
@@ -187,11 +188,24 @@ def _from_comment(
     return names if fits else None
 
 
+def _doubts(header: Sequence[str], line: int, dialect: Dialect) -> Iterator[str]:
+    """What is to be known of a header that nobody but a wanted column made one."""
+    if dialect.header is None and _is_all_data(header):
+        yield (
+            f"line {line} looks like data and was taken for the header, since it has a column that was asked for; "
+            "--no-header takes it for data"
+        )
+
+
 def _is_headless(first: Sequence[str], dialect: Dialect, wanted: Sequence[str]) -> bool:
     if dialect.header is not None:
         return not dialect.header
+    return _is_all_data(first) and not set(first) & set(wanted)
+
+
+def _is_all_data(first: Sequence[str]) -> bool:
     known = [cell for cell in first if cell]
-    return bool(known) and all(map(words.is_data, known)) and not set(first) & set(wanted)
+    return bool(known) and all(map(words.is_data, known))
 
 
 def _width(path: Path, lines: Sequence[str], delimiter: str, first: Sequence[str]) -> int:

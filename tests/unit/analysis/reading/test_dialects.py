@@ -158,7 +158,12 @@ def test_a_header_like_data_is_none_and_that_is_said(write):
     table = read_table(write("0,10.5\n1,10.6\n"))
     assert (table.columns, table.frame.height) == (["column_1", "column_2"], 2)
     assert "line 1 holds data" in table.notes[0]
-    assert values(write("0,10.5\n1,10.6\n"), "10.5") == [10.6]
+    path = write("0,10.5\n1,10.6\n")
+    assert values(path, "10.5") == [10.6]
+    (note,) = read_table(path, Dialect(), ["10.5"]).notes
+    assert "line 1 looks like data and was taken for the header" in note
+    assert "--no-header" in note
+    assert not read_table(path, Dialect(header=True), ["10.5"]).notes
     assert read_table(write("0,10.5\n1,10.6\n"), Dialect(header=True)).columns == ["0", "10.5"]
     assert read_table(write("a,b\n1,2\n"), Dialect(header=False)).frame.height == 2
 
