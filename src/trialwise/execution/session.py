@@ -16,6 +16,7 @@ from trialwise.errors import StoreError
 from trialwise.execution.amending import amended_since
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.simulation import SimulationTrial
+from trialwise.foreign_files import read_foreign
 from trialwise.measurement.build import own_build
 from trialwise.measurement.environment import GOVERNOR, Environment, capture
 from trialwise.measurement.file_identity import NamedFile, signature
@@ -28,6 +29,8 @@ from trialwise.store.ledger import Ledger
 from trialwise.store.records import Event, Session, TrialRow
 from trialwise.trials.base import TrialKind, TrialOutcome
 
+_MOST_ENVIRONMENT = 4 << 20
+"""Bytes of the record of a session's environment."""
 CLOCK_STEP = 0.02
 """Seconds: times of files follow the kernel's tick, which lies behind the clock."""
 
@@ -301,8 +304,10 @@ def recorded_identity(directory: ExperimentDirectory, session: Session) -> Ident
         The record of its environment cannot be read.
     """
     try:
-        return Identity.from_json(json.loads((directory.path / session.environment).read_text()))
-    except (OSError, ValueError) as error:
+        file = directory.path / session.environment
+        recorded = read_foreign(file, _MOST_ENVIRONMENT, within=directory.path, error=StoreError)
+        return Identity.from_json(json.loads(recorded))
+    except (ValueError, RecursionError) as error:
         raise StoreError("the environment of the session before cannot be read") from error
 
 

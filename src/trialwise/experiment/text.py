@@ -14,15 +14,22 @@ LARGEST_FILE = 4 * 1024 * 1024
 _UTF_16_OR_32 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, within: Path | None = None) -> str:
     """Read a small UTF-8 text file, with or without a byte order mark.
+
+    Parameters
+    ----------
+    path
+        The file.
+    within
+        A folder that somebody else filled, as `open_foreign` takes it.
 
     Raises
     ------
     PlanError
         When it cannot be read, is larger than `LARGEST_FILE`, or is no text.
     """
-    content = _content(path)
+    content = _content(path, within)
     if content.startswith(_UTF_16_OR_32):
         raise PlanError(f"{path}: this is UTF-16 or UTF-32", hint="save it as UTF-8")
     if b"\0" in content:
@@ -44,7 +51,7 @@ def frozen_name(draw: str) -> str:
     return draw
 
 
-def _content(path: Path) -> bytes:
+def _content(path: Path, within: Path | None) -> bytes:
     try:
         found = path.stat()
     except FileNotFoundError as error:
@@ -59,4 +66,5 @@ def _content(path: Path) -> bytes:
     if stat.S_ISREG(found.st_mode) and found.st_size > LARGEST_FILE:
         raise PlanError(f"{path}: larger than {LARGEST_FILE} bytes; this is not an experiment file")
     # A pipe is for whoever names one on the command line, as `<(…)`; one that lies in a folder waits for a writer for ever.
-    return read_foreign(path, LARGEST_FILE, pipe=path.parts[1:2] in (("dev",), ("proc",)), error=PlanError)
+    pipe = path.parts[1:2] in (("dev",), ("proc",))
+    return read_foreign(path, LARGEST_FILE, within=within, pipe=pipe, error=PlanError)

@@ -16,6 +16,8 @@ LOG_PAGES = 200
 """After how many pages SQLite copies the write-ahead log into the database and starts it afresh: some thirty trials."""
 LOG_BYTES = 1024 * 1024
 """What is set aside for the log: a little more than these pages."""
+LARGEST_VALUE = 64 << 20
+"""Bytes of the largest text that SQLite reads or makes: whoever wrote a ledger may have given a column a default of a gigabyte."""
 _FREE = "free some space and run again; what is finished is kept"
 RESTORE = "restore a copy of the directory; `sqlite3 ledger.sqlite .recover` may save what is left"
 
@@ -59,6 +61,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
             timeout=10,
             check_same_thread=False,
         )
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
         for setting in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
             connection.execute(f"PRAGMA {setting}")
     except sqlite3.Error as error:

@@ -15,6 +15,15 @@ from trialwise.store.connection import LOG_PAGES, RESTORE, file_identity, refuse
 from trialwise.store.files import gone
 from trialwise.store.tables import FORMAT, TRIAL_COLUMNS, WITHOUT_PROCESS
 
+_COMPUTED = """\
+SELECT 'generated column', t.name || '.' || c.name FROM sqlite_master t, pragma_table_xinfo(t.name) c
+WHERE t.type = 'table' AND c.hidden IN (2, 3)
+UNION ALL
+SELECT 'index', i.name FROM sqlite_master i
+WHERE i.type = 'index' AND (i.sql LIKE '% WHERE %' OR EXISTS (SELECT 1 FROM pragma_index_xinfo(i.name) p WHERE p.cid = -2))
+LIMIT 1"""
+"""What SQLite computes by itself when it reads or checks a table: generated columns, indexes of expressions or with conditions."""
+
 
 class LedgerFile:
     """The open SQLite file of a ledger, whatever is asked of it or written."""
@@ -65,11 +74,12 @@ class LedgerFile:
     def require_format(self) -> None:
         """Raise StoreError where the file is no ledger of a format that this version knows, or holds more than tables.
 
-        A view or a trigger computes whatever its author wrote, without end if he likes; a ledger has none.
+        A view, a trigger, a generated column and an index of an expression compute whatever their author wrote, without end if he
+        likes; a ledger has none of them.
         """
         foreign = self._select(
             "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
-        )
+        ) or self._select(_COMPUTED)
         if foreign:
             kind, name = foreign[0]
             raise StoreError(

@@ -45,6 +45,11 @@ def opened(path: Path) -> Generator[tuple[Experiment, ExperimentDirectory, Ledge
         ledger.close()
 
 
+def frozen_text(directory: ExperimentDirectory) -> str:
+    """The experiment file of a directory, which is no link to another one; PlanError where it cannot be read."""
+    return read_text(directory.experiment_file, within=directory.path)
+
+
 def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
     """The experiment as it was when it began, with the folder that its files stand in.
 
@@ -59,7 +64,7 @@ def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experim
 
 
 def _frozen(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
-    experiment = parse_experiment(read_text(directory.experiment_file), directory.experiment_file)
+    experiment = parse_experiment(frozen_text(directory), directory.experiment_file)
     return dataclasses.replace(experiment, folder=Path(ledger.fact("folder")))
 
 
@@ -81,7 +86,7 @@ def sources(source: Path, path: Path | None) -> tuple[str, Experiment, Experimen
         ledger = directory.ledger()
         experiment = _frozen(directory, ledger)  # whether it is of these trials says who goes on with them
         ledger.close()
-        return read_text(directory.experiment_file), experiment, directory
+        return frozen_text(directory), experiment, directory
     text = read_text(source)
     experiment = parse_experiment(text, source)
     return text, experiment, ExperimentDirectory(path or default_directory(experiment))

@@ -8,13 +8,18 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import polars as pl
 import pytest
 
 from trialwise import study
-from trialwise.errors import StoreError
+from trialwise.errors import PlanError, StoreError
+from trialwise.execution.session import recorded_identity
+from trialwise.store.connection import connect
+from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.samples import read_many
 
 TEXT = """
 [experiment]
@@ -144,6 +149,72 @@ def test_links_in_a_directory_are_not_followed(begun, tmp_path: Path):
     assert "MARKER" not in page + text
     assert "is a link, which is not followed" in page
     assert code == 0
+
+
+@pytest.mark.parametrize(
+    ("statement", "kind"),
+    [
+        (
+            "alter table trial add column more text as (hex(zeroblob(5e8))) virtual",
+            "generated column 'trial.more'",
+        ),
+        ("create index slow on trial (length(hex(zeroblob(number))))", "index 'slow'"),
+        ("create index some on trial (number) where status like '%a%a%a%'", "index 'some'"),
+    ],
+)
+def test_what_a_ledger_would_compute_is_refused(
+    begun: Callable[[str, Path], Path], tmp_path: Path, statement: str, kind: str
+):
+    directory = begun("true", tmp_path)
+    change(directory, statement)
+    with pytest.raises(StoreError, match=f"holds the {kind}"):
+        study.analyse(directory)
+    with pytest.raises(StoreError, match=f"holds the {kind}"):
+        study.run(directory / "experiment.toml", directory)
+
+
+def test_no_value_of_a_ledger_becomes_large(begun: Callable[[str, Path], Path], tmp_path: Path):
+    directory = begun("true", tmp_path)
+    ledger = connect(directory / "ledger.sqlite", "ro")
+    with closing(ledger), pytest.raises(sqlite3.DataError, match="too big"):
+        ledger.execute("select zeroblob(100000000)")
+
+
+@pytest.mark.parametrize("spoil", ["link", "pipe"])
+def test_the_record_of_an_environment_is_a_regular_file(
+    begun: Callable[[str, Path], Path], tmp_path: Path, spoil: str
+):
+    directory = ExperimentDirectory(begun("true", tmp_path))
+    with closing(directory.ledger()) as ledger:
+        session = ledger.sessions()[-1]
+    assert recorded_identity(directory, session)
+    file = directory.path / session.environment
+    file.replace(tmp_path / "outside")
+    if spoil == "link":
+        file.symlink_to(tmp_path / "outside")
+    else:
+        os.mkfifo(file)
+    with pytest.raises(StoreError, match=f"is a {spoil}"):
+        recorded_identity(directory, session)
+
+
+def test_the_experiment_of_a_directory_is_no_link(begun: Callable[[str, Path], Path], tmp_path: Path):
+    directory = begun("true", tmp_path)
+    (directory / "experiment.toml").replace(tmp_path / "outside")
+    (directory / "experiment.toml").symlink_to(tmp_path / "outside")
+    with pytest.raises(PlanError, match=r"experiment\.toml is a link"):
+        study.analyse(directory)
+
+
+def test_samples_of_more_rows_than_are_read_are_refused(sampled: Path, monkeypatch: pytest.MonkeyPatch):
+    assert study.analyse(sampled)
+    monkeypatch.setattr("trialwise.store.samples.MOST_ROWS", 8)
+    with pytest.raises(StoreError, match="9 rows, more than the 8"):
+        list(
+            read_many(
+                sampled, [(f"samples/{file.name}", 0, 0, "") for file in (sampled / "samples").iterdir()]
+            )
+        )
 
 
 @pytest.fixture(scope="module")
