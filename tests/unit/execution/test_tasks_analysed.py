@@ -104,11 +104,13 @@ def test_another_machine_and_other_places_of_files_begin_no_series(half_done: Pa
 def test_who_computed_is_for_the_status_and_no_caveat_of_the_values(half_done: Path):
     assert epochs(half_done) == {1}
     results = half_done.parent / "results"
+    before = study.analyse(results).notes
     with sqlite3.connect(results / "ledger.sqlite") as ledger:
         ledger.execute("INSERT INTO event VALUES (2e9, 'node', '10.0.0.1 is gone')")
         ledger.execute("UPDATE trial SET boot = 'another' WHERE number = 1")
     ledger.close()
-    assert study.analyse(results).notes == ()
+    assert study.analyse(results).notes == before
+    assert all("nothing in them is random" in note for note in before)
     assert "node: 10.0.0.1 is gone" in trialwise("status", results, cwd=half_done.parent).stdout
 
 
