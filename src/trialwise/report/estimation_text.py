@@ -66,8 +66,8 @@ def controlled_words(one: MetricEstimate, shown: Scale) -> str:
     if one.controlled is None:
         return ABSENT
     result = one.controlled.result
-    unused = "" if result.usable else f" (use {one.controlled.used})"
-    return f"{interval_words(result.controlled, shown)}, gain {write(result.gain)}{unused}"
+    worth = f", gain {write(result.gain)}" if result.usable else f" (use {one.controlled.used})"
+    return f"{interval_words(result.controlled, shown)}{worth}"
 
 
 def _notes(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> Iterator[str]:

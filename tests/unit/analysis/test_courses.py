@@ -9,7 +9,7 @@ from tests.stopping_data import Filled, experiment_of, rows_of
 
 from trialwise import statistics as st
 from trialwise.analysis.stopping.judging import Judge
-from trialwise.analysis.stopping.sentences import open_texts, too_many, what_lifts
+from trialwise.analysis.stopping.sentences import controls_text, open_texts, too_many, what_lifts
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.seeds import seed_of
 from trialwise.measurement.samples import Samples
@@ -312,6 +312,15 @@ def test_the_progress_tells_both_intervals():
     state = trials.run()
     assert "% plain and ±" in open_texts(state)[0]
     assert "fluid, gain " in open_texts(state)[0]
+
+
+@pytest.mark.usefixtures("few_lists")
+def test_a_gain_is_told_only_where_the_controlled_interval_is_used():
+    """Ten times less variance of few trials, and yet a wider interval: the claim has the plain one."""
+    claim = FluidTrials("mean").run().claims[0]
+    assert controls_text(claim).endswith(f", gain {float(f'{claim.gain:.3g}'):g}")
+    plain = dataclasses.replace(claim, low=claim.plain_low, high=claim.plain_high)
+    assert controls_text(plain) == controls_text(claim).rpartition(", gain")[0] + ", the plain one is used"
 
 
 @pytest.mark.parametrize("controls", ["", " "])

@@ -105,8 +105,15 @@ def controls_text(claim: ClaimState) -> str:
         for low, high, name in sides
         if low is not None and high is not None
     ]
-    gain = "" if claim.gain is None else f", gain {_digits(claim.gain, 3)}"
-    return f"{' and '.join(texts)}{gain}"
+    return f"{' and '.join(texts)}{_gain(claim)}"
+
+
+def _gain(claim: ClaimState) -> str:
+    """What control variates gain; where the plain interval is used in spite of less variance, that instead."""
+    used = (claim.low, claim.high)
+    if used == (claim.plain_low, claim.plain_high) != (claim.controlled_low, claim.controlled_high):
+        return ", the plain one is used"
+    return "" if claim.gain is None else f", gain {_digits(claim.gain, 3)}"
 
 
 def _digits(value: float, digits: int) -> str:
