@@ -77,7 +77,7 @@ def test_a_spreadsheet_finds_no_formula_and_keeps_numbers() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["@user", "https://example.org", "www.example.org", "a | b", "<img src=x>", "*b*"]
+    "text", ["@user", "https://example.org", "www.example.org", "a | b", "<img src=x>", "*b*", "#12", "GH-12"]
 )
 def test_markdown_neither_mentions_nor_links_nor_marks_up(text: str) -> None:
     shown = markdown_text(text)
