@@ -19,6 +19,8 @@ LOG_BYTES = 1024 * 1024
 LARGEST_VALUE = 64 << 20
 """Bytes of the largest text that SQLite reads or makes: whoever wrote a ledger may have given a column a default of a gigabyte."""
 _FREE = "free some space and run again; what is finished is kept"
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""What Python's module raises: the second where SQLite's message repeats bytes of a damaged schema that are no text."""
 RESTORE = "restore a copy of the directory; `sqlite3 ledger.sqlite .recover` may save what is left"
 
 
@@ -46,7 +48,7 @@ def copy_in_memory(path: Path) -> sqlite3.Connection:
             memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             try:
                 opened.backup(memory)
-            except sqlite3.Error as error:
+            except ERRORS as error:
                 raise refused(error, path, "read") from error
         return memory
 
@@ -64,7 +66,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LARGEST_VALUE)
         for setting in ("foreign_keys = ON", "trusted_schema = OFF", "cell_size_check = ON"):
             connection.execute(f"PRAGMA {setting}")
-    except sqlite3.Error as error:
+    except ERRORS as error:
         raise refused(error, path, "opened") from error
     return connection
 
@@ -78,11 +80,13 @@ def file_identity(path: Path) -> tuple[int, int] | None:
     return status.st_dev, status.st_ino
 
 
-def refused(error: sqlite3.Error, path: Path, what: str) -> StoreError:
+def refused(error: sqlite3.Error | UnicodeDecodeError, path: Path, what: str) -> StoreError:
     """Make the error of a ledger that SQLite does not let be read, written or opened: `what` is one of these words.
 
     Of a full disk it says, also while it reads, "disk I/O error" alone: it has to write beside the database then.
     """
+    if isinstance(error, UnicodeDecodeError):
+        return StoreError(f"{path}: cannot be {what}: database disk image is malformed", hint=RESTORE)
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _has_no_room(path)):
         return StoreError(f"{path}: cannot be written: {DISK_IS_FULL}", hint=_FREE)

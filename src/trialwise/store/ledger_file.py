@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import StoreError
-from trialwise.store.connection import LOG_PAGES, RESTORE, file_identity, refused, set_log_aside
+from trialwise.store.connection import ERRORS, LOG_PAGES, RESTORE, file_identity, refused, set_log_aside
 from trialwise.store.files import gone
 from trialwise.store.tables import FORMAT, TRIAL_COLUMNS, WITHOUT_PROCESS
 
@@ -110,7 +110,7 @@ class LedgerFile:
         try:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise refused(error, self.path, "opened") from error
         set_log_aside(self.path)
 
@@ -118,7 +118,7 @@ class LedgerFile:
         try:
             with self._lock:
                 return self._connection.execute(query, parameters).fetchall()
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise refused(error, self.path, "read") from error
 
     @contextmanager
@@ -141,9 +141,9 @@ class LedgerFile:
             try:
                 yield
             except BaseException:
-                with contextlib.suppress(sqlite3.Error):  # a full disk has ended the transaction already
+                with contextlib.suppress(*ERRORS):  # a full disk has ended the transaction already
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
-        except sqlite3.Error as error:
+        except ERRORS as error:
             raise refused(error, self.path, "written") from error

@@ -331,3 +331,16 @@ def test_what_nobody_foresaw_is_a_sentence():
         assert (ran.returncode, words in ran.stderr, "Traceback" in ran.stderr) == (code, True, False), (
             ran.stderr
         )
+
+
+@pytest.mark.parametrize("verb", ["status", "analyze", "run"])
+def test_a_schema_that_is_no_text_is_refused(begun, tmp_path: Path, verb: str):
+    """SQLite repeats it in its message, and Python's module then raises UnicodeDecodeError."""
+    directory = begun("true", tmp_path)
+    file = directory / "ledger.sqlite"
+    change(directory, "pragma journal_mode = delete")
+    content = file.read_bytes()
+    assert content.count(b"samples INTEGER NOT NULL") == 1
+    file.write_bytes(content.replace(b"samples INTEGER NOT NULL", b"samples INTEGER NOT NU\xb3L"))
+    code, text = said(verb, directory)
+    assert (code, "ledger.sqlite: cannot be" in text, "Traceback" in text) == (5, True, False), text
