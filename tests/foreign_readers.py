@@ -11,17 +11,22 @@ import io
 import json
 import lzma
 import random
+import shlex
+import shutil
+import sqlite3
 import struct
 import tarfile
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 import numpy as np
 
 from captures import framed, ipv4, ipv6, pcap, pcapng
+from example_directory import write_example
 from packet_logs import RECORD, flow_word, random_packets, write_log
-from trialwise import _core
+from trialwise import _core, study
 from trialwise.analysis.condition_table import read_conditions
 from trialwise.analysis.effects.table import EffectColumns, read_effects_table
 from trialwise.analysis.order_trials import OrderColumns, read_order_table
@@ -34,6 +39,8 @@ from trialwise.exchange.pantheon_log import read_tunnel_log
 from trialwise.exchange.result_files import read_trials
 from trialwise.exchange.trace_files import read_trace, trace_from_departures, trace_from_opportunities
 from trialwise.exchange.trials_table import TrialColumns
+from trialwise.experiment.mahimahi import read_shells
+from trialwise.experiment.quantity import seconds
 from trialwise.experiment.reading import read_experiment
 from trialwise.experiment.sources import TextSource
 from trialwise.measurement.packets import write_packets
@@ -41,6 +48,7 @@ from trialwise.measurement.reported import from_output
 from trialwise.measurement.scaffold import read_description, skeleton
 from trialwise.measurement.sources import read_source
 from trialwise.schemes.reading import read_scheme
+from trialwise.trials.amounts import bits_per_second, whole_bytes
 from trialwise.trials.loads import parse_load
 
 SECONDS = 10.0
@@ -298,11 +306,110 @@ PACKETS_AND_PATHS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], obj
     "tar": (archive, lambda path: repacked(path, bytes, "gz")),
     "packed": (lambda folder: lzma.compress(archive(folder)), lambda path: repacked(path, bytes, "xz")),
 }
+SHELLS = (
+    b"mm-delay 28 mm-loss uplink .004 mm-onoff uplink 1 0.5 "
+    b"mm-link --uplink-queue=droptail --uplink-queue-args=packets=50 up down -- cc 1"
+)
+AMOUNTS = b"1min 30s\n12Mbit/s\n75kB\n0.4%\n1.5e3us\n2KiB\n"
 
 
-READERS = {**PACKETS_AND_PATHS, **TABLES, **EXPERIMENTS, **SIMULATIONS, **OUTPUTS}
+def experiment_directory(folder: Path) -> Path:
+    """A small one, whole, made once for each folder."""
+    made = folder / "directory"
+    if not made.exists():
+        write_example(made, algorithms=("xz", "bz2"), levels=(1,), rounds=4, series=1)
+        with closing(sqlite3.connect(made / "ledger.sqlite")) as ledger:
+            ledger.execute("PRAGMA journal_mode = DELETE")
+    return made
+
+
+def file_of_directory(name: str) -> Callable[[Path], bytes]:
+    return lambda folder: next(experiment_directory(folder).glob(name)).read_bytes()
+
+
+def analysed(directory: Path) -> None:
+    for verb in (study.state, study.trial_set, study.analyse):
+        with suppress(TrialwiseError):
+            verb(directory)
+    study.analyse(directory)
+
+
+def in_directory(path: Path, name: str) -> None:
+    """Analyse an experiment directory in which this is one of the files."""
+    directory = path.with_name("copy")
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(experiment_directory(path.parent), directory)
+    next(directory.glob(name)).write_bytes(path.read_bytes())
+    analysed(directory)
+
+
+def rows_of_ledger(folder: Path) -> bytes:
+    """A line of JSON for each row of a ledger: its table, and its columns."""
+    with closing(sqlite3.connect(experiment_directory(folder) / "ledger.sqlite")) as ledger:
+        ledger.row_factory = sqlite3.Row
+        tables = ("meta", "session", "trial", "value", "event")
+        rows = [[table, dict(row)] for table in tables for row in ledger.execute(f"SELECT * FROM {table}")]  # noqa: S608
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def with_rows(path: Path) -> None:
+    """Analyse a directory whose ledger has these rows, as far as SQLite takes them."""
+    directory = path.with_name("copy")
+    shutil.rmtree(directory, ignore_errors=True)
+    shutil.copytree(experiment_directory(path.parent), directory)
+    with closing(sqlite3.connect(directory / "ledger.sqlite")) as ledger:
+        ledger.execute("PRAGMA ignore_check_constraints = ON")
+        for table in ("event", "value", "trial", "session", "meta"):
+            ledger.execute(f"DELETE FROM {table}")  # noqa: S608
+        for line in path.read_bytes().splitlines():
+            # What is no row, or none that SQLite takes, is not there.
+            with suppress(
+                ValueError, TypeError, AttributeError, RecursionError, OverflowError, sqlite3.Error
+            ):
+                table, row = json.loads(line)
+                marks = ", ".join("?" * len(row))
+                names = ", ".join(f'"{name}"' for name in row)
+                insert = f"INSERT INTO {table} ({names}) VALUES ({marks})"  # noqa: S608 what it does is the test's matter
+                ledger.execute(insert, tuple(row.values()))
+        ledger.commit()
+    analysed(directory)
+
+
+def quantities(text: str) -> None:
+    for line in text.splitlines():
+        for read in (seconds, bits_per_second, whole_bytes, _core.parse_size, _core.parse_fraction):
+            with suppress(ValueError):
+                read(line)
+
+
+DIRECTORIES: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
+    "ledger": (file_of_directory("ledger.sqlite"), lambda path: in_directory(path, "ledger.sqlite")),
+    "rows of a ledger": (rows_of_ledger, with_rows),
+    "experiment of a directory": (
+        file_of_directory("experiment.toml"),
+        lambda path: in_directory(path, "experiment.toml"),
+    ),
+    "samples of a directory": (
+        file_of_directory("samples/000001-*"),
+        lambda path: in_directory(path, "samples/000001-*"),
+    ),
+    "environment of a directory": (
+        file_of_directory("environments/001.json"),
+        lambda path: in_directory(path, "environments/001.json"),
+    ),
+}
+WORDS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
+    "mahimahi's words": (
+        lambda _: SHELLS,
+        lambda path: in_text(path, lambda text: read_shells(shlex.split(text))),
+    ),
+    "quantities": (lambda _: AMOUNTS, lambda path: in_text(path, quantities)),
+}
+
+
+READERS = {**PACKETS_AND_PATHS, **TABLES, **EXPERIMENTS, **SIMULATIONS, **OUTPUTS, **DIRECTORIES, **WORDS}
 """By name: what makes a sound file (a folder to work in is given), and what reads one."""
-LISTING = set(EXPERIMENTS)
+LISTING = {*EXPERIMENTS, *DIRECTORIES}
 """Readers that list all problems of a file, a line for each."""
 
 
