@@ -87,10 +87,11 @@ fuzz: setup
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || echo "make: what is read in Python is left out: it takes atheris ($(BIN)/pip install atheris)"
 	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 
-# One operator, number or condition changed at random, so many times in each room: what do its tests notice? Half a minute each.
+# One operator, number or condition changed at random, so many times in each room: what do its tests notice?
 ROOMS ?= statistics store execution
 MUTANTS ?= 40
 mutants: setup
+	@$(BIN)/python -c 'import coverage' 2>/dev/null || { echo "make: no coverage.py, which tells what tests execute; install it ($(BIN)/pip install coverage)"; exit 2; }
 	$(BIN)/python tests/mutants.py $(ROOMS) --sample $(MUTANTS)
 	@if cargo mutants --version >/dev/null 2>&1; then cargo mutants -p trialwise-link --output target --baseline skip --timeout 120; \
 	else echo "make: mutants of the Rust crate link are left out: they take cargo-mutants (cargo install cargo-mutants)"; fi
