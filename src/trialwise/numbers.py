@@ -19,7 +19,7 @@ ABSENT = "–"
 _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 
 
-def write(value: float | None, rounding: Rounding = "nearest", power: int = 0) -> str:
+def write(value: float | None, rounding: Rounding = "nearest", power: int = 0, digits: int = _DIGITS) -> str:
     """Write a number with four significant digits, all digits of its whole part, and none that it does not have.
 
     Counts are exact. From 1e9 on and below 1e-4 it is written with an exponent, as 1.234e-07. It is divided by 10 to the
@@ -34,8 +34,22 @@ def write(value: float | None, rounding: Rounding = "nearest", power: int = 0) -
         return "0"
     size = exact.adjusted()
     if size >= 9 or size < -4:
-        return _with_exponent(exact, rounding)
-    return _plainly(exact, min(size - _DIGITS + 1, 0), rounding)
+        return _with_exponent(exact, digits, rounding)
+    return _plainly(exact, min(size - digits + 1, 0), rounding)
+
+
+def signed(value: float | None, rounding: Rounding = "nearest") -> str:
+    """Write a change with its sign and three significant digits: "+12.3", "-0.5", "0"."""
+    written = write(value, rounding, digits=3)
+    return f"+{written}" if written[0].isdigit() and written != "0" else written
+
+
+def decimals(value: float, places: int, rounding: Rounding = "nearest") -> str:
+    """Write a number with so many decimals: 0.8 as "0.80"."""
+    if not math.isfinite(value):
+        return ABSENT
+    rounded = Decimal(f"{value:.12g}").quantize(Decimal(1).scaleb(-places), rounding=_MODES[rounding])
+    return f"{rounded or abs(rounded):f}"
 
 
 def _plainly(exact: Decimal, place: int, rounding: Rounding) -> str:
@@ -44,8 +58,8 @@ def _plainly(exact: Decimal, place: int, rounding: Rounding) -> str:
     return f"{shortest if rounded == exact else rounded:f}" if rounded else "0"
 
 
-def _with_exponent(exact: Decimal, rounding: Rounding) -> str:
-    place = exact.adjusted() - _DIGITS + 1
+def _with_exponent(exact: Decimal, digits: int, rounding: Rounding) -> str:
+    place = exact.adjusted() - digits + 1
     rounded = exact.quantize(Decimal(1).scaleb(place), rounding=_MODES[rounding]).normalize()
     exponent = rounded.adjusted()
     mantissa = f"{rounded.scaleb(-exponent):f}"

@@ -10,6 +10,7 @@ from trialwise import statistics as st
 from trialwise.analysis.results import MetricAnalysis
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.simulation import SimulationTrial
+from trialwise.numbers import write
 
 Values = Mapping[str, Sequence[float]]
 """Numbers of trials, by treatment."""
@@ -24,7 +25,7 @@ def equal_words(n: int, *, repeats: bool) -> str:
         return f"all {n} trials gave the same number and nothing in them is random: they say as much as one (n = 1 in effect)"
     unseen = st.proportion(0, n, confidence=100 - 2 * (100 - _CONFIDENCE)).high
     return (
-        f"all {n} trials gave the same number: an interval of no width is none, and up to {unseen:.2g} % of trials "
+        f"all {n} trials gave the same number: an interval of no width is none, and up to {write(unseen, 'up', digits=3)} % of trials "
         f"may give another number ({_CONFIDENCE:g} %)"
     )
 

@@ -9,7 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.nesting import plural
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.numbers import ABSENT, counted, interval, p_value, percent, write
+from trialwise.report.numbers import ABSENT, counted, interval, p_value, percent, signed, write
 from trialwise.report.terminal_table import about
 from trialwise.report.units import Scale, scale
 
@@ -193,8 +193,9 @@ def change_of(row: ComparisonRow) -> str:
         return f"{change:+.1f} % {DESCRIPTIVE}" if change == change else ABSENT  # noqa: PLR0124 NaN
     found = row.difference.percent
     if not found.bounded:
-        return f"{found.estimate:+.3g} % (no bounds)" if found.estimate == found.estimate else ABSENT
-    return f"{found.estimate:+.3g} % ({found.low:+.3g} to {found.high:+.3g})"
+        written = signed(found.estimate)
+        return ABSENT if written == ABSENT else f"{written} % (no bounds)"
+    return f"{signed(found.estimate)} % ({interval(signed(found.low, 'down'), signed(found.high, 'up'))})"
 
 
 def open_words(row: ComparisonRow) -> str | None:

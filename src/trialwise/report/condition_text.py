@@ -160,7 +160,8 @@ def _pilot(advice: RuntimeAdvice, pilot: PilotNeed) -> Iterator[str]:
 def _interval(pilot: PilotNeed) -> str:
     if pilot.drift_low is None or pilot.drift_high is None:
         return "interval unbounded"
-    return f"interval {100 * pilot.drift_low:.3g} to {100 * pilot.drift_high:.3g} %"
+    low, high = write(100 * pilot.drift_low, "down", digits=3), write(100 * pilot.drift_high, "up", digits=3)
+    return f"interval {low} to {high} %"
 
 
 def _length(value: float, unit: str) -> str:

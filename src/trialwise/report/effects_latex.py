@@ -11,7 +11,7 @@ from trialwise.analysis.effects.results import EffectsAnalysis, MetricEffects, P
 from trialwise.numbers import p_value
 from trialwise.report.effects_text import at_text
 from trialwise.report.latex import escaped
-from trialwise.report.numbers import ABSENT, percent
+from trialwise.report.numbers import ABSENT, decimals, percent
 
 _LEVEL = 0.05
 _LEGEND = r"Significance level: $\star$ 0.05, $\star\star$ 0.01, $\star\star\star$ 0.001"
@@ -91,7 +91,11 @@ def _cells(term: TermEffect | PaperTerm) -> Iterator[str]:
     yield _number(term.f)
     yield _p(term.p_adjusted)
     yield ABSENT if isnan(term.effect_size) else f"${term.effect_size:.2f}$"
-    yield ABSENT if isnan(term.effect_low) else f"${term.effect_low:.2f}$ to ${term.effect_high:.2f}$"
+    yield (
+        ABSENT
+        if isnan(term.effect_low)
+        else f"${decimals(term.effect_low, 2, 'down')}$ to ${decimals(term.effect_high, 2, 'up')}$"
+    )
 
 
 def _pairs(one: MetricEffects | PaperMetric, there: Sequence[PairDifference]) -> Iterator[str]:

@@ -9,16 +9,19 @@ from trialwise.numbers import (
     Rounding,
     bounds,
     counted,
+    decimals,
     interval,
     ordinal,
     p_equals,
     p_value,
     percent,
+    signed,
     write,
 )
 
 __all__ = [
-    "ABSENT", "Basis", "Number", "Rounding", "bounds", "counted", "interval", "ordinal", "p_equals", "p_value", "percent", "write",
+    "ABSENT", "Basis", "Number", "Rounding", "bounds", "counted", "decimals", "interval", "ordinal", "p_equals", "p_value", "percent",
+    "signed", "write",
 ]  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def test_trials_that_vary_and_a_single_one_say_nothing_of_it(values):
 
 def test_how_many_others_there_may_be_is_what_n_equal_ones_leave_open():
     """(1 - 0.2209)^12 = 0.05: the rule of three, exactly."""
-    assert "up to 22 % of trials" in equal_words(12, repeats=False)
+    assert "up to 22.1 % of trials" in equal_words(12, repeats=False)
     assert (1 - 0.221) ** 12 < 0.05 < (1 - 0.22) ** 12
 
 

@@ -6,7 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trialwise.report.numbers import ABSENT, bounds, counted, ordinal, p_value, percent, write
+from trialwise.report.numbers import (
+    ABSENT,
+    bounds,
+    counted,
+    decimals,
+    ordinal,
+    p_value,
+    percent,
+    signed,
+    write,
+)
 
 
 @pytest.mark.parametrize(
@@ -110,3 +120,27 @@ def test_no_printed_interval_is_narrower_than_it_is(one: float, other: float) ->
     texts = bounds(low, high).split(" to ")
     assert float(texts[0]) <= low + abs(low) * 1e-9
     assert float(texts[1]) >= high - abs(high) * 1e-9
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "nearest", "high"),
+    [
+        (41.444, "+41.4", "+41.4", "+41.5"),
+        (-5.3019, "-5.31", "-5.30", "-5.30"),
+        (0.12345, "+0.123", "+0.123", "+0.124"),
+        (5986.4, "+5986", "+5986", "+5987"),
+        (17.0, "+17", "+17", "+17"),
+        (0.0, "0", "0", "0"),
+        (float("inf"), "–", "–", "–"),
+    ],
+)
+def test_bounds_of_changes_are_rounded_outward(value, low, nearest, high):
+    assert [signed(value, rounding) for rounding in ("down", "nearest", "up")] == [low, nearest, high]
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"), [(0.802, "0.80", "0.81"), (0.8, "0.80", "0.80"), (-0.001, "-0.01", "0.00")]
+)
+def test_bounds_with_so_many_decimals_are_rounded_outward(value, low, high):
+    assert decimals(value, 2, "down") == low
+    assert decimals(value, 2, "up") == high
