@@ -82,13 +82,19 @@ def save_all(figures: Iterable[tuple[str, Figure]], folder: Path, kind: str) -> 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure; the ending of the path (.pdf, .svg or .png) says the format."""
     kind = path.suffix[1:].lower()
-    title = {"Title": path.stem}
+    title = {"Title": _title(figure)}
     metadata = {
         "pdf": {"CreationDate": None, **title},
         "svg": {"Date": None, **title},
         "png": {"Software": None, **title},
     }[kind]
     figure.savefig(path, format=kind, metadata=metadata, dpi=_RESOLUTION)
+
+
+def _title(figure: Figure) -> str:
+    """What a figure shows, by the labels of its axes: "delay [ms] against trial, in the order of the plan"."""
+    shown = (" against ".join(filter(None, (axes.get_ylabel(), axes.get_xlabel()))) for axes in figure.axes)
+    return "; ".join(dict.fromkeys(filter(None, shown)))
 
 
 def log_scale(axes: Axes, which: Literal["x", "y"]) -> None:
