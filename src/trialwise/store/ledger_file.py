@@ -19,8 +19,8 @@ _COMPUTED = """\
 SELECT 'generated column', t.name || '.' || c.name FROM sqlite_master t, pragma_table_xinfo(t.name) c
 WHERE t.type = 'table' AND c.hidden IN (2, 3)
 UNION ALL
-SELECT 'index', i.name FROM sqlite_master i
-WHERE i.type = 'index' AND (i.sql LIKE '% WHERE %' OR EXISTS (SELECT 1 FROM pragma_index_xinfo(i.name) p WHERE p.cid = -2))
+SELECT 'index', i.name FROM sqlite_master t, pragma_index_list(t.name) i
+WHERE t.type = 'table' AND (i.partial OR EXISTS (SELECT 1 FROM pragma_index_xinfo(i.name) p WHERE p.cid = -2))
 LIMIT 1"""
 """What SQLite computes by itself when it reads or checks a table: generated columns, indexes of expressions or with conditions."""
 
@@ -78,7 +78,7 @@ class LedgerFile:
         likes; a ledger has none of them.
         """
         foreign = self._select(
-            "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE VIRTUAL%' LIMIT 1"
+            "SELECT type, name FROM sqlite_master WHERE type IN ('view', 'trigger') OR sql LIKE 'CREATE%VIRTUAL%TABLE%' LIMIT 1"
         ) or self._select(_COMPUTED)
         if foreign:
             kind, name = foreign[0]

@@ -160,6 +160,8 @@ def test_links_in_a_directory_are_not_followed(begun, tmp_path: Path):
         ),
         ("create index slow on trial (length(hex(zeroblob(number))))", "index 'slow'"),
         ("create index some on trial (number) where status like '%a%a%a%'", "index 'some'"),
+        ("create index lines on trial (number)\nwhere(status like '%a%a%a%')", "index 'lines'"),
+        ("create virtual table found using rtree(id, low, high)", "table 'found'"),
     ],
 )
 def test_what_a_ledger_would_compute_is_refused(
