@@ -20,7 +20,7 @@ _ENDINGS = {"1": "st", "2": "nd", "3": "rd"}
 
 
 def write(value: float | None, rounding: Rounding = "nearest", power: int = 0, digits: int = _DIGITS) -> str:
-    """Write a number with four significant digits, all digits of its whole part, and none that it does not have.
+    """Write a number with so many significant digits, all digits of its whole part, and none that it does not have.
 
     Counts are exact. From 1e9 on and below 1e-4 it is written with an exponent, as 1.234e-07. It is divided by 10 to the
     power of `power` before.

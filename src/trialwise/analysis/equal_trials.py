@@ -10,7 +10,7 @@ from trialwise import statistics as st
 from trialwise.analysis.results import MetricAnalysis
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.simulation import SimulationTrial
-from trialwise.numbers import write
+from trialwise.numbers import counted, write
 
 Values = Mapping[str, Sequence[float]]
 """Numbers of trials, by treatment."""
@@ -81,7 +81,7 @@ def tail_notes(metric: str, values: Values) -> Iterator[str]:
     heavy = [(treatment, note) for treatment, note in found.items() if note]
     yield from (f"{metric}{_of([treatment])}: {note}" for treatment, note in heavy[:_MOST_NAMED])
     if more := heavy[_MOST_NAMED:]:
-        yield f"{metric}: {len(more)} more treatments have such a trial"
+        yield f"{metric}: so it is with {counted(len(more), 'more treatment')}"
 
 
 def _of(treatments: Sequence[str]) -> str:

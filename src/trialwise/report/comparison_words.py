@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from math import isfinite, nan
+from math import isfinite
 
 from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
@@ -189,8 +189,8 @@ def _ratio(ratio: st.Ratio) -> str:
 def change_of(row: ComparisonRow) -> str:
     """The change in percent with its interval; without inference that of the means alone."""
     if row.difference is None:
-        change = row.summary.percent_difference if row.is_described else nan
-        return f"{change:+.1f} % {DESCRIPTIVE}" if change == change else ABSENT  # noqa: PLR0124 NaN
+        written = signed(row.summary.percent_difference if row.is_described else None)
+        return ABSENT if written == ABSENT else f"{written} % {DESCRIPTIVE}"
     found = row.difference.percent
     if not found.bounded:
         written = signed(found.estimate)

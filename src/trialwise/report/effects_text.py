@@ -73,12 +73,12 @@ def _term(term: TermEffect) -> str:
     if term.reason:
         return f"{term.term}: {term.reason}"
     mark = "matters" if term.matters else "not shown"
-    effect = f"ω² {effect_words(term)}"
+    effect = f"ω² {_effect_words(term)}"
     df = f"{term.df:.3g}, {term.residual_df:.3g}"
     return f"{term.term}: {mark}, {p_equals(term.p_adjusted)}, {effect}, F({df}) = {term.f:.4g}"
 
 
-def effect_words(found: TermEffect | LevelEffect) -> str:
+def _effect_words(found: TermEffect | LevelEffect) -> str:
     """The size of an effect with its bounds, which are rounded outward: "0.80 (0.57 to 0.89)"."""
     low, high = decimals(found.effect_low, 2, "down"), decimals(found.effect_high, 2, "up")
     return f"{decimals(found.effect_size, 2)} ({interval(low, high)})"
@@ -89,7 +89,7 @@ def _simple(row: LevelEffect) -> str:
     if row.reason:
         return f"{row.factor} at {where}: {row.reason}"
     mark = "matters" if row.matters else "not shown"
-    effect = f"ω² {effect_words(row)}"
+    effect = f"ω² {_effect_words(row)}"
     return f"{row.factor} at {where}: {mark}, {p_equals(row.p_adjusted)}, {effect}, n = {row.n}"
 
 

@@ -105,5 +105,5 @@ def test_estimates_say_that_one_trial_makes_most_of_the_variance():
 def test_of_many_treatments_with_a_tail_the_first_are_named():
     notes = list(tail_notes("m", {f"x={at}": HEAVY for at in range(5)}))
     assert len(notes) == 4
-    assert notes[-1] == "m: 2 more treatments have such a trial"
+    assert notes[-1] == "m: so it is with 2 more treatments"
     assert st.tail_note([0.0] * 39 + [1.0]) == "", "of two numbers the interval is exact"

@@ -17,6 +17,7 @@ from trialwise.analysis.reading.moments import Order, is_dated, moments
 from trialwise.analysis.reading.numbers import is_missing, parsed
 from trialwise.analysis.reading.table import Table
 from trialwise.errors import AnalysisError, TrialwiseError
+from trialwise.numbers import write
 
 Array = npt.NDArray[np.float64]
 
@@ -52,6 +53,8 @@ _ERA = (datetime(1980, 1, 1, tzinfo=UTC).timestamp(), datetime(2101, 1, 1, tzinf
 """Epochs in units other than seconds are believed inside these bounds."""
 _YEARS = (1970, 2100)
 _SPREADSHEET = "spreadsheet"
+_NUMERIC = (*_UNITS, _SPREADSHEET)
+"""What `--time-format` may say of numbers."""
 _SERIAL_ERA = (36_526, 73_051)
 """2000 to 2100 in days of a spreadsheet."""
 _SERIAL_EPOCH = 25_569
@@ -85,7 +88,7 @@ def check_time_format(said: str) -> None:
     TrialwiseError
         It is neither.
     """
-    if "%" not in said and said not in (*_UNITS, _SPREADSHEET, "day-first", "month-first"):
+    if "%" not in said and said not in (*_NUMERIC, "day-first", "month-first"):
         raise TrialwiseError(
             f"--time-format {said}: is neither a pattern nor known",
             hint="write a pattern as '%d.%m.%Y %H:%M', a unit (s, ms, us, ns), spreadsheet (days since 1900), "
@@ -137,7 +140,7 @@ def times_of(table: Table, name: str) -> Times:
     said = table.dialect.time_format
     if said is not None and "%" in said:
         return _by_pattern(table, name, said)
-    if said in _UNITS or said == _SPREADSHEET or _are_numbers(table, column):
+    if said in _NUMERIC or _are_numbers(table, column):
         return _numeric(table, name)
     return _texts(table, name, cast("Order | None", said))
 
@@ -224,7 +227,7 @@ def _by_pattern(table: Table, name: str, pattern: str) -> Times:
 
 
 def _numeric(table: Table, name: str) -> Times:
-    said = table.dialect.time_format if table.dialect.time_format in (*_UNITS, _SPREADSHEET) else None
+    said = table.dialect.time_format if table.dialect.time_format in _NUMERIC else None
     compact = None if said else _compact(table, name)
     if compact is not None:
         return compact
@@ -265,6 +268,8 @@ def _serial(table: Table, name: str, days: pl.Series, *, said: bool) -> Times:
     seconds = (days - _SERIAL_EPOCH) * 86_400
     if _is_serial_clock(seconds.drop_nulls().to_numpy()):
         seconds = seconds.round()
+    if float(cast("float", seconds.abs().max())) > _LAST_SECOND:
+        raise _no_unit(table, name, float(cast("float", days.abs().max())), "d")
     if said:
         return Times(seconds, dated=True, notes=())
     if name.strip().casefold().startswith("date"):
@@ -311,9 +316,9 @@ def _no_unit(table: Table, name: str, most: float, named: str | None) -> Analysi
     if named:
         problem = f"in {_UNIT_NAMES[named]}"
     else:
-        problem = f"in seconds since 1970 it lies in the year {years['s']:.0f}, in milliseconds in {years['ms']:.0f}"
+        problem = f"in seconds since 1970 it lies in the year {write(years['s'])}, in milliseconds in {write(years['ms'])}"
     return AnalysisError(
-        f"{table.path}: {most:.0f} in column {name!r} is no plausible time: {problem}",
+        f"{table.path}: {most:.15g} in column {name!r} is no plausible time: {problem}",
         hint=f"say the unit, as --time-format {fitting[0] if fitting else 'ns'}, or a pattern as --time-format %Y%m%d%H%M%S",
     )
 

@@ -152,6 +152,11 @@ def test_what_may_be_seconds_or_days_is_asked(tmp_path, cells):
     assert read(tmp_path, cells, "time_s").seconds[0] == float(cells[0])
 
 
+def test_days_of_a_spreadsheet_beyond_all_years_are_refused(tmp_path):
+    with pytest.raises(AnalysisError, match="4e\\+300 in column 'when' is no plausible time"):
+        read(tmp_path, ["1e300", "4e300"], time_format="spreadsheet")
+
+
 @pytest.mark.parametrize("start", [0, 36_000, 45_658.0123])
 def test_seconds_that_cannot_be_days_of_a_spreadsheet_stay_seconds(tmp_path, start):
     cells = [f"{start + 0.0417 * step:.4f}" for step in range(1000)]
