@@ -17,7 +17,7 @@ from trialwise.execution.namespaces import NAMESPACE_HINT, FreshNamespace, hides
 from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
 from trialwise.store.records import TrialRow
-from trialwise.trials.beside import MARKER
+from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ending, start_beside
 
 CHECK_PAUSE = 0.25

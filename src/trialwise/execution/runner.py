@@ -35,7 +35,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Blocks, Event, TrialRow
 from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
-from trialwise.trials.beside import end_left
+from trialwise.trials.marked import end_left
 
 
 @dataclass(frozen=True, slots=True)

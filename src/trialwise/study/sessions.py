@@ -20,7 +20,6 @@ from trialwise.execution.events import (
 )
 from trialwise.execution.interruption import Interruption
 from trialwise.execution.lanes import abandon_local, assign_lanes, has_lanes
-from trialwise.execution.leftovers import end_leftovers
 from trialwise.execution.recalling import recalled
 from trialwise.execution.reset import check_reset, refuse_on_workers
 from trialwise.execution.runner import Ending, Runner
@@ -46,6 +45,7 @@ from trialwise.study.documents import StoppingDocument
 from trialwise.study.opening import check_factors
 from trialwise.trials.base import IndependentKind, TrialKind
 from trialwise.trials.kinds import kind_of
+from trialwise.trials.marked import end_leftovers
 from trialwise.trials.simulation import samples_by_metric
 
 

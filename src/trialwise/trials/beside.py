@@ -1,6 +1,6 @@
 """Commands beside a measured program, whose processes may outlive them: a server that `prepare` or a reset starts.
 
-They are not supervised: what they leave running lives on, carries the marker that they got, and is ended by `end_left`.
+They are not supervised: what they leave running lives on, carries the marker that they got, and is ended by `marked.end_left`.
 Standard library only and for Python 3.8, because it is also sent to workers.
 """
 
@@ -14,14 +14,12 @@ import subprocess
 import tempfile
 import time
 
+from trialwise.trials.marked import MARKER, end_left
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MARKER = "TRIALWISE_TRIAL"
-"""Environment variable that every process of a trial carries, so that leftovers of a killed runner can be found."""
-GRACE_SECONDS = 2.0
-"""Between SIGTERM and SIGKILL."""
 _LAST_ERRORS = 1 << 16
 _LONGEST_PAUSE = 0.02
 
@@ -98,39 +96,3 @@ class Beside:
             if select.select([] if cancel is None else [cancel], [], [], left)[0]:
                 self.cancelled = True
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-def marker_beside(marker: str) -> str:
-    """Give the marker of what stands beside the trial with `marker`: one of the same experiment, but not of the trial."""
-    experiment, _, trial = marker.partition(":")
-    return f"{experiment}:beside:{trial}"
-
-
-def end_left(marker: str) -> int:
-    """End every process that carries exactly this marker, with TERM and after the grace with KILL; return their number."""
-    found = _carrying(marker)
-    left = found
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        for process in left:
-            with contextlib.suppress(OSError):
-                os.kill(process, number)
-        deadline = time.monotonic() + GRACE_SECONDS
-        while left and time.monotonic() < deadline:
-            time.sleep(0.002)
-            left = [process for process in left if _carries(process, marker)]
-        left = _carrying(marker) if found else []
-    return len(found)
-
-
-def _carrying(marker: str) -> list[int]:
-    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
-    return [number for number in numbers if number != os.getpid() and _carries(number, marker)]
-
-
-def _carries(process: int, marker: str) -> bool:
-    """Return True if a process runs, which a zombie does not, and has the marker in its environment."""
-    try:
-        with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123
-            return f"{MARKER}={marker}".encode() in file.read().split(b"\0")
-    except OSError:
-        return False

@@ -29,7 +29,7 @@ from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import TrialOutcome, TrialRequest
-from trialwise.trials.beside import MARKER, Beside, end_left, marker_beside
+from trialwise.trials.beside import Beside
 from trialwise.trials.collecting import check_measurement, collecting
 from trialwise.trials.instrumenting import check_instruments, recorded, remarks
 from trialwise.trials.judging import (
@@ -40,6 +40,7 @@ from trialwise.trials.judging import (
     problem_beside,
     with_seen,
 )
+from trialwise.trials.marked import MARKER, end_left, marker_beside
 from trialwise.trials.starting import start, start_beside
 
 _MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --dir DIRECTORY"

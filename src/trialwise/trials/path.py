@@ -25,10 +25,10 @@ from trialwise.measurement.followed import seen
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
 from trialwise.trials.base import TrialOutcome, TrialRequest
-from trialwise.trials.beside import MARKER
 from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.judging import with_seen
+from trialwise.trials.marked import MARKER
 from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,

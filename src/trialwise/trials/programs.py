@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Self
 
 from trialwise._core import CommandResult, run_command
-from trialwise.trials.starting import ERROR_LIMIT, GRACE_SECONDS, ending
+from trialwise.trials.marked import GRACE_SECONDS
+from trialwise.trials.starting import ERROR_LIMIT, ending
 
 _OUTPUT_LIMIT = 1024 * 1024
 Word = str | bytes

@@ -15,7 +15,8 @@ from typing import Literal
 
 from trialwise._core import CommandResult
 from trialwise.errors import TrialError
-from trialwise.trials.starting import ERROR_LIMIT, GRACE_SECONDS, ending, start
+from trialwise.trials.marked import GRACE_SECONDS
+from trialwise.trials.starting import ERROR_LIMIT, ending, start
 
 OUTPUT_LIMIT = 64 * 1024 * 1024
 """Bytes of what a call prints that are kept."""

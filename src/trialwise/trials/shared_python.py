@@ -22,8 +22,8 @@ from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.python_modules import loaded_files
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
-from trialwise.trials.beside import MARKER
 from trialwise.trials.instrumenting import as_samples
+from trialwise.trials.marked import MARKER
 from trialwise.trials.python import CALLING, PythonKind, keywords_of, returned_samples, trial_of
 from trialwise.trials.shared_process import SharedProcess, Silence, said_end
 

@@ -11,11 +11,10 @@ from typing import Protocol
 from trialwise._core import CommandResult, run_command
 from trialwise.errors import TrialError
 from trialwise.trials.beside import Beside
+from trialwise.trials.marked import GRACE_SECONDS
 
 ERROR_LIMIT = 1024 * 1024
 """Bytes of standard error kept."""
-GRACE_SECONDS = 2.0
-"""Between SIGTERM and SIGKILL."""
 
 
 class Ended(Protocol):

@@ -27,7 +27,6 @@ from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
 from trialwise.trials.base import TrialOutcome, TrialRequest
-from trialwise.trials.beside import MARKER
 from trialwise.trials.command import (
     added_to,
     asks_for_directory,
@@ -47,6 +46,7 @@ from trialwise.trials.judging import (
     problem_beside,
     with_seen,
 )
+from trialwise.trials.marked import MARKER
 
 MOST_LOSSES = 5
 """A trial that was lost so often in one session has failed: it may be what takes the worker down."""

@@ -15,7 +15,7 @@ from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import Seen
 from trialwise.measurement.interrupts import MachineCounts
 from trialwise.measurement.outliving import Written
-from trialwise.trials.beside import MARKER
+from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ERROR_LIMIT
 
 CountedRow = tuple[str, float | None, float, int | None]

@@ -22,7 +22,7 @@ from trialwise.execution.workers.agent.frames import frame, read_frame
 from trialwise.execution.workers.agent.looking import clocks, descriptions, facts, resolve, stats, text_of
 from trialwise.execution.workers.agent.supervision import probe
 from trialwise.measurement.file_identity import digest_of
-from trialwise.trials.beside import end_left, marker_beside
+from trialwise.trials.marked import end_left, marker_beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

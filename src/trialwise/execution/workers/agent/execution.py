@@ -15,7 +15,8 @@ from trialwise.execution.workers.agent.looking import boot_id, lines_of
 from trialwise.execution.workers.agent.program import ERROR_LIMIT, LAST_ERRORS, Program
 from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals
 from trialwise.measurement.outliving import Watched
-from trialwise.trials.beside import MARKER, Beside, end_left, marker_beside
+from trialwise.trials.beside import Beside
+from trialwise.trials.marked import MARKER, end_left, marker_beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ import os
 import signal
 import struct
 
-from trialwise.execution.workers.agent.ending import GRACE_SECONDS
 from trialwise.execution.workers.agent.outputs import Outputs
 from trialwise.execution.workers.agent.runs import Run
+from trialwise.trials.marked import GRACE_SECONDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

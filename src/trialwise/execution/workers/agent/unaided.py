@@ -12,9 +12,9 @@ import signal
 import threading
 import time
 
-from trialwise.execution.workers.agent.ending import GRACE_SECONDS, end_marked
+from trialwise.execution.workers.agent.ending import end_marked
 from trialwise.execution.workers.agent.runs import Run
-from trialwise.trials.beside import MARKER
+from trialwise.trials.marked import GRACE_SECONDS, MARKER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

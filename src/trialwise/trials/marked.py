@@ -1,0 +1,98 @@
+"""Processes that carry the marker of a trial in their environment: how they are found, and ended.
+
+Standard library only and for Python 3.8, because it is also sent to workers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+MARKER = "TRIALWISE_TRIAL"
+"""Environment variable that every process of a trial carries, so that leftovers of a killed runner can be found."""
+GRACE_SECONDS = 2.0
+"""Between SIGTERM and SIGKILL."""
+_PAUSE = 0.002
+_LONGEST_EXEC = 0.2
+"""Seconds; a process whose file system answers later than that is not found."""
+
+
+def marker_beside(marker: str) -> str:
+    """Give the marker of what stands beside the trial with `marker`: one of the same experiment, but not of the trial."""
+    experiment, _, trial = marker.partition(":")
+    return f"{experiment}:beside:{trial}"
+
+
+def end_left(marker: str) -> int:
+    """End every process that carries exactly this marker, with TERM and after the grace with KILL; return their number."""
+    entry = f"{MARKER}={marker}".encode()
+    return end_processes(lambda process: entry in environment_of(process))
+
+
+def end_leftovers(experiment: str) -> int:
+    """End what a killed runner has left: every process of an experiment's trials; return their number."""
+    return end_processes(lambda process: carries(process, f"{experiment}:"))
+
+
+def carries(process: int, begin: str) -> bool:
+    """Return True if a process runs, which a zombie does not, and has a marker that begins with `begin`."""
+    needle = f"{MARKER}={begin}".encode()
+    return any(entry.startswith(needle) for entry in environment_of(process))
+
+
+def end_processes(is_meant: Callable[[int], bool], meanwhile: Callable[[], object] = lambda: None) -> int:
+    """End every process but our own that is meant, and those that these start meanwhile; return how many there were.
+
+    `meanwhile` is called again and again while they are waited for.
+    """
+    found = left = _every(is_meant)
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for process in left:
+            with contextlib.suppress(OSError):  # gone, or another user's
+                os.kill(process, number)
+        deadline = time.monotonic() + GRACE_SECONDS
+        while left and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
+            meanwhile()
+            left = [process for process in left if is_meant(process)]
+        left = _every(is_meant) if found else []
+    return len(found)
+
+
+def _every(is_meant: Callable[[int], bool]) -> list[int]:
+    numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
+    return [number for number in numbers if number != os.getpid() and is_meant(number)]
+
+
+def environment_of(process: int) -> list[bytes]:
+    """The entries NAME=VALUE of a process's environment; none where it is gone, a zombie or another user's.
+
+    The kernel tells an empty environment while a process is in the middle of execve(2): it is asked again then.
+    """
+    deadline = time.monotonic() + _LONGEST_EXEC
+    while True:
+        try:
+            with open(f"/proc/{process}/environ", "rb") as file:  # noqa: PTH123
+                told = file.read()
+        except OSError:
+            return []
+        if told or not _is_between(process) or time.monotonic() > deadline:
+            return told.split(b"\0")
+        time.sleep(0.0002)
+
+
+def _is_between(process: int) -> bool:
+    """Whether a process whose environment reads as empty may have one: no zombie, no thread of the kernel, none known to be empty."""
+    try:
+        with open(f"/proc/{process}/stat", "rb") as file:  # noqa: PTH123
+            fields = file.read().rpartition(b")")[2].split()
+    except OSError:
+        return False
+    state, memory, begin, end = fields[0], *(int(fields[number - 3]) for number in (23, 50, 51))
+    return state not in b"ZX" and memory > 0 and (begin == 0 or begin != end)
