@@ -64,7 +64,7 @@ def test_a_trial_outlives_its_connection(worker: Worker):
 
 def test_a_killed_executor_leaves_no_process_and_is_told_as_lost(worker: Worker):
     connection = worker.attach()
-    number = worker.begin(connection, "1.1", "echo $$ > begun; exec sleep 60")
+    number = worker.begin(connection, "1.1", "echo $$ > number; mv number begun; exec sleep 60")
     worker.wait_for("begun")
     os.kill(worker.executor(), signal.SIGKILL)
     reply = connection.reply(number, patience=60)
