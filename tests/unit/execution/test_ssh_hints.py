@@ -40,3 +40,18 @@ def test_the_hint_removes_the_key_that_ssh_has_found(tmp_path: Path, address: st
 def test_a_peer_writes_no_command_into_the_hint():
     errors = CHANGED.format(entry="$(reboot);x")
     assert "reboot" not in explain(addresses(["ssh://w2"])[0], errors, 255).hint
+
+
+def test_the_hint_names_the_file_that_ssh_has_read(tmp_path: Path):
+    """As OpenSSH 9.2 writes it for a UserKnownHostsFile, or for the one of the machine."""
+    known = tmp_path / "hosts of the bench"
+    told = f"Offending ED25519 key in {known}:3\n"
+    errors = told + CHANGED.format(entry="[10.0.0.2]:2200")
+    command = explain(addresses(["ssh://w2"])[0], errors, 255).hint.rpartition(": ")[2]
+    assert shlex.split(command) == ["ssh-keygen", "-R", "[10.0.0.2]:2200", "-f", str(known)]
+
+
+def test_the_hint_leaves_out_the_file_that_ssh_keygen_takes_by_itself():
+    usual = Path("~/.ssh/known_hosts").expanduser()
+    errors = f"Offending ED25519 key in {usual}:3\n" + CHANGED.format(entry="w2")
+    assert explain(addresses(["ssh://w2"])[0], errors, 255).hint.endswith("ssh-keygen -R w2")

@@ -13,6 +13,7 @@ import shlex
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from trialwise._core import supervisor_image
 from trialwise.execution.workers.address import Address
@@ -34,7 +35,7 @@ _MEANINGS = (
     (
         "REMOTE HOST IDENTIFICATION HAS CHANGED",
         "its host key is not the one that is known",
-        "find out why it changed; if that is right, remove the old key: ssh-keygen -R {entry}",
+        "find out why it changed; if that is right, remove the old key: ssh-keygen {entry}",
         True,
     ),
     (
@@ -93,7 +94,7 @@ def explain(address: Address, errors: str, exit_code: int | None) -> Explanation
     for text, message, hint, lasting in _MEANINGS:
         if text in errors:
             detail = "" if text.startswith("REMOTE") else last
-            filled = hint.format(entry=shlex.quote(_known_as(address, errors)), command=command)
+            filled = hint.format(entry=_removal(address, errors), command=command)
             return Explanation(f"{address.name}: {message}{detail}", filled, lasting)
     if exit_code == 127:
         return Explanation(
@@ -114,6 +115,15 @@ if sys.version_info<(3,8):sys.exit('trialwise: Python 3.8 or newer is needed; th
 s=sys.stdin.buffer.read({size});f=os.memfd_create('agent');os.write(f,s);sys.path.insert(0,'/proc/self/fd/%d'%f)
 from trialwise.execution.workers.agent.attachment import attach;attach({folder!r},s)
 """
+
+
+def _removal(address: Address, errors: str) -> str:
+    """Give the options of ssh-keygen(1) that take the key out of the file in which ssh has found it."""
+    words = ["-R", _known_as(address, errors)]
+    told = re.search(r"^Offending \S+ key in (/.*):\d+\r?$", errors, re.MULTILINE)
+    if told and Path(told.group(1)) != Path("~/.ssh/known_hosts").expanduser():
+        words += ["-f", told.group(1)]
+    return shlex.join(words)
 
 
 def _known_as(address: Address, errors: str) -> str:
