@@ -58,7 +58,7 @@ class ReadingOptions:
     time_format: Annotated[
         str | None,
         Parameter(
-            help="How times are written: a pattern as '%d.%m.%Y %H:%M', day-first, month-first, or the unit of "
+            help="How times are written: a pattern as '%d.%m.%Y %H:%M', day-first, month-first, year-first, or the unit of "
             "numbers: s, ms, us, ns, spreadsheet (days since 1900); default found out."
         ),
     ] = None

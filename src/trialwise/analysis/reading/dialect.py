@@ -13,7 +13,7 @@ class Dialect:
     """What was said of a table; None: found out from the file.
 
     `delimiter` " " stands for runs of blanks. `missing` are words beyond the usual ones. `comment` begins lines that are
-    passed over. `time_format` is a pattern of `strptime`, or a unit (s, ms, us, ns), or "day-first" or "month-first".
+    passed over. `time_format` is a pattern of `strptime`, a unit (s, ms, us, ns), or "day-first", "month-first" or "year-first".
     """
 
     delimiter: str | None = None

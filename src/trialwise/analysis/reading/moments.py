@@ -1,7 +1,8 @@
 """Dates and times of day in text, as instruments, spreadsheets and mail write them, in seconds since 1970.
 
 The forms: ISO 8601 and its likes with dots, slashes, blanks and underscores; YYYYMMDD with and without a time; day or month
-first with the year last; the logs of web servers (01/Mar/2025:13:00:00 +0000); RFC 2822 (RFC 5322, 3.3) and ctime; a time zone
+first with the year last, and a year of two digits first; the logs of web servers (01/Mar/2025:13:00:00 +0000);
+RFC 2822 (RFC 5322, 3.3) and ctime; a time zone
 as Z, UTC, GMT, ±hh:mm, or a name of RFC 5322, 4.3.
 """
 
@@ -18,7 +19,7 @@ import numpy.typing as npt
 import polars as pl
 
 Array = npt.NDArray[np.float64]
-Order = Literal["day-first", "month-first"]
+Order = Literal["day-first", "month-first", "year-first"]
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _ZONES = {
@@ -52,14 +53,16 @@ _SAMPLE = 1000
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Seconds since 1970, NaN where a text is no moment or cannot be one; `order` is that of day and month.
+    """Seconds since 1970, NaN where a text is no moment or cannot be one; `order` tells what stands first.
 
-    `either` is a place where day and month may be taken for one another and nothing in the column tells.
+    `either` is a place where two of day, month and year may be taken for one another and nothing in the column tells;
+    `orders` are these two.
     """
 
     seconds: Array
     order: Order | None
     either: int | None
+    orders: tuple[Order, Order] | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -85,6 +88,21 @@ def text_is_digits(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
 
+_TIME_OF_DAY = re.compile(rf"^{_CLOCK}{_ZONE}$")
+_NO_YEAR = re.compile(
+    rf"^{_DAY_NAME}(?:(?P<name>[A-Za-z]{{3,9}})\.? +\d{{1,2}}|\d{{1,2}}\.?[ /-](?P<other>[A-Za-z]{{3,9}})\.?),?(?: +{_CLOCK}{_ZONE})?$"
+)
+
+
+def lacks(text: str) -> Literal["date", "year"] | None:
+    """What a text lacks that would make it a moment: its date, or the year of its date; None where it is something else."""
+    if _TIME_OF_DAY.match(text):
+        return "date"
+    found = _NO_YEAR.match(text)
+    named = (found["name"] or found["other"]).casefold() if found else ""
+    return "year" if named[:3] in _MONTHS else None
+
+
 def is_dated(text: pl.Series) -> bool:
     """Whether most cells (of a sample) have the form of dates."""
     sample = text.drop_nulls().head(_SAMPLE).to_list()
@@ -96,6 +114,7 @@ def moments(text: pl.Series, order: Order | None = None) -> Moments:
     left = np.ones(text.len(), dtype=bool)
     seconds = np.full(text.len(), np.nan)
     either: int | None = None
+    orders: tuple[Order, Order] | None = None
     for name, form in _PATTERNS.items():
         if not left.any():
             break
@@ -106,13 +125,13 @@ def moments(text: pl.Series, order: Order | None = None) -> Moments:
             continue
         groups, places = groups.filter(fits), places[fits]
         if name == "year last":
-            order, unclear = _order(groups, order)
+            order, unclear, orders = _order(groups, order)
             either = None if unclear is None else int(places[unclear])
         seconds[places] = _seconds(groups, order)
         left[places] = False
     for place in np.flatnonzero(left):
         seconds[place] = _iso(str(text[int(place)]))
-    return Moments(seconds, order, either)
+    return Moments(seconds, order, either, orders)
 
 
 def _iso(text: str) -> float:
@@ -124,28 +143,53 @@ def _iso(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _order(groups: pl.DataFrame, order: Order | None) -> tuple[Order, int | None]:
-    """Which of two numbers is the day: what was said, what numbers above 12 show, and with dots the first."""
+_Unclear = tuple[Order, int | None, tuple[Order, Order] | None]
+
+
+def _order(groups: pl.DataFrame, order: Order | None) -> _Unclear:
+    """Which of three numbers is the day: what was said, what numbers above 12 and 31 show, and with dots the first.
+
+    The second value is a place where nothing tells between the third's two.
+    """
     if order is not None:
-        return order, None
+        return order, None, None
     first, middle = groups["first"].cast(pl.Int64), groups["middle"].cast(pl.Int64)
-    if (first > 12).any():
-        return "day-first", None
-    if (middle > 12).any():
-        return "month-first", None
-    dotted = groups["mark"] == "."
-    if dotted.all():
-        return "day-first", None
-    differ = (first != middle) & ~dotted
-    return "day-first", int(differ.arg_max() or 0) if differ.any() else None
+    if _has_no_day(first):
+        return "year-first", None, None
+    if _may_begin_with_year(groups, first, middle):
+        return "day-first", 0, ("day-first", "year-first")
+    if (first > 12).any() or (middle > 12).any():
+        return ("day-first" if (first > 12).any() else "month-first"), None, None
+    # Dots mean the day.
+    differ = (first != middle) & (groups["mark"] != ".")
+    place = int(differ.arg_max() or 0) if differ.any() else None
+    return "day-first", place, ("day-first", "month-first")
+
+
+def _may_begin_with_year(groups: pl.DataFrame, first: pl.Series, middle: pl.Series) -> bool:
+    """Whether years of two digits may stand first: the last numbers can all be days, and more of them occur than of the first.
+
+    Days change more often than years do; but of months or years that are written by their first day, the opposite is true.
+    """
+    if not (groups["year"].str.len_chars() == 2).all() or (middle > 12).any():
+        return False
+    last = groups["year"].cast(pl.Int64)
+    return not _has_no_day(last) and last.n_unique() > first.n_unique()
+
+
+def _has_no_day(numbers: pl.Series) -> bool:
+    return bool(((numbers > 31) | (numbers == 0)).any())
 
 
 def _seconds(groups: pl.DataFrame, order: Order | None) -> Array:
     columns = groups.columns
-    year = _numbers(groups, "year")
-    short = groups["year"].str.len_chars().to_numpy() == 2
+    begins = "first" if order == "year-first" and "first" in columns else "year"
+    year = _numbers(groups, begins)
+    short = groups[begins].str.len_chars().to_numpy() == 2
     year = np.where(short, year + np.where(year < 69, 2000, 1900), year)
-    if "first" in columns:
+    if begins == "first":
+        day, month = _numbers(groups, "year"), _numbers(groups, "middle")
+    elif "first" in columns:
         day, month = _numbers(groups, "first"), _numbers(groups, "middle")
         if order == "month-first":
             day, month = month, day

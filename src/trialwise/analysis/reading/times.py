@@ -6,14 +6,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import cast
+from typing import cast, get_args
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from trialwise.analysis.reading.columns import numbers_of
-from trialwise.analysis.reading.moments import Order, is_dated, moments
+from trialwise.analysis.reading.moments import Order, is_dated, lacks, moments
 from trialwise.analysis.reading.numbers import is_missing, parsed
 from trialwise.analysis.reading.table import Table
 from trialwise.errors import AnalysisError, TrialwiseError
@@ -88,12 +88,48 @@ def check_time_format(said: str) -> None:
     TrialwiseError
         It is neither.
     """
-    if "%" not in said and said not in (*_NUMERIC, "day-first", "month-first"):
+    if "%" in said:
+        _check_pattern(said)
+    elif said not in (*_NUMERIC, *get_args(Order)):
         raise TrialwiseError(
             f"--time-format {said}: is neither a pattern nor known",
             hint="write a pattern as '%d.%m.%Y %H:%M', a unit (s, ms, us, ns), spreadsheet (days since 1900), "
-            "day-first or month-first",
+            "day-first, month-first or year-first",
         )
+
+
+_WHOLE_DATES = "cxDFs"
+_CLOCKS = "HIMSfXTRrp"
+
+
+def _check_pattern(pattern: str) -> None:
+    """Refuse a pattern under which many moments are one: `strptime` fills in what is not there."""
+    said = set(re.findall(r"%[-_0^#]?(.)", pattern.replace("%%", "")))
+    if "I" in said and "p" not in said:
+        raise TrialwiseError(
+            f"--time-format {pattern}: %I without %p does not tell the morning from the evening",
+            hint="write %H for hours of 24, or add %p (AM, PM)",
+        )
+    if said & set(_WHOLE_DATES):
+        return
+    has_year, has_month = bool(said & set("YyG")), bool(said & set("mbBh"))
+    has_day = (
+        "j" in said
+        or (has_month and bool(said & set("de")))
+        or bool(said & set("UWV") and said & set("uwaA"))
+    )
+    may_lack_day = not said & {*_CLOCKS, *"UWV"}
+    if has_year and (has_day or may_lack_day):
+        return
+    what, hint = "no day", "name the day too, as %d or %j, or %u beside a week"
+    if not has_year:
+        what = "no year" if has_month else "no date"
+        hint = f"write the {what[3:]} before each time in the file, as 2025-03-31 23:59:59, and name it in the pattern"
+    raise TrialwiseError(
+        f"--time-format {pattern}: there is {what} in it, and times of different {'days' if what != 'no year' else 'years'} "
+        "would be one",
+        hint=hint,
+    )
 
 
 def time_unit(name: str) -> tuple[bool, str | None]:
@@ -189,23 +225,38 @@ def _texts(table: Table, name: str, order: Order | None) -> Times:
     found = moments(text, order)
     if found.either is not None:
         cell = str(text[found.either])
+        one, other = found.orders or ("day-first", "month-first")
         raise AnalysisError(
-            f"{table.path}: {cell!r} in column {name!r} may begin with the day or with the month, and no other cell tells",
-            hint="add --time-format day-first or --time-format month-first",
+            f"{table.path}: {cell!r} in column {name!r} may begin with the {_thing(one)} or with the {_thing(other)}, "
+            "and no other cell tells",
+            hint=f"add --time-format {one} or --time-format {other}",
         )
     wrong = np.isnan(found.seconds)
     if wrong.any():
         place = int(np.argmax(wrong))
-        raise AnalysisError(
-            f"{table.at(int(places[place]))}: {str(text[place])[:40]!r} in column {name!r} is no time",
-            hint="say how times are written, as --time-format '%d %b %Y %H:%M:%S', or write ISO 8601",
+        raise _no_time(
+            f"{table.at(int(places[place]))}: {str(text[place])[:40]!r} in column {name!r}", text[place]
         )
     notes: tuple[str, ...] = ()
     if found.order is not None and order is None:
-        notes = (
-            f"the times in {name} were read with the {found.order.replace('-first', '')} first, as {text[0]}",
-        )
+        notes = (f"the times in {name} were read with the {_thing(found.order)} first, as {text[0]}",)
     return Times(_placed(found.seconds, places, table.frame.height), dated=True, notes=notes)
+
+
+def _thing(order: Order) -> str:
+    return order.removesuffix("-first")
+
+
+def _no_time(where: str, cell: str) -> AnalysisError:
+    missing = lacks(cell)
+    if missing is None:
+        hint = "say how times are written, as --time-format '%d %b %Y %H:%M:%S', or write ISO 8601"
+        return AnalysisError(f"{where} is no time", hint=hint)
+    problem = "is a time of day without its date" if missing == "date" else "has no year"
+    return AnalysisError(
+        f"{where} {problem}",
+        hint=f"write the {missing} before each time in the file, as 2025-03-31 23:59:59",
+    )
 
 
 def _by_pattern(table: Table, name: str, pattern: str) -> Times:
@@ -236,6 +287,8 @@ def _numeric(table: Table, name: str) -> Times:
     if not known.size:
         raise AnalysisError(f"{table.path}: column {name!r} holds no time", hint="name another with --time")
     named = time_unit(name)[1] or _BY_SPELLING.get(found.unit.casefold())
+    if not (said or named):
+        _ask_short_dates(table, name)
     if said == _SPREADSHEET or (not (said or named) and _may_be_serial(known)):
         return _serial(table, name, found.values, said=said is not None)
     unit = said or named or _unit_by_era(table, name, known)
@@ -353,6 +406,33 @@ def _compact(table: Table, name: str) -> Times | None:
     raise AnalysisError(
         f"{table.at(int(places[place]))}: {cells[place]!r} in column {name!r} is no date, and the other numbers are",
         hint="leave its time empty, or say that these are numbers, as --time-format s",
+    )
+
+
+_SHORT_DATES = {6: "%y%m%d", 8: "%y%m%d%H", 10: "%y%m%d%H%M", 12: "%y%m%d%H%M%S"}
+_LEAST_SHORT_DATES = 3
+
+
+def _ask_short_dates(table: Table, name: str) -> None:
+    """Ask where every number is a valid date too whose year has two digits, as 2503312359: nothing tells it from seconds."""
+    column = table.frame[name]
+    if column.dtype.is_float() and _are_whole(column):
+        column = column.cast(pl.Int64, strict=False)
+    text = column.cast(pl.String).str.strip_chars()
+    cells = text.filter(~is_missing(text, table.dialect.missing))
+    pattern = _SHORT_DATES.get(len(cells[0])) if cells.len() else None
+    if pattern is None or cells.n_unique() < _LEAST_SHORT_DATES:
+        return
+    if not (cells.str.contains(r"^\d+$") & (cells.str.len_chars() == len(cells[0]))).all():
+        return
+    whole = "20" + cells + ("00" if len(cells[0]) == 8 else "")
+    if np.isnan(moments(whole).seconds).any():
+        return
+    unit = "s" if float(cells[0]) <= _LAST_SECOND else "ms"
+    raise AnalysisError(
+        f"{table.path}: {cells[0]} in column {name!r} may be a number of {_UNIT_NAMES[unit]}, or a date of the form {pattern}, "
+        "and nothing tells",
+        hint=f"add --time-format {unit} or --time-format {pattern}",
     )
 
 

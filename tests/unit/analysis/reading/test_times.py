@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from trialwise.analysis.reading.dialect import Dialect
 from trialwise.analysis.reading.moments import moments
 from trialwise.analysis.reading.table import read_table
-from trialwise.analysis.reading.times import holds_dates, time_unit, times_of
-from trialwise.errors import AnalysisError
+from trialwise.analysis.reading.times import check_time_format, holds_dates, time_unit, times_of
+from trialwise.errors import AnalysisError, TrialwiseError
 
 CASES = Path(__file__).parents[5] / "shared" / "cases" / "tables"
 MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2100, 12, 31, 23, 59, 59)).map(
@@ -161,6 +161,113 @@ def test_days_of_a_spreadsheet_beyond_all_years_are_refused(tmp_path):
 def test_seconds_that_cannot_be_days_of_a_spreadsheet_stay_seconds(tmp_path, start):
     cells = [f"{start + 0.0417 * step:.4f}" for step in range(1000)]
     assert read(tmp_path, cells).seconds.to_list() == [float(cell) for cell in cells]
+
+
+SHORT = {
+    "%y%m%d": timedelta(days=1),
+    "%y%m%d%H": timedelta(hours=1),
+    "%y%m%d%H%M": timedelta(hours=1),
+    "%y%m%d%H%M%S": timedelta(minutes=1),
+}
+
+
+@pytest.mark.parametrize("form", SHORT)
+@pytest.mark.parametrize("header", ["when", "time", "date"])
+def test_digits_that_may_be_dates_of_two_digit_years_are_asked(tmp_path, form, header):
+    moments = [datetime(2025, 2, 20, tzinfo=UTC) + step * SHORT[form] for step in range(40)]
+    cells = [f"{moment:{form}}" for moment in moments]
+    with pytest.raises(AnalysisError) as refused:
+        read(tmp_path, cells, header)
+    assert f"--time-format {form}" in str(refused.value.hint)
+    found = read(tmp_path, cells, header, time_format=form)
+    assert found.seconds.to_list() == [moment.timestamp() for moment in moments]
+    if len(cells[0]) < 12:
+        assert "--time-format s " in str(refused.value.hint)
+        assert read(tmp_path, cells, header, time_format="s").seconds.to_list() == [
+            float(cell) for cell in cells
+        ]
+
+
+@given(st.integers(73_052, 4_000_000_000), st.floats(0.5, 100_000), st.integers(8, 30))
+def test_seconds_are_seldom_taken_for_dates(tmp_path_factory, first, apart, count):
+    cells = [str(int(first + apart * step)) for step in range(count)]
+
+    def is_date(cell):
+        try:
+            datetime.strptime(cell, {6: "%y%m%d", 8: "%y%m%d%H", 10: "%y%m%d%H%M"}[len(cell)])
+        except (KeyError, ValueError):
+            return False
+        return True
+
+    if len(set(map(len, cells))) == 1 and len(cells[0]) != 8 and not all(map(is_date, cells)):
+        found = read(tmp_path_factory.mktemp("t"), cells)
+        assert found.seconds.to_list() == [float(cell) for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("form", "lacks"),
+    [
+        ("%H:%M:%S", "no date"),
+        ("%b %d %H:%M:%S", "no year"),
+        ("%d/%m %H:%M", "no year"),
+        ("%Y %H:%M", "no day"),
+        ("%Y-%m %H:%M", "no day"),
+        ("%Y-%j %I:%M", "%p"),
+        ("%Y-W%W %H:%M", "no day"),
+        ("%Y-%m-%d %I:%M:%S", "%p"),
+        ("%X", "no date"),
+    ],
+)
+def test_formats_that_make_many_moments_one_are_refused(form, lacks):
+    with pytest.raises(TrialwiseError, match=lacks):
+        check_time_format(form)
+
+
+@pytest.mark.parametrize(
+    "form",
+    ["%Y", "%Y-%m", "%B %y", "%Y-%jT%H:%M", "%G-W%V-%u", "%Y %W %a", "%c", "%x %X", "%d.%m.%y %I%p", "%%%Y"],
+)
+def test_formats_that_tell_moments_apart_are_taken(form):
+    check_time_format(form)
+
+
+@pytest.mark.parametrize(
+    "cells", [["00:00:01", "12:59:00", "23:10:11"], ["1:02:03.5", "7:08:09"], ["9:15 PM", "9:30 PM"]]
+)
+def test_times_of_day_are_named_as_what_they_are(tmp_path, cells):
+    with pytest.raises(AnalysisError, match="is a time of day without its date") as refused:
+        read(tmp_path, cells)
+    assert "%H" not in str(refused.value.hint)
+
+
+@pytest.mark.parametrize("cell", ["Mar  1 00:00:00", "Dec 31 23:59:59", "1 Mar 10:00"])
+def test_dates_without_a_year_are_named_as_what_they_are(tmp_path, cell):
+    with pytest.raises(AnalysisError, match="has no year"):
+        read(tmp_path, [cell, cell])
+
+
+@pytest.mark.parametrize("mark", "-/.")
+def test_years_of_two_digits_in_front_are_asked_where_days_fit_too(tmp_path, mark):
+    moments = hourly(days=5, start=datetime(2025, 3, 1, tzinfo=UTC))
+    cells = [f"{moment:%y{mark}%m{mark}%d %H:%M}" for moment in moments]
+    with pytest.raises(AnalysisError, match="may begin with the day or with the year"):
+        read(tmp_path, cells)
+    found = read(tmp_path, cells, time_format="year-first")
+    assert found.seconds.to_list() == [moment.timestamp() for moment in moments]
+
+
+def test_years_that_are_no_days_are_years(tmp_path):
+    moments = hourly(days=5, start=datetime(1998, 3, 1, tzinfo=UTC))
+    found = read(tmp_path, [f"{moment:%y-%m-%d %H:%M}" for moment in moments])
+    assert found.seconds.to_list() == [moment.timestamp() for moment in moments]
+    assert found.notes == ("the times in when were read with the year first, as 98-03-01 00:00",)
+
+
+@pytest.mark.parametrize("form", ["%d/%m/%y %H:%M", "%m/%d/%y %H:%M", "%d.%m.%y"])
+def test_years_of_two_digits_behind_are_read(tmp_path, form):
+    moments = [datetime(2025, 3, 10, tzinfo=UTC) + timedelta(days=day) for day in range(40)]
+    found = read(tmp_path, [f"{moment:{form}}" for moment in moments])
+    assert found.seconds.to_list() == [moment.timestamp() for moment in moments]
 
 
 def test_a_stranger_among_milliseconds_is_named(tmp_path):
