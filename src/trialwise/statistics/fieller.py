@@ -63,6 +63,8 @@ def _set(a: Moments, b: Moments, alpha: float) -> tuple[float, float, tuple[floa
         return -inf, inf, None
     # Directions (cos θ, sin θ) of (a, b) stand for the ratios tan θ: a ratio without bounds is no special case there.
     centre = _direction(float(b.mean), float(a.mean))
+    if a.mean and _beyond(a, b, centre, alpha) >= 0:  # the interval is narrower than doubles lie apart
+        return float(b.mean / a.mean), float(b.mean / a.mean), None
     if _beyond(a, b, pi / 2, alpha) > 0:
         return tan(_edge(a, b, -pi / 2, centre, alpha)), tan(_edge(a, b, centre, pi / 2, alpha)), None
     return -inf, inf, _excluded(a, b, centre, alpha)

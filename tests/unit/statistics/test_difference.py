@@ -297,3 +297,11 @@ def test_averages_of_huge_values_do_not_overflow():
 def test_averages_take_two_trials_of_each_cell(a, b, message):
     with pytest.raises(ValueError, match=message):
         st.difference_of_averages(a, b)
+
+
+@pytest.mark.parametrize("mean", [2.0**60, 1e16, 1e300])
+def test_a_ratio_that_doubles_cannot_bound_is_a_number(mean):
+    """Of numbers that differ in their last places the interval is narrower than doubles lie apart."""
+    a, b = mean + np.spacing(mean) * np.arange(9), mean + np.spacing(mean) * np.arange(3, 12)
+    found = st.difference(a, b).ratio
+    assert (found.low, found.estimate, found.high) == pytest.approx((1, 1, 1))

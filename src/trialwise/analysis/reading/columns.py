@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from trialwise.analysis.reading.numbers import Parsed, parsed
@@ -28,7 +29,8 @@ def numbers_of(table: Table, name: str) -> Numbers:
     Raises
     ------
     AnalysisError
-        A value is a text or infinite, may mean two numbers, or has a unit that others lack; the line is named.
+        A value is a text or infinite, may mean two numbers, or has a unit that others lack; the line is named. Or the values
+        differ only in digits that doubles do not hold.
     """
     found = parsed(table.frame[name], table.dialect.missing, table.dialect.decimal, table.custom)
     if found.open is not None:
@@ -37,6 +39,7 @@ def numbers_of(table: Table, name: str) -> Numbers:
         raise _units(table, name, found)
     if found.wrong.any():
         raise _not_a_number(table, name, found)
+    _refuse_lost_digits(table, name, found.values)
     notes: list[str] = []
     if found.example is not None and found.decimal is not None and table.dialect.decimal is None:
         words = "decimal commas" if found.decimal == "," else "thousands set apart"
@@ -44,6 +47,26 @@ def numbers_of(table: Table, name: str) -> Numbers:
     if found.unit:
         notes.append(f"{name} has its unit, {found.unit}, in its cells")
     return Numbers(found.values, found.unit, tuple(notes))
+
+
+_LEAST_STEPS = 256
+"""So many doubles have to lie between the least and the largest value of a column for its digits to count as kept."""
+
+
+def _refuse_lost_digits(table: Table, name: str, values: pl.Series) -> None:
+    """Refuse values that differ little beside their size, as counts of nanoseconds since 1970: a double has 53 bits."""
+    known = values.drop_nulls().to_numpy()
+    if not known.size:
+        return
+    apart = float(known.max()) - float(known.min())
+    if np.spacing(float(np.abs(known).max())) * _LEAST_STEPS <= apart:
+        return
+    if not apart and table.frame[name].filter(values.is_not_null()).n_unique() == 1:
+        return
+    raise AnalysisError(
+        f"{table.path}: the values of {name!r} differ only in digits that floating-point numbers of 64 bits hardly hold",
+        hint=f"subtract the same number, as {known.min():.15g}, from all of them first",
+    )
 
 
 def _open(table: Table, name: str, cell: str) -> AnalysisError:

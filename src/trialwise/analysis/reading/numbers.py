@@ -14,6 +14,10 @@ from trialwise.analysis.reading.words import MISSING
 _GAPS = "[ \u00a0\u202f'’]"
 _NUMBER = r"[+-]?\d[\d.,'’ \u00a0\u202f]*(?:[eE][+-]?\d+)?|[+-]?[.,]\d+(?:[eE][+-]?\d+)?"
 _UNIT = rf"^({_NUMBER})\s*([A-Za-z%°µμΩ$€£][A-Za-z0-9%°µμΩ$€£/·*²³^()\s-]{{0,19}})$"
+_NO_UNIT = r"\d[A-Za-z0-9]"
+"""As in a hash (12ab3f4): a digit of a unit is an exponent at its end."""
+_CODED = r"^[+-]?0(?:[xX][0-9A-Fa-f]+|[oO][0-7]+|[bB][01]+)$"
+"""Numbers to bases other than ten."""
 _POINT = r"^[+-]?\d{1,3}(,\d{3})+(\.\d*)?$"
 _COMMA_GROUPED = r"^[+-]?\d{1,3}(\.\d{3})+(,\d*)?$"
 _COMMA = r"^[+-]?(\d+,\d*|,\d+)([eE][+-]?\d+)?$"
@@ -168,6 +172,8 @@ def _with_units(
 ) -> Parsed:
     parts = known.str.extract_groups(_UNIT)
     number, unit = parts.struct.field("1").str.strip_chars(), parts.struct.field("2").str.strip_chars()
+    is_unit = ~(unit.str.contains(_NO_UNIT) | known.str.contains(_CODED)).fill_null(value=False)
+    unit = unit.zip_with(is_unit, pl.Series([None], dtype=pl.String).new_from_index(0, unit.len()))
     united = unit.is_not_null()
     if not united.any() or not (united | values.is_not_null()).all():
         return Parsed(_spread(values, missing), missing, decimal=decimal)

@@ -10,8 +10,10 @@ import itertools
 import math
 import os
 import threading
+from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -352,3 +354,50 @@ def test_no_result_of_another_tool_reaches_the_csv_reader():
 )
 def test_files_of_strangers(name, column, first):
     assert math.isclose(values(CASES / name, column)[0], first)
+
+
+@pytest.mark.parametrize("cell", ["0x10", "0X1F", "0b1", "0o17", "12ab3f4"])
+def test_codes_are_no_numbers_with_units(tmp_path: Path, cell: str):
+    path = tmp_path / "t.csv"
+    path.write_text(f"s,v\na,{cell}\nb,{cell}\n")
+    with pytest.raises(AnalysisError, match="is not a finite number"):
+        numbers_of(read_table(path), "v")
+
+
+@pytest.mark.parametrize(
+    ("cell", "unit"), [("3 m/s2", "m/s2"), ("0 B", "B"), ("0b", "b"), ("4 m^2", "m^2"), ("5k", "k")]
+)
+def test_units_with_exponents_are_units(tmp_path: Path, cell: str, unit: str):
+    path = tmp_path / "t.csv"
+    path.write_text(f"s,v\na,{cell}\nb,{cell}\n")
+    assert numbers_of(read_table(path), "v").unit == unit
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [2**60 + n % 3 for n in range(20)],
+        [2**53 - 1000 + n % 3 for n in range(20)],
+        [-(2**62) + n for n in range(20)],
+        [f"1000000000.{n % 3:07}" for n in range(1, 20)],
+    ],
+)
+def test_values_that_doubles_hardly_tell_apart_are_refused(tmp_path: Path, cells: list[int | str]):
+    path = tmp_path / "t.csv"
+    path.write_text("s,v\n" + "".join(f"a,{cell}\n" for cell in cells))
+    exact = sum(map(Fraction, cells)) / len(cells)
+    spread = max(map(Fraction, cells)) - min(map(Fraction, cells))
+    assert (
+        abs(Fraction(float(np.mean([float(cell) for cell in cells]))) - exact) > spread / 1000
+    )  # what refusing spares people
+    with pytest.raises(AnalysisError, match="differ only in digits"):
+        numbers_of(read_table(path), "v")
+
+
+@pytest.mark.parametrize(
+    "cells", [[2**60] * 3, [1740787200000000000, 1740787201000000000], [2**40, 2**40 + 1], [0.1, 0.1], [5]]
+)
+def test_digits_that_doubles_hold_are_kept(tmp_path: Path, cells: list[float]):
+    path = tmp_path / "t.csv"
+    path.write_text("s,v\n" + "".join(f"a,{cell}\n" for cell in cells))
+    assert numbers_of(read_table(path), "v").values.to_list() == [float(cell) for cell in cells]
