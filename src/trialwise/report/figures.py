@@ -169,7 +169,7 @@ def _autocorrelation(board: Board) -> Figure | None:
         f"autocorrelation-{board.found.metric.name}",
         "Autocorrelation",
         "How alike trials of a treatment are that ran so many trials apart. Dashed: ±1.95/√n, within which "
-        "independent trials stay 95 times in 100 at each lag.",
+        "independent trials stay 95 times in 100 at each lag. Trials that all gave one number have none.",
         f"Autocorrelation of {board.found.metric.name} by lag with the threshold of independence.",
         marks.finished(alt.layer(stems.add_params(*marks.choices(**options)), heads, *limits), 240),
     )

@@ -232,7 +232,8 @@ def _independence() -> Note:
     return Note(
         "Independence",
         "Permutation test of the lag-1 autocorrelation and Kendall's test of a trend, together by Holm's procedure at 5 %. "
-        "Four trials or fewer cannot show dependence at that level, whatever they are. A failed test makes a KPI "
+        "Four trials or fewer cannot show dependence at that level, whatever they are; trials that all gave one number have no "
+        "autocorrelation. A failed test makes a KPI "
         "descriptive; a passed one is no proof.",
         (_KENDALL, _HOLM),
     )

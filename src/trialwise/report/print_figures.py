@@ -111,7 +111,8 @@ def _figures(analysis: Analysis, found: MetricAnalysis) -> Iterator[tuple[str, F
                 f"series-{place}",
                 page.drawn(lambda axes, at, kpi=objective: _series(axes, at, kpi), page.rows_height),
             )
-    yield "autocorrelation", page.drawn(_autocorrelation, 1.8)
+    if points.lag_rows(found):
+        yield "autocorrelation", page.drawn(_autocorrelation, 1.8)
     if found.traces:
         yield "samples", page.drawn(_samples, 2.2)
 
@@ -254,6 +255,8 @@ def _autocorrelation(axes: Axes, page: Page) -> None:
     rows = rows_of(page.rows(points.lag_rows(page.found)), series=page.analysis.series[0])
     for name in page.names:
         own, style = rows_of(rows, treatment=name), page.style(name)
+        if not own:
+            continue
         axes.plot(column(own, "lag"), column(own, "coefficient"), label=name, linewidth=0.5, **style)
     if rows:
         limit = max(column(rows, "threshold"))

@@ -43,7 +43,7 @@ class Independence:
     independent: bool | None
     """False when dependence was found; None when no test can find any in so few values."""
     autocorrelation: Array
-    """Biased sample autocorrelation at lags 1 … n-1; zeros for constant values."""
+    """Biased sample autocorrelation at lags 1 … n-1; NaN for constant values, which have none."""
     threshold: float
     """1.95 / sqrt(n)."""
     stationary: bool | None
@@ -165,9 +165,9 @@ def _untested(values: Array, method: str, confidence: float) -> Independence:
 
 
 def autocorrelation(values: Array) -> Array:
-    """Biased sample autocorrelation at lags 1 … n-1: sums of n-k products over the sum of squares."""
+    """Biased sample autocorrelation at lags 1 … n-1: sums of n-k products over the sum of squares, NaN where that is 0."""
     if is_constant(values):
-        return np.zeros(values.size - 1)
+        return np.full(values.size - 1, np.nan)
     deviations = centred(values)
     if values.size <= _FEW_LAGS:
         sums = np.correlate(deviations, deviations, "full")[values.size - 1 :]
@@ -267,7 +267,7 @@ def _paper_test(values: Array, limits: Limits) -> Independence:
     base = _untested(values, "TriScale 4.5: all autocorrelations within 1.95/sqrt(n), and stationarity", 95.0)
     if values.size < 2:
         return replace(base, reason="one value has no neighbours; 2 are needed")
-    uncorrelated = bool((np.abs(base.autocorrelation) <= base.threshold).all())
+    uncorrelated = not bool((np.abs(base.autocorrelation) > base.threshold).any())
     requirement = Requirement(_PAPER_CONFIDENCE, _PAPER_TOLERANCE, limits)
     stationary = slope_test(values, np.arange(float(values.size)), values.size, requirement).converged
     found = [] if uncorrelated else ["an autocorrelation is beyond 1.95/sqrt(n)"]

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from trialwise import statistics as st
 from trialwise.analysis.results import Analysis
-from trialwise.report.points import correlation_range
+from trialwise.report.points import correlation_range, lag_rows
 from trialwise.report.print_figures import Kind, print_figures
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -57,3 +60,14 @@ def test_the_band_of_few_trials_lies_within_the_frame(n: int, end: float) -> Non
     assert (low, high) == pytest.approx((-end, end))
     assert threshold < high
     assert correlation_range([]) == (-1, 1)
+
+
+def test_trials_that_all_gave_one_number_have_no_autocorrelation_to_draw() -> None:
+    """Coefficients of 0 were drawn for them."""
+    found: Any = SimpleNamespace(
+        independence=[
+            SimpleNamespace(treatment=name, series=1, result=st.independence(values))
+            for name, values in (("equal", [2.5] * 12), ("varying", [1.0, 2.0, 4.0, 3.0, 5.0, 4.0]))
+        ]
+    )
+    assert {row["treatment"] for row in lag_rows(found)} == {"varying"}

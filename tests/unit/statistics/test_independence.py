@@ -63,6 +63,8 @@ def test_too_few_values_for_any_test(count):
 @pytest.mark.parametrize("method", ["default", "paper"])
 def test_constant_values_have_nothing_to_correlate(method):
     result = st.independence([2.5] * 12, method=method)
+    assert np.isnan(result.autocorrelation).all()
+    assert result.autocorrelation.shape == (11,)
     assert "constant" in result.reason
     assert result.independent is (None if method == "default" else True)
 
