@@ -187,3 +187,18 @@ def test_what_cannot_be_waited_for_is_refused(bench: Bench):
         bench.run(only=["x=1"])
     with pytest.raises(PlanError, match="runs on one worker"):
         bench.run(workers=["local", "ssh://nowhere.invalid"])
+
+
+def test_a_run_that_nothing_stops_says_of_which_treatment_one_trial_makes_most_of_the_variance(bench: Bench):
+    """`analyze` alone said so; a run that a rule ends says it with its claims."""
+    bench.file.write_text(
+        '[experiment]\nname = "bench"\n[factors]\nx = [1, 2]\n'
+        """[trial]\ncommand = ["sh", "-c", 'echo m $(( {x} * ({round} == 7 ? 90 : 10 + {round} % 3) ))']\n"""
+        '[metrics.m]\nstdout = "m ([0-9.]+)"\nunit = "ms"\n[design]\nrounds = 20\n'
+    )
+    done = bench.command_line("run", bench.file, "-d", bench.directory)
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stderr.splitlines() if line.startswith("! m of")]
+    assert [line.partition(":")[0] for line in said] == ["! m of x=1", "! m of x=2"]
+    # Of one among n that all else are alike: (n - 1)/n.
+    assert all("the largest trial makes 95 % of the variance" in line for line in said)

@@ -75,9 +75,9 @@ def _by_treatment(found: MetricAnalysis) -> dict[str, list[float]]:
     return values
 
 
-def tail_notes(metric: str, values: Values) -> Iterator[str]:
-    """A sentence for each treatment whose trials have a heavy tail, for the first few of them."""
-    found = {treatment: st.tail_note(each) for treatment, each in values.items() if len(each) > 1}
+def tail_notes(metric: str, values: Values, *, what: str = "trial") -> Iterator[str]:
+    """A sentence for each treatment whose trials (or `what` the values are of) have a heavy tail, for the first few of them."""
+    found = {treatment: st.tail_note(each, what=what) for treatment, each in values.items() if len(each) > 1}
     heavy = [(treatment, note) for treatment, note in found.items() if note]
     yield from (f"{metric}{_of([treatment])}: {note}" for treatment, note in heavy[:_MOST_NAMED])
     if more := heavy[_MOST_NAMED:]:

@@ -184,6 +184,9 @@ def _say_what_next(result: RunResult) -> None:
         show_claims(console, result.stopping, ending)
     else:
         console.print(ending, markup=False)
+        # A rule that stops says it with its claims.
+        for text in study.tails(result.directory) if result.ending.word == "complete" else ():
+            console.print(f"! {text}", markup=False)
     if result.ending.word in ("worker lost", "reset failed"):
         for line in worker_lines(study.state(result.directory)):
             console.print(line, markup=False)

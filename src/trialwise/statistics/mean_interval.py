@@ -72,10 +72,11 @@ def interval_of_two(values: Array, confidence: float) -> tuple[float, float] | N
     return low + (high - low) * share.low / 100, low + (high - low) * share.high / 100
 
 
-def tail_note(values: ArrayLike) -> str:
+def tail_note(values: ArrayLike, *, what: str = "trial") -> str:
     """Say that one trial, or skewness, makes an interval of the mean hold less often than it says; empty where neither does.
 
-    Of two numbers, however rare one of them is, `mean_interval` is no narrower than the exact one.
+    Of two numbers, however rare one of them is, `mean_interval` is no narrower than the exact one. `what` the values are of, in
+    the singular.
 
     Raises
     ------
@@ -83,7 +84,7 @@ def tail_note(values: ArrayLike) -> str:
         There are no values, or values that are not finite.
     """
     checked = as_values(values)
-    tail = heavy_tail(RunningMoments.of(checked))
+    tail = heavy_tail(RunningMoments.of(checked), what)
     if not tail or interval_of_two(checked, 95) is not None:
         return ""
     return f"{tail}: intervals and tests of the mean may be wrong more often than they say"

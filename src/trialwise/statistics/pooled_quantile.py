@@ -14,6 +14,7 @@ from scipy.special import betainc, ndtri, stdtrit
 from trialwise.statistics.checks import Array, as_percent, one_of
 from trialwise.statistics.clusters import Clusters, ratio_standard_error, resampled_counts
 from trialwise.statistics.quantiles import Convention, as_convention, nearest_rank, quantile_of_ordered
+from trialwise.statistics.running import RunningMoments, heavy_tail
 from trialwise.statistics.trial_samples import TrialSamples
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 PooledMethod: TypeAlias = Literal["delta", "bootstrap"]
 RESAMPLES = 2000
+CLUSTERED = 2.0
+"""Design effect from which samples beyond a quantile come in clusters, for the judgement of tails."""
 BEYOND = 10
 """Samples on the far side of where the design effect is taken, so that it is not that of one or two samples."""
 
@@ -107,6 +110,8 @@ def clustered_quantile(
     known = count / effect * (float(ndtri(1 - tail)) / reach) ** 2
     low, high = compatible_shares(float(p), known, tail)
     low_rank, high_rank = ceil(low * count), floor(high * count) + 1
+    short = low_rank < 1 or high_rank > count
+    notes = (_shortage(p, tail, clusters, count / effect) if short else "", _tail_of(clusters, p, effect))
     return PooledEstimate(
         estimate=quantile_of_ordered(clusters.ordered, p, convention),
         low=float(clusters.ordered[low_rank - 1]) if low_rank >= 1 else -inf,
@@ -118,7 +123,7 @@ def clustered_quantile(
         design_effect=effect,
         convention=convention,
         method="clustered share of samples, inverted (Woodruff; Korn and Graubard)",
-        note="" if low_rank >= 1 and high_rank <= count else _shortage(p, tail, clusters, count / effect),
+        note="; ".join(note for note in notes if note),
     )
 
 
@@ -161,6 +166,26 @@ def _shortage(p: Fraction, tail: float, clusters: Clusters, effective: float) ->
     more = ceil(clusters.trials * wanted / effective)
     return (
         f"both bounds on p{float(p) * 100:g} take about {more} trials like these; there are {clusters.trials}"
+    )
+
+
+def _tail_of(clusters: Clusters, p: Fraction, effect: float) -> str:
+    """Say that one trial has much of what lies beyond the quantile; empty where samples are as good as independent.
+
+    Then the number beyond it is a binomial one, whose interval is exact however skewed it is; and so is that of trials all on one
+    side or the other.
+    """
+    if effect < CLUSTERED:
+        return ""
+    beyond = clusters.above(inner_rank(clusters.ordered.size, p))
+    share = float(beyond.sum() / clusters.sizes.sum())
+    tail = heavy_tail(
+        RunningMoments.of(np.asarray(beyond - share * clusters.sizes, dtype=np.float64)), most_skewed=inf
+    )
+    return (
+        f"of the samples beyond p{float(p) * 100:g}, {tail}: the interval may hold less often than it says"
+        if tail
+        else ""
     )
 
 

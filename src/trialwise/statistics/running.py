@@ -106,18 +106,21 @@ def tail_warnings(moments: RunningMoments) -> list[str]:
     return [f"here {tail}"] if tail else []
 
 
-def heavy_tail(moments: RunningMoments) -> str:
+def heavy_tail(moments: RunningMoments, what: str = "trial", most_skewed: float = _SKEW) -> str:
     """Say that one trial makes much of the variance, or that trials are skewed; empty where neither is so.
 
     Student's interval of such trials holds less often than it says: its width and its centre move together. More than 20 % of
-    the variance is much where as much is rare by chance: one of few normal values always has a large part.
+    the variance is much where as much is rare by chance: one of few normal values always has a large part. `what` the numbers are of,
+    in the singular; `most_skewed` is infinite where skewness does no harm.
     """
     skewness, share = moments.skewness, moments.farthest_share
-    if moments.n < _FEWEST or (share <= max(_SHARE, _share_by_chance(moments.n)) and abs(skewness) <= _SKEW):
+    if moments.n < _FEWEST or (
+        share <= max(_SHARE, _share_by_chance(moments.n)) and abs(skewness) <= most_skewed
+    ):
         return ""
     above = moments.largest - moments.mean >= moments.mean - moments.smallest
     which = "largest" if above else "smallest"
-    return f"the {which} trial makes {100 * share:.0f} % of the variance (skewness {skewness:.1f})"
+    return f"the {which} {what} makes {100 * share:.0f} % of the variance (skewness {skewness:.1f})"
 
 
 @lru_cache(maxsize=1024)

@@ -14,6 +14,7 @@ from trialwise.study.reading import (
     order_view,
     path_facts,
     state,
+    tails,
     trial_set,
     verdict_view,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "run_experiment",
     "run_pilot",
     "state",
+    "tails",
     "trial_set",
     "verdict_view",
 ]

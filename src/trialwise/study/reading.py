@@ -8,6 +8,7 @@ from pathlib import Path
 from trialwise.analysis.calibration.calibrating import CalibrateOptions, calibrate
 from trialwise.analysis.calibration.results import Calibration
 from trialwise.analysis.comparison.between import VerdictView, between_treatments
+from trialwise.analysis.comparison.comparing import tails_of
 from trialwise.analysis.context import way_text
 from trialwise.analysis.directory import analyse_directory
 from trialwise.analysis.effects.directory import EffectsInput, read_effects_directory
@@ -202,6 +203,13 @@ def _comparison_set(
     trials = with_estimands(trials, experiment, store)
     levels = {row.treatment: row.factors for row in store.rows}
     return paired_by_round(trials, flow_list_names(experiment, levels)) if paired else trials
+
+
+def tails(path: Path) -> tuple[str, ...]:
+    """Sentences on treatments of which one trial, or skewness, makes means say less than they seem to; none where nothing is known."""
+    with opened(path) as (experiment, directory, ledger), contextlib.suppress(AnalysisError):
+        return tuple(tails_of(_comparison_set(experiment, directory, ledger, paired=False)))
+    return ()
 
 
 def calibration(

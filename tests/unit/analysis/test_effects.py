@@ -387,3 +387,28 @@ def test_one_process_of_each_treatment_is_no_inference():
         "each treatment ran in one process; repeat every treatment in at least two processes"
     )
     assert "more series" in one.refusal
+
+
+def test_a_treatment_of_which_one_trial_makes_most_of_the_variance_is_named():
+    def with_one_far_off(levels, boot, trial, metric):
+        far = levels["flavour"] == "full" and levels["load"] == 10 and trial == 0
+        return 60.0 if far else 10 + trial / 20
+
+    found = only(analysed(trial_set(FLAVOURS, with_one_far_off, n=40)))
+    assert [note for note in found.notes if "variance" in note] == [
+        (
+            "delay of flavour=full load=10: the largest trial makes 97 % of the variance (skewness 6.0): "
+            "intervals and tests of the mean may be wrong more often than they say"
+        )
+    ]
+
+
+def test_the_interval_of_a_mean_of_two_numbers_is_no_narrower_than_the_exact_one():
+    def rare(levels, boot, trial, metric):
+        return float(trial < (1 if levels["flavour"] == "log" else 5))
+
+    found = only(analysed(trial_set(FLAVOURS, rare, n=20)))
+    (cell, *_) = [cell for cell in found.cells if cell.levels == ("log", "1")]
+    exact = stats.binomtest(1, 20).proportion_ci(0.95, method="exact")
+    assert cell.low <= exact.low
+    assert cell.high >= exact.high

@@ -106,3 +106,18 @@ def test_a_quantile_of_few_samples_is_refused_unless_forced():
     forced = st.per_trial_mean(drawn(), 99.9, forced=True)
     assert forced.forced
     assert forced.estimate < 0.7 * st.pooled_quantile(drawn(), 99.9).estimate
+
+
+def test_a_quantile_whose_tail_is_one_trial_says_so():
+    """Half of what lies beyond p90 is of one trial."""
+    random = np.random.default_rng(12)
+    steady = [random.normal(size=100) for _ in range(19)]
+    found = st.pooled_quantile([*steady, random.normal(5, 1, 100)], 90)
+    assert "of the samples beyond p90, the largest trial makes" in found.note
+    assert st.pooled_quantile([*steady, random.normal(size=100)], 90).note == ""
+
+
+def test_rare_samples_beyond_a_quantile_that_are_independent_are_no_tail():
+    """One sample in a hundred, in trials of ten: numbers beyond it are skewed, and their interval is exact."""
+    random = np.random.default_rng(13)
+    assert st.pooled_quantile([random.normal(size=10) for _ in range(400)], 99).note == ""

@@ -8,7 +8,6 @@ from math import isnan, nan
 
 import numpy as np
 import polars as pl
-from scipy.special import stdtrit
 
 from trialwise import statistics as st
 from trialwise.analysis.effects.results import (
@@ -20,6 +19,7 @@ from trialwise.analysis.effects.results import (
     TermEffect,
 )
 from trialwise.analysis.effects.trials import Part, at_level, column_of
+from trialwise.analysis.equal_trials import tail_notes
 from trialwise.analysis.nesting import plural, repeating
 from trialwise.analysis.trial_set import Level
 from trialwise.errors import StatisticsError
@@ -60,10 +60,24 @@ def values_of(part: Part, level: Level | None, method: AnovaMethod, confidence: 
         counts = pl.len().over(names)
         table = table.filter(counts > 1)
         refusal = _one_level(part, table)
+    notes += _tails(part, chosen, table)
     columns: Columns = {VALUE: table["value"].to_list()}
     for name in part.factors:
         columns[name] = table[column_of(name)].to_list()
     return Values(chosen, columns, table.height, cells, tuple(notes), refusal)
+
+
+def _tails(part: Part, level: Level, table: pl.DataFrame) -> Iterator[str]:
+    """Treatments of which one value, or skewness, makes intervals and tests of means hold less often than they say."""
+    names = [column_of(name) for name in part.factors]
+    values = {named(part.factors, levels): each for levels, each in _by_cell(table, names)}
+    return tail_notes(part.metric, values, what=level)
+
+
+def _by_cell(table: pl.DataFrame, names: list[str]) -> Iterator[tuple[tuple[str, ...], list[float]]]:
+    if names:
+        for levels, cell in table.group_by(names, maintain_order=True):
+            yield tuple(map(str, levels)), cell["value"].to_list()
 
 
 def _refusal(part: Part, level: Level, cells: Sequence[CellMean]) -> str:
@@ -91,24 +105,12 @@ def named(factors: Sequence[str], levels: Sequence[str]) -> str:
 
 def cell_means(table: pl.DataFrame, names: list[str], confidence: float) -> Iterator[CellMean]:
     """The mean of each treatment, of a column called value."""
-    if not names:
-        return
-    found = table.group_by(names, maintain_order=True).agg(
-        pl.col("value").count().alias("n"),
-        pl.col("value").mean().alias("mean"),
-        pl.col("value").std().alias("sd"),
-    )
-    for row in found.iter_rows(named=True):
-        n, mean, sd = int(row["n"]), float(row["mean"]), row["sd"]
-        reach = nan if n < 2 else float(stdtrit(n - 1, 0.5 + confidence / 200)) * float(sd) / n**0.5
-        yield CellMean(
-            tuple(str(row[name]) for name in names),
-            n,
-            mean,
-            nan if sd is None else float(sd),
-            mean - reach,
-            mean + reach,
-        )
+    for levels, values in _by_cell(table, names):
+        if len(values) < 2:
+            yield CellMean(levels, len(values), float(np.mean(values)), nan, nan, nan)
+            continue
+        found = st.mean_interval(values, confidence=confidence)
+        yield CellMean(levels, found.n, found.estimate, float(np.std(values, ddof=1)), found.low, found.high)
 
 
 def term_rows(found: st.Anova, adjusted: Mapping[str, float], confidence: float) -> Iterator[TermEffect]:
