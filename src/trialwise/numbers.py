@@ -38,10 +38,30 @@ def write(value: float | None, rounding: Rounding = "nearest", power: int = 0, d
     return _plainly(exact, min(size - digits + 1, 0), rounding)
 
 
-def signed(value: float | None, rounding: Rounding = "nearest") -> str:
-    """Write a change with its sign and three significant digits: "+12.3", "-0.5", "0"."""
-    written = write(value, rounding, digits=3)
+def signed(value: float | None, rounding: Rounding = "nearest", digits: int = 3) -> str:
+    """Write a change with its sign and so many significant digits: "+12.3", "-0.5", "0"."""
+    written = write(value, rounding, digits=digits)
     return f"+{written}" if written[0].isdigit() and written != "0" else written
+
+
+def about(value: float | None, rounding: Rounding = "nearest") -> str:
+    """Write a number with three significant digits, and all digits of its whole part."""
+    return write(value, rounding, digits=3)
+
+
+def change(estimate: float | None, low: float | None, high: float | None, unit: str = "") -> str:
+    """Write a change and its interval in one form, the estimate no finer than its bounds: "+81157 (80521 to 81793)"."""
+    finest = min((_place(bound) for bound in (low, high) if bound and math.isfinite(bound)), default=None)
+    written = signed(estimate, digits=_DIGITS)
+    if finest is not None and estimate is not None and math.isfinite(estimate) and _place(estimate) < finest:
+        shown = decimals(estimate, -finest)
+        written = "0" if not float(shown) else shown if estimate < 0 else f"+{shown}"
+    return f"{written}{unit} ({bounds(low, high)})"
+
+
+def _place(value: float) -> int:
+    """The power of ten of the last digit that is written."""
+    return min(Decimal(f"{value:.12g}").adjusted() - _DIGITS + 1, 0) if value else 0
 
 
 def decimals(value: float, places: int, rounding: Rounding = "nearest") -> str:

@@ -12,6 +12,7 @@ from trialwise import statistics as st
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Method
 from trialwise.experiment.quantity import duration_text
+from trialwise.numbers import about, write
 from trialwise.statistics.harmonics import HUMAN, NAMED
 from trialwise.statistics.noise_spectra import FEWEST_CYCLES
 from trialwise.statistics.seasonality import SHIFT_SHARE
@@ -186,7 +187,7 @@ def _level(found: st.Seasonality) -> str:
     if found.method == "paper" or not found.level_tested:
         return ""
     strictness = 100 - SHIFT_SHARE * (100 - found.confidence)
-    return f"shifts, blocks and drift against red and white noise at the same times, {strictness:.6g} %"
+    return f"shifts, blocks and drift against red and white noise at the same times, {write(strictness, digits=6)} %"
 
 
 def _moment(seconds: float) -> str:
@@ -211,8 +212,8 @@ def length_words(seconds: float) -> str:
     """A length in the largest unit that it holds at least once: "7 days", "1 day", "2.5 hours"."""
     for unit, size in _UNITS[1:]:
         if seconds >= size * 0.9995:
-            return _counted(f"{seconds / size:.3g}", unit)
-    return _counted(f"{seconds:.3g}", "second")
+            return _counted(about(seconds / size), unit)
+    return _counted(about(seconds), "second")
 
 
 def _counted(number: str, unit: str) -> str:

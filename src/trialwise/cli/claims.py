@@ -11,6 +11,7 @@ from trialwise.analysis.stopping.results import ClaimState
 from trialwise.analysis.stopping.sentences import wanted_text
 from trialwise.cli.text import columns, show
 from trialwise.experiment.quantity import duration_text
+from trialwise.report.numbers import write
 from trialwise.report.terminal_table import Grid
 from trialwise.report.units import Scale, scale
 from trialwise.study.documents import StoppingDocument
@@ -89,7 +90,7 @@ def _how(claim: ClaimState) -> str:
     """What an interval is: its level, its rule, and, where it is of simulated trials or pooled, its estimand and convention."""
     of = "; all samples pooled, trials as clusters" if claim.estimand == "pooled" else ""
     rank = f"; percentiles of samples by {claim.convention.replace('_', ' ')}" if claim.convention else ""
-    return f"intervals at {claim.confidence:.4g} %, {claim.method}{of}{rank}"
+    return f"intervals at {write(claim.confidence)} %, {claim.method}{of}{rank}"
 
 
 def _number(claim: ClaimState) -> str:
@@ -128,10 +129,10 @@ def _told(claim: ClaimState) -> tuple[str, str, str]:
 
 def _width(width: float, shown: Scale) -> str:
     """A half-width in the unit of its interval, with the two digits that matter of it."""
-    return f"{float(f'{width * shown.factor:.2g}'):g} {shown.unit}".strip()
+    return f"{float(write(width * shown.factor, digits=2)):g} {shown.unit}".strip()
 
 
 def _relative(claim: ClaimState) -> str:
     if claim.kind == "difference" or not claim.estimate or claim.width is None:
         return ""
-    return f" ({100 * claim.width / abs(claim.estimate):.2g} %)"
+    return f" ({write(100 * claim.width / abs(claim.estimate), digits=2)} %)"

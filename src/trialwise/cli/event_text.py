@@ -23,6 +23,7 @@ from trialwise.execution.events import (
 )
 from trialwise.execution.workers.address import LOCAL
 from trialwise.experiment.quantity import duration_text
+from trialwise.report.numbers import write
 
 LONG_SECONDS = 10.0
 """Of trials that have been in hand for longer it is said since when."""
@@ -88,7 +89,7 @@ def width_text(width: Width) -> str:
         return f"{name}: {width.missing} more rounds for an interval at {width.confidence:g} %"
     if math.isinf(width.relative):
         return f"{name}: the interval at {width.confidence:g} % is still open at one end"
-    return f"{name} ±{width.relative * 100:.2g} % at {width.confidence:g} %"
+    return f"{name} ±{write(width.relative * 100, digits=2)} % at {width.confidence:g} %"
 
 
 def time_text(moment: float) -> str:

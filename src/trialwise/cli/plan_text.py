@@ -14,7 +14,7 @@ from trialwise.design.timing import how_to_know
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.numbers import counted
+from trialwise.report.numbers import about, counted, write
 from trialwise.report.terminal_table import Line
 
 ROUNDS_SHOWN = 2
@@ -102,11 +102,11 @@ def _splits(splits: Sequence[Split]) -> Iterator[Line]:
     for split in splits:
         unit = f" {split.unit}" if split.unit else ""
         between = [
-            "not known" if part is None else f"{part:.3g}{unit}"
+            "not known" if part is None else f"{about(part)}{unit}"
             for part in (split.between_series, split.between_rounds)
         ]
         best = f"{amount(split.series, 'series')} × {counted(split.rounds, 'round')}"
-        width, trials = f"±{split.half_width:.2g}{unit} at 95 %", counted(split.trials, "trial")
+        width, trials = f"±{write(split.half_width, digits=2)}{unit} at 95 %", counted(split.trials, "trial")
         rows.append([split.metric, split.treatment, *between, best, width, trials])
     yield columns(rows)
     yield from dict.fromkeys(f"  {each.metric} {each.treatment}: {each.note}" for each in splits if each.note)

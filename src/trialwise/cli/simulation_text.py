@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from trialwise.cli.text import columns
-from trialwise.report.numbers import counted
+from trialwise.report.numbers import about, counted, write
 from trialwise.report.terminal_table import Line
 from trialwise.report.units import scale
 from trialwise.trials.simulated_document import ClassDocument, SimulateDocument
@@ -22,7 +22,7 @@ def simulation_lines(document: SimulateDocument) -> Iterator[Line]:
         return
     yield (
         f"{document.controller} over {document.topology}: {counted(document.classes[-1].flows, 'flow')}, "
-        f"{document.simulated * 1e3:.4g} ms"
+        f"{write(document.simulated * 1e3)} ms"
     )
     if document.offered is not None:
         yield f"  {document.offered.text}"
@@ -34,8 +34,8 @@ def simulation_lines(document: SimulateDocument) -> Iterator[Line]:
     titles = _titles(f"FCT {{}} [{shown.unit}]", percentiles) + _titles("slowdown {}", percentiles)
     rows = [["sizes", "flows", *titles]]
     for each in document.classes:
-        fct = [f"{quantile.fct * shown.factor:.4g}" for quantile in each.quantiles]
-        slowdown = [f"{quantile.slowdown:.4g}" for quantile in each.quantiles]
+        fct = [write(quantile.fct * shown.factor) for quantile in each.quantiles]
+        slowdown = [write(quantile.slowdown) for quantile in each.quantiles]
         missing = [""] * (2 * (len(percentiles) - len(each.quantiles)))
         rows.append([each.sizes, str(each.flows), *fct, *slowdown, *missing])
     yield columns(rows)
@@ -67,15 +67,15 @@ def _counts(document: SimulateDocument) -> Iterator[str]:
     if document.engine == "ns3":
         yield f"{totals['data_resent']} data packets sent again, {dropped} dropped, {totals['marks']} marked"
         yield (
-            f"{totals['hops']} packet-hops, {totals['events']} events in {document.seconds:.3g} s of ns-3's Simulator::Run "
-            f"({document.hops_per_second / 1e6:.3g} million packet-hops/s)"
+            f"{totals['hops']} packet-hops, {totals['events']} events in {about(document.seconds)} s of ns-3's Simulator::Run "
+            f"({about(document.hops_per_second / 1e6)} million packet-hops/s)"
         )
         return
     yield (
         f"{totals['data_sent']} data packets ({totals['data_resent']} sent again), {dropped} dropped, {totals['marks']} marked, "
-        f"{totals['pauses']} pauses, at most {totals['peak_buffer'] / 1e3:.4g} kB in a switch"
+        f"{totals['pauses']} pauses, at most {write(totals['peak_buffer'] / 1e3)} kB in a switch"
     )
     yield (
-        f"{totals['hops']} packet-hops, {totals['events']} events in {document.seconds:.3g} s "
-        f"({document.hops_per_second / 1e6:.3g} million packet-hops/s)"
+        f"{totals['hops']} packet-hops, {totals['events']} events in {about(document.seconds)} s "
+        f"({about(document.hops_per_second / 1e6)} million packet-hops/s)"
     )

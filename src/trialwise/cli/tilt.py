@@ -15,6 +15,7 @@ from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.text import columns, print_data, say
 from trialwise.errors import TrialwiseError
+from trialwise.report.numbers import about, write
 from trialwise.report.terminal_table import Line
 
 if TYPE_CHECKING:
@@ -197,23 +198,23 @@ def _lines(document: TiltDocument, tilted: Experiment | None) -> Iterator[Line]:
 
 
 def _choice(document: TiltDocument, choice: TiltChoice) -> Iterator[Line]:
-    flows = f"{choice.expected_flows:.3g} flows in a trial"
+    flows = f"{about(choice.expected_flows)} flows in a trial"
     yield f"{choice.name}: metric {document.metric} (p{choice.percentile:g}), {flows}; {choice.method}"
     if choice.epochs:
         yield from _fits(choice)
-        yield f"  arrivals set for {100 * choice.load:.3g} % offer {100 * choice.true_load:.3g} % with the fitted sizes"
+        yield f"  arrivals set for {about(100 * choice.load)} % offer {about(100 * choice.true_load)} % with the fitted sizes"
         rows = [["epoch", "mean of ln S", "deviation", "threshold"]]
         rows += [
             [
                 str(number),
                 f"{each.tilted_mu:.3f}",
                 f"{each.tilted_sigma:.3f}",
-                f"{1e3 * each.threshold:.4g} ms",
+                f"{write(1e3 * each.threshold)} ms",
             ]
             for number, each in enumerate(choice.epochs, 1)
         ]
         yield columns(rows, indent=4)
-    yield f"  variance of a trial's tail without over with the tilt, on the fluid model: {choice.surrogate_gain:.3g}"
+    yield f"  variance of a trial's tail without over with the tilt, on the fluid model: {about(choice.surrogate_gain)}"
     if choice.tilt is None:
         yield "  no tilt: sizes are drawn as they are"
     for warning in choice.warnings:
@@ -225,10 +226,10 @@ def _fits(choice: TiltChoice) -> Iterator[Line]:
     rows += [
         [
             fit.family,
-            f"{fit.mean_ratio:.3g}",
-            f"{fit.rmse:.3g}",
-            f"{fit.largest_error:.3g}",
-            f"{fit.beyond:.2g}",
+            about(fit.mean_ratio),
+            about(fit.rmse),
+            about(fit.largest_error),
+            write(fit.beyond, digits=2),
         ]
         for fit in choice.fits
     ]

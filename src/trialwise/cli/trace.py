@@ -14,6 +14,7 @@ from trialwise.cli.files import STANDARD, check_out, read_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.text import print_data, say
 from trialwise.errors import TrialwiseError
+from trialwise.report.numbers import write
 
 if TYPE_CHECKING:
     from trialwise.exchange.captures import Capture
@@ -400,7 +401,7 @@ def _write(trace: Trace, out: Path) -> int:
 
     write_trace(out, trace)
     mean = _core.trace_mean_rate(trace, mahimahi=False) / 1e6
-    text = f"wrote {out}: {trace.size} opportunities in {int(trace[-1])} ms, {mean:.4g} Mbit/s"
+    text = f"wrote {out}: {trace.size} opportunities in {int(trace[-1])} ms, {write(mean)} Mbit/s"
     messages().print(text, markup=False)
     return 0
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from trialwise import statistics as st
 from trialwise.analysis.calibration.results import Calibration, CalibrationRow, LevelSpread, Spread
 from trialwise.analysis.nesting import plural
-from trialwise.report.numbers import ABSENT, percent, write
-from trialwise.report.terminal_table import Line, about, aligned
+from trialwise.report.numbers import ABSENT, Rounding, about, p_value, percent, write
+from trialwise.report.terminal_table import Line, aligned
 
 _TITLES = {
     "fine": "The ruler is fine",
@@ -52,9 +52,9 @@ def _real(found: Calibration) -> Iterator[Line]:
             relative = one.percent
             cells = (
                 f"{about(relative.estimate)} %",
-                f"{about(relative.low)} %",
-                f"{about(relative.high)} %",
-                about(row.p_adjusted),
+                f"{about(relative.low, 'down')} %",
+                f"{about(relative.high, 'up')} %",
+                p_value(row.p_adjusted),
             )
         n = f"{row.units.a.size} + {row.units.b.size} {plural(row.units.level)}"
         table.append((row.metric.name, row.treatment, *cells, n, row.verdict))
@@ -79,7 +79,7 @@ def _floors(title: str, rows: Sequence[CalibrationRow], found: Calibration) -> I
         if row.reason:
             yield f"  {row.metric.name} of {row.treatment}: {row.reason}"
         if row.elsewhere:
-            low, high = (about(one) for one in row.elsewhere)
+            low, high = about(row.elsewhere[0], "down"), about(row.elsewhere[1], "up")
             yield (
                 f"  {row.metric.name} of {row.treatment}: with other rounds of this bench, false alarms in {low} to {high} % "
                 "(95 % range over 200 draws of the rounds)"
@@ -129,14 +129,19 @@ def _spreads(spreads: Sequence[Spread]) -> Iterator[Line]:
 
 def _level(spread: Spread, one: LevelSpread) -> tuple[str, ...]:
     name = plural(one.level) + (f" (with {', '.join(one.includes)})" if one.includes else "")
-    cells = (about(None if value is None else value**0.5) for value in (one.variance, one.low, one.high))
+    sides: tuple[tuple[float | None, Rounding], ...] = (
+        (one.variance, "nearest"),
+        (one.low, "down"),
+        (one.high, "up"),
+    )
+    cells = (about(None if value is None else value**0.5, rounding) for value, rounding in sides)
     share = ABSENT if one.share is None else f"{one.share:.0f} %"
     return (spread.metric, spread.treatment, name, str(one.units), *cells, share)
 
 
 def rate_text(rate: st.Proportion) -> str:
     """A share with its exact interval."""
-    return f"{about(rate.percent)} % ({about(rate.low)} to {about(rate.high)})"
+    return f"{about(rate.percent)} % ({about(rate.low, 'down')} to {about(rate.high, 'up')})"
 
 
 def share_or_value(share: float | None, value: float, unit: str) -> str:

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 from trialwise.analysis.comparison.gate import fails
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
+from trialwise.report.numbers import write
 
 _FORBIDDEN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -62,7 +63,7 @@ def _case(suite: ET.Element, row: ComparisonRow) -> None:
 def _numbers(row: ComparisonRow) -> str:
     a, b = row.summary.means
     return (
-        f"means {a:.6g} and {b:.6g} {row.metric.unit}; {words.n_of(row)}; B − A {words.difference_of(row)}; "
+        f"means {write(a)} and {write(b)} {row.metric.unit}; {words.n_of(row)}; B − A {words.difference_of(row)}; "
         f"B / A {words.ratio_of(row)}; p for {words.claim_p_of(row)}"
     )
 

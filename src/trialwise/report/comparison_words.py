@@ -9,8 +9,7 @@ from trialwise import statistics as st
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.nesting import plural
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.numbers import ABSENT, counted, interval, p_value, percent, signed, write
-from trialwise.report.terminal_table import about
+from trialwise.report.numbers import ABSENT, about, counted, interval, p_value, percent, signed, write
 from trialwise.report.units import Scale, scale
 
 _COUNTED = {"no inference": "without inference"}
@@ -299,7 +298,7 @@ def _pairing(found: Comparison) -> Iterator[str]:
         }
         if gains:
             each = ", ".join(
-                f"{gain:.3g}" + (f" ({name})" if len(gains) > 1 else "")
+                about(gain) + (f" ({name})" if len(gains) > 1 else "")
                 for name, gain in list(gains.items())[:3]
             )
             yield f"pairs: the variance of B − A in {metric} is smaller than unpaired by the factor {each}"

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from trialwise.analysis.profile import Component, Profile, length_words
 from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import p_equals
-from trialwise.report.numbers import percent, write
+from trialwise.report.numbers import about, p_equals, percent, write
 from trialwise.report.terminal_plot import correlogram_lines
 
 _MOST_PILOTS = 12
@@ -154,13 +153,13 @@ def _pilot(advice: RuntimeAdvice, pilot: PilotNeed) -> Iterator[str]:
         f"{_length(pilot.duration, advice.unit)}; {wanted}"
     )
     after = f"after {_length(pilot.startup, advice.unit)} of start-up " if pilot.startup else ""
-    yield f"    {after}{pilot.verdict}: drift {100 * pilot.drift:.3g} %, {_interval(pilot)}"
+    yield f"    {after}{pilot.verdict}: drift {about(100 * pilot.drift)} %, {_interval(pilot)}"
 
 
 def _interval(pilot: PilotNeed) -> str:
     if pilot.drift_low is None or pilot.drift_high is None:
         return "interval unbounded"
-    low, high = write(100 * pilot.drift_low, "down", digits=3), write(100 * pilot.drift_high, "up", digits=3)
+    low, high = about(100 * pilot.drift_low, "down"), about(100 * pilot.drift_high, "up")
     return f"interval {low} to {high} %"
 
 

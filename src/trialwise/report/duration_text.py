@@ -11,7 +11,7 @@ from trialwise.analysis.runtime_results import RuntimeAdvice
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.estimation_points import made_of, stable_value
 from trialwise.report.estimation_tables import interval_words
-from trialwise.report.numbers import ABSENT, percent
+from trialwise.report.numbers import ABSENT, about, percent, write
 from trialwise.report.terminal_table import Line, aligned
 from trialwise.report.units import Scale, scale
 
@@ -81,7 +81,7 @@ def _phases(found: DurationAdvice) -> str:
 
 
 def _share(share: float | None) -> str:
-    return ABSENT if share is None else f"{100 * share:.2g} %"
+    return ABSENT if share is None else f"{write(100 * share, digits=2)} %"
 
 
 def _cells(step: DurationStep, whole: float, shown: Scale) -> list[str]:
@@ -89,7 +89,7 @@ def _cells(step: DurationStep, whole: float, shown: Scale) -> list[str]:
         duration_text(step.duration),
         made_of(step, whole),
         str(step.trials),
-        f"{step.flows_per_trial:.3g}",
+        about(step.flows_per_trial),
         *(ABSENT if each is None else interval_words(each, shown) for each in (step.per_trial, step.pooled)),
         _bias(step.small_sample),
         ABSENT if step.transient is None else change_text(step.transient),

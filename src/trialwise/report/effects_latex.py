@@ -8,10 +8,9 @@ from math import isinf, isnan
 from trialwise.analysis.effects.paper import stars
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric, PaperTerm
 from trialwise.analysis.effects.results import EffectsAnalysis, MetricEffects, PairDifference, TermEffect
-from trialwise.numbers import p_value
 from trialwise.report.effects_text import at_text
-from trialwise.report.latex import escaped
-from trialwise.report.numbers import ABSENT, decimals, percent
+from trialwise.report.latex import escaped, latex_number
+from trialwise.report.numbers import ABSENT, about, decimals, p_value, percent
 
 _LEVEL = 0.05
 _LEGEND = r"Significance level: $\star$ 0.05, $\star\star$ 0.01, $\star\star\star$ 0.001"
@@ -87,10 +86,10 @@ def _cells(term: TermEffect | PaperTerm) -> Iterator[str]:
         yield _p(term.p_value)
         yield _stars(term.stars)
         return
-    yield ABSENT if isnan(term.df) else f"${term.df:.3g}, {term.residual_df:.3g}$"
+    yield ABSENT if isnan(term.df) else f"${about(term.df)}, {about(term.residual_df)}$"
     yield _number(term.f)
     yield _p(term.p_adjusted)
-    yield ABSENT if isnan(term.effect_size) else f"${term.effect_size:.2f}$"
+    yield ABSENT if isnan(term.effect_size) else f"${decimals(term.effect_size, 2)}$"
     yield (
         ABSENT
         if isnan(term.effect_low)
@@ -108,7 +107,7 @@ def _pairs(one: MetricEffects | PaperMetric, there: Sequence[PairDifference]) ->
     yield r"\midrule"
     for pair in there:
         name = escaped(f"{':'.join(pair.b)}-{':'.join(pair.a)}")
-        yield rf"{name} & ${pair.difference:.3g}$ & {_p(pair.p_value)} & {_stars(stars(pair.p_value))} \\"
+        yield rf"{name} & {latex_number(about(pair.difference))} & {_p(pair.p_value)} & {_stars(stars(pair.p_value))} \\"
     yield r"\bottomrule"
     yield r"\end{tabular}"
 

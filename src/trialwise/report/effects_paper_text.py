@@ -8,7 +8,7 @@ from math import isinf, isnan
 from trialwise.analysis.effects.paper import stars
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric
 from trialwise.analysis.effects.sentences import part_text
-from trialwise.report.numbers import counted, percent
+from trialwise.report.numbers import about, counted, percent, write
 from trialwise.report.terminal_table import Line, aligned
 
 _LEVEL = 0.05
@@ -40,7 +40,7 @@ def _metric(one: PaperMetric) -> Iterator[Line]:
         return
     said = p_of(one.breusch_pagan_p)
     p_value = f"p {said}" if said.startswith("<") else f"p = {said}"
-    yield f"  3 Breusch-Pagan: {one.breusch_pagan:.4g}, d.f. {one.breusch_pagan_df}, {p_value}"
+    yield f"  3 Breusch-Pagan: {write(one.breusch_pagan)}, d.f. {one.breusch_pagan_df}, {p_value}"
     low = sum(cell.p_value < _LEVEL for cell in one.shapiro)
     tested = sum(not isnan(cell.p_value) for cell in one.shapiro)
     yield f"  4 Shapiro-Wilk: {low} of {counted(tested, 'treatment')} below p = 0.05"
@@ -96,7 +96,7 @@ def _table4(one: PaperMetric) -> Iterator[Line]:
         rows += [
             (
                 f"{':'.join(pair.b)}-{':'.join(pair.a)}",
-                f"{pair.difference:.3g}",
+                about(pair.difference),
                 f"{pair.p_value:.2f}",
                 stars(pair.p_value),
             )

@@ -18,8 +18,17 @@ from trialwise.analysis.effects.sentences import part_text
 from trialwise.analysis.nesting import plural
 from trialwise.analysis.trial_set import Level
 from trialwise.experiment.quantity import duration_text
-from trialwise.numbers import bounds, p_equals
-from trialwise.report.numbers import counted, decimals, interval, percent
+from trialwise.report.numbers import (
+    about,
+    bounds,
+    change,
+    counted,
+    decimals,
+    interval,
+    p_equals,
+    percent,
+    write,
+)
 
 _MOST = 20
 _ALPHA = 0.05
@@ -74,8 +83,8 @@ def _term(term: TermEffect) -> str:
         return f"{term.term}: {term.reason}"
     mark = "matters" if term.matters else "not shown"
     effect = f"ω² {_effect_words(term)}"
-    df = f"{term.df:.3g}, {term.residual_df:.3g}"
-    return f"{term.term}: {mark}, {p_equals(term.p_adjusted)}, {effect}, F({df}) = {term.f:.4g}"
+    df = f"{about(term.df)}, {about(term.residual_df)}"
+    return f"{term.term}: {mark}, {p_equals(term.p_adjusted)}, {effect}, F({df}) = {write(term.f)}"
 
 
 def _effect_words(found: TermEffect | LevelEffect) -> str:
@@ -116,10 +125,8 @@ def _comparison(row: LevelComparison, level: Level, unit: str, *, averaged: bool
     name = f"{row.factor} {row.level} against {row.base}{where}"
     if row.verdict == "no inference":
         return f"{name}: no inference, {row.reason}"
-    share = (
-        "" if isnan(row.percent) else f", {row.percent:+.3g} % ({bounds(row.percent_low, row.percent_high)})"
-    )
-    size = f"{row.difference:+.4g} ({bounds(row.low, row.high)}) {unit}".rstrip() + share
+    share = "" if isnan(row.percent) else f", {change(row.percent, row.percent_low, row.percent_high, ' %')}"
+    size = f"{change(row.difference, row.low, row.high)} {unit}".rstrip() + share
     pairs = "pairs" if row.paired else f"{row.n[0]} and {row.n[1]}"
     n = f"n = {row.n[0]} {pairs}" if row.paired else f"n = {pairs}"
     if row.uneven:
@@ -143,7 +150,7 @@ def _cells(one: MetricEffects) -> Iterator[str]:
     yield f"Treatments ({', '.join(one.factors)}): mean with its interval"
     for cell in one.cells[:_MOST]:
         interval = "" if isnan(cell.low) else f" ({bounds(cell.low, cell.high)})"
-        yield f"  {', '.join(cell.levels)}: {cell.mean:.4g}{interval}, n = {cell.n}"
+        yield f"  {', '.join(cell.levels)}: {write(cell.mean)}{interval}, n = {cell.n}"
     if len(one.cells) > _MOST:
         yield f"  … and {len(one.cells) - _MOST} more (all with --json)"
 
@@ -165,8 +172,8 @@ def _pairs(one: MetricEffects) -> Iterator[str]:
 
 
 def _pair(pair: PairDifference) -> str:
-    interval = f"({bounds(pair.low, pair.high)})"
-    return f"{', '.join(pair.b)} less {', '.join(pair.a)}: {pair.difference:+.4g} {interval}, {p_equals(pair.p_value)}"
+    size = change(pair.difference, pair.low, pair.high)
+    return f"{', '.join(pair.b)} less {', '.join(pair.a)}: {size}, {p_equals(pair.p_value)}"
 
 
 def _assumptions(one: MetricEffects, facts: AssumptionFacts | None) -> Iterator[str]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 from trialwise.numbers import (
     ABSENT,
     Rounding,
+    about,
     bounds,
+    change,
     counted,
     decimals,
     interval,
@@ -20,8 +22,8 @@ from trialwise.numbers import (
 )
 
 __all__ = [
-    "ABSENT", "Basis", "Number", "Rounding", "bounds", "counted", "decimals", "interval", "ordinal", "p_equals", "p_value", "percent",
-    "signed", "write",
+    "ABSENT", "Basis", "Number", "Rounding", "about", "bounds", "change", "counted", "decimals", "interval", "ordinal", "p_equals",
+    "p_value", "percent", "signed", "write",
 ]  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from trialwise.analysis.nesting import plural
 from trialwise.analysis.observing.results import Observation, ObservedRow
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.numbers import ABSENT, counted, percent, write
+from trialwise.report.numbers import ABSENT, Rounding, counted, interval, percent, signed, write
 from trialwise.report.terminal_table import Line, aligned
 
 
@@ -87,8 +87,8 @@ def effect_text(row: ObservedRow) -> str:
         return ABSENT
     relative = row.margin_relative or row.margin is None
     if relative and row.percent is not None and row.percent_low is not None and row.percent_high is not None:
-        return f"{_signed(row.percent)} % ({_signed(row.percent_low)} to {_signed(row.percent_high)})"
-    return f"{_signed(row.estimate)} ({_signed(row.low)} to {_signed(row.high)})"
+        return f"{_signed(row.percent)} % ({_signed_bounds(row.percent_low, row.percent_high)})"
+    return f"{_signed(row.estimate)} ({_signed_bounds(row.low, row.high)})"
 
 
 def _bill(row: ObservedRow) -> str:
@@ -116,7 +116,7 @@ def _cells(row: ObservedRow) -> list[str]:
     where = [row.flavour, *(level_text(level) for level in row.load.values())]
     verdict = verdict_text(row)
     if row.question == "error":
-        inside = ABSENT if row.low is None else f"{_signed(row.low)} to {_signed(row.high)}"
+        inside = ABSENT if row.low is None else _signed_bounds(row.low, row.high)
         return [*where, str(row.n), _plain(row.mean), inside, verdict]
     n = f"{row.n_base}, {row.n}"
     return [*where, n, _plain(row.mean_base), _plain(row.mean), effect_text(row), verdict]
@@ -126,11 +126,9 @@ def _plain(value: float) -> str:
     return write(value).replace("-", "−", 1) if value < 0 else write(value)
 
 
-def _signed(value: float | None) -> str:
-    if value is None:
-        return ABSENT
-    size = abs(value)
-    text = f"{size:.3g}" if size < 1e3 else write(size)
-    if text == "0":
-        return text
-    return f"{'−' if value < 0 else '+'}{text}"
+def _signed(value: float | None, rounding: Rounding = "nearest") -> str:
+    return signed(value, rounding).replace("-", "−", 1)
+
+
+def _signed_bounds(low: float | None, high: float | None) -> str:
+    return interval(_signed(low, "down"), _signed(high, "up"))

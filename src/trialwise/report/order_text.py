@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from trialwise import statistics as st
 from trialwise.analysis.order_results import GroupCarryOver, OrderAnalysis, PairConclusion, TreatmentOrder
-from trialwise.numbers import bounds, p_equals
 from trialwise.report.latex import escaped
-from trialwise.report.numbers import ABSENT, counted, percent
+from trialwise.report.numbers import ABSENT, change, counted, p_equals, percent
 
 _MOST = 30
 _RANK = {"location": 0, "distribution": 1, "small": 2, "open": 3, "untested": 4, "same": 5}
@@ -122,8 +121,8 @@ def trends(group: GroupCarryOver, unit: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _trend(trend: st.Trend, unit: str) -> str:
-    size = f"{trend.estimate:+.3g} {unit}".strip()
-    return f"{size} ({bounds(trend.low, trend.high)}, {p_equals(trend.p_value)})"
+    size = change(trend.estimate, trend.low, trend.high, f" {unit}" if unit else "")
+    return f"{size.removesuffix(')')}, {p_equals(trend.p_value)})"
 
 
 def _problems(found: OrderAnalysis) -> Iterator[str]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from trialwise.report.numbers import write
+
 if TYPE_CHECKING:
     from trialwise.measurement.opportunities import TraceSummary
     from trialwise.measurement.path_statistics import FlowMetrics, PathStatistics
@@ -18,8 +20,8 @@ def trace_lines(name: str, found: TraceSummary) -> Iterator[str]:
     yield f"Trace {name}"
     yield f"  {found.opportunities} opportunities, repeated every {_time(found.period_ms)}"
     mean, mahimahi = found.mean_rate, found.mean_rate_mahimahi
-    yield f"  mean rate {mean:.4g} Mbit/s of IP packets (mm-link, which counts 4 bytes more, {mahimahi:.4g})"
-    smallest, *between, largest = (f"{value:.4g}" for value in found.percentiles.values())
+    yield f"  mean rate {write(mean)} Mbit/s of IP packets (mm-link, which counts 4 bytes more, {write(mahimahi)})"
+    smallest, *between, largest = (write(value) for value in found.percentiles.values())
     ranks = list(found.percentiles)[1:-1]
     yield f"  in bins of {_time(found.bin_ms)}: {smallest} to {largest} Mbit/s"
     yield f"    percentiles {', '.join(f'{rank}: {value}' for rank, value in zip(ranks, between, strict=True))}"
@@ -37,12 +39,16 @@ def packets_lines(found: PathStatistics) -> Iterator[str]:
     """What `trialwise packets` says."""
     yield f"{found.file}: {found.kind}"
     if not found.metrics:
-        span = f" from {found.start:g} s to {found.stop:.6g} s" if found.stop > _NEXT_TO_NOTHING else ""
+        span = (
+            f" from {found.start:g} s to {write(found.stop, digits=6)} s"
+            if found.stop > _NEXT_TO_NOTHING
+            else ""
+        )
         yield f"  no packets{span}"
     for direction in dict.fromkeys(one.direction for one in found.metrics):
         capacity = found.capacities.get(direction)
-        said = f", capacity {capacity.scheduled:.4g} Mbit/s" if capacity else ""
-        yield f"{direction.capitalize()}, {found.start:g} s to {found.stop:.6g} s{said}"
+        said = f", capacity {write(capacity.scheduled)} Mbit/s" if capacity else ""
+        yield f"{direction.capitalize()}, {found.start:g} s to {write(found.stop, digits=6)} s{said}"
         rows = [one for one in found.metrics if one.direction == direction]
         yield from _table(rows)
 

@@ -6,9 +6,7 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from math import isfinite
 
-from trialwise.report.numbers import ABSENT
 from trialwise.visible import cell_width, visible
 
 _GAP = 2
@@ -112,15 +110,6 @@ def unwrapped(lines: Iterable[Line]) -> Iterator[str]:
             yield from line
         else:
             yield line
-
-
-def about(value: float | None) -> str:
-    """Three significant digits, all digits of the whole part."""
-    if value is None or not isfinite(value):
-        return ABSENT
-    if abs(value) >= 1000:
-        return f"{value:.0f}" if abs(value) < 1e9 else f"{value:.3g}"
-    return f"{value:.3g}"
 
 
 def _natural(rows: Sequence[Sequence[str]], places: Sequence[int]) -> dict[int, int]:

@@ -10,8 +10,8 @@ from trialwise.analysis.versions.looks import LooksPlan
 from trialwise.analysis.versions.results import Outcome, VersionsResult
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.markdown import markdown_text
-from trialwise.report.numbers import ABSENT, counted, percent, write
-from trialwise.report.terminal_table import Line, about, aligned
+from trialwise.report.numbers import ABSENT, about, counted, percent, signed, write
+from trialwise.report.terminal_table import Line, aligned
 
 _STAGES = {"all": "all trials", "pilot": "the pilot", "fresh": "the fresh trials after the pilot"}
 _HEADS = ("metric", "base", "head", "change", "from", "to", "margin", "verdict")
@@ -97,7 +97,7 @@ def _judged(found: VersionsResult) -> list[tuple[ComparisonRow, Outcome]]:
 def _change(row: ComparisonRow) -> str:
     if row.difference is None:
         return row.metric.name
-    return f"{row.metric.name} {_signed(row.difference.percent.estimate)} %"
+    return f"{row.metric.name} {signed(row.difference.percent.estimate)} %"
 
 
 def _judgement(row: ComparisonRow, outcome: Outcome) -> str:
@@ -116,7 +116,8 @@ def _row(row: ComparisonRow, outcome: Outcome, *, floors: bool) -> tuple[str, ..
         unit = row.metric.unit
         means = (f"{write(mean)} {unit}".strip() for mean in one.means)
         change: st.Ratio = one.percent
-        cells = (*means, *(f"{_signed(value)} %" for value in (change.estimate, change.low, change.high)))
+        bounds = signed(change.low, "down"), signed(change.high, "up")
+        cells = (*means, *(f"{text} %" for text in (signed(change.estimate), *bounds)))
     floor = ABSENT if row.floor is None else f"{about(row.floor.percent)} %"
     return (row.metric.name, *cells, _margin(row), _verdict_cell(row, outcome), *([floor] if floors else []))
 
@@ -135,11 +136,6 @@ def _margin(row: ComparisonRow) -> str:
     if one.margin_percent is not None:
         return f"{about(one.margin_percent)} %"
     return f"{about(one.margin)} {row.metric.unit}".strip()
-
-
-def _signed(value: float) -> str:
-    text = about(value)
-    return f"+{text}" if value > 0 and text != ABSENT else text
 
 
 def _reasons(found: VersionsResult) -> Iterator[str]:

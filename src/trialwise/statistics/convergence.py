@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.numbers import about
 from trialwise.statistics.checks import (
     Array,
     Indices,
@@ -147,7 +148,7 @@ def _judged(base: Convergence, slope: float, low: float, high: float) -> Converg
     if -tolerance <= low and high <= tolerance:
         return replace(base, converged=True, slope=slope, low=low, high=high, verdict="steady")
     beyond = high < -tolerance or low > tolerance
-    interval = f"the slope's interval [{low:.3g}, {high:.3g}]"
+    interval = f"the slope's interval [{about(low, 'down')}, {about(high, 'up')}]"
     reason = f"{interval} is not within {tolerance:g} of 0; run longer or cut the start"
     return replace(
         base, slope=slope, low=low, high=high, verdict="drifting" if beyond else "inconclusive", reason=reason

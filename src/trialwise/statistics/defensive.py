@@ -9,6 +9,7 @@ from math import ceil, expm1, inf, log
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.numbers import write
 from trialwise.statistics.checks import Array, as_percent
 from trialwise.statistics.importance import importance_quantile, tail_weight, variance_ratio
 from trialwise.statistics.switching import Cycle, Simulate, SwitchingSampler, run_cycle
@@ -154,7 +155,7 @@ def defensive_choice(
             best, ratio, strength = mixture, found, candidate
     used = ratio >= WORTH
     reason = (
-        f"on {number} cycles of the surrogate the variance of the tail falls {ratio:.2g} times at c = {strength:g}"
+        f"on {number} cycles of the surrogate the variance of the tail falls {write(ratio, digits=2)} times at c = {strength:g}"
         + (
             ""
             if used

@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.numbers import about
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.clusters import Clusters
 from trialwise.statistics.relative_margin import RelativeMarginStop, relative_margin_stop
@@ -102,8 +103,8 @@ def weighted_tail_quantile(
     place = _place(likelihoods[order], float(1 - p) * expected)
     if place == values.size:
         raise StatisticsError(
-            f"no response is the p{percentile:g}: the largest alone has a weight of {likelihoods[order[-1]]:.3g} and the tail one of "
-            f"{float(1 - p) * expected:.3g}; take more trials or a weaker tilt"
+            f"no response is the p{percentile:g}: the largest alone has a weight of {about(float(likelihoods[order[-1]]))} "
+            f"and the tail one of {about(float(1 - p) * expected)}; take more trials or a weaker tilt"
         )
     return float(values[order[place]])
 
@@ -176,7 +177,7 @@ def _diagnosed(clusters: Clusters, tails: Array, expected: float) -> WeightDiagn
     found: list[str] = []
     if effective < FEWEST_EFFECTIVE:
         found.append(
-            f"the tail of {clusters.trials} trials is worth {effective:.3g}; {FEWEST_EFFECTIVE:g} are wanted"
+            f"the tail of {clusters.trials} trials is worth {about(effective)}; {FEWEST_EFFECTIVE:g} are wanted"
         )
     if largest > _SHARE:
         found.append(f"one trial has {100 * largest:.0f} % of the tail's weight")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from trialwise import _core
+from trialwise.numbers import write
 from trialwise.statistics.checks import Array, as_percent, as_values, one_of
 from trialwise.statistics.measures import percentile_of
 from trialwise.statistics.trial_samples import TrialSamples
@@ -117,10 +118,10 @@ def quantile_refusal(samples: float, percentile: float, *, forced: bool = False)
     if forced or beyond >= FEWEST_BEYOND:
         return ""
     nearest = 100 * FEWEST_BEYOND / samples if samples else 100.0
-    reachable = f"p{100 - nearest:.4g} or lower" if p >= Fraction(1, 2) else f"p{nearest:.4g} or higher"
+    reachable = f"p{write(100 - nearest)} or lower" if p >= Fraction(1, 2) else f"p{write(nearest)} or higher"
     instead = f", {reachable}" if nearest < 50 else ""
     return (
-        f"p{float(percentile):g} of a trial with {samples:.4g} samples has {beyond:.2g} samples beyond it and "
+        f"p{float(percentile):g} of a trial with {write(samples)} samples has {write(beyond, digits=2)} samples beyond it and "
         f"{FEWEST_BEYOND} are wanted; take trials with {ceil(FEWEST_BEYOND / share)} samples{instead}, the pooled quantile of "
         "all samples, or force it"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.numbers import about, write
 from trialwise.statistics.drift import DriftTest
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class PilotSamples:
 
     def written(self, samples: float) -> str:
         """That length in words."""
-        number = f"{self.length(samples):.4g}" if self.unit == "s" else str(int(np.ceil(samples)))
+        number = write(self.length(samples)) if self.unit == "s" else str(int(np.ceil(samples)))
         return f"{number} {self.unit}"
 
 
@@ -58,7 +59,7 @@ class Evidence:
     @property
     def drift(self) -> str:
         """By how much the pilot drifted after its start-up, in words."""
-        return f"{100 * self.test.drift:.3g} % over {self.pilot.written(self.rest)}"
+        return f"{about(100 * self.test.drift)} % over {self.pilot.written(self.rest)}"
 
     def total(self, samples: float) -> str:
         """So many samples and the start-up, in words."""
@@ -85,7 +86,7 @@ def _too_slow(evidence: Evidence, cycles: float) -> str:
     period = evidence.cycle or 0.0
     return (
         f"oscillates with a period of {evidence.pilot.written(period)}: at least ten periods are needed "
-        f"and the pilot holds {evidence.rest / period:.2g}; confirm with a pilot of {evidence.total(cycles)}"
+        f"and the pilot holds {write(evidence.rest / period, digits=2)}; confirm with a pilot of {evidence.total(cycles)}"
     )
 
 
@@ -118,7 +119,7 @@ def _decide_steady(evidence: Evidence, needed: float, cycles: float) -> tuple[fl
     averaged = max(cycles, evidence.seen or 0.0)
     if evidence.cycle and averaged >= needed:
         period = evidence.pilot.written(evidence.cycle)
-        return averaged, f"{averaged / evidence.cycle:.3g} periods of the oscillation of {period}"
+        return averaged, f"{about(averaged / evidence.cycle)} periods of the oscillation of {period}"
     if needed == evidence.least:
         return needed, f"so quiet that the fewest samples for 20 batches are enough ({evidence.least})"
     spare = (

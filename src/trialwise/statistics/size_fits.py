@@ -11,6 +11,7 @@ import numpy as np
 from scipy.special import gammaincc, ndtr
 
 from trialwise.errors import StatisticsError
+from trialwise.numbers import about
 from trialwise.statistics.checks import Array, as_values, one_of
 
 if TYPE_CHECKING:
@@ -101,8 +102,8 @@ def fit_sizes(sizes: ArrayLike, shares: ArrayLike, family: Family = "lognormal")
         largest_error=float(np.abs(errors).max()),
         beyond=1 - float(model(knots[-1:], parameters)[0]),
         note=(
-            f"the fitted mean is {ratio:.3g} times the true one: arrivals that are set by the true mean offer "
-            f"{ratio:.3g} times the load that was meant"
+            f"the fitted mean is {about(ratio)} times the true one: arrivals that are set by the true mean offer "
+            f"{about(ratio)} times the load that was meant"
         ),
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.numbers import about
 from trialwise.statistics.harmonics import DAY, Candidate, name_of
 from trialwise.statistics.seasonality_results import Period
 from trialwise.statistics.timegrid import TimeSeries
@@ -84,7 +85,7 @@ def _cut(periods: Sequence[float], span: float | None) -> tuple[str, ...]:
         return ()
     cycles = {period: span / period for period in periods}
     cut = [
-        f"{_readable(period)} ({number:.3g})"
+        f"{_readable(period)} ({about(number)})"
         for period, number in cycles.items()
         if number < MANY_CYCLES and abs(number - round(number)) > 0.1 + 1e-9
     ]
@@ -96,5 +97,5 @@ def _cut(periods: Sequence[float], span: float | None) -> tuple[str, ...]:
 def _readable(seconds: float) -> str:
     for unit, size in (("days", DAY), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} seconds"
+            return f"{about(seconds / size)} {unit}"
+    return f"{about(seconds)} seconds"

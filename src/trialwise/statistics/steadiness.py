@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from scipy.special import ndtri
 
 from trialwise.errors import StatisticsError
+from trialwise.numbers import about
 from trialwise.statistics.checks import Array, Indices, Limits, percent, times_at
 from trialwise.statistics.drift import BATCHES, DriftTest, Verdict, batch_edges, drift_test, mser5
 from trialwise.statistics.measures import Measure, window_measures
@@ -157,7 +158,7 @@ def _reason(test: DriftTest, requirement: Requirement, needed: int) -> str:
         return ""
     tolerance = percent(requirement.tolerance)
     if test.verdict == "drifting":
-        return f"the measure drifts by {100 * test.drift:.3g} %, beyond {tolerance}; run longer and cut the start"
+        return f"the measure drifts by {about(100 * test.drift)} %, beyond {tolerance}; run longer and cut the start"
     return f"too noisy to tell a drift of {tolerance}; about {needed} samples would decide for a steady run"
 
 

@@ -19,6 +19,7 @@ from trialwise.experiment.placeholders import fill
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt, Tilt
+from trialwise.numbers import about, write
 from trialwise.statistics.cross_entropy import CYCLES, EPOCHS
 from trialwise.statistics.defensive import STRENGTHS, WORTH
 from trialwise.study.tilt_document import EpochDocument, FitDocument, TiltChoice
@@ -141,20 +142,23 @@ class TiltSearch:
         warnings: list[str] = []
         if total < _WEIGHTS:
             warnings.append(
-                f"the weights degenerate: on {_SURROGATE} cycles of the surrogate likelihood ratios have the mean {total:.2g} instead "
+                f"the weights degenerate: on {_SURROGATE} cycles of the surrogate "
+                f"likelihood ratios have the mean {write(total, digits=2)} instead "
                 "of 1; the rare trials that carry the rest were not seen, and the gain is none"
             )
         if gain < WORTH:
             warnings.append(
-                f"no tilt is better: on the surrogate the variance of the tail is {1 / gain:.3g} times as large with this one"
+                "no tilt is better: on the surrogate "
+                f"the variance of the tail is {about(1 / gain)} times as large with this one"
                 if gain < 1
-                else f"this tilt is not worth it: the variance of the tail falls {gain:.2g} times, and {WORTH:g} are wanted"
+                else "this tilt is not worth it: "
+                f"the variance of the tail falls {write(gain, digits=2)} times, and {WORTH:g} are wanted"
             )
         return gain, warnings
 
     def _defensive(self, factors: Mapping[str, Level]) -> tuple[TiltChoice, Tilt | None]:
         if self._mean_flows > MOST_FLOWS:
-            reason = f"a trial has {self._mean_flows:.3g} flows in the mean: above {MOST_FLOWS:g} no weights are worth anything"
+            reason = f"a trial has {about(self._mean_flows)} flows in the mean: above {MOST_FLOWS:g} no weights are worth anything"
             return self._choice(factors, None, "defensive mixture", 1.0, 1.0, (), [reason]), None
         cycles = self._options.cycles or _CHOICE
         fewest = ceil(_TAIL / ((1 - self._percentile / 100) * self._mean_flows))

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.experiment.quantity import seconds
+from trialwise.numbers import about
 from trialwise.trials.amounts import number, share
 from trialwise.trials.flow_sizes import Cdf, Sizes, size_distribution
 
@@ -107,11 +108,11 @@ def drawn(
     span = min(duration, arrivals.span or duration)
     expected = arrivals.rate_on(capacity) * span
     if expected > MOST_FLOWS:
-        raise ValueError(f"{expected:.3g} flows would arrive in {span:g} s; at most {MOST_FLOWS} can")
+        raise ValueError(f"{about(expected)} flows would arrive in {span:g} s; at most {MOST_FLOWS} can")
     count = int(rng.poisson(expected))
     if count == 0:
         raise ValueError(
-            f"no flow arrives in {span:g} s: {expected:.3g} are expected; raise the rate or the runtime"
+            f"no flow arrives in {span:g} s: {about(expected)} are expected; raise the rate or the runtime"
         )
     starts = np.sort(rng.uniform(0, span, count))
     sizes = np.maximum(1, np.rint(arrivals.sizes.draw(count, rng)))

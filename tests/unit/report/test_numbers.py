@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from trialwise.report.numbers import (
     ABSENT,
     bounds,
+    change,
     counted,
     decimals,
     ordinal,
@@ -55,6 +56,26 @@ def test_numbers_have_four_digits_and_none_that_they_lack(value: float | None, t
 )
 def test_an_interval_that_is_open_is_called_so(low: float | None, high: float | None, text: str) -> None:
     assert bounds(low, high) == text
+
+
+@pytest.mark.parametrize(
+    ("estimate", "low", "high", "text"),
+    [
+        (81157.3, 80521.1, 81792.4, "+81157 (80521 to 81793)"),
+        (0.01796, -1.347, 1.412, "+0.018 (-1.347 to 1.412)"),
+        (-3.4e-05, -0.02748, 0.0282, "-0.00003 (-0.02748 to 0.0282)"),
+        (12.68, 11.99, 13.38, "+12.68 (11.99 to 13.38)"),
+        (3e10, 1e9, 5e10, "+3e+10 (1e+09 to 5e+10)"),
+        (1e-9, -1.0, 1.0, "0 (-1 to 1)"),
+        (12.3, -math.inf, math.inf, "+12.3 (no bounds)"),
+        (math.nan, math.nan, math.nan, f"{ABSENT} (no bounds)"),
+    ],
+)
+def test_a_change_and_its_bounds_are_written_in_one_form(
+    estimate: float, low: float, high: float, text: str
+) -> None:
+    """Beside bounds of 80521 to 81793 the estimate was +8.116e+04, and beside -1.3 to 1.4 it had four digits of noise."""
+    assert change(estimate, low, high) == text
 
 
 def test_bounds_are_rounded_away_from_what_they_bound() -> None:

@@ -7,6 +7,7 @@ from math import sqrt
 
 from trialwise.analysis.calibration.results import Arrangement, Calibration, CalibrationRow
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, Floor
+from trialwise.numbers import about
 
 
 def with_floor(comparison: Comparison, calibration: Calibration) -> Comparison:
@@ -79,5 +80,5 @@ def _judged(row: ComparisonRow, floor: Floor | None) -> ComparisonRow:
 
 def _text(floor: Floor, row: ComparisonRow) -> str:
     if floor.percent is not None:
-        return f"{floor.percent:.3g} %"
-    return f"{floor.value:.3g} {row.metric.unit}".strip()
+        return f"{about(floor.percent)} %"
+    return f"{about(floor.value)} {row.metric.unit}".strip()

@@ -13,6 +13,7 @@ from trialwise import statistics as st
 from trialwise.analysis.nesting import highest_that_varies, units_of
 from trialwise.analysis.trial_set import Level, MetricFacts, TrialSet
 from trialwise.experiment.model import Better
+from trialwise.numbers import about
 
 Values = Mapping[str, Mapping[str, float]]
 """For each treatment its units and the mean of each."""
@@ -179,7 +180,7 @@ def _gain(groups: Mapping[str, Sequence[float]]) -> Iterator[str]:
     gains = [st.pairing_gain(a, b).gain for a, b in combinations(groups.values(), 2)]
     known = [gain for gain in gains if np.isfinite(gain)]
     if known:
-        low, high = f"{min(known):.3g}", f"{max(known):.3g}"
+        low, high = about(min(known)), about(max(known))
         factor = low if low == high else f"{low} to {high}"
         yield f"pairs: the variance of differences is smaller than unpaired by the factor {factor}"
 

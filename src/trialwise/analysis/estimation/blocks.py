@@ -14,6 +14,7 @@ from trialwise.analysis.estimation.results import Estimate
 from trialwise.analysis.observations import Observation
 from trialwise.experiment.model import Estimand, Metric
 from trialwise.experiment.simulation import SOBOL_BLOCK
+from trialwise.numbers import about
 from trialwise.store.records import TrialRow
 
 Array = npt.NDArray[np.float64]
@@ -32,7 +33,7 @@ def gain_text(blocks: int, gain: float) -> str:
     """What blocks were worth, in words."""
     return (
         f"{blocks} blocks of {SOBOL_BLOCK} trials, each a scrambled Sobol sample and a unit of the interval: gain "
-        f"{gain:.3g} against trials drawn each by itself"
+        f"{about(gain)} against trials drawn each by itself"
     )
 
 

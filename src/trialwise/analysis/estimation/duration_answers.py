@@ -11,6 +11,7 @@ from trialwise.analysis.estimation.results import DurationStep, Estimate
 from trialwise.analysis.estimation.transients import Edges, Transient, change_text, flows_lacking
 from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
+from trialwise.numbers import about, write
 
 _FEWEST_TRIALS = 10
 """An interval of fewer trials depends on how far from normal they are, however narrow it would be."""
@@ -65,7 +66,9 @@ def _settled(steps: Sequence[DurationStep], transient: Transient, tolerance: flo
 
 
 def _unsettled(last: DurationStep, transient: Transient, tolerance: float, pooled: float) -> str:
-    biases = [f"{abs(transient.far_at(last.duration) or 0.0):.2g} % at most by warm-up and cool-down"]
+    biases = [
+        f"{write(abs(transient.far_at(last.duration) or 0.0), digits=2)} % at most by warm-up and cool-down"
+    ]
     if last.small_sample is not None:
         biases.insert(0, f"{change_text(last.small_sample.estimate)} by few flows")
     return (
@@ -107,7 +110,8 @@ def sentences_of(
     if isinstance(edges, Edges) and transient is not None:
         share = 100 * (edges.share(edges.duration) or 0.0)
         yield (
-            f"transient bias: the flows that begin in warm-up and cool-down are {share:.2g} % of all; with them the pooled estimate "
+            f"transient bias: the flows that begin in warm-up and cool-down are {write(share, digits=2)} % of all; "
+            "with them the pooled estimate "
             f"is {_change(transient.bias)} that of the others{_told_apart(transient.bias)}"
         )
 
@@ -117,7 +121,7 @@ def _small_sample(metric: Metric, whole: DurationStep) -> str:
     if whole.per_trial is None or whole.pooled is None or whole.small_sample is None:
         return f"not known: {lacking or 'too few trials'}"
     return (
-        f"with {whole.flows_per_trial:.3g} flows a trial, the {whole.per_trial.what} is {_change(whole.small_sample)} the "
+        f"with {about(whole.flows_per_trial)} flows a trial, the {whole.per_trial.what} is {_change(whole.small_sample)} the "
         f"{whole.pooled.what}{_told_apart(whole.small_sample)}; no warm-up is to blame, since both are of the same flows"
     )
 

@@ -15,6 +15,7 @@ from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Estimand, Metric
 from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.sources import PathSource
+from trialwise.numbers import about
 
 Array = npt.NDArray[np.float64]
 
@@ -130,7 +131,7 @@ def _per_trial(
 def _notes(found: st.PerTrialMean, missing: int, *, repeats: bool) -> Iterator[str]:
     if found.forced:
         each = found.samples / found.trials
-        yield f"forced: a trial has {each:.3g} samples, too few for this quantile; it is biased whatever the number of trials"
+        yield f"forced: a trial has {about(each)} samples, too few for this quantile; it is biased whatever the number of trials"
     if missing:
         yield f"{missing} of {found.trials + missing} trials have no sample and are left out"
     if found.trials > 1 and found.low == found.high:

@@ -15,6 +15,7 @@ from trialwise.analysis.estimation.phases import Phases
 from trialwise.analysis.estimation.trial_values import FEWEST_BEYOND
 from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
+from trialwise.numbers import write
 from trialwise.statistics.quantiles import FEWEST_BEYOND as BEYOND_IN_A_TRIAL
 
 Array = npt.NDArray[np.float64]
@@ -148,4 +149,4 @@ def flows_lacking(flows: float, percentile: float | None, wanted: int = BEYOND_I
     if beyond >= wanted:
         return ""
     more = f": {ceil(wanted / beyond)} times the trials would do" if beyond else ""
-    return f"about {beyond:.2g} flows lie beyond the quantile and {wanted} are wanted{more}"
+    return f"about {write(beyond, digits=2)} flows lie beyond the quantile and {wanted} are wanted{more}"

@@ -13,6 +13,7 @@ from trialwise.analysis.observations import Observation, StoreObservations
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.experiment.estimands import estimand_text, measure_text
 from trialwise.experiment.model import Experiment, Metric
+from trialwise.numbers import about, write
 
 FEWEST_BEYOND = 20
 """Samples beyond a quantile from which on intervals of differences hold about as often as they say."""
@@ -37,7 +38,8 @@ def _forced(metric: Metric, store: StoreObservations) -> Iterator[str]:
     each = sum(sizes) / len(sizes) if sizes else 0.0
     if each > 1 and st.quantile_refusal(each, metric.percentile):
         yield (
-            f"{metric.name}: a trial has {each:.3g} samples, too few for its {measure_text(metric)}: both sides are biased whatever "
+            f"{metric.name}: a trial has {about(each)} samples, too few for its {measure_text(metric)}: both sides "
+            "are biased whatever "
             'the number of trials, and the difference with them; longer trials or estimand = "pooled" lift that'
         )
 
@@ -68,7 +70,8 @@ def _few(metric: Metric, store: StoreObservations) -> Iterator[str]:
     share = min(metric.percentile, 100 - metric.percentile) / 100
     if counts and (beyond := share * min(counts.values())) < FEWEST_BEYOND:
         yield (
-            f"{metric.name}: about {beyond:.2g} samples lie beyond the quantile and {FEWEST_BEYOND} are wanted: the verdict may come "
+            f"{metric.name}: about {write(beyond, digits=2)} samples lie beyond the quantile and {FEWEST_BEYOND} are "
+            "wanted: the verdict may come "
             f"too soon (with 7 the interval of 95 % holds in 86 %); {FEWEST_BEYOND / beyond:.1f} times the trials lift that"
         )
 

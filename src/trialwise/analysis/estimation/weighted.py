@@ -17,6 +17,7 @@ from trialwise.experiment.model import Estimand, Experiment, Level, Metric
 from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOOD
+from trialwise.numbers import about, write
 from trialwise.statistics.importance import BATCH
 
 Array = npt.NDArray[np.float64]
@@ -179,8 +180,11 @@ def _weights(found: st.WeightDiagnostics, ratio: float, load: float | None) -> W
 def _note(weights: WeightedTail, warning: str) -> str:
     """The diagnostics in words."""
     parts = [
-        f"the tail is worth {weights.effective_trials:.3g} trials, one of which has {100 * weights.largest_share:.2g} % of its weight",
-        f"likelihood ratios have the mean {weights.mean_likelihood_ratio:.3g} (1 is expected)",
+        (
+            f"the tail is worth {about(weights.effective_trials)} trials, "
+            f"one of which has {write(100 * weights.largest_share, digits=2)} % of its weight"
+        ),
+        f"likelihood ratios have the mean {about(weights.mean_likelihood_ratio)} (1 is expected)",
     ]
     if weights.load_ratio > _MUCH or weights.load_ratio < 1 / _MUCH:
         parts.append(load_words(weights.load_ratio, weights.true_load))
@@ -192,9 +196,9 @@ def load_words(ratio: float, true_load: float | None) -> str:
     offered = (
         ""
         if true_load is None
-        else f": arrivals set for {100 * true_load / ratio:.3g} % offer {100 * true_load:.3g} %"
+        else f": arrivals set for {about(100 * true_load / ratio)} % offer {about(100 * true_load)} %"
     )
-    return f"the fitted sizes have {ratio:.3g} times the mean of the true ones{offered}"
+    return f"the fitted sizes have {about(ratio)} times the mean of the true ones{offered}"
 
 
 def load_of(experiment: Experiment, factors: Mapping[str, Level]) -> float | None:

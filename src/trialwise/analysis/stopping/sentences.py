@@ -8,6 +8,7 @@ from trialwise.analysis.stopping.intervals import FAR
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
+from trialwise.numbers import about, write
 from trialwise.statistics.looking import MOST
 
 
@@ -84,7 +85,7 @@ def _open_text(state: StoppingState, claim: ClaimState) -> str:
         return f"{name}: open, no bounds yet"
     relative = claim.estimate and claim.kind != "difference" and claim.asked.endswith("%")
     share = 100 * claim.width / abs(claim.estimate) if relative and claim.estimate else 0.0
-    wide = f"±{_digits(share, 2)} %" if share else f"±{claim.width:.3g} {claim.unit}".rstrip()
+    wide = f"±{_digits(share, 2)} %" if share else f"±{about(claim.width)} {claim.unit}".rstrip()
     forecast = f", {_wanted(claim)} are expected" if claim.looks else ""
     beside = f", {controls_text(claim)}" if claim.controls else ""
     return f"{name}: open, now {wide}{beside}{forecast}"
@@ -101,7 +102,7 @@ def controls_text(claim: ClaimState) -> str:
     )
     shown, unit = (100 / abs(claim.estimate), "%") if claim.estimate else (1.0, claim.unit)
     texts = [
-        f"±{shown * (high - low) / 2:.2g} {unit} {name}".replace("  ", " ")
+        f"±{write(shown * (high - low) / 2, digits=2)} {unit} {name}".replace("  ", " ")
         for low, high, name in sides
         if low is not None and high is not None
     ]
