@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.statistics.noise_spectra import FEWEST_CYCLES, frequencies_of, noise_spectra, power
-from trialwise.statistics.surrogates import Noise, in_blocks, residuals
+from trialwise.statistics.surrogates import Noise, rearranged, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -186,7 +186,7 @@ def assess_candidates(
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
     observed = np.array([partial_strength(scores, *split) for split in splits.values()])
     beaten = np.zeros(observed.size, dtype=np.int64)
-    for rows in in_blocks(grid, noise, surrogates, rng):
+    for rows in rearranged(grid, noise, scores, surrogates, rng):
         drawn = np.array([partial_strength(rows, *split) for split in splits.values()])
         beaten += np.sum(drawn >= observed[:, None], axis=1)
     p_values = (1 + beaten) / (1 + surrogates)

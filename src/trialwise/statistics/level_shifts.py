@@ -34,7 +34,7 @@ from trialwise.statistics.noise_spectra import (
 )
 from trialwise.statistics.seasonality_results import LevelDrift, LevelShift
 from trialwise.statistics.slopes import theil_sen
-from trialwise.statistics.surrogates import in_blocks, residuals
+from trialwise.statistics.surrogates import rearranged, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -125,11 +125,10 @@ def find_shifts(
     baseline, p_values, bend_p = STRAIGHT, dict[float, float](), None
     for step in steps[:-1]:
         basis = design(grid.times, calendar, baseline)
-        residual = residuals(scores, basis)
-        if float(np.mean(residual**2)) < NOTHING_LEFT or len(p_values) >= MOST_SHIFTS:
+        if float(np.mean(residuals(scores, basis) ** 2)) < NOTHING_LEFT or len(p_values) >= MOST_SHIFTS:
             break
         scan = _scan(grid, basis, baseline)
-        family, places, p_value = _test(grid, residual, scan, noises, surrogates, step)
+        family, places, p_value = _test(grid, scores, scan, noises, surrogates, step)
         if p_value > alpha:
             break
         if family == "bend":
@@ -229,13 +228,14 @@ def _columns(grid: TimeGrid, scan: _Scan, family: int, best: _Best, row: int) ->
 
 def _test(
     grid: TimeGrid,
-    residual: Array,
+    scores: Array,
     scan: _Scan,
     noises: NoiseSpectra,
     surrogates: int,
     seed: np.random.SeedSequence,
 ) -> tuple[str, list[float], float]:
     """Find the family that stands out most, the times of its shifts, and the p-value of the most of all families."""
+    residual = residuals(scores, scan.basis)
     best = _best(scan, residual[None, :])
     (observed,) = _likelier(grid, scan, noises, residual[None, :], best)
     # What the likeliest family leaves says how red the noise is: with the shift in it, noise looks as red as a random
@@ -244,7 +244,7 @@ def _test(
     noise = noises.like(power(grid, rest[None, :], noises.frequencies))
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
     drawn: list[Array] = []
-    for rows in in_blocks(grid, noise, surrogates, rng):
+    for rows in rearranged(grid, noise, scores, surrogates, rng):
         left = residuals(rows, scan.basis)
         drawn.append(_likelier(grid, scan, noises, left, _best(scan, left)))
     null = np.concatenate(drawn)
@@ -305,7 +305,9 @@ def _line(
     noise = tilted.like(power(grid, left, frequencies))
     (observed,) = likelier(scores[None, :])
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
-    beaten = sum(int(np.sum(likelier(rows) >= observed)) for rows in in_blocks(grid, noise, surrogates, rng))
+    beaten = sum(
+        int(np.sum(likelier(rows) >= observed)) for rows in rearranged(grid, noise, scores, surrogates, rng)
+    )
     return (1 + beaten) / (1 + surrogates)
 
 

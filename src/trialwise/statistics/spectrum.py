@@ -26,7 +26,7 @@ from trialwise.statistics.noise_spectra import (
     power,
     standard,
 )
-from trialwise.statistics.surrogates import in_blocks, residuals
+from trialwise.statistics.surrogates import rearranged, residuals
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,10 +87,9 @@ def blind_search(
     # Each step has its own surrogates: a strong period makes the noise seem redder than it is, and what is
     # not so red then has peaks at high frequencies that are none.
     for step in seed.spawn(MOST_PERIODS if frequencies else 0):
-        residual = residuals(scores, basis)
-        if frequencies is None or float(np.mean(residual**2)) < NOTHING_LEFT:
+        if frequencies is None or float(np.mean(residuals(scores, basis) ** 2)) < NOTHING_LEFT:
             break
-        found = _largest_peak(grid, residual, basis, frequencies, surrogates, step)
+        found = _largest_peak(grid, scores, basis, frequencies, surrogates, step)
         if found.p_value > alpha:
             break
         discoveries.append(found)
@@ -100,19 +99,20 @@ def blind_search(
 
 def _largest_peak(
     grid: TimeGrid,
-    residual: Array,
+    scores: Array,
     basis: Array,
     frequencies: Frequencies,
     surrogates: int,
     seed: np.random.SeedSequence,
 ) -> Discovery:
     noises = noise_spectra(grid, basis, frequencies)
+    residual = residuals(scores, basis)
     spectrum = power(grid, standard(residual[None, :]), frequencies)
     (at,), (height,) = _peaks(noises, spectrum)
     noise = noises.like(spectrum, np.array([at]))
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
     beaten = 0
-    for rows in in_blocks(grid, noise, surrogates, rng):
+    for rows in rearranged(grid, noise, scores, surrogates, rng):
         drawn = power(grid, standard(residuals(rows, basis)), frequencies)
         beaten += int(np.sum(_peaks(noises, drawn)[1] >= height))
     whitened = noises.whitened(spectrum, noises.fit(spectrum, np.array([at])))

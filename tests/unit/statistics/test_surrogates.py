@@ -2,15 +2,30 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from trialwise.statistics.harmonics import DAY, WEEK, Candidate, design, name_of, strengths, visible
 from trialwise.statistics.noise_spectra import frequencies_of, noise_spectra, power
-from trialwise.statistics.surrogates import Noise, in_blocks, normal_scores, red_noise, residuals
+from trialwise.statistics.surrogates import (
+    Noise,
+    circle,
+    normal_correlations,
+    normal_rows,
+    normal_scores,
+    rearranged,
+    residuals,
+)
 from trialwise.statistics.timegrid import TimeGrid
 
 
 def generator(seed):
     return np.random.Generator(np.random.PCG64DXSM(seed))
+
+
+def drawn(grid, noise, count, rng):
+    """Normal series of a noise, with its variance."""
+    rows = normal_rows(grid, noise.correlations(circle(grid)), count, rng)
+    return np.sqrt(noise.red + noise.white) * rows
 
 
 def two_hourly(days, kept=1.0, seed=0):
@@ -23,15 +38,56 @@ def two_hourly(days, kept=1.0, seed=0):
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 0.6, 0.95])
 def test_red_noise_has_the_correlation_of_its_gaps(rho):
     grid = TimeGrid(1.0, np.array([0, 1, 2, 5, 9]), np.zeros(5), regular=True)
-    rows = red_noise(grid, Noise(rho), 40_000, generator(1))
+    rows = drawn(grid, Noise(rho), 40_000, generator(1))
     gaps = np.abs(np.subtract.outer(grid.index, grid.index))
     np.testing.assert_allclose(np.cov(rows.T), rho ** gaps.astype(float), atol=0.03)
 
 
-def test_blocks_are_the_same_noise_as_one_draw():
+def test_surrogates_hold_the_values_of_the_data():
     grid = two_hourly(28, 0.8)
-    blocks = np.concatenate(list(in_blocks(grid, Noise(0.5), 9000, generator(2))))
-    np.testing.assert_array_equal(blocks, red_noise(grid, Noise(0.5), 9000, generator(2)))
+    values = (generator(2).random(grid.index.size) < 0.1).astype(float)
+    blocks = list(rearranged(grid, Noise(0.5), values, 9000, generator(2)))
+    assert [block.shape[1] for block in blocks] == [grid.index.size] * len(blocks)
+    assert sum(block.shape[0] for block in blocks) == 9000 > max(block.shape[0] for block in blocks)
+    assert {tuple(sorted(row)) for block in blocks for row in block[:20]} == {tuple(sorted(values))}
+
+
+def test_surrogates_of_white_noise_are_permutations_alike_likely():
+    """Two 1s among six values: 15 places of theirs, by χ² of 14 degrees of freedom."""
+    grid = TimeGrid(1.0, np.arange(6), np.zeros(6), regular=True)
+    values = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
+    rows = np.concatenate(list(rearranged(grid, Noise(0.0), values, 15_000, generator(9))))
+    _, counts = np.unique(rows @ 2 ** np.arange(6), return_counts=True)
+    assert counts.size == 15
+    assert stats.chi2.sf(np.sum((counts - 1000) ** 2 / 1000), 14) > 0.001
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5])
+def test_correlations_of_two_values_are_those_of_the_bivariate_normal_distribution(share):
+    """Of numbers above a threshold: the probability that both are, by SciPy's bivariate normal distribution."""
+    ordered = np.r_[np.zeros(round(1000 * (1 - share))), np.ones(round(1000 * share))]
+    threshold = stats.norm.isf(share)
+    for normal in (-0.4, 0.2, 0.6, 0.9):
+        both = stats.multivariate_normal([0, 0], [[1, normal], [normal, 1]]).cdf([-threshold, -threshold])
+        wanted = (both - share**2) / (share - share**2)
+        assert normal_correlations(ordered, np.array(wanted)) == pytest.approx(normal, abs=0.01)
+
+
+def test_correlations_of_normal_values_are_their_own():
+    ordered = stats.norm.ppf((np.arange(2000) + 0.5) / 2000)
+    wanted = np.array([-0.9, -0.3, 0.0, 0.5, 0.99, 1.0])
+    np.testing.assert_allclose(normal_correlations(ordered, wanted), wanted, atol=0.003)
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.8])
+def test_rearranged_values_keep_the_memory_that_is_asked_for(rho):
+    grid = TimeGrid(1.0, np.arange(3000), np.zeros(3000), regular=True)
+    values = generator(10).poisson(0.3, 3000).astype(float)
+    values -= values.mean()
+    rows = np.concatenate(list(rearranged(grid, Noise(rho), values, 200, generator(11))))
+    for lag in (1, 2, 4):
+        found = np.mean(rows[:, lag:] * rows[:, :-lag]) / np.mean(values**2)
+        assert found == pytest.approx(rho**lag, abs=0.02)
 
 
 MIXED = [
@@ -49,7 +105,7 @@ def test_the_spectrum_of_a_noise_after_a_regression_is_what_simulation_shows(noi
     basis = design(grid.times, [Candidate(DAY, 5), Candidate(WEEK, 3)])
     frequencies = frequencies_of(grid)
     noises = noise_spectra(grid, basis, frequencies)
-    seen = power(grid, residuals(red_noise(grid, noise, 3000, generator(3)), basis), frequencies)
+    seen = power(grid, residuals(drawn(grid, noise, 3000, generator(3)), basis), frequencies)
     place = int(noises.fit(seen.mean(axis=0, keepdims=True)).places[0])
     ratio = seen.mean(axis=0) / noises.spectrum(place)
     found = noises.noises[place]
@@ -65,7 +121,7 @@ def test_single_series_look_like_the_noise_that_they_are(rho):
     basis = design(grid.times, [Candidate(DAY, 5), Candidate(WEEK, 3)])
     frequencies = frequencies_of(grid)
     noises = noise_spectra(grid, basis, frequencies)
-    rows = power(grid, residuals(red_noise(grid, Noise(rho), 60, generator(4)), basis), frequencies)
+    rows = power(grid, residuals(drawn(grid, Noise(rho), 60, generator(4)), basis), frequencies)
     # Noise in which next to nothing is red, or forgets within a value, is white.
     fit = noises.fit(rows)
     felt = [noises.shares[at] * noises.noises[at].correlation for at in fit.places]
@@ -77,7 +133,7 @@ def test_a_peak_that_does_not_count_leaves_the_noise_that_is_beside_it():
     frequencies = frequencies_of(grid)
     basis = design(grid.times, [])
     noises = noise_spectra(grid, basis, frequencies)
-    rows = red_noise(grid, Noise(0.0), 1, generator(8)) + 2 * np.sin(2 * np.pi * grid.times / (4 * DAY))
+    rows = drawn(grid, Noise(0.0), 1, generator(8)) + 2 * np.sin(2 * np.pi * grid.times / (4 * DAY))
     spectrum = power(grid, residuals(rows, basis), frequencies)
     peak = np.array([spectrum[0].argmax()])
     assert noises.like(spectrum).correlation > 0.5
