@@ -10,6 +10,7 @@ from trialwise.analysis.comparison.ranking import rank, trials_of
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.exchange.result_files import read_trials
 from trialwise.exchange.trials_table import TrialColumns
+from trialwise.numbers import about
 
 UP, ACROSS = "pantheon_throughput", "pantheon_delay"
 
@@ -126,7 +127,7 @@ def test_trials_that_met_the_same_flows_are_ranked_and_put_on_the_front_in_pairs
         for a, b in (("a", "b"), ("a", "c"), ("b", "c"))
     ]
     assert found.metrics[0].notes == (
-        f"pairs: the variance of differences is smaller than unpaired by the factor {min(gains):.3g} to {max(gains):.3g}",
+        f"pairs: the variance of differences is smaller than unpaired by the factor {about(min(gains))} to {about(max(gains))}",
     )
 
 
