@@ -98,7 +98,7 @@ mutants: setup
 
 # Every direct dependency at its floor, with the core that `make setup` built; it takes uv. Old versions may warn of newer ones.
 LOWEST := .venv/lowest
-LOWEST_TESTS ?= tests/unit/analysis tests/unit/exchange tests/unit/cli tests/unit/report tests/golden
+LOWEST_TESTS ?= tests/unit tests/property tests/golden
 test-lowest: setup
 	@command -v uv >/dev/null || { echo "make: no uv, which finds the lowest versions; install it (pip install uv)"; exit 2; }
 	uv venv --quiet --clear --python $(BIN)/python $(LOWEST)

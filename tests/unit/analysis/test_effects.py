@@ -412,3 +412,18 @@ def test_the_interval_of_a_mean_of_two_numbers_is_no_narrower_than_the_exact_one
     exact = stats.binomtest(1, 20).proportion_ci(0.95, method="exact")
     assert cell.low <= exact.low
     assert cell.high >= exact.high
+
+
+def test_the_answer_names_what_matters_where_no_level_can_be_judged_by_the_margin():
+    trials = trial_set(
+        FLAVOURS,
+        normal(5, lambda levels: 8.0 if levels["flavour"] == "full" else 0.0),
+        skip=lambda levels, trial: levels["load"] == 10 and levels["flavour"] != "none",
+    )
+    found = analysed(trials, base={"flavour": "none"}, margin=Extent(3, True))
+    assert {row.verdict for row in only(found).comparisons} == {"no inference"}
+    assert "flavour" in [term.term for term in only(found).terms if term.matters]
+    assert found.verdict == "undecided"
+    assert "flavour matters, but no level can be judged by the margin" in found.sentence
+    assert "no factor" not in found.sentence
+    assert "would let" not in found.sentence

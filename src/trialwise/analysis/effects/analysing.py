@@ -102,23 +102,24 @@ def analyse_effects(
         _result(one, given, options, _judged(one, place, family)) for place, one in enumerate(tested)
     )
     verdict = _overall([one.verdict for one in results])
+    margins = {
+        name: say.margin_text(margin)
+        for name in given.trials.metrics
+        if (margin := _margin(given, name, options)) is not None
+    }
     n_terms = sum(not isnan(term.p_adjusted) for one in results for term in one.terms)
     return EffectsAnalysis(
         format="trialwise.effects/1",
         source=given.trials.name,
         method=options.method,
         confidence=options.confidence,
-        margins={
-            name: say.margin_text(margin)
-            for name in given.trials.metrics
-            if (margin := _margin(given, name, options)) is not None
-        },
+        margins=margins,
         by=options.by,
         base={name: level for name, level in base.items() if name not in options.by},
         family=say.family(n_terms, results),
         comparison_family="none: there is no inference" if family is None else family.method,
         verdict=verdict,
-        sentence=say.verdict(verdict, results),
+        sentence=say.verdict(verdict, results, judged_by_margin=bool(margins)),
         results=results,
         notes=given.notes,
     )

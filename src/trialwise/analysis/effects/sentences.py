@@ -29,8 +29,8 @@ def family(tests: int, results: Sequence[MetricEffects]) -> str:
     return f"Holm over all {tests} {' × '.join(over)}" if tests > 1 else "one test"
 
 
-def verdict(word: EffectsVerdict, results: Sequence[MetricEffects]) -> str:
-    """The answer, in one sentence."""
+def verdict(word: EffectsVerdict, results: Sequence[MetricEffects], *, judged_by_margin: bool) -> str:
+    """The answer, in one sentence; `judged_by_margin` tells whether a margin was given for any metric."""
     there = [one for one in results if one.verdict == "factors matter"]
     if there:
         return "; ".join(f"{part_text(one)}: {_what_matters(one)}" for one in there[:4]) + (
@@ -42,11 +42,18 @@ def verdict(word: EffectsVerdict, results: Sequence[MetricEffects]) -> str:
     refused = [one for one in results if one.refusal]
     if len(refused) == len(results):
         return f"No inference: {refused[0].refusal}"
-    if any(one.comparisons and one.comparisons[0].margin is not None for one in results):
-        return (
-            "Undecided: not every level is shown to differ from its base by more than the margin, or by less"
-        )
+    if judged_by_margin:
+        return _undecided_by_margin(results)
     return "Undecided: no factor is found to matter, which does not show that none does; a --margin would let that be judged"
+
+
+def _undecided_by_margin(results: Sequence[MetricEffects]) -> str:
+    unjudged = [one for one in results if all(row.verdict == "no inference" for row in one.comparisons)]
+    terms = list(dict.fromkeys(term.term for one in unjudged for term in one.terms if term.matters))
+    if terms and len(unjudged) == len(results):
+        why = next(row.reason for one in unjudged for row in one.comparisons)
+        return f"Undecided: {_list(terms)} {_matter(terms)}, but no level can be judged by the margin: {why}"
+    return "Undecided: not every level is shown to differ from its base by more than the margin, or by less"
 
 
 def _what_matters(one: MetricEffects) -> str:
