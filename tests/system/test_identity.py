@@ -302,7 +302,20 @@ def run():
 
 def starts_a_program():
     import subprocess
-    subprocess.run(["true"])
+    subprocess.run(["{folder}/tool"])
+    return 1.0
+
+def starts_by_a_shell():
+    import os, subprocess
+    os.system("exec {folder}/tool")
+    subprocess.run("./tool; true", shell=True, cwd="{folder}")
+    return 1.0
+
+def starts_a_fork():
+    import os
+    if os.fork() == 0:
+        os.execv("{folder}/tool", ["tool"])
+    os.wait()
     return 1.0
 """
 
@@ -343,13 +356,81 @@ def test_what_a_callable_has_loaded_belongs_to_its_trials(bench: Bench, process:
     )
 
 
-def test_programs_that_a_shared_process_starts_are_said_not_to_be_followed(bench: Bench):
+def test_programs_that_a_shared_process_starts_by_itself_are_said_not_to_be_followed(bench: Bench):
+    executable(bench.folder / "tool", "exit 0")
     remarks: dict[str, list[str]] = {}
-    for function in ("run", "starts_a_program"):
+    for function in ("run", "starts_a_program", "starts_a_fork"):
         write_callable(bench, "shared", function, rounds=1)
         said = bench.compute("run", bench.file, "--dir", bench.folder / function).stderr
         remarks[function] = [line for line in said.splitlines() if "not followed" in line]
-    assert (len(remarks["run"]), len(remarks["starts_a_program"])) == (0, 1)
+    assert [len(each) for each in remarks.values()] == [0, 0, 1]
+
+
+@pytest.mark.parametrize("function", ["starts_a_program", "starts_by_a_shell"])
+@pytest.mark.parametrize("name", ["tool", "inner", "nothing"])
+def test_programs_that_a_shared_process_starts_belong_to_its_trials(bench: Bench, function: str, name: str):
+    def change() -> None:
+        if name != "nothing":
+            executable(bench.folder / name, "exit 0 # changed" if name == "inner" else "./inner # changed")
+
+    executable(bench.folder / "tool", "./inner")
+    executable(bench.folder / "inner", "exit 0")
+    write_callable(bench, "shared", function)
+    found = epochs_of_halves(bench, change)
+    assert found == (([1, 1, 1, 1], []) if name == "nothing" else ([1, 1, 2, 2], [f"{name} is another"]))
+
+
+BESIDE = {
+    "prepare": ('prepare = "./start"', "", ("server", "start", "config.toml")),
+    "conclude": ('conclude = "./start"', "", ("server", "start")),
+    "reset": ("", '[reset]\ncommand = "./start"', ("server", "start", "config.toml")),
+    "check": ("", '[reset]\ncommand = "true"\ncheck = "./start"', ("start", "config.toml")),
+}
+
+
+@pytest.mark.parametrize(("how", "name"), [(how, name) for how, each in BESIDE.items() for name in each[2]])
+def test_what_runs_beside_trials_belongs_to_them(project: Bench, how: str, name: str):
+    """A script starts a program that its text does not name; of one that is not followed the program lives beside trials."""
+
+    def change() -> None:
+        file = project.folder / name
+        file.write_bytes(file.read_bytes() + b"# changed\n")
+
+    subprocess.run(["cp", "/bin/sleep", project.folder / "server"], check=True)
+    linger = "setsid ./$name 5 &" if how in ("prepare", "reset") else "./$name 0"
+    executable(project.folder / "start", f"name=$(printf ser%s ver)\n{linger}\ncat config.toml")
+    trial, reset, _ = BESIDE[how]
+    project.write("sleep 0.1", trial=trial, rest=reset, rounds=4)
+    assert epochs_of_halves(project, change) == ([1, 1, 2, 2], [f"{name} is another"])
+
+
+@pytest.mark.parametrize("every", ["round", "trial"])
+def test_a_file_that_resets_write_is_no_input(project: Bench, every: str):
+    """Such as the number of the process of a server: what the reset runs counts, and not what it writes."""
+    reset = (
+        f'[reset]\nevery = "{every}"\ncommand = "sh -c \'date +%N > state.txt; cat config.toml > copy.txt\'"'
+    )
+    project.write("sh -c 'cat state.txt copy.txt {a}'", factors='a = ["", " "]', rest=reset, rounds=4)
+    rows, changes = epochs_of_halves(project, lambda: None)
+    assert (set(rows), changes) == ({1}, [])
+
+
+def test_what_resets_read_is_an_input(project: Bench):
+    reset = "[reset]\ncommand = \"sh -c 'date +%N > state.txt; cat config.toml > copy.txt'\""
+    project.write("sh -c 'cat state.txt copy.txt'", rest=reset, rounds=4)
+    file = project.folder / "config.toml"
+    epochs, (said,) = epochs_of_halves(project, lambda: file.write_text("a = 2\n"))
+    assert (epochs, said) == ([1, 1, 2, 2], "config.toml is another")
+
+
+def test_another_template_of_a_reset_begins_a_series(project: Bench):
+    template = project.folder / "template"
+    template.mkdir()
+    (template / "data").write_text("1\n")
+    reset = '[reset]\ndirectory = { path = "work", template = "template" }'
+    project.write("cat work/data", rest=reset, rounds=4)
+    epochs, (said,) = epochs_of_halves(project, lambda: (template / "data").write_text("2\n"))
+    assert (epochs, said) == ([1, 1, 2, 2], "template/data is another")
 
 
 def test_a_file_that_trials_write_is_no_input(project: Bench):

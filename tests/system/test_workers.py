@@ -460,6 +460,26 @@ def test_what_programs_start_there_has_an_identity(bench: Bench, two: Machines, 
     assert [rule.changes for rule in rules] == [[], [], [f"{two.names[0]}: {name} is another"]]
 
 
+@pytest.mark.parametrize("how", ["prepare", "conclude", "reset"])
+def test_what_runs_beside_trials_there_has_an_identity(bench: Bench, two: Machines, how: str):
+    """A script starts a program that its text does not name, and writes a file that the trials read."""
+    subprocess.run(["cp", "/bin/sleep", bench.folder / "server"], check=True)
+    end = "" if how == "conclude" else "&"
+    executable(
+        bench.folder / "start", f"name=$(printf ser%s ver)\nsetsid ./$name 0.5 {end}\ndate +%N > state.txt"
+    )
+    trial, reset = ("", '[reset]\ncommand = "./start"') if how == "reset" else (f'{how} = "./start"', "")
+    command = "sh -c 'cat state.txt; sleep 0.1'" if how != "conclude" else "true"
+    bench.write(command, trial=trial, rounds=6, rest=f"{reset}\n{workers(two)}")
+    rules = [Half(2), Half(4), Half(6)]
+    file = bench.folder / "server"
+    for rule in rules:
+        bench.run(workers=two.names[:1], stopping=rule, observers=[rule])
+        file.write_bytes(file.read_bytes() + (b"# changed" if rule is rules[1] else b""))
+    assert [row.epoch for row in bench.rows("finished")] == [1, 1, 1, 1, 2, 2]
+    assert [rule.changes for rule in rules] == [[], [], [f"{two.names[0]}: server is another"]]
+
+
 def test_a_file_that_trials_write_there_is_no_input(bench: Bench, two: Machines):
     bench.write("sh -c 'date +%N >> log.txt; cat < log.txt'", rounds=4, rest=workers(two))
     bench.run(workers=two.names[:1])

@@ -8,18 +8,24 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from trialwise.errors import PlanError, TrialError
 from trialwise.execution.namespaces import NAMESPACE_HINT, FreshNamespace, hides
 from trialwise.experiment.model import Experiment, Level, Reset
 from trialwise.experiment.placeholders import fill
+from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.programs import files_beside
 from trialwise.store.records import TrialRow
+from trialwise.trials.command import nowhere
 from trialwise.trials.marked import MARKER
 from trialwise.trials.starting import ending, start_beside
 
+MOST_OF_A_TEMPLATE = 1000
+"""Files and folders of a template that are compared."""
 CHECK_PAUSE = 0.25
 """Seconds between two attempts at the check."""
 
@@ -89,6 +95,34 @@ def reset_steps(reset: Reset, folder: Path, values: Mapping[str, Level]) -> tupl
         )
         steps.append(ResetStep("reset.drop_caches", ("sh", "-c", _DROP), hint))
     return tuple(steps)
+
+
+def reset_files(experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
+    """Name the files that a reset runs and reads: those of its command and its check, and its template.
+
+    `factors` holds one mapping for each treatment.
+    """
+    reset, folder = experiment.reset, experiment.folder
+    if reset is None:
+        return
+    for _, words in dict.fromkeys(reset_commands(experiment, factors)):
+        yield from files_beside(words, folder, {})
+    if reset.template:
+        inside = (folder / reset.template).rglob("*")
+        yield from (NamedFile(path, "input") for path in islice(inside, MOST_OF_A_TEMPLATE) if path.is_file())
+
+
+def reset_commands(
+    experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Give the commands of a reset that the file names, each under its key and with its placeholders filled."""
+    reset = experiment.reset
+    if reset is None:
+        return
+    for key, command in (("reset.command", reset.command), ("reset.check", reset.check)):
+        for values in factors if command else ():
+            filled = nowhere() | dict(values)
+            yield key, tuple(fill(word, filled) for word in command or ())
 
 
 def run_reset(

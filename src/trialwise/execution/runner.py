@@ -35,7 +35,7 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Blocks, Event, TrialRow
 from trialwise.trials.base import KeepsProcesses, TrialKind, TrialOutcome, TrialRequest
-from trialwise.trials.marked import end_left
+from trialwise.trials.marked import end_left, marker_of_resets
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,10 +198,11 @@ class Runner:
             if interruption.requested:
                 return self._interrupted(interruption)
         self._ledger.check_in_place()
+        began = self._now() if is_due(self._experiment.reset, self._last, row) else None
         if ending := self._reset(row, interruption):
             return ending
         # After the reset, which may boot the machine or build the programs.
-        if change := self._keeper.look_again(self._ledger):
+        if change := self._keeper.look_again(self._ledger, began):
             self._tell(EnvironmentChanged(change))
         return None
 
@@ -220,7 +221,7 @@ class Runner:
         self._tell(Resetting(row))
         began = self._now()
         problem = self._place.reset(
-            self._experiment, row, f"{self._keeper.marker}:reset", interruption.descriptor
+            self._experiment, row, marker_of_resets(self._keeper.marker), interruption.descriptor
         )
         if interruption.at_once:
             return self._interrupted(interruption)

@@ -8,12 +8,14 @@ import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import chain
 from pathlib import Path
 from typing import Protocol
 
 from trialwise import __version__
 from trialwise.errors import StoreError
 from trialwise.execution.amending import amended_since
+from trialwise.execution.reset import reset_files
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.foreign_files import read_foreign
@@ -112,7 +114,8 @@ def local_watch(
         if isinstance(experiment.trial, SimulationTrial)
         else [name for name, _ in experiment.trial.environment]
     )
-    return LocalWatch(kind.programs(experiment, factors), experiment.folder, own, measures=measures)
+    named = chain(kind.programs(experiment, factors), reset_files(experiment, factors))
+    return LocalWatch(named, experiment.folder, own, measures=measures)
 
 
 class SessionKeeper:
@@ -157,11 +160,12 @@ class SessionKeeper:
             problem = amended if problem is None else f"{amended}; {problem}"
         return self._begin(ledger, previous, environment, identity, problem)
 
-    def look_again(self, ledger: Ledger) -> str | None:
+    def look_again(self, ledger: Ledger, reset: float | None = None) -> str | None:
         """Begin a new session where what is measured has changed or the machine was booted again.
 
-        A file that was seen in trials, is named by no command, and changes before each of two trials is one that trials write: it
-        is left out from then on. Returns the change that makes it a new epoch, or None.
+        An input file whose content a reset changed that began at `reset` (Unix seconds) is one that our own steps write: what they
+        run and read counts, and it is left out from then on. So is a file that was seen in trials, is named by no command, and
+        changes before each of two trials. Returns the change that makes it a new epoch, or None.
         """
         stats = self._watch.stats()
         if stats == self._stats:
@@ -169,11 +173,14 @@ class SessionKeeper:
             return None
         self._stats = stats
         environment, identity = self._watch.look()
-        identity = self._leave_out_written(ledger, identity)
+        identity = self._leave_out_written(ledger, identity, reset)
         change = told(identity.changes(self._identity, self._scope))
         booted = self.session.boot != _boot(environment)
-        if not booted and change is None:
-            return None  # touched, or built again to the same bytes
+        if not booted and change is None:  # touched, or built again to the same bytes
+            if identity.volatile != self._identity.volatile:
+                self._identity = replace(self._identity, files=identity.files, volatile=identity.volatile)
+                self._write(self.session.environment)
+            return None
         ledger.end_session(self.session.number, time.time(), "rebooted" if booted else "program changed")
         return self._begin(ledger, self.session, environment, identity, change)
 
@@ -212,18 +219,20 @@ class SessionKeeper:
         """Record how the session ended."""
         ledger.end_session(self.session.number, time.time(), ending)
 
-    def _leave_out_written(self, ledger: Ledger, identity: Identity) -> Identity:
+    def _leave_out_written(self, ledger: Ledger, identity: Identity, reset: float | None) -> Identity:
         changed = {
             change.name for change in identity.changes(self._identity, self._scope) if change.kind == "file"
         }
-        written = {name for name in changed & self._changed if not self._watch.files.is_of_command(name)}
+        by_reset = changed.intersection([] if reset is None else self._written(reset))
+        by_trials = {name for name in changed & self._changed if not self._watch.files.is_of_command(name)}
         self._changed = changed
-        if not written:
-            return identity
-        self._watch.files.drop(written)
-        text = f"trials write {', '.join(sorted(written))}: a change of it begins no series any more"
-        ledger.add_event(Event(time.time(), "remark", text))
-        return without(identity, written)
+        for who, written in (("resets write", by_reset), ("trials write", by_trials - by_reset)):
+            if written:
+                self._watch.files.drop(written)
+                text = f"{who} {', '.join(sorted(written))}: a change of it begins no series any more"
+                ledger.add_event(Event(time.time(), "remark", text))
+                identity = without(identity, written)
+        return identity
 
     def _add(self, identity: Identity) -> None:
         """Add what was seen; what was known and has changed during the trial is left for the look before the next one."""
@@ -236,7 +245,7 @@ class SessionKeeper:
         self._identity = replace(self._identity, files=files, volatile=identity.volatile)
 
     def _written(self, since: float) -> list[str]:
-        """Input files that have changed since a trial began: it wrote them."""
+        """Input files that have changed since a trial or a reset began: it wrote them."""
         inputs = self._watch.files.inputs()
         changed = self._watch.changed_since(since, inputs.values()) if inputs else ()
         return [name for name, path in inputs.items() if path in changed]

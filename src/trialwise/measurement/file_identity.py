@@ -76,7 +76,7 @@ def described(path: str | Path) -> Described | None:
 @lru_cache(maxsize=1 << 14)
 def _digest(path: str, state: Signature) -> str:
     digest = hashlib.sha256()
-    with open(path, "rb", opener=_without_waiting) as file:
+    with open(path, "rb", opener=without_waiting) as file:
         if state[2] > WHOLE:
             _take_ends(file, state[2], digest.update)
             return digest.hexdigest()
@@ -85,7 +85,7 @@ def _digest(path: str, state: Signature) -> str:
     return digest.hexdigest()
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def without_waiting(path: str, flags: int) -> int:
     """Open what may have become a named pipe since it was looked at."""
     return os.open(path, flags | os.O_NONBLOCK)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _HEAD = struct.Struct("=cxxxI")
 """Before each record: its kind, and the number of bytes that follow."""
 _TOTALS = struct.Struct("=qq")
+_MOST_WORDS = 32768
+_MOST_MAPPINGS = 4 << 20
 _PASSING = ("/proc/", "/dev/", "/sys/", "/memfd:", "/run/user/")
 _TRACERS = frozenset(
     {"gdb", "lldb", "ltrace", "perf", "rr", "strace", "uftrace", "valgrind", "valgrind.bin", "bpftrace"}
@@ -50,7 +52,9 @@ class Seen(NamedTuple):
     spoiled: str | None = None
 
 
-def seen(notes: bytes, environment: Mapping[str, str], scratch: str | None, since_ns: int) -> Seen:
+def seen(
+    notes: bytes, environment: Mapping[str, str], scratch: str | None, since_ns: int, beside: bytes = b""
+) -> Seen:
     """Read the notes of a supervisor, or of several one after the other.
 
     Parameters
@@ -63,25 +67,60 @@ def seen(notes: bytes, environment: Mapping[str, str], scratch: str | None, sinc
         A folder of the trial's own, whose files are no others' business.
     since_ns
         When the trial began, in nanoseconds since 1970: an input file that was changed later was written by the trial.
+    beside
+        Notes of processes that ran beside the trial, and were not followed (`notes_of`).
     """
-    executions: list[Execution] = []
-    libraries: list[str] = []
     stops, error = 0, 0
     for kind, content in _records(notes):
-        if kind == b"E" and content.count(b"\0") >= 3:
-            executions.append(_execution(content))
-        elif kind == b"M":
-            libraries.append(os.fsdecode(content))
-        elif kind == b"S" and len(content) == _TOTALS.size:
+        if kind == b"S" and len(content) == _TOTALS.size:
             more, problem = _TOTALS.unpack(content)
             stops, error = stops + more, error or problem
-    if error:
-        return Seen([], stops, os.strerror(error))
     files: dict[Path, NamedFile] = {}
-    for file in [*_of_executions(executions, environment), *library_files(libraries)]:
-        if _is_kept(file, scratch, since_ns):
-            files.setdefault(file.path, file)
-    return Seen(list(files.values()), stops, None, _spoiled(executions))
+    for each in (beside,) if error else (notes, beside):
+        for file in _files_of(each, environment):
+            if _is_kept(file, scratch, since_ns):
+                files.setdefault(file.path, file)
+    if error:
+        return Seen(list(files.values()), stops, os.strerror(error))
+    return Seen(list(files.values()), stops, None, _spoiled(_executions(notes)))
+
+
+def _files_of(notes: bytes, environment: Mapping[str, str]) -> Iterator[NamedFile]:
+    yield from _of_executions(_executions(notes), environment)
+    yield from library_files(os.fsdecode(content) for kind, content in _records(notes) if kind == b"M")
+
+
+def _executions(notes: bytes) -> list[Execution]:
+    return [
+        _execution(content) for kind, content in _records(notes) if kind == b"E" and content.count(b"\0") >= 3
+    ]
+
+
+def notes_of(processes: Iterable[int]) -> bytes:
+    """Note of processes that run what the supervisor notes of those that it follows: their programs, and what they have mapped."""
+    return b"".join(_notes_of(process) for process in processes)
+
+
+def _notes_of(process: int) -> bytes:
+    folder = f"/proc/{process}"
+    try:
+        links = [os.fsencode(os.readlink(f"{folder}/{name}")) for name in ("exe", "cwd")]
+        with open(f"{folder}/cmdline", "rb") as file:
+            words = file.read(_MOST_WORDS)
+        with open(f"{folder}/maps", "rb") as file:
+            lines = [line.split(None, 5) for line in file.read(_MOST_MAPPINGS).splitlines()]
+    except OSError:  # it has ended, or is another user's
+        return b""
+    mapped = {
+        parts[5] for parts in lines if len(parts) == 6 and b"x" in parts[1] and parts[5].startswith(b"/")
+    }
+    return b"".join(
+        _HEAD.pack(kind, len(content)) + content
+        for kind, content in [
+            (b"E", b"\0".join([*links, b"", words])),
+            *((b"M", path) for path in sorted(mapped)),
+        ]
+    )
 
 
 def _records(notes: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -12,7 +12,7 @@ import shutil
 from itertools import islice
 from pathlib import Path
 
-from trialwise.measurement.file_identity import NamedFile
+from trialwise.measurement.file_identity import NamedFile, without_waiting
 from trialwise.measurement.python_imports import imported_files, module_files
 
 TYPE_CHECKING = False
@@ -44,6 +44,10 @@ _STARTERS = frozenset(
 _MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
 _ENDS = frozenset({";", ";;", "&", "&&", "|", "||", "(", ")", "{", "}", "then", "do", "else", "!"})
 """Tokens of a shell behind which a command begins."""
+MOST_OF_A_SCRIPT = 1 << 18
+"""Bytes of a script for a shell that are looked at."""
+_DEEPEST = 3
+"""Scripts that name one another."""
 MAX_WORDS = 2000
 """Words of a command, and tokens of a shell's text, that are looked at."""
 
@@ -67,6 +71,41 @@ def program_files(
         return
     yield NamedFile(program, "interpreter" if runs_script(words[0]) else "program")
     yield from argument_files(Path(words[0]).name, words[1:], directory, environment)
+
+
+def files_beside(
+    words: Sequence[str], directory: Path, environment: Mapping[str, str], depth: int = _DEEPEST
+) -> Iterator[NamedFile]:
+    """Name the files of a command beside the measured one, with those that its scripts for a shell name in turn.
+
+    Its processes are not followed where they may outlive it, so that what a script says stands for what it runs. The parameters are
+    those of `program_files`.
+    """
+    for file in program_files(words, directory, environment):
+        yield from _with_script(file, directory, environment, depth)
+
+
+def _with_script(
+    file: NamedFile, directory: Path, environment: Mapping[str, str], depth: int
+) -> Iterator[NamedFile]:
+    yield file
+    if depth and file.role in ("program", "script") and (text := _shell_script(file.path)) is not None:
+        for named in shell_files(text, directory, environment):
+            yield from _with_script(named, directory, environment, depth - 1)
+
+
+def _shell_script(path: Path) -> str | None:
+    """The text of a script for a shell; None for other files."""
+    try:
+        with open(path, "rb", opener=without_waiting) as file:
+            if file.read(2) != b"#!":
+                return None
+            text = file.read(MOST_OF_A_SCRIPT).decode(errors="surrogateescape")
+    except OSError:
+        return None
+    first, _, rest = text.partition("\n")
+    words = [os.path.basename(word) for word in first.split()]
+    return rest if any(_SHELL.fullmatch(word) for word in words) else None
 
 
 def argument_files(

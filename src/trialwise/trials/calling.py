@@ -18,7 +18,7 @@ import resource
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from pathlib import Path
 from typing import Any, cast
 
@@ -84,11 +84,12 @@ def _answer(function: Callable[..., object], given: dict[str, Any]) -> dict[str,
     started, follow = time.time(), given.pop("__follow__", False)
     try:
         keywords = _accepted(function, given)
-        before = _cpu_seconds()
-        started, began = time.time(), time.perf_counter()
-        returned = function(**keywords)
-        wall = time.perf_counter() - began
-        user, system = (now - then for now, then in zip(_cpu_seconds(), before, strict=True))
+        with _programs_noted() if follow else contextlib.nullcontext(()) as programs:
+            before = _cpu_seconds()
+            started, began = time.time(), time.perf_counter()
+            returned = function(**keywords)
+            wall = time.perf_counter() - began
+            user, system = (now - then for now, then in zip(_cpu_seconds(), before, strict=True))
         document = _document(returned)
     except Exception as error:  # whatever the user's code raises is the trial's result
         traceback.print_exc()
@@ -103,8 +104,81 @@ def _answer(function: Callable[..., object], given: dict[str, Any]) -> dict[str,
     }
     if follow:
         answer["loaded"] = _loaded()
+        answer["programs"] = programs
         answer["has_children"] = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss > 0
     return answer
+
+
+_Noted = list[tuple[list[str], str, str | None]]
+"""Programs that were started: words, folder, search path."""
+_Started = tuple[Iterable[object], object, Mapping[str, str] | None]
+"""Words, folder and environment of a call that starts a program."""
+
+
+@contextlib.contextmanager
+def _programs_noted() -> Generator[_Noted]:
+    """Note the programs that are started meanwhile by `subprocess`, `os.system` and `os.posix_spawn`.
+
+    An audit hook would see them too, but stays for ever, and slows what is measured.
+    """
+    import subprocess
+
+    noted: _Noted = []
+    places: list[tuple[Any, str, Callable[..., _Started]]] = [
+        (subprocess.Popen, "__init__", _by_popen),
+        (os, "system", _by_system),
+        (os, "posix_spawn", _by_spawn),
+        (os, "posix_spawnp", _by_spawn),
+    ]
+    with contextlib.ExitStack() as stack:
+        for owner, name, read in places:
+            start = getattr(owner, name)
+            stack.callback(setattr, owner, name, start)
+            setattr(owner, name, _noting(start, read, noted))
+        yield noted
+
+
+def _by_popen(
+    _: object,
+    args: object,
+    *,
+    cwd: object = None,
+    env: Mapping[str, str] | None = None,
+    shell: bool = False,
+    **__: object,
+) -> _Started:
+    words: Iterable[object] = (
+        [cast("object", args)]
+        if isinstance(args, str | bytes | os.PathLike)
+        else cast("Iterable[object]", args)
+    )
+    return (["/bin/sh", "-c", *words] if shell else words), cwd, env
+
+
+def _by_system(command: object) -> _Started:
+    return ["/bin/sh", "-c", command], None, None
+
+
+def _by_spawn(path: object, words: Iterable[object], env: Mapping[str, str], **_: object) -> _Started:
+    return [path, *list(words)[1:]], None, env
+
+
+def _noting(
+    start: Callable[..., object], read: Callable[..., _Started], noted: _Noted
+) -> Callable[..., object]:
+    def noting(*given: object, **named: object) -> object:
+        with contextlib.suppress(Exception):  # what is no program is refused by whoever is to start it
+            words, folder, environment = read(*given, **named)
+            path = (os.environ if environment is None else environment).get("PATH")
+            place = os.path.join(os.getcwd(), _text(folder or ""))  # noqa: PTH109, PTH118
+            noted.append(([_text(word) for word in words], place, path))
+        return start(*given, **named)
+
+    return noting
+
+
+def _text(word: object) -> str:
+    return os.fsdecode(cast("str | bytes | os.PathLike[str]", word))
 
 
 def _loaded() -> dict[str, list[str]]:

@@ -20,11 +20,11 @@ from trialwise.experiment.sources import TextSource
 from trialwise.experiment.trials import CommandTrial
 from trialwise.measurement.counting import paranoid_level
 from trialwise.measurement.file_identity import NamedFile
-from trialwise.measurement.followed import seen
+from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
 from trialwise.measurement.keeping import Keeping
 from trialwise.measurement.outliving import Watched, Written
-from trialwise.measurement.programs import program_files
+from trialwise.measurement.programs import files_beside, program_files
 from trialwise.measurement.reported import from_file, from_output
 from trialwise.measurement.samples import Samples
 from trialwise.measurement.sources import read_source
@@ -40,7 +40,7 @@ from trialwise.trials.judging import (
     problem_beside,
     with_seen,
 )
-from trialwise.trials.marked import MARKER, end_left, marker_beside
+from trialwise.trials.marked import MARKER, beside, end_left, marker_beside
 from trialwise.trials.starting import start, start_beside
 
 _MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --dir DIRECTORY"
@@ -70,20 +70,22 @@ class CommandKind:
                     _check_program(*look, dict(trial.environment), filled)
 
     def programs(self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]) -> Iterator[NamedFile]:
-        """Name the program's files: what the command starts, and the files that its words name."""
+        """Name the programs' files: what the commands start, and the files that their words name."""
         trial = trial_of(experiment)
         seen: set[Path] = set()
         if experiment.measurement is not None and experiment.measurement.config is not None:
             yield NamedFile(experiment.folder / experiment.measurement.config, "input")
         for values in factors:
             filled = nowhere() | dict(values)
-            words = [fill(word, filled) for word in trial.command]
             environment = {name: fill(text, filled) for name, text in trial.environment}
             directory = experiment.folder / fill(trial.directory, filled)
-            for file in program_files(words, directory, environment):
-                if file.path not in seen:
-                    seen.add(file.path)
-                    yield file
+            for key, command in commands(trial):
+                words = [fill(word, filled) for word in command]
+                named = program_files if key == "command" else files_beside
+                for file in named(words, directory, environment):
+                    if file.path not in seen:
+                        seen.add(file.path)
+                        yield file
 
     def attachments(
         self,
@@ -126,11 +128,19 @@ class _Execution:
         self.directory = request.experiment.folder / fill(trial.directory, values)
         own = {name: fill(text, values) for name, text in trial.environment}
         self.environment = {**around, **own, MARKER: request.marker, "TRIALWISE_SEED": str(request.seed)}
+        self.notes: list[bytes] = []
+        self.notes_beside = b""
 
     def run(self) -> TrialOutcome:
         """Run prepare, the program and conclude; what prepare left running is ended at last."""
+        began = time.time_ns()
         try:
-            return self._run()
+            outcome = self._run()
+            if not self.request.follow or not self.notes:
+                return outcome
+            scratch = os.fspath(self.request.scratch)
+            found = seen(b"".join(self.notes), self.environment, scratch, began, self.notes_beside)
+            return with_seen(outcome, found)
         finally:
             if self.trial.prepare is not None:
                 end_left(marker_beside(self.request.marker))
@@ -138,7 +148,6 @@ class _Execution:
     def _run(self) -> TrialOutcome:
         if self.trial.prepare is not None and (problem := self._prepared(self.trial.prepare)):
             return TrialOutcome(problem[0], None, time.time(), reason=problem[1])
-        began = time.time_ns()
         # Filled before the clock is read: nothing but the program is to stand between start and end.
         words = [fill(word, self.values) for word in self.trial.command]
         with (
@@ -147,9 +156,8 @@ class _Execution:
         ):
             run, around = self._measured(words)
             outcome = with_kept(self._judged(run, around, files), *keeping.packed())
-        if run.followed is not None:
-            scratch = os.fspath(self.request.scratch)
-            outcome = with_seen(outcome, seen(run.followed, self.environment, scratch, began))
+        if self.request.follow:
+            self.notes_beside = notes_of(beside(self.request.marker))
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._concluded(self.trial.conclude))
         return outcome
@@ -185,6 +193,7 @@ class _Execution:
             inside=self.request.inside,
             follow=self.request.follow,
         )
+        self.notes.append(run.followed or b"")
         return run, None if before is None else (before, read_machine_counts())
 
     def _prepared(self, command: Sequence[str]) -> Problem | None:
@@ -210,9 +219,12 @@ class _Execution:
                 timeout=SIDE_COMMAND_SECONDS,
                 cancel=self.request.cancel,
                 inside=self.request.inside,
+                follow=self.request.follow,
             )
         except TrialError as error:
             return "failed", f"{what}: {error.message}"
+        if isinstance(run, CommandResult):
+            self.notes.append(run.followed or b"")
         return problem_beside(what, run)
 
     def _kept_places(self) -> list[tuple[str, str]]:

@@ -70,6 +70,7 @@ class RunningFlow:
             "mtu": settings.mtu,
         }
         self._programs: dict[End, Program] = {}
+        self._noted = b""
         directory.mkdir(parents=True)
 
     def begin(self) -> None:
@@ -151,8 +152,8 @@ class RunningFlow:
             yield head + _tail(program.printed()), head + _tail(ended.errors)
 
     def notes(self) -> bytes:
-        """What was noted of the programs that both sides started, where they were followed; once they have ended."""
-        return b"".join(program.notes or b"" for program in self._programs.values())
+        """What was noted of the programs that preparing and both sides started, where they were followed; once they have ended."""
+        return self._noted + b"".join(program.notes or b"" for program in self._programs.values())
 
     # What is said
 
@@ -231,9 +232,11 @@ class RunningFlow:
                 environment=self._environment,
                 working_directory=self._directory,
                 timeout=_PREPARE_SECONDS,
+                follow=self._follow,
             )
         except OSError as error:
             raise TrialError(f"flow {self.plan.number} ({self.plan.scheme.name}): {name}: {error}") from error
+        self._noted += done.followed or b""
         if done.exit_code != 0:
             last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or [""]
             how = (

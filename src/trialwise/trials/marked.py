@@ -29,6 +29,17 @@ def marker_beside(marker: str) -> str:
     return f"{experiment}:beside:{trial}"
 
 
+def marker_of_resets(marker: str) -> str:
+    """Give the marker of what the resets of the experiment leave running, of which the trial with `marker` is one."""
+    return f"{marker.partition(':')[0]}:reset"
+
+
+def beside(marker: str) -> list[int]:
+    """Give the processes that run beside the trial with `marker`: what its `prepare` and the last reset have left."""
+    entries = {f"{MARKER}={each}".encode() for each in (marker_beside(marker), marker_of_resets(marker))}
+    return _every(lambda process: not entries.isdisjoint(environment_of(process)))
+
+
 def end_left(marker: str) -> int:
     """End every process that carries exactly this marker, with TERM and after the grace with KILL; return their number."""
     entry = f"{MARKER}={marker}".encode()

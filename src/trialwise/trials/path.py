@@ -21,14 +21,14 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.trials import PathSettings
 from trialwise.measurement.file_identity import NamedFile
-from trialwise.measurement.followed import seen
+from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.samples import Samples
 from trialwise.schemes.needs import missing, search_path
 from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.judging import with_seen
-from trialwise.trials.marked import MARKER
+from trialwise.trials.marked import MARKER, beside
 from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
@@ -142,7 +142,9 @@ class _Execution:
         outcome = self._run_on_path()
         if not self.request.follow:
             return outcome
-        return with_seen(outcome, seen(self.notes, self.environment, os.fspath(self.scratch), began))
+        around = notes_of(beside(self.request.marker))
+        found = seen(self.notes, self.environment, os.fspath(self.scratch), began, around)
+        return with_seen(outcome, found)
 
     def _run_on_path(self) -> TrialOutcome:
         with contextlib.ExitStack() as attached:

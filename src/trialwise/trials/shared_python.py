@@ -7,7 +7,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,10 @@ from trialwise.errors import PlanError, TrialError
 from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.placeholders import fill
 from trialwise.experiment.sources import ResourceSource
+from trialwise.measurement.file_identity import NamedFile
 from trialwise.measurement.followed import Seen
 from trialwise.measurement.interrupts import MachineCounts, read_machine_counts
+from trialwise.measurement.programs import files_beside
 from trialwise.measurement.python_modules import loaded_files
 from trialwise.measurement.samples import Samples
 from trialwise.trials.base import TrialOutcome, TrialRequest
@@ -30,6 +32,8 @@ from trialwise.trials.shared_process import SharedProcess, Silence, said_end
 MOST_PROCESSES = 64
 """So many processes at most wait side by side, one for each treatment."""
 
+_MOST_PROGRAMS = 200
+"""Programs started in one call that are looked at."""
 _PROGRAMS = "trial.call: what the function starts is not followed in a shared process: a change of such a program begins no series"
 
 _Key = tuple[Level, ...]
@@ -134,8 +138,15 @@ def _seen(answer: Mapping[str, Any]) -> dict[str, Any]:
     """Which files a call has loaded, and what cannot be told of it, where it was asked for."""
     if "loaded" not in answer:
         return {}
-    files = list(loaded_files(answer["loaded"]))
-    return {"seen": Seen(files), "remarks": (_PROGRAMS,) if answer["has_children"] else ()}
+    files = [*loaded_files(answer["loaded"]), *_started(answer["programs"])]
+    unseen = answer["has_children"] and not answer["programs"]
+    return {"seen": Seen(files), "remarks": (_PROGRAMS,) if unseen else ()}
+
+
+def _started(programs: Sequence[tuple[list[str], str, str | None]]) -> Iterator[NamedFile]:
+    """Name the files of the programs that the function started."""
+    for words, directory, path in programs[:_MOST_PROGRAMS]:
+        yield from files_beside(words, Path(directory), {} if path is None else {"PATH": path})
 
 
 def _counted(experiment: Experiment, before: MachineCounts | None) -> dict[str, Samples]:

@@ -108,15 +108,22 @@ def start_beside(
     timeout: float | None,
     cancel: int,
     inside: int | None = None,
+    follow: bool = False,
 ) -> Beside | CommandResult:
     """Run a command beside trials to its end; what it leaves running lives on until `end_left` is called with its marker.
 
-    Inside of a namespace it is supervised as a trial is, and what it leaves running is ended with it. The parameters, and
-    what is raised, are those of `start`.
+    Inside of a namespace it is supervised as a trial is, and what it leaves running is ended with it; elsewhere it cannot be
+    followed. The parameters, and what is raised, are those of `start`.
     """
     if inside is not None:
         return start(
-            words, environment=environment, directory=directory, timeout=timeout, cancel=cancel, inside=inside
+            words,
+            environment=environment,
+            directory=directory,
+            timeout=timeout,
+            cancel=cancel,
+            inside=inside,
+            follow=follow,
         )
     try:
         return Beside(words, environment, os.fspath(directory), timeout).run(cancel)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import PlanError, TrialError, WorkerError
+from trialwise.execution.reset import MOST_OF_A_TEMPLATE, reset_commands
 from trialwise.execution.workers.instruments import (
     check_instruments_there,
     instruments_of_task,
@@ -152,6 +153,17 @@ class RemoteKind:
                         "variables": environment,
                         "names": sorted(names_in(command[0]) | names_in(trial.directory)),
                     }
+
+    def reset_queries(
+        self, experiment: Experiment, factors: Sequence[Mapping[str, Level]]
+    ) -> Iterator[dict[str, Any]]:
+        """The programs of a reset, and its template, as the agent is asked for their files."""
+        files = Path(self._remote.files)
+        for key, words in dict.fromkeys(reset_commands(experiment, factors)):
+            yield {"key": key, "words": list(words), "directory": str(files)}
+        if experiment.reset is not None and (template := experiment.reset.template):
+            most = MOST_OF_A_TEMPLATE
+            yield {"key": "reset.template", "words": [], "directory": str(files / template), "most": most}
 
     def _resolved(self, queries: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return self._remote.ask("resolve", {"queries": list(queries)}).head["found"]

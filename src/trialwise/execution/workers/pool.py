@@ -161,7 +161,8 @@ class Member:
         common = self._common
         kind = RemoteKind(remote, tasks)
         queries = [
-            query for query in kind.queries(common.experiment, common.factors) if query["key"] == "command"
+            *kind.queries(common.experiment, common.factors),
+            *kind.reset_queries(common.experiment, common.factors),
         ]
         own = dict(trial_of(common.experiment).environment)
         machine = RemoteMachine(remote, tasks, queries, self._tell, own)

@@ -13,10 +13,11 @@ from trialwise.execution.workers.agent.folder import Folder, note_hand, remove, 
 from trialwise.execution.workers.agent.frames import frame
 from trialwise.execution.workers.agent.looking import boot_id, lines_of
 from trialwise.execution.workers.agent.program import ERROR_LIMIT, LAST_ERRORS, Program
+from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals
 from trialwise.measurement.outliving import Watched
 from trialwise.trials.beside import Beside
-from trialwise.trials.marked import MARKER, end_left, marker_beside
+from trialwise.trials.marked import MARKER, beside, end_left, marker_beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +44,9 @@ class Execution:
         self.cancelled = False
         self.head: Json = {"boot": boot_id(), "runs": {}, "files": []}
         self.body = bytearray()
+        self.notes: list[bytes] = []
+        self.notes_beside = b""
+        self.environment: dict[str, str] = {}
         signal.signal(signal.SIGTERM, lambda number, stack: self.cancel())
 
     def cancel(self) -> None:
@@ -53,11 +57,12 @@ class Execution:
 
     def run(self) -> bytes:
         """Carry out the task and give the frame with what came of it."""
-        fresh = self.task.get("fresh")
+        fresh, began = self.task.get("fresh"), time.time_ns()
         if fresh:
             os.makedirs(fresh)
         try:
             self.steps()
+            self.read_notes(began)
         finally:
             if self.task.get("prepare"):
                 end_left(marker_beside(self.task["environment"][MARKER]))
@@ -88,8 +93,16 @@ class Execution:
                 if keeping is not None:
                     kept, self.head["left_out"] = keeping.packed()
                     self.body += kept
+        if self.follows:
+            self.notes_beside = notes_of(beside(task["environment"][MARKER]))
         if task.get("conclude") and not report.get("cancelled"):
-            self.step("conclude", task["side_timeout"], ERROR_LIMIT)
+            self.step("conclude", task["side_timeout"], ERROR_LIMIT, {"follow": self.follows})
+
+    @property
+    def follows(self) -> bool:
+        """Whether to note which programs the task starts."""
+        settings: Json = self.task.get("settings") or {}
+        return bool(settings.get("follow"))
 
     def keeping(self, stack: contextlib.ExitStack) -> Keeping | None:
         """Look at what is to be kept of the files that the task writes; None where nothing is."""
@@ -104,21 +117,20 @@ class Execution:
         task = self.task
         wanted: Json | None = task.get("machine")
         before = None if wanted is None else machine_counts(wanted["cpus"])
-        began = time.time_ns()
         report = self.step("command", task["timeout"], task["limit"], task.get("settings"))
-        self.read_notes(report, began)
+        if self.program is not None:
+            self.environment = dict(self.program.environment)
         if wanted is not None:
             self.head["machine"] = [before, machine_counts(wanted["cpus"])]
         return report
 
-    def read_notes(self, report: Json, began: int) -> None:
-        """Put which files the program ran and read into its report, in place of the supervisor's notes."""
-        notes = report.pop("notes", None)
-        if notes is None or self.program is None:
+    def read_notes(self, began: int) -> None:
+        """Put which files the task ran and read into the report of its program."""
+        report = self.head["runs"].get("command")
+        if not self.notes or report is None:
             return
-        from trialwise.measurement.followed import seen
-
-        found = seen(notes, self.program.environment, self.task.get("fresh"), began)
+        notes = b"".join(self.notes)
+        found = seen(notes, self.environment, self.task.get("fresh"), began, self.notes_beside)
         files = [[os.fspath(file.path), file.role] for file in found.files]
         report["seen"] = dict(found._asdict(), files=files)
 
@@ -129,8 +141,10 @@ class Execution:
         self.program = Program(self.task[what], self.task, timeout, limit, settings or {})
         if self.cancelled:
             self.program.cancel()
-        self.head["runs"][what] = self.program.run()
-        return self.head["runs"][what]
+        report = self.head["runs"][what] = self.program.run()
+        if "notes" in report:
+            self.notes.append(report.pop("notes"))
+        return report
 
     def lasting(self, what: str, timeout: float | None) -> Json:
         """Run a command whose processes live on; nothing of it is measured."""

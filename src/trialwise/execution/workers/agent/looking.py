@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from itertools import islice
 from pathlib import Path
 
 from trialwise.measurement.file_identity import described, signature
 from trialwise.measurement.inherited import key_here, limits, quick_limits, variables
-from trialwise.measurement.programs import program_files
+from trialwise.measurement.programs import files_beside, program_files
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,17 +72,21 @@ def stats(paths: Sequence[str]) -> list[Any]:
 
 
 def resolve(query: Json) -> Json:
-    """Find a program as it would be started, and the files that its words name."""
+    """Find a program as it would be started, and the files that its words name; of a folder without words those in it."""
     words: list[str] = query["words"]
     directory: str = query["directory"]
     if not os.path.isdir(directory):
         return {"problem": "no directory", "files": []}
+    if not words:
+        inside = islice(Path(directory).rglob("*"), query["most"])
+        return {"problem": None, "files": [[os.fspath(path), "input"] for path in inside if path.is_file()]}
     path = which(words[0], directory, query.get("path"))
     if path is None:
         return {"problem": "no program", "files": []}
     if not os.access(path, os.X_OK):
         return {"problem": "not executable", "files": []}
-    named = program_files(words, Path(directory), query.get("variables") or {})
+    name_files = program_files if query.get("key") == "command" else files_beside
+    named = name_files(words, Path(directory), query.get("variables") or {})
     return {"problem": None, "files": [[os.fspath(file.path), file.role] for file in named]}
 
 
