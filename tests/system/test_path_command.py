@@ -164,6 +164,7 @@ def test_an_ordinary_user_reaches_the_servers_through_a_relay(server: int):
         (["--rate", "12Mbit/s", "--", "sh", "-c", "exit 7"], 7, "delivered"),
         (["--delay", "1ms", "--", "sh", "-c", "kill -9 $$"], 137, "delivered"),
         (["--delay", "1ms", "--", "trialwise-no-such-program"], 127, "No such file"),
+        (["--delay", "1ms", "--", "trialwise-no-\x1b[31mprogram"], 127, r"trialwise-no-\x1b[31mprogram"),
         (["--rate", "0Mbit/s", "--", "true"], 2, "at rate 0 nothing would ever pass"),
         (["--rate", "12", "--", "true"], 2, "unit is missing"),
         (["--loss", "1", "--", "true"], 2, "every packet would be lost"),

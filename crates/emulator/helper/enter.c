@@ -46,12 +46,30 @@ static void join(char **paths)
             fail_to_enter(paths[index]);
 }
 
+/* What a terminal takes for commands is shown as escapes: C0, DEL and, in UTF-8, C1 and the marks of direction. */
+static void print_visible(const char *text)
+{
+    for (const unsigned char *at = (const unsigned char *)text; *at;) {
+        int is_c0 = *at < 0x20 || *at == 0x7f;
+        int is_c1 = at[0] == 0xc2 && at[1] >= 0x80 && at[1] <= 0x9f;
+        int is_mark = at[0] == 0xe2 && (at[1] == 0x80 || at[1] == 0x81) && at[2];
+        int escaped = is_c0 ? 1 : is_c1 ? 2 : is_mark ? 3 : 0;
+        if (!escaped)
+            fputc(*at++, stderr);
+        for (; escaped; escaped--)
+            fprintf(stderr, "\\x%02x", *at++);
+    }
+}
+
 static void execute(char **arguments)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     execvp(arguments[0], arguments);
-    fprintf(stderr, "trialwise: cannot start %s: %s\n", arguments[0], strerror(errno));
-    _exit(errno == ENOENT ? 127 : 126);
+    int why = errno;
+    fputs("trialwise: cannot start ", stderr);
+    print_visible(arguments[0]);
+    fprintf(stderr, ": %s\n", strerror(why));
+    _exit(why == ENOENT ? 127 : 126);
 }
 
 /* The status of the program as the shell gives it, by the same signal if one ended it. */

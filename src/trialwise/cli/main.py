@@ -7,11 +7,21 @@ import sys
 from threading import Event
 from types import FrameType
 
-from cyclopts import App
+from cyclopts import App, CycloptsError
 
 from trialwise import __version__
 from trialwise.cli.defaults import BROKEN_PIPE, OPTIONS
 from trialwise.errors import TrialwiseError
+
+
+def _refusal(error: CycloptsError) -> object:
+    """What the words of a command are refused with: they may be names of foreign files."""
+    from cyclopts.panel import CycloptsPanel
+
+    from trialwise.visible import visible_lines
+
+    return CycloptsPanel(visible_lines(str(error)))
+
 
 app = App(
     name="trialwise",
@@ -30,6 +40,7 @@ Exit codes:
     version=__version__,
     help_format="plaintext",
     default_parameter=OPTIONS,
+    error_formatter=_refusal,
 )
 GROUPS = ("schemes", "stream", "trace")
 """Commands with commands of their own, which their `app` describes."""

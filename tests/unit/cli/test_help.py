@@ -124,3 +124,19 @@ def examples(text: str) -> list[str]:
     _, _, after = text.partition("For example")
     shown = [line.rstrip() for line in after.splitlines()[1:] if line.strip()]
     return list(takewhile(lambda line: line.startswith(" "), shown))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["bad\x1b[31m"], ["analyze", "--opt\u202e"], ["plan", "a", "b\x9b2J"], ["order", "x", "--confidence", "9\x1b5"]],
+)
+def test_refused_words_reach_the_terminal_harmless(words: list[str]) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "from trialwise.cli.main import main; main()", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", done.stdout + done.stderr)
+    assert re.search(r"\\(x1b|x9b|x07|u202e)", done.stdout + done.stderr)
