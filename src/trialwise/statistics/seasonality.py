@@ -22,7 +22,7 @@ from trialwise.statistics.level_shifts import find_shifts, told
 from trialwise.statistics.seasonality_paper import by_paper
 from trialwise.statistics.seasonality_results import Findings, Period, Seasonality
 from trialwise.statistics.spans import MANY_CYCLES, advise
-from trialwise.statistics.spectrum import blind_search
+from trialwise.statistics.spectrum import HARMONICS, MOST_HARMONIC, blind_search
 from trialwise.statistics.surrogates import normal_scores
 from trialwise.statistics.timegrid import TimeGrid, TimeSeries, at_most, lag_grid, lay_out, read_series
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 DEFAULT_SEED = 7
 FEWEST_VALUES = 20
-MOST_HARMONIC = 20
 # Periods that nobody asked for get two fifths of the error, those of the calendar the rest.
 BLIND_SHARE = 0.4
 # Shifts and drift are asked for at a fifth of it: noise that wanders looks like them more often than its surrogates do.
@@ -227,7 +226,7 @@ def _periods(
 ) -> tuple[Period, ...]:
     p_values = calendar | others
     found = list(p_values)
-    shares = dict(zip(found, strengths(grid.times, scores, found, baseline), strict=True))
+    shares = dict(zip(found, _strengths(grid, scores, found, baseline), strict=True))
     kept = _apart([one for one in found if shares[one] >= WEAKEST], shares, grid)
     return tuple(
         Period(
@@ -237,8 +236,14 @@ def _periods(
             name=name_of(one.seconds, 0.5 / grid.duration),
             correction="holm" if one in calendar else "maximum",
         )
-        for one, share in zip(kept, strengths(grid.times, scores, kept, baseline), strict=True)
+        for one, share in zip(kept, _strengths(grid, scores, kept, baseline), strict=True)
     )
+
+
+def _strengths(grid: TimeGrid, scores: Array, found: Sequence[Candidate], baseline: Baseline) -> list[float]:
+    """Of each with six harmonics at the most: more would explain noise."""
+    few = [Candidate(one.seconds, min(one.harmonics, HARMONICS)) for one in found]
+    return strengths(grid.times, scores, few, baseline)
 
 
 def _too_weak(calendar: dict[Candidate, float], periods: Sequence[Period]) -> tuple[str, ...]:
@@ -275,7 +280,10 @@ def _apart(found: Sequence[Candidate], shares: dict[Candidate, float], grid: Tim
 
 def _is_harmonic(one: Candidate, other: Candidate, duration: float) -> bool:
     multiple = other.seconds / one.seconds
-    # With few cycles of the longer period, any short one is near some harmonic of it.
-    if not 1.5 < multiple < MOST_HARMONIC or duration < MANY_CYCLES * other.seconds:
+    # With few cycles of the longer period, any short one is near some harmonic of it: it counts only where it is known to have some.
+    sharp = other.harmonics > HARMONICS
+    if multiple <= 1.5 or (
+        not sharp and (multiple >= MOST_HARMONIC or duration < MANY_CYCLES * other.seconds)
+    ):
         return False
     return abs(1 / one.seconds - round(multiple) / other.seconds) <= 0.25 / duration

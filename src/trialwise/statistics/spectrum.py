@@ -40,6 +40,10 @@ MOST_PERIODS = 6
 NO_NOISE = 4.0
 """Of a frequency that is looked at by itself: noise exceeds so many times its mean in 2 %."""
 HARMONICS = 6
+MOST_HARMONIC = 20
+"""Of a wave that has harmonics so many are taken off, so that those beyond the sixth are no further periods."""
+SHARP = 20.0
+"""What noise shows at a wave's second to sixth harmonic together, over its mean, in less than 1 of 1,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +119,11 @@ def _largest_peak(
     for rows in rearranged(grid, noise, scores, surrogates, rng):
         drawn = power(grid, standard(residuals(rows, basis)), frequencies)
         beaten += int(np.sum(_peaks(noises, drawn)[1] >= height))
-    whitened = noises.whitened(spectrum, noises.fit(spectrum, np.array([at])))
-    period = 1 / _refined(
-        grid, residual, frequencies, _fundamental(int(at), spectrum[0], whitened[0], frequencies)
-    )
-    found = visible(Candidate(period, HARMONICS), grid) or Candidate(period, 1)
+    whitened = noises.whitened(spectrum, noises.fit(spectrum, np.array([at])))[0]
+    place = _fundamental(int(at), spectrum[0], whitened, frequencies)
+    sharp = _is_sharp(place, whitened, frequencies)
+    period = 1 / _refined(grid, residual, basis, frequencies, place, HARMONICS if sharp else 1)
+    found = visible(Candidate(period, MOST_HARMONIC if sharp else HARMONICS), grid) or Candidate(period, 1)
     return Discovery(found, (1 + beaten) / (1 + surrogates))
 
 
@@ -168,6 +172,12 @@ def _fundamental(
     return max([strongest, *waves_there], key=lambda place: spectrum[place])
 
 
+def _is_sharp(at: int, whitened: npt.NDArray[np.float32], frequencies: Frequencies) -> bool:
+    """Whether a wave has harmonics: what is at their frequencies, together, is more than noise shows there."""
+    places = {_near(at, order, whitened, frequencies, reach=order // 2) for order in range(2, HARMONICS + 1)}
+    return float(sum(whitened[place] for place in places - {at})) > SHARP
+
+
 def _near(
     at: int, times: float, spectrum: npt.NDArray[np.float32], frequencies: Frequencies, *, reach: int
 ) -> int:
@@ -177,21 +187,30 @@ def _near(
     return at if high <= low else low + int(spectrum[low:high].argmax())
 
 
-def _refined(grid: TimeGrid, residual: Array, frequencies: Frequencies, at: int) -> float:
-    """Find the frequency near a peak whose wave explains most, with 1.9 cycles or more in the record."""
+def _refined(
+    grid: TimeGrid, residual: Array, basis: Array, frequencies: Frequencies, at: int, harmonics: int
+) -> float:
+    """Find the frequency near a peak whose wave, with its harmonics, explains most, with 1.9 cycles or more in the record."""
     hertz, reach = frequencies.hertz(at, grid.cell), 0.5 / grid.duration
-    slowest = FEWEST_CYCLES / (grid.duration + grid.spacing)
+    low, high = max(hertz - reach, FEWEST_CYCLES / (grid.duration + grid.spacing)), hertz + reach
 
     def unexplained(frequency: float) -> float:
-        columns, _ = np.linalg.qr(waves(grid.times, Candidate(1 / frequency, 1)))
-        return -float(np.sum((residual @ columns) ** 2))
+        period = visible(Candidate(1 / frequency, harmonics), grid) or Candidate(1 / frequency, 1)
+        columns = waves(grid.times, period)
+        known = basis.T @ columns
+        products = columns.T @ columns - known.T @ known
+        target = columns.T @ residual
+        return -float(target @ np.linalg.lstsq(products, target, rcond=1e-10)[0])
 
     from scipy.optimize import minimize_scalar
 
-    best = minimize_scalar(
+    # The highest harmonic goes through so many cycles more or less within reach that there are as many best frequencies.
+    steps = np.linspace(low, high, 4 * harmonics + 1)
+    best = int(np.argmin([unexplained(step) for step in steps.tolist()]))
+    found = minimize_scalar(
         unexplained,
-        bounds=(max(hertz - reach, slowest), hertz + reach),
+        bounds=(steps[max(best - 1, 0)], steps[min(best + 1, steps.size - 1)]),
         method="bounded",
-        options={"xatol": reach / 200},
+        options={"xatol": reach / 200 / harmonics},
     )
-    return float(best.x)
+    return float(found.x)
