@@ -78,7 +78,14 @@ def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -
         rounds_random=counts.get(RANDOM, 0),
         workers=tuple(worker for worker in table["worker"].unique(maintain_order=True) if worker),
         verdict=verdict,
-        sentence=say.verdict(verdict, treatments, carried, method=options.method, unvaried=unvaried),
+        sentence=say.verdict(
+            verdict,
+            treatments,
+            carried,
+            method=options.method,
+            unvaried=unvaried,
+            random_rounds=counts.get(RANDOM, 0),
+        ),
         treatments=treatments,
         conclusions=tuple(_conclusions(treatments, options, trials.better)),
         carry_over=carried,
@@ -91,11 +98,16 @@ def analyse_order(trials: OrderTrials, options: OrderOptions = OrderOptions()) -
                 options.margin if options.method == "default" else None,
                 blocked=blocked,
                 unvaried=unvaried,
+                random_rounds=counts.get(RANDOM, 0),
             )
         ),
         problems=trials.problems,
         n_problems=trials.n_problems,
-        notes=(*trials.notes, *([say.BLOCKED] if blocked else []), *([say.UNVARIED] if unvaried else [])),
+        notes=(
+            *trials.notes,
+            *([say.BLOCKED] if blocked else []),
+            *([say.one_order(counts.get(RANDOM, 0))] if unvaried else []),
+        ),
     )
 
 

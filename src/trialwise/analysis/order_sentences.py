@@ -28,11 +28,19 @@ BLOCKED = (
     "fixed and random rounds did not take turns, so that slow drift of the machine would look like an effect of order; "
     "carry-over is judged from the random rounds alone"
 )
-UNVARIED = (
-    "all rounds ran in one fixed order: there position, drift and predecessor of a treatment cannot be told apart, so that "
-    "no predecessor can be named"
-)
 _MOST = 5
+
+
+def one_order(random_rounds: int) -> str:
+    """Why no predecessor is named where no treatment changes its position in rounds that are not fixed."""
+    what = (
+        "all rounds ran in one fixed order"
+        if not random_rounds
+        else f"the {random_rounds} rounds that are not recorded as fixed all ran in one order"
+        if random_rounds > 1
+        else "a single round is not recorded as fixed"
+    )
+    return f"{what}: there position, drift and predecessor of a treatment cannot be told apart, so that no predecessor can be named"
 
 
 def number(value: float) -> str:
@@ -192,6 +200,7 @@ def verdict(
     *,
     method: Method,
     unvaried: bool,
+    random_rounds: int,
 ) -> str:
     """The verdict in a sentence."""
     changed = [one for one in treatments if one.change in ("location", "distribution")]
@@ -217,13 +226,17 @@ def verdict(
     if parts:
         among = f"that is not beyond chance among {questions(treatments, carried)} families and analyses of carry-over"
         return f"Undecided: {what}, but {among}, or not beyond the margin."
-    return _nothing_found(treatments, method=method, unvaried=unvaried)
+    return _nothing_found(treatments, method=method, unvaried=unvaried, random_rounds=random_rounds)
 
 
-def _nothing_found(treatments: Sequence[TreatmentOrder], *, method: Method, unvaried: bool) -> str:
+def _nothing_found(
+    treatments: Sequence[TreatmentOrder], *, method: Method, unvaried: bool, random_rounds: int
+) -> str:
     """Say what it means that no effect of order was found, where none is excluded."""
-    if unvaried:
+    if unvaried and not random_rounds:
         return "Undecided: there are no rounds in random or balanced order to compare the fixed one with."
+    if unvaried and not treatments:
+        return "Undecided: no treatment changed its position from round to round, which alone would show what it follows."
     if not treatments:
         return (
             "Undecided: without fixed and random rounds only carry-over could be judged, and none was found."
@@ -243,6 +256,7 @@ def next_steps(
     *,
     blocked: bool,
     unvaried: bool,
+    random_rounds: int,
 ) -> Iterator[str]:
     """What to do, the most telling first; without a margin nothing that is said in its terms."""
     pairs = [pair for group in carried for pair in group.pairs]
@@ -251,7 +265,9 @@ def next_steps(
     changed = [one for one in treatments if one.change in ("location", "distribution")]
     if changed:
         yield f"Randomise the order{'' if margin is None else _rounds_for(changed, margin)}."
-    if unvaried:
+    if unvaried and random_rounds:
+        yield "Run more rounds in random or balanced order: treatments have to change their positions."
+    elif unvaried:
         yield 'Run rounds in random or balanced order as well (order = "fixed+random"): only these tell what the order does.'
     if blocked:
         yield "Interleave fixed and random rounds: as they ran, drift cannot be told from order."

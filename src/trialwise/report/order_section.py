@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.order_results import Change, GroupCarryOver, OrderAnalysis, Outcome, Verdict
-from trialwise.analysis.order_sentences import UNVARIED
+from trialwise.analysis.order_sentences import one_order
 from trialwise.analysis.order_view import OrderView
 from trialwise.report.numbers import counted
 from trialwise.report.order_figures import order_figures
@@ -76,7 +76,10 @@ def order_section(
         verdict=found.sentence if judged else view.refusal,
         look=_LOOKS[found.verdict] if judged else "",
         facts=_facts(found),
-        notes=(*(note for note in found.notes if judged or note != UNVARIED), *left_out(view)),
+        notes=(
+            *(note for note in found.notes if judged or note != one_order(found.rounds_random)),
+            *left_out(view),
+        ),
         parts=tuple(_parts(view, found)) if judged else tuple(_problems(found)),
         groups=groups,
         tables=tuple(order_tables(found)) if judged else (),

@@ -427,3 +427,12 @@ def test_the_answer_names_what_matters_where_no_level_can_be_judged_by_the_margi
     assert "flavour matters, but no level can be judged by the margin" in found.sentence
     assert "no factor" not in found.sentence
     assert "would let" not in found.sentence
+
+
+def test_the_base_that_nobody_chose_is_named_with_how_to_choose():
+    trials = trial_set(FLAVOURS, normal(4))
+    chosen = analysed(trials, base={"flavour": "log"})
+    assert [note for note in chosen.notes if "--base" in note] == [
+        "compared with the first level of each factor, load=1; --base FACTOR=LEVEL chooses another"
+    ]
+    assert not any("--base" in note for note in analysed(trials, base={"flavour": "log", "load": "10"}).notes)

@@ -468,3 +468,18 @@ def test_sqlite_copies_and_reads_what_was_loaded_and_not_deleted():
         assert percent.pop((reader, "delete")) == pytest.approx(-25, abs=1)
     assert set(percent) == {("lookup", "delete")}
     assert steps.pairs == ()
+
+
+def test_random_rounds_that_came_out_alike_are_not_called_fixed(table):
+    """Of three rounds of three treatments one in 36 does; the record says random."""
+    lines = [
+        [name, "random", str(at), str(place), str(10.0 + at + place), "w"]
+        for at in (1, 2, 3)
+        for place, name in enumerate("abc")
+    ]
+    found = analysed(table(lines))
+    assert (found.rounds_random, found.carry_over) == (3, ())
+    (note,) = [note for note in found.notes if "position, drift and predecessor" in note]
+    assert note.startswith("the 3 rounds that are not recorded as fixed all ran in one order")
+    assert "no treatment changed its position" in found.sentence
+    assert not any("fixed" in text for text in (found.sentence, *found.next_steps))

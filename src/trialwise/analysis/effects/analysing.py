@@ -121,8 +121,20 @@ def analyse_effects(
         verdict=verdict,
         sentence=say.verdict(verdict, results, judged_by_margin=bool(margins)),
         results=results,
-        notes=given.notes,
+        notes=(*given.notes, *_default_bases(base, options, results)),
     )
+
+
+def _default_bases(
+    base: Mapping[str, str], options: EffectsOptions, results: Sequence[MetricEffects]
+) -> Iterator[str]:
+    """Say which level the others are compared with where nobody has chosen it."""
+    compared = {row.factor for one in results for row in one.comparisons}
+    first = [
+        f"{name}={level}" for name, level in base.items() if name in compared and name not in options.base
+    ]
+    if first:
+        yield f"compared with the first level of each factor, {', '.join(first)}; --base FACTOR=LEVEL chooses another"
 
 
 def _bases(given: FactorTrials, options: EffectsOptions) -> dict[str, str]:
