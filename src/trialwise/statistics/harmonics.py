@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from trialwise.statistics.noise_spectra import FEWEST_CYCLES, frequencies_of, noise_spectra, power
-from trialwise.statistics.surrogates import Noise, rearranged, residuals
+from trialwise.statistics.surrogates import Noise, Plausible, certain, rearranged, residuals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -180,30 +180,48 @@ def assess_candidates(
     baseline
         The levels and the drift that were found; they are beside every candidate.
     """
-    noise = fitted_noise(grid, scores, design(grid.times, candidates, baseline))
     splits = [_split(grid.times, candidates, one, baseline) for one in range(len(candidates))]
     splits = {one: split for one, split in zip(candidates, splits, strict=True) if split[1].shape[1]}
+    if not splits:
+        return []
+    noise, heights = _heights(grid, scores, design(grid.times, candidates, baseline), list(splits.values()))
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
-    observed = np.array([partial_strength(scores, *split) for split in splits.values()])
+    observed = heights(scores[None, :])[:, 0]
     beaten = np.zeros(observed.size, dtype=np.int64)
     for rows in rearranged(grid, noise, scores, surrogates, rng):
-        drawn = np.array([partial_strength(rows, *split) for split in splits.values()])
-        beaten += np.sum(drawn >= observed[:, None], axis=1)
+        beaten += np.sum(heights(rows) >= observed[:, None], axis=1)
     p_values = (1 + beaten) / (1 + surrogates)
     return [
-        CandidateTest(candidate, float(strength), float(p_value))
-        for candidate, strength, p_value in zip(splits, observed, p_values, strict=True)
+        CandidateTest(candidate, float(partial_strength(scores, *split)), float(p_value))
+        for (candidate, split), p_value in zip(splits.items(), p_values, strict=True)
     ]
 
 
-def fitted_noise(grid: TimeGrid, scores: Array, basis: Array) -> Noise:
-    """Find the noise that what a regression on `basis` leaves of the scores looks like."""
+def _heights(
+    grid: TimeGrid, scores: Array, basis: Array, splits: Sequence[tuple[Array, Array]]
+) -> tuple[Plausible, Callable[[Array], Array]]:
+    """The noise that a regression leaves of the scores, and how far candidates stand out from it: shape (candidates, rows).
+
+    What a candidate explains is divided by what noise explains that the rest of the same row looks like, so that the noise
+    being uncertain counts in the surrogates too.
+    """
     frequencies = frequencies_of(grid)
-    residual = residuals(scores[None, :], basis)
-    if frequencies is None or float(np.mean(residual**2)) < NOTHING_LEFT:
-        return Noise(0.0)
+    left = residuals(scores[None, :], basis)
+    if frequencies is None or float(np.mean(left**2)) < NOTHING_LEFT:
+        return certain(Noise(0.0)), lambda rows: np.array(
+            [partial_strength(rows, *split) for split in splits]
+        )
     noises = noise_spectra(grid, basis, frequencies)
-    return noises.like(power(grid, residual, frequencies))
+    expected = [noises.along(grid, extra) for _, extra in splits]
+
+    def heights(rows: Array) -> Array:
+        fit = noises.fit(power(grid, residuals(rows, basis), frequencies))
+        explained = (np.sum((rows @ extra) ** 2, axis=1) for _, extra in splits)
+        return np.array(
+            [one / (fit.sizes * noise[fit.places]) for one, noise in zip(explained, expected, strict=True)]
+        )
+
+    return noises.like(power(grid, left, frequencies)), heights
 
 
 def name_of(seconds: float, resolution: float) -> str | None:

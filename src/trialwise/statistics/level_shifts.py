@@ -241,7 +241,7 @@ def _test(
     # What the likeliest family leaves says how red the noise is: with the shift in it, noise looks as red as a random
     # walk, among whose surrogates no shift of one standard deviation in 500 values would stand out.
     rest = residuals(residual, _columns(grid, scan, int(np.argmax(observed)), best, 0))
-    noise = noises.like(power(grid, rest[None, :], noises.frequencies))
+    noise = noises.plausible(power(grid, rest[None, :], noises.frequencies))
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
     drawn: list[Array] = []
     for rows in rearranged(grid, noise, scores, surrogates, rng):
@@ -302,7 +302,7 @@ def _line(
     if not line.shape[1] or float(np.mean(left**2)) < NOTHING_LEFT:
         return 1.0
     # As in the search for shifts: with the line in it, noise would look like a random walk.
-    noise = tilted.like(power(grid, left, frequencies))
+    noise = tilted.plausible(power(grid, left, frequencies))
     (observed,) = likelier(scores[None, :])
     rng = np.random.Generator(np.random.PCG64DXSM(seed))
     beaten = sum(

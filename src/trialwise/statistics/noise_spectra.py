@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import fft
 
-from trialwise.statistics.surrogates import LEVELS, NEGATIVE_LEVELS, Noise
+from trialwise.statistics.surrogates import LEVELS, NEGATIVE_LEVELS, Noise, Plausible, certain
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -29,6 +29,8 @@ LEAST_MIXED = 0.3
 # Memory in records: the longest is a random walk.
 LONG_MEMORIES = np.array([0.03, 0.1, 0.3, 1.0])
 BAND_GROWTH = 1.04
+# Of the likelihood of all noises; what has less than that is drawn for no surrogate in a hundred.
+LEAST_PLAUSIBLE = 1e-4
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +141,13 @@ class NoiseSpectra:
         peaks
             The place of a peak in each row, which does not count, nor do its neighbours within 1/duration.
         """
+        sizes, unlikely = self._each(spectra, peaks)
+        places = unlikely.argmin(axis=1)
+        rows: Indices = np.array(range(len(spectra)), dtype=np.int64)
+        return NoiseFit(places, sizes[rows, places], unlikely[rows, places])
+
+    def _each(self, spectra: npt.NDArray[np.float32], peaks: Indices | None) -> tuple[Array, Array]:
+        """The size of each noise that suits each spectrum best, and how unlikely the spectrum is by it; see `NoiseFit`."""
         widths = np.diff([*self.bands, spectra.shape[1]])
         seen = np.add.reduceat(spectra, self.bands, axis=1) / widths
         means = np.add.reduceat(self.spectra, self.bands, axis=1) / widths
@@ -151,10 +160,27 @@ class NoiseSpectra:
             weights[near & (np.sum(~near, axis=1) >= 3)[:, None]] = 0
         total = weights.sum(axis=1, keepdims=True)
         sizes = (weights * seen) @ (1 / expected).T / total
-        unlikely = np.log(sizes) + weights @ np.log(expected).T / total
-        places = unlikely.argmin(axis=1)
-        rows: Indices = np.array(range(len(spectra)), dtype=np.int64)
-        return NoiseFit(places, sizes[rows, places], total[:, 0] * unlikely[rows, places])
+        return sizes, total * np.log(sizes) + weights @ np.log(expected).T
+
+    def along(self, grid: TimeGrid, columns: Array) -> Array:
+        """The sum of squares that each noise has along orthonormal columns (cells, any), which the regression leaves as they are.
+
+        Returns
+        -------
+        numpy.ndarray
+            Shape (noises,), of noises of variance 1 after the regression.
+        """
+        full = np.zeros((columns.shape[1], 2 * grid.size))
+        full[:, grid.index] = columns.T
+        squares = np.sum(np.abs(fft.rfft(full, axis=1, workers=1)) ** 2, axis=0)
+        products = np.asarray(fft.irfft(squares), dtype=np.float64)[: grid.size]
+        lags = np.arange(grid.size)
+        red = {
+            correlation: float(2 * products @ np.power(correlation, lags) - products[0])
+            for correlation in {noise.correlation for noise in self.noises}
+        }
+        white = float(products[0])
+        return np.array([noise.red * red[noise.correlation] + noise.white * white for noise in self.noises])
 
     def whitened(self, spectra: npt.NDArray[np.float32], fit: NoiseFit) -> npt.NDArray[np.float32]:
         """Each spectrum over that of the noise that fits it."""
@@ -164,9 +190,20 @@ class NoiseSpectra:
             result[rows] = spectra[rows] / (fit.sizes[rows, None] * self.spectrum(int(place)))
         return result
 
-    def like(self, spectra: npt.NDArray[np.float32], peaks: Indices | None = None) -> Noise:
+    def like(self, spectra: npt.NDArray[np.float32], peaks: Indices | None = None) -> Plausible:
         """The noise that the first spectrum looks like; see `fit`."""
-        return self.noises[int(self.fit(spectra, peaks).places[0])]
+        return certain(self.noises[int(self.fit(spectra, peaks).places[0])])
+
+    def plausible(self, spectra: npt.NDArray[np.float32]) -> Plausible:
+        """The noises that the first spectrum may be of, each with its share of the likelihood; see `fit`.
+
+        Of memory nearly as long as the record the likeliest one is often too short, in which drifts are rarer than they are.
+        """
+        _, unlikely = self._each(spectra[:1], None)
+        shares = np.exp(unlikely.min() - unlikely[0])
+        kept = np.flatnonzero(shares > LEAST_PLAUSIBLE * shares.sum())
+        chances = shares[kept] / shares[kept].sum()
+        return Plausible(tuple(self.noises[at] for at in kept.tolist()), chances)
 
 
 def noise_spectra(grid: TimeGrid, basis: Array, frequencies: Frequencies) -> NoiseSpectra:

@@ -49,6 +49,19 @@ class Noise:
         return np.asarray(together / (self.red + self.white))
 
 
+@dataclass(frozen=True, slots=True)
+class Plausible:
+    """The noises that a record may be of, and how likely each is: shares that sum to 1."""
+
+    noises: tuple[Noise, ...]
+    chances: Array
+
+
+def certain(noise: Noise) -> Plausible:
+    """One noise alone."""
+    return Plausible((noise,), np.ones(1))
+
+
 def normal_scores(values: Array) -> Array:
     """Rank-normal scores (Blom 1958): any distribution becomes normal, outliers too; ties share a score."""
     from scipy.stats import rankdata  # half a second that only those who ask for seasons wait for
@@ -97,7 +110,7 @@ def circle(grid: TimeGrid) -> Indices:
 
 
 def rearranged(
-    grid: TimeGrid, noise: Noise, values: Array, count: int, rng: np.random.Generator
+    grid: TimeGrid, noise: Plausible, values: Array, count: int, rng: np.random.Generator
 ) -> Iterator[Array]:
     """Rearrange values into series that have the memory of a noise, a bounded number of rows at a time.
 
@@ -106,7 +119,7 @@ def rearranged(
     grid
         Whose `index` says which cells are seen.
     noise
-        Its memory.
+        Its memory: one of these for each series, as often as it is likely.
     values
         The scores of the data, one for each of these cells.
     count
@@ -119,38 +132,61 @@ def rearranged(
     numpy.ndarray
         Shape (rows, number of cells with a value).
     """
-    ordered = np.sort(values)
-    correlations = normal_correlations(ordered, noise.correlations(circle(grid)))
-    rows = max(1, BLOCK_CELLS // grid.size)
-    for start in range(0, count, rows):
-        normal = normal_rows(grid, correlations, min(rows, count - start), rng)
-        drawn = np.empty_like(normal)
-        np.put_along_axis(drawn, normal.argsort(axis=1), ordered[None, :], axis=1)
-        yield drawn
+    ordered, lags = np.sort(values), circle(grid)
+    reached = reached_correlations(ordered)
+    most = max(1, BLOCK_CELLS // grid.size)
+    waiting: list[Array] = []
+    for one, series in zip(noise.noises, rng.multinomial(count, noise.chances).tolist(), strict=True):
+        left = series
+        while left:
+            drawn = min(left, most - sum(map(len, waiting)))
+            waiting.append(normal_rows(grid, reached.normal(one.correlations(lags)), drawn, rng))
+            left -= drawn
+            if sum(map(len, waiting)) == most:
+                yield _ranked(np.concatenate(waiting), ordered)
+                waiting = []
+    if waiting:
+        yield _ranked(np.concatenate(waiting), ordered)
 
 
-def normal_correlations(ordered: Array, wanted: Array) -> Array:
-    """The correlations of normal numbers that have the wanted ones once their ranks are given these values.
+def _ranked(normal: Array, ordered: Array) -> Array:
+    """Give each row these values in the order of its own."""
+    drawn = np.empty_like(normal)
+    np.put_along_axis(drawn, normal.argsort(axis=1), ordered[None, :], axis=1)
+    return drawn
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedCorrelations:
+    """Which correlation values have that are given to the ranks of normal numbers, against that of the normal numbers, both rising."""
+
+    of_values: Array
+    of_normal: Array
+
+    def normal(self, wanted: Array) -> Array:
+        """The correlations that normal numbers need; where values cannot have the wanted one, as near as they get."""
+        return np.interp(wanted, self.of_values, self.of_normal)
+
+
+def reached_correlations(ordered: Array) -> ReachedCorrelations:
+    """Find what ranks of normal numbers lose of their correlation once they are given these values.
 
     Parameters
     ----------
     ordered
         The values, rising.
-    wanted
-        Correlations, any shape.
 
     Notes
     -----
     With Hermite coefficients c of the quantile function as a function of a normal number, numbers of correlation r become
-    values of correlation Σ c_k² r^k/Σ c_k². What the values cannot have, such as the opposite of a skewed one, is as near as it gets.
+    values of correlation Σ c_k² r^k/Σ c_k².
     """
     # Close together near 1, where memory is long.
     normal = np.cos(np.linspace(np.pi, 0, 2001))
-    squares = _hermite_squares(ordered)
     reached = np.zeros_like(normal)
-    for square in squares[::-1]:
+    for square in _hermite_squares(ordered)[::-1]:
         reached = (reached + square) * normal
-    return np.interp(wanted, np.maximum.accumulate(reached), normal)
+    return ReachedCorrelations(np.maximum.accumulate(reached), normal)
 
 
 def _hermite_squares(ordered: Array) -> Array:

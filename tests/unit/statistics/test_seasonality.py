@@ -82,6 +82,26 @@ def test_a_sawtooth_is_one_period():
     assert lengths(result) == pytest.approx([50], rel=0.001)
 
 
+@pytest.mark.parametrize(
+    ("n", "cycles", "noise"),
+    [(300, 5, 0.05), (500, 5, 0.3), (300, 7.6, 0.05), (800, 7.6, 0.15), (500, 5.3, 0.3)],
+)
+def test_few_cycles_of_a_sawtooth_are_one_period_of_the_right_length(n, cycles, noise):
+    """Its period was up to 2.9 % off, and up to five of its harmonics beyond the sixth were listed as periods."""
+    t = np.arange(n) * 1.0
+    values = (t * cycles / n + 0.3) % 1 + noise * generator(8).normal(size=n)
+    (found,) = seasonality(t, values).periods
+    assert found.seconds == pytest.approx(n / cycles, rel=0.01)
+
+
+@pytest.mark.parametrize(("cycles", "noise", "beside"), [(5, 0.3, 0.25), (7.6, 0.15, 0.15)])
+def test_a_period_beside_a_sawtooth_is_found_too(cycles, noise, beside):
+    t = np.arange(600) * 1.0
+    values = (t * cycles / 600 + 0.3) % 1 + beside * np.sin(2 * np.pi * t / 18.5)
+    found = seasonality(t, values + noise * generator(9).normal(size=600))
+    assert lengths(found) == pytest.approx([18.5, 600 / cycles], rel=0.01)
+
+
 def test_two_unnamed_periods_come_out_one_after_the_other():
     t = np.arange(2000) * 10.0
     result = seasonality(t, red(2000, 0.5, generator(4)) + wave(t, 700, 1.0) + wave(t, 3100, 0.7))

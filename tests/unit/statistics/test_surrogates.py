@@ -4,14 +4,25 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trialwise.statistics.harmonics import DAY, WEEK, Candidate, design, name_of, strengths, visible
+from trialwise.statistics.harmonics import (
+    DAY,
+    WEEK,
+    Candidate,
+    design,
+    name_of,
+    orthonormal,
+    strengths,
+    visible,
+    waves,
+)
 from trialwise.statistics.noise_spectra import frequencies_of, noise_spectra, power
 from trialwise.statistics.surrogates import (
     Noise,
+    certain,
     circle,
-    normal_correlations,
     normal_rows,
     normal_scores,
+    reached_correlations,
     rearranged,
     residuals,
 )
@@ -46,7 +57,7 @@ def test_red_noise_has_the_correlation_of_its_gaps(rho):
 def test_surrogates_hold_the_values_of_the_data():
     grid = two_hourly(28, 0.8)
     values = (generator(2).random(grid.index.size) < 0.1).astype(float)
-    blocks = list(rearranged(grid, Noise(0.5), values, 9000, generator(2)))
+    blocks = list(rearranged(grid, certain(Noise(0.5)), values, 9000, generator(2)))
     assert [block.shape[1] for block in blocks] == [grid.index.size] * len(blocks)
     assert sum(block.shape[0] for block in blocks) == 9000 > max(block.shape[0] for block in blocks)
     assert {tuple(sorted(row)) for block in blocks for row in block[:20]} == {tuple(sorted(values))}
@@ -56,7 +67,7 @@ def test_surrogates_of_white_noise_are_permutations_alike_likely():
     """Two 1s among six values: 15 places of theirs, by χ² of 14 degrees of freedom."""
     grid = TimeGrid(1.0, np.arange(6), np.zeros(6), regular=True)
     values = np.array([0.0, 0.0, 1.0, 0.0, 1.0, 0.0])
-    rows = np.concatenate(list(rearranged(grid, Noise(0.0), values, 15_000, generator(9))))
+    rows = np.concatenate(list(rearranged(grid, certain(Noise(0.0)), values, 15_000, generator(9))))
     _, counts = np.unique(rows @ 2 ** np.arange(6), return_counts=True)
     assert counts.size == 15
     assert stats.chi2.sf(np.sum((counts - 1000) ** 2 / 1000), 14) > 0.001
@@ -70,13 +81,13 @@ def test_correlations_of_two_values_are_those_of_the_bivariate_normal_distributi
     for normal in (-0.4, 0.2, 0.6, 0.9):
         both = stats.multivariate_normal([0, 0], [[1, normal], [normal, 1]]).cdf([-threshold, -threshold])
         wanted = (both - share**2) / (share - share**2)
-        assert normal_correlations(ordered, np.array(wanted)) == pytest.approx(normal, abs=0.01)
+        assert reached_correlations(ordered).normal(np.array(wanted)) == pytest.approx(normal, abs=0.01)
 
 
 def test_correlations_of_normal_values_are_their_own():
     ordered = stats.norm.ppf((np.arange(2000) + 0.5) / 2000)
     wanted = np.array([-0.9, -0.3, 0.0, 0.5, 0.99, 1.0])
-    np.testing.assert_allclose(normal_correlations(ordered, wanted), wanted, atol=0.003)
+    np.testing.assert_allclose(reached_correlations(ordered).normal(wanted), wanted, atol=0.003)
 
 
 @pytest.mark.parametrize("rho", [0.3, 0.8])
@@ -84,7 +95,7 @@ def test_rearranged_values_keep_the_memory_that_is_asked_for(rho):
     grid = TimeGrid(1.0, np.arange(3000), np.zeros(3000), regular=True)
     values = generator(10).poisson(0.3, 3000).astype(float)
     values -= values.mean()
-    rows = np.concatenate(list(rearranged(grid, Noise(rho), values, 200, generator(11))))
+    rows = np.concatenate(list(rearranged(grid, certain(Noise(rho)), values, 200, generator(11))))
     for lag in (1, 2, 4):
         found = np.mean(rows[:, lag:] * rows[:, :-lag]) / np.mean(values**2)
         assert found == pytest.approx(rho**lag, abs=0.02)
@@ -136,11 +147,11 @@ def test_a_peak_that_does_not_count_leaves_the_noise_that_is_beside_it():
     rows = drawn(grid, Noise(0.0), 1, generator(8)) + 2 * np.sin(2 * np.pi * grid.times / (4 * DAY))
     spectrum = power(grid, residuals(rows, basis), frequencies)
     peak = np.array([spectrum[0].argmax()])
-    assert noises.like(spectrum).correlation > 0.5
+    assert noises.like(spectrum).noises[0].correlation > 0.5
     assert noises.shares[noises.fit(spectrum, peak).places[0]] < 0.2
 
 
-def test_normal_scores_depend_on_ranks_only():
+def test_normal_scores_depend_on_ranks_certain():
     values = generator(5).normal(size=200)
     np.testing.assert_allclose(normal_scores(np.exp(values * 50)), normal_scores(values))
     assert np.std(normal_scores(values)) == pytest.approx(1, abs=0.02)
@@ -196,3 +207,26 @@ def test_names_need_the_resolution():
     assert name_of(DAY * 1.01, 0.02 / DAY) == "day"
     assert name_of(DAY * 1.01, 0.001 / DAY) is None
     assert name_of(DAY * 1.2, 1 / DAY) is None
+
+
+@pytest.mark.parametrize("noise", MIXED)
+def test_what_noise_has_along_columns_is_what_simulation_shows(noise):
+    grid = two_hourly(28, 0.8)
+    basis = design(grid.times, [Candidate(WEEK, 3)])
+    columns = orthonormal(waves(grid.times, Candidate(DAY, 2)), basis)
+    noises = noise_spectra(
+        grid, design(grid.times, [Candidate(DAY, 5), Candidate(WEEK, 3)]), frequencies_of(grid)
+    )
+    rows = drawn(grid, noise, 4000, generator(12))
+    left = residuals(rows, design(grid.times, [Candidate(DAY, 5), Candidate(WEEK, 3)]))
+    seen = np.sum((rows @ columns) ** 2, axis=1).mean() / np.mean(left**2)
+    ratio = noise.white / (noise.red + noise.white)
+    near = [
+        at
+        for at, one in enumerate(noises.noises)
+        if one.correlation == pytest.approx(noise.correlation)
+        and one.white / (one.red + one.white) == pytest.approx(ratio, abs=0.1)
+    ]
+    assert near
+    expected = noises.along(grid, columns)[near]
+    assert expected.min() * 0.95 <= seen <= expected.max() * 1.05
