@@ -191,7 +191,7 @@ class _Trials:
 
     def _packets(self, row: TrialRow) -> Packets | None:
         try:
-            return read_packets(self._file(row))
+            return read_packets(self._file(row), within=self.directory.path)
         except AnalysisError as error:
             self.unreadable.setdefault(self._file(row), error.message)
             return None

@@ -136,7 +136,7 @@ def _check_same_plan(
 ) -> None:
     meta = ledger.meta()
     before_text = meta.get(_FROZEN, text)
-    before = parse_experiment(before_text, directory.experiment_file)
+    before = parse_experiment(before_text, directory.experiment_file, frozen=True)
     digest = plan_digest(before)
     change = None
     if digest != plan_digest(experiment) and (change := amendment(before, experiment)) is None:

@@ -20,12 +20,18 @@ from trialwise.experiment.tilt_building import check_tilted
 from trialwise.experiment.trial_building import build_trial
 
 
-def build(document: doc.Document, path: Path, problems: Problems) -> model.Experiment:
+def build(
+    document: doc.Document, path: Path, problems: Problems, within: Path | None = None
+) -> model.Experiment:
     """Turn a checked document into the model; `path` is where the file stands.
+
+    `within` is the experiment directory where the file is the frozen one there: the files that it draws from stand in it.
 
     Every problem is noted; the experiment is only of use where none was.
     """
-    factors = tuple(build_factor(name, section, path, problems) for name, section in document.factors.items())
+    factors = tuple(
+        build_factor(name, section, path, problems, within) for name, section in document.factors.items()
+    )
     check_treatments(factors, problems)
     check_placeholders(document, path, problems)
     section, trial = document.trial, build_trial(document, problems)

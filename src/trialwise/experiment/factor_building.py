@@ -20,13 +20,18 @@ LARGEST_DRAWN = 2**53
 """Up to here doubles hold every whole number."""
 
 
-def build_factor(name: str, section: Sequence[Level] | Draw, path: Path, problems: Problems) -> model.Factor:
-    """A factor of the document as a record; what is wrong with its levels or its draw is noted."""
+def build_factor(
+    name: str, section: Sequence[Level] | Draw, path: Path, problems: Problems, within: Path | None = None
+) -> model.Factor:
+    """A factor of the document as a record; what is wrong with its levels or its draw is noted.
+
+    `within` is the experiment directory where the file is the frozen one there.
+    """
     if name in BUILT_IN:
         taken = ", ".join(f"{{{word}}}" for word in BUILT_IN)
         problems.add(("factors", name), f"this name is taken; built in are {taken}")
     if isinstance(section, Draw):
-        return _drawn(name, section.draw, path, problems)
+        return _drawn(name, section.draw, path, problems, within)
     _check_levels(name, section, problems)
     return model.FixedFactor(name, tuple(section))
 
@@ -58,20 +63,21 @@ def check_treatments(factors: Sequence[model.Factor], problems: Problems) -> Non
 
 
 def _drawn(
-    name: str, draw: str | Sequence[Level] | Range, path: Path, problems: Problems
+    name: str, draw: str | Sequence[Level] | Range, path: Path, problems: Problems, within: Path | None
 ) -> model.DrawnFactor:
     if isinstance(draw, Range):
         return _drawn_from_range(name, draw, problems)
     if not isinstance(draw, str):
         return model.DrawnFactor(name, values=tuple(draw), origin="list")
-    return model.DrawnFactor(name, values=_lines(name, draw, path, problems), origin=draw)
+    return model.DrawnFactor(name, values=_lines(name, draw, path, problems, within), origin=draw)
 
 
-def _lines(name: str, draw: str, path: Path, problems: Problems) -> tuple[str, ...]:
+def _lines(name: str, draw: str, path: Path, problems: Problems, within: Path | None) -> tuple[str, ...]:
     key = ("factors", name, "draw")
     frozen = path.parent / frozen_name(draw)
+    is_frozen = within is not None or frozen.is_file()
     try:
-        text = read_text(frozen if frozen.is_file() else path.parent / draw)
+        text = read_text(frozen if is_frozen else path.parent / draw, within=within)
         lines = (line.strip(" \t\r") for line in text.split("\n"))
     except PlanError as error:
         problems.add(key, f"the file to draw from: {error.message}")

@@ -46,19 +46,28 @@ def read_experiment(path: Path) -> model.Experiment:
     return parse_experiment(read_text(path), path)
 
 
-def parse_experiment(text: str, path: Path) -> model.Experiment:
-    """Check the text of an experiment file; `path` is where it stands, for messages and relative paths."""
+def parse_experiment(text: str, path: Path, *, frozen: bool = False) -> model.Experiment:
+    """Check the text of an experiment file; `path` is where it stands, for messages and relative paths.
+
+    A `frozen` one stands in an experiment directory, which somebody else may have filled: the files that it draws from are
+    read from their copies there, and from nowhere else.
+
+    Raises
+    ------
+    PlanError
+        As `read_experiment` raises it.
+    """
     try:
-        return _parsed(text, path)
+        return _parsed(text, path, path.parent if frozen else None)
     except RecursionError as error:
         raise PlanError(f"{path}: lists or tables are nested too deeply") from error
 
 
-def _parsed(text: str, path: Path) -> model.Experiment:
+def _parsed(text: str, path: Path, within: Path | None) -> model.Experiment:
     table = _table(text, path)
     problems = Problems(path, key_lines(text))
     document = checked(table, problems)
-    experiment = None if document is None else build(document, path, problems)
+    experiment = None if document is None else build(document, path, problems, within)
     problems.raise_any()
     if experiment is None:
         raise AssertionError("a document was refused without a reason")

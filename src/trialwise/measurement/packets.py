@@ -15,6 +15,7 @@ import numpy.typing as npt
 from trialwise import _core
 from trialwise.errors import AnalysisError, StoreError, reason_of
 from trialwise.foreign_files import open_foreign
+from trialwise.foreign_parquet import values_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -267,8 +268,10 @@ def _words(numbers: npt.NDArray[np.uint8], words: Sequence[str]) -> pl.Series:
     return pl.Series(numbers).replace_strict(range(len(words)), words, return_dtype=pl.Enum(list(words)))
 
 
-def read_packets(path: Path) -> Packets:
+def read_packets(path: Path, *, within: Path | None = None) -> Packets:
     """Read packets that `write_packets` wrote, or that others wrote with the same columns.
+
+    `within` is a folder that somebody else filled, as `open_foreign` takes it.
 
     Raises
     ------
@@ -281,8 +284,8 @@ def read_packets(path: Path) -> Packets:
 
     try:
         with library_errors(path):
-            _check_rows(path)
-            frame = pl.read_parquet(path, columns=list(COLUMNS))
+            _check_rows(path, within)
+            frame = pl.read_parquet(path, columns=list(COLUMNS), glob=False)
             return Packets(
                 time=_finite(frame["time"]),
                 delay=_finite(frame["delay"]),
@@ -296,12 +299,10 @@ def read_packets(path: Path) -> Packets:
         raise AnalysisError(error.message, hint=hint) from error
 
 
-def _check_rows(path: Path) -> None:
+def _check_rows(path: Path, within: Path | None) -> None:
     """Refuse more rows than a file of this size holds of packets: a constant column takes no room at all."""
-    import polars as pl
-
-    with open_foreign(path) as file:
-        rows = pl.scan_parquet(file).select(pl.len()).collect().item()
+    with open_foreign(path, within=within) as file:
+        rows = values_of(file)
         if rows > max(_FREE_ROWS, _ROWS_PER_BYTE * path.stat().st_size):
             raise ValueError(f"it says to hold {rows} packets, more than its bytes can")
 

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import os
 import re
+import stat
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -79,6 +80,11 @@ class ExperimentDirectory:
         """Create the directory and its parts."""
         try:
             for name in ("", *sorted(FOLDERS)):
+                if name and (self.path / name).is_symlink():
+                    raise StoreError(
+                        f"{self.path}: {name} is a link, which is not followed",
+                        hint="put what it leads to into its place",
+                    )
                 (self.path / name).mkdir(parents=True, exist_ok=True)
             sync_folder(self.path)
             sync_folder(self.path.absolute().parent)
@@ -114,7 +120,7 @@ class DirectoryLock:
         self._descriptor = -1
 
     def __enter__(self) -> Self:
-        self._descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._descriptor = _open_lock(self._path, os.O_RDWR | os.O_CREAT)
         if not self._acquired():
             holder = os.pread(self._descriptor, 64, 0).decode(errors="replace").strip()
             os.close(self._descriptor)
@@ -148,11 +154,24 @@ class DirectoryLock:
                 return True
 
 
+def _open_lock(path: Path, flags: int) -> int:
+    """Open the file of the lock, which is written to: neither a link, which leads elsewhere, nor a pipe, which waits."""
+    if path.is_symlink():
+        raise StoreError(
+            f"{path}: is a link, which is not followed", hint="remove it; it is made anew where it is missing"
+        )
+    descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise StoreError(f"{path}: is no regular file", hint="remove it; it is made anew where it is missing")
+    return descriptor
+
+
 def is_locked(directory: ExperimentDirectory) -> bool:
     """Whether a runner is at work on the directory at this moment."""
     try:
-        descriptor = os.open(directory.path / LOCK, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
+        descriptor = _open_lock(directory.path / LOCK, os.O_RDONLY)
+    except (OSError, StoreError):
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

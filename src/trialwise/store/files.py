@@ -73,7 +73,8 @@ def gone(path: Path) -> StoreError:
 def _put(path: Path, write: Callable[[BinaryIO], object]) -> None:
     temporary = path.with_name(path.name + ".tmp")
     try:
-        with temporary.open("wb") as file:
+        temporary.unlink(missing_ok=True)  # also where it is a link that leads elsewhere
+        with temporary.open("xb") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())

@@ -9,9 +9,12 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from trialwise.errors import StoreError
+from trialwise.foreign_files import read_foreign
 from trialwise.store.files import write_whole
 
 NAME = "drawn-means.json"
+_LARGEST = 64 << 20
+"""Bytes of the file that are read."""
 Entry = tuple[float, list[float], int]
 """Of one metric: the level that its control is of, the means of its controls, and over how many lists."""
 _FORMAT = TypeAdapter(dict[str, list[Entry]])
@@ -40,6 +43,7 @@ class KeptMeans:
 
     def _entries(self) -> dict[str, list[Entry]]:
         try:
-            return _FORMAT.validate_json(self._path.read_bytes())
-        except (OSError, ValidationError):
+            packed = read_foreign(self._path, _LARGEST, within=self._path.parent, error=StoreError)
+            return _FORMAT.validate_json(packed)
+        except (StoreError, ValidationError):
             return {}

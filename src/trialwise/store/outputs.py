@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import gzip
-import os
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from trialwise.errors import StoreError
+from trialwise.foreign_files import open_foreign
 
 Output = Literal["stdout", "stderr"]
 
@@ -44,7 +46,7 @@ def output_files(number: int, attempt: int, stdout: bytes, stderr: bytes) -> Ite
 def read_output(folder: Path, number: int, attempt: int, what: Output) -> KeptOutput | None:
     """Read what was kept of an output of a trial in an experiment directory; None where nothing was, or it cannot be read."""
     for cut in (False, True):
-        data = _unpacked(folder / _name(number, attempt, what, cut=cut), 2 * LARGEST)
+        data = _unpacked(folder, _name(number, attempt, what, cut=cut), 2 * LARGEST)
         if data is not None:
             return KeptOutput(data, cut)
     return None
@@ -57,7 +59,7 @@ def files_file(number: int, attempt: int, archive: bytes) -> tuple[str, bytes]:
 
 def read_files(folder: Path, number: int, attempt: int) -> bytes | None:
     """Read the archive (tar) of the files that were kept of a trial; None where there is none, or it cannot be read."""
-    return _unpacked(folder / _files_name(number, attempt), LARGEST_FILES)
+    return _unpacked(folder, _files_name(number, attempt), LARGEST_FILES)
 
 
 def shortened(text: bytes, part: int) -> bytes:
@@ -68,13 +70,15 @@ def shortened(text: bytes, part: int) -> bytes:
     return text[:part] + f"\n… {left_out} bytes left out …\n".encode() + text[-part:]
 
 
-def _unpacked(path: Path, most: int) -> bytes | None:
-    """Read at most so many bytes of a compressed file; no link is followed."""
+def _unpacked(folder: Path, name: str, most: int) -> bytes | None:
+    """Read at most so many bytes of a compressed file of an experiment directory; no link is followed."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb") as file, gzip.GzipFile(fileobj=file) as unpacked:  # noqa: PTH123
+        with (
+            open_foreign(folder / name, within=folder, error=StoreError) as file,
+            gzip.GzipFile(fileobj=file) as unpacked,
+        ):
             return unpacked.read(most)
-    except (OSError, EOFError, zlib.error):
+    except (StoreError, OSError, EOFError, zlib.error):
         return None
 
 

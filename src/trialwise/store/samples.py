@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.errors import AnalysisError, StoreError
-from trialwise.foreign_files import check_foreign
+from trialwise.foreign_files import check_foreign, open_foreign
+from trialwise.foreign_parquet import values_of
 from trialwise.store.connection import RESTORE
 from trialwise.store.files import write_whole
 
@@ -32,8 +33,8 @@ Entry = tuple[int, int, str, Array, Array | None]
 """Number, attempt, source, values, times (or None): a row of a segment."""
 Wanted = tuple[str, int, int, str]
 """Where samples stand: file below the directory, number, attempt, source."""
-MOST_ROWS = 200_000_000
-"""Rows of files that are read together."""
+MOST_VALUES = 200_000_000
+"""Values, elements of lists counted, of files that are read together."""
 TOGETHER = 500
 """Files that are read at once: a tenth of the time of one after another, and little memory."""
 
@@ -161,17 +162,18 @@ def _arrays(lists: pl.Series) -> list[Array | None]:
 def _read(path: Path) -> pl.DataFrame:
     import polars as pl
 
-    _require_room([str(path)])
+    require_room([str(path)])
     return pl.read_parquet(path, glob=False)
 
 
-def _require_room(paths: list[str]) -> None:
-    """Refuse more rows than `MOST_ROWS`: a column of one number takes no room in a file, and much in memory."""
-    import polars as pl
-
-    rows = int(pl.scan_parquet(paths, glob=False).select(pl.len()).collect().item())
-    if rows > MOST_ROWS:
-        raise ValueError(f"{rows} rows, more than the {MOST_ROWS} that are read at once")
+def require_room(paths: list[str]) -> None:
+    """Refuse more values than `MOST_VALUES`: a column or a list of one number takes no room in a file, and much in memory."""
+    values = 0
+    for path in paths:
+        with open_foreign(Path(path), error=StoreError) as file:
+            values += values_of(file)
+    if values > MOST_VALUES:
+        raise ValueError(f"{values} values, more than the {MOST_VALUES} that are read at once")
 
 
 @contextmanager
@@ -217,7 +219,7 @@ def _read_segments(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Arr
     sources = list(dict.fromkeys(source for *_, source in wanted))
     try:
         with _damage_of(folder):
-            _require_room(paths)
+            require_room(paths)
             plan = pl.scan_parquet(paths, glob=False).filter(pl.col("source").is_in(sources))
             found = _entries(plan.collect())
     except StoreError:
@@ -233,7 +235,7 @@ def _read_together(folder: Path, wanted: Sequence[Wanted]) -> Iterator[tuple[Arr
     paths = [str(folder / file) for file, *_ in wanted]
     try:
         with _damage_of(folder):
-            _require_room(paths)
+            require_room(paths)
             frame = pl.read_parquet(paths, include_file_paths="file", glob=False)
             values, times = (
                 _numbers(frame["value"]),

@@ -64,7 +64,7 @@ def frozen_experiment(directory: ExperimentDirectory, ledger: Ledger) -> Experim
 
 
 def _frozen(directory: ExperimentDirectory, ledger: Ledger) -> Experiment:
-    experiment = parse_experiment(frozen_text(directory), directory.experiment_file)
+    experiment = parse_experiment(frozen_text(directory), directory.experiment_file, frozen=True)
     return dataclasses.replace(experiment, folder=Path(ledger.fact("folder")))
 
 

@@ -14,12 +14,18 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from path_directory import steady, write_paths
+from simulation_directory import run_simulation, simulation_text
 from trialwise import study
-from trialwise.errors import PlanError, StoreError
+from trialwise.analysis.estimation.flow_records import read_flows
+from trialwise.errors import AnalysisError, PlanError, StoreError
 from trialwise.execution.session import recorded_identity
+from trialwise.experiment.text import frozen_name
+from trialwise.measurement.packets import read_packets, write_packets
 from trialwise.store.connection import connect
 from trialwise.store.directory import ExperimentDirectory
-from trialwise.store.samples import read_many
+from trialwise.store.outputs import output_files, read_output
+from trialwise.store.samples import read_many, record_name
 
 TEXT = """
 [experiment]
@@ -208,10 +214,10 @@ def test_the_experiment_of_a_directory_is_no_link(begun: Callable[[str, Path], P
         study.analyse(directory)
 
 
-def test_samples_of_more_rows_than_are_read_are_refused(sampled: Path, monkeypatch: pytest.MonkeyPatch):
+def test_samples_of_more_values_than_are_read_are_refused(sampled: Path, monkeypatch: pytest.MonkeyPatch):
     assert study.analyse(sampled)
-    monkeypatch.setattr("trialwise.store.samples.MOST_ROWS", 8)
-    with pytest.raises(StoreError, match="9 rows, more than the 8"):
+    monkeypatch.setattr("trialwise.store.samples.MOST_VALUES", 8)
+    with pytest.raises(StoreError, match="9 values, more than the 8"):
         list(
             read_many(
                 sampled, [(f"samples/{file.name}", 0, 0, "") for file in (sampled / "samples").iterdir()]
@@ -282,6 +288,142 @@ def test_samples_are_regular_files_of_the_directory(
     spoil(min((directory / "samples").iterdir()), tmp_path / "outside")
     with pytest.raises(StoreError, match=sentence):
         study.analyse(directory)
+
+
+@pytest.fixture(scope="module")
+def flows(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory whose trials have a record of their flows and share a file of samples."""
+    text = simulation_text(
+        '[metrics.p90]\nquantity = "fct"\nmeasure = "p90"\nestimand = "pooled"\n[design]\nseries = 1\nrounds = 30\n',
+        workload='sizes = "fixed:20kB", load = "50%", duration = "1ms"',
+        factors="",
+        scheme="dctcp",
+    )
+    return run_simulation(tmp_path_factory.mktemp("flows"), text)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sentence"),
+    [
+        (a_link, "is a link, which is not followed"),
+        (a_pipe, "is a pipe, and a file is wanted"),
+        (a_folder_behind_a_link, "samples is a link, which is not followed"),
+    ],
+)
+def test_records_of_flows_are_regular_files_of_the_directory(
+    flows: Path, tmp_path: Path, spoil: Callable[[Path, Path], None], sentence: str
+):
+    directory = ExperimentDirectory(Path(shutil.copytree(flows, tmp_path / "results")))
+    with closing(directory.ledger()) as ledger:
+        rows = ledger.trials("finished")
+    assert read_flows(directory, rows).rows == tuple(rows)
+    spoil(directory.path / record_name(rows[0].number, 1, "flows"), tmp_path / "outside")
+    with pytest.raises(StoreError, match=sentence):
+        read_flows(directory, rows[:1])
+
+
+def test_records_of_more_flows_than_are_read_are_refused(flows: Path, monkeypatch: pytest.MonkeyPatch):
+    directory = ExperimentDirectory(flows)
+    with closing(directory.ledger()) as ledger:
+        rows = ledger.trials("finished")
+    monkeypatch.setattr("trialwise.store.samples.MOST_VALUES", 8)
+    with pytest.raises(AnalysisError, match="values, more than the 8"):
+        read_flows(directory, rows)
+
+
+@pytest.mark.parametrize("spoil", [a_link, a_pipe, a_folder_behind_a_link])
+def test_packets_are_regular_files_of_the_directory(tmp_path: Path, spoil: Callable[[Path, Path], None]):
+    file = tmp_path / "results/samples/packets.parquet"
+    file.parent.mkdir(parents=True)
+    write_packets(file, steady(0.1, 0.01))
+    assert len(read_packets(file, within=tmp_path / "results"))
+    spoil(file, tmp_path / "outside")
+    with pytest.raises(AnalysisError, match=r"is not followed|and a file is wanted"):
+        read_packets(file, within=tmp_path / "results")
+
+
+def test_packets_of_a_directory_that_are_a_link_are_told_and_left_out(tmp_path: Path):
+    directory = write_paths(tmp_path / "results")
+    (file,) = sorted((directory / "samples").glob("*-packets.parquet"))[:1]
+    a_link(file, tmp_path / "outside")
+    path = study.analyse(directory).path
+    assert path is not None
+    assert [text for text in path.notes if "is a link" in text]
+
+
+DRAWN = '[factors]\nx = {{ draw = "{draw}" }}\n[trial]'
+
+
+@pytest.mark.parametrize("draw", ["values.txt", "folder/values.txt", "../values.txt"])
+@pytest.mark.parametrize("spoil", ["nothing", "gone", "link", "pipe", "folder"])
+def test_what_was_drawn_from_is_read_from_the_directory_alone(tmp_path: Path, draw: str, spoil: str):
+    folder = tmp_path / "own"
+    (folder / "folder").mkdir(parents=True)
+    (folder / draw).write_text("1\n2\n")
+    text = TEXT.format(program="true {x}").replace("[trial]", DRAWN.format(draw=draw))
+    (folder / "drawn.toml").write_text(text)
+    study.run(folder / "drawn.toml", tmp_path / "results")
+    frozen = tmp_path / "results" / frozen_name(draw)
+    outside = tmp_path / "outside"
+    if spoil == "folder" and frozen.parent != tmp_path / "results":
+        a_folder_behind_a_link(frozen, outside)
+    elif spoil == "gone":
+        frozen.unlink()
+        (tmp_path / "results" / "../values.txt").write_text("MARKER\n")
+    elif spoil == "pipe":
+        a_pipe(frozen, outside)
+    elif spoil != "nothing":
+        a_link(frozen, outside)
+    if spoil == "nothing":
+        assert study.analyse(tmp_path / "results")
+        return
+    code, said_of_it = said("analyze", tmp_path / "results")
+    assert (code, "the file to draw from" in said_of_it, "MARKER" in said_of_it) == (2, True, False)
+
+
+def test_the_lock_of_a_directory_is_no_link_and_no_pipe(begun, tmp_path: Path):
+    directory = begun("true", tmp_path)
+    (tmp_path / "outside").write_text("kept as it is")
+    (directory / ".lock").unlink()
+    (directory / ".lock").symlink_to(tmp_path / "outside")
+    code, text = said("run", directory)
+    assert (code, ".lock: is a link" in text) == (5, True), text
+    assert (tmp_path / "outside").read_text() == "kept as it is"
+    (directory / ".lock").unlink()
+    os.mkfifo(directory / ".lock")
+    code, text = said("run", directory)
+    assert (code, ".lock: is no regular file" in text) == (5, True), text
+    code, text = said("status", directory)
+    assert code == 0, text
+
+
+def test_nothing_is_written_through_links(tmp_path: Path):
+    """Neither into the folder that one stands for, nor into the file that a temporary name leads to."""
+    file = tmp_path / "k.toml"
+    file.write_text(TEXT.format(program="false"))
+    study.run(file, tmp_path / "results", only={})
+    directory, outside = ExperimentDirectory(tmp_path / "results"), tmp_path / "outside"
+    outside.write_text("kept as it is")
+    (directory.path / "facts.tmp").symlink_to(outside)
+    directory.write_durably("facts", b"new")
+    assert ((directory.path / "facts").read_text(), outside.read_text()) == ("new", "kept as it is")
+    (tmp_path / "elsewhere").mkdir()
+    shutil.rmtree(directory.path / "logs")
+    (directory.path / "logs").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="logs is a link"):
+        directory.make()
+
+
+@pytest.mark.parametrize("spoil", [a_link, a_pipe, a_folder_behind_a_link])
+def test_outputs_that_are_kept_are_regular_files_of_the_directory(
+    begun, tmp_path: Path, spoil: Callable[[Path, Path], None]
+):
+    directory = begun("true", tmp_path)
+    name, content = next(iter(output_files(1, 1, b"printed", b"")))
+    (directory / name).write_bytes(content)
+    assert read_output(directory, 1, 1, "stdout") is not None
+    spoil(directory / name, tmp_path / "outside")
+    assert read_output(directory, 1, 1, "stdout") is None
 
 
 @pytest.mark.parametrize("place", ["/etc/passwd", "../outside.parquet", "samples/../../outside.parquet", ""])

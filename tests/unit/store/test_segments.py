@@ -53,3 +53,11 @@ def test_a_trial_that_a_segment_lacks_is_named(tmp_path):
     wanted = [*written(tmp_path, (3, 5, 2, 4)), (samples.segment_name(0, 1), 9, 1, "fct")]
     with pytest.raises(StoreError, match="no samples of fct of trial 9"):
         list(samples.read_many(tmp_path, wanted))
+
+
+def test_lists_of_more_elements_than_are_read_are_refused(tmp_path, monkeypatch):
+    wanted = written(tmp_path, (3, 100, 2, 4))
+    monkeypatch.setattr(samples, "MOST_VALUES", 99)
+    with pytest.raises(StoreError, match="values, more than the 99"):
+        list(samples.read_many(tmp_path, wanted[1:2]))
+    assert [len(values) for values, _ in samples.read_many(tmp_path, wanted[:1])] == [3]

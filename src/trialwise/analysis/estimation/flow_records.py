@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf
@@ -19,7 +20,7 @@ from trialwise.foreign_files import check_foreign
 from trialwise.foreign_frames import library_errors
 from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
-from trialwise.store.samples import TOGETHER, record_name
+from trialwise.store.samples import TOGETHER, record_name, require_room
 
 Array = npt.NDArray[np.float64]
 COLUMNS = ("size_bytes", "start_ps", "fct_ps", "ideal_ps")
@@ -79,7 +80,7 @@ def keeps_records(experiment: Experiment) -> bool:
 
 def read_flows(directory: ExperimentDirectory, rows: Sequence[TrialRow]) -> FlowRecords:
     """The flow records of trials; those whose file is not there are left out."""
-    there = tuple(row for row in rows if (directory.path / _file(row)).is_file())
+    there = tuple(row for row in rows if os.path.lexists(directory.path / _file(row)))
     parts = [_read(directory, there, first) for first in range(0, len(there), TOGETHER)]
     trial = np.concatenate([np.empty(0, dtype=np.int64), *(trials for trials, _ in parts)])
     size, start, fct, ideal = (
@@ -100,6 +101,7 @@ def _read(
     for row in batch:
         check_foreign(directory.path / _file(row), within=directory.path, error=StoreError)
     with library_errors(directory.samples):
+        require_room(paths)
         plan = pl.scan_parquet(paths, include_file_paths="file", glob=False)
         frame = plan.select("file", *columns).collect()
     files = frame["file"].rle().struct.unnest()

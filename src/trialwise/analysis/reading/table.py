@@ -15,6 +15,7 @@ from trialwise.analysis.reading.dialect import Decimal, Dialect
 from trialwise.analysis.reading.foreign import foreign
 from trialwise.analysis.reading.text import LINE, read_text
 from trialwise.errors import AnalysisError
+from trialwise.foreign_parquet import MAGIC
 
 _MOST_LISTED = 12
 _EVIDENCE_ROWS = 1000
@@ -131,7 +132,7 @@ def read_table(
     content = content_of(path) if content is None else content
     if not content:
         raise AnalysisError(f"{path}: the file is empty")
-    if content.startswith(parquet.MAGIC):
+    if content.startswith(MAGIC):
         frame = parquet.read_parquet(path, content)
         lines = pl.int_range(1, frame.height + 1, dtype=pl.UInt32, eager=True).alias(LINE)
         table = Table(path, frame.insert_column(0, lines), dialect, where="row")
