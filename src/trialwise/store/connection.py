@@ -6,6 +6,7 @@ import contextlib
 import os
 import sqlite3
 import tempfile
+from collections.abc import Generator
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +19,13 @@ LOG_BYTES = 1024 * 1024
 """What is set aside for the log: a little more than these pages."""
 LARGEST_VALUE = 64 << 20
 """Bytes of the largest text that SQLite reads or makes: whoever wrote a ledger may have given a column a default of a gigabyte."""
+STEPS, STEPS_OF_A_BYTE = 50_000_000, 50
+"""Instructions of SQLite's virtual machine that one question may take: so many, and so many more for each byte of the files.
+
+Reading all rows of a ledger, in whatever order, takes less than one for a byte.
+"""
+_AT_ONCE = 1_000_000
+"""Instructions between two looks: some hundredths of a second."""
 _FREE = "free some space and run again; what is finished is kept"
 ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """What Python's module raises: the second where SQLite's message repeats bytes of a damaged schema that are no text."""
@@ -71,6 +79,41 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
     return connection
 
 
+@contextlib.contextmanager
+def bounded(connection: sqlite3.Connection, path: Path) -> Generator[int]:
+    """Interrupt what is asked meanwhile of the database at `path` where it takes more steps than its size explains.
+
+    Gives the rows that it can have at most: each takes a byte. What a file that somebody else wrote computes may have no end.
+    """
+    size = sum(_size(path.with_name(path.name + ending)) for ending in ("", "-wal"))
+    left = (STEPS + STEPS_OF_A_BYTE * size) // _AT_ONCE
+
+    def look() -> bool:
+        nonlocal left
+        left -= 1
+        return left < 0
+
+    connection.set_progress_handler(look, _AT_ONCE)
+    try:
+        yield size
+    finally:
+        connection.set_progress_handler(None, 0)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def endless(path: Path) -> StoreError:
+    """Make the error of a ledger that gives more, or takes longer, than its size explains."""
+    return StoreError(
+        f"{path}: reading it comes to no end that its size explains", hint="who made it, and with what?"
+    )
+
+
 def file_identity(path: Path) -> tuple[int, int] | None:
     """What tells a file from another that takes its name; None where there is none."""
     try:
@@ -88,6 +131,8 @@ def refused(error: sqlite3.Error | UnicodeDecodeError, path: Path, what: str) ->
     if isinstance(error, UnicodeDecodeError):
         return StoreError(f"{path}: cannot be {what}: database disk image is malformed", hint=RESTORE)
     code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+    if code == sqlite3.SQLITE_INTERRUPT:
+        return endless(path)
     if code == sqlite3.SQLITE_FULL or (code == sqlite3.SQLITE_IOERR and _has_no_room(path)):
         return StoreError(f"{path}: cannot be written: {DISK_IS_FULL}", hint=_FREE)
     return StoreError(f"{path}: cannot be {what}: {error}", hint=_hint_for(str(error)))

@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from trialwise.errors import StoreError
-from trialwise.store.connection import ERRORS, LOG_PAGES, RESTORE, file_identity, refused, set_log_aside
+from trialwise.store.connection import (
+    ERRORS,
+    LOG_PAGES,
+    RESTORE,
+    bounded,
+    endless,
+    file_identity,
+    refused,
+    set_log_aside,
+)
 from trialwise.store.files import gone
 from trialwise.store.tables import FORMAT, TRIAL_COLUMNS, WITHOUT_PROCESS
 
@@ -116,10 +125,13 @@ class LedgerFile:
 
     def _select(self, query: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         try:
-            with self._lock:
-                return self._connection.execute(query, parameters).fetchall()
+            with self._lock, bounded(self._connection, self.path) as most:
+                rows = self._connection.execute(query, parameters).fetchmany(most + 1)
         except ERRORS as error:
             raise refused(error, self.path, "read") from error
+        if len(rows) > most:
+            raise endless(self.path)
+        return rows
 
     @contextmanager
     def alone(self) -> Generator[None]:

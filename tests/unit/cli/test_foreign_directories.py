@@ -24,8 +24,10 @@ from trialwise.experiment.text import frozen_name
 from trialwise.measurement.packets import read_packets, write_packets
 from trialwise.store.connection import connect
 from trialwise.store.directory import ExperimentDirectory
+from trialwise.store.ledger_file import LedgerFile
 from trialwise.store.outputs import output_files, read_output
 from trialwise.store.samples import read_many, record_name
+from trialwise.study.state import state
 
 TEXT = """
 [experiment]
@@ -179,6 +181,31 @@ def test_what_a_ledger_would_compute_is_refused(
         study.analyse(directory)
     with pytest.raises(StoreError, match=f"holds the {kind}"):
         study.run(directory / "experiment.toml", directory)
+
+
+ENDLESS = {
+    "rows": "with recursive r(x) as (select 1 union all select x + 1 from r) select t.* from trial_ t, r",
+    "no row": "with recursive r(x) as (select 1 union all select x + 1 from r) select t.* from trial_ t, r where x < 0",
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+@pytest.mark.parametrize("verb", ["status", "analyze", "report", "run"])
+def test_what_never_ends_is_given_up_even_if_its_schema_is_not_refused(
+    begun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, verb: str
+):
+    directory = begun("true", tmp_path)
+    change(directory, "alter table trial rename to trial_", f"create view trial as {ENDLESS[what]}")
+    monkeypatch.setattr(LedgerFile, "require_format", lambda _: None)
+    monkeypatch.setattr(LedgerFile, "require_wholeness", lambda _: None)
+    act = {
+        "status": lambda: state(directory),
+        "analyze": lambda: study.analyse(directory),
+        "report": lambda: study.analyse(directory, all_trials=True),
+        "run": lambda: study.run(directory / "experiment.toml", directory),
+    }
+    with pytest.raises(StoreError, match="comes to no end"):
+        act[verb]()
 
 
 def test_no_value_of_a_ledger_becomes_large(begun: Callable[[str, Path], Path], tmp_path: Path):
