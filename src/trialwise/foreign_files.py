@@ -8,6 +8,7 @@ line may be a pipe (`<(…)`, `/dev/stdin`) where its reader says so.
 from __future__ import annotations
 
 import os
+import re
 import select
 import stat
 import zlib
@@ -23,6 +24,7 @@ PATIENCE = 30.0
 """Seconds that nothing has to come out of a pipe before it is given up."""
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
 _AT_ONCE = 1 << 20
+_URL = re.compile(r"^([a-z][a-z0-9+.-]+:)/+", re.IGNORECASE)
 _GZIP = 16 + zlib.MAX_WBITS
 _KINDS = (
     (stat.S_ISDIR, "is a folder"),
@@ -31,6 +33,25 @@ _KINDS = (
     (stat.S_ISBLK, "is a device"),
     (stat.S_ISSOCK, "is a socket"),
 )
+
+
+def is_url(path: str | Path) -> bool:
+    """Return True for a path that was written as a URL (a path has lost one of its slashes)."""
+    return _URL.match(str(path)) is not None
+
+
+def named(path: str | Path) -> str:
+    """A path as it was written: a URL has both of its slashes."""
+    return _URL.sub(r"\1//", str(path))
+
+
+def absent(
+    path: Path, hint: str | None = None, error: type[TrialwiseError] = AnalysisError
+) -> TrialwiseError:
+    """What to say where there is no such file or folder; of a URL, that it is one."""
+    if is_url(path):
+        return error(f"{named(path)}: URLs are not read", hint="fetch the file first, and name the file")
+    return error(f"{path}: no such file or directory", hint=hint)
 
 
 def open_foreign(
@@ -148,6 +169,8 @@ def too_large(path: Path, most: int, error: type[TrialwiseError] = AnalysisError
 
 def unreadable(path: Path, failure: OSError, error: type[TrialwiseError] = AnalysisError) -> TrialwiseError:
     """What a file is refused with that the system does not give."""
+    if isinstance(failure, FileNotFoundError) and is_url(path):
+        return absent(path, error=error)
     return error(f"{path}: cannot be read: {failure.strerror or failure}")
 
 

@@ -8,6 +8,7 @@ import threading
 
 import pytest
 
+from in_process import trialwise
 from trialwise import foreign_files
 from trialwise.errors import AnalysisError, StoreError
 from trialwise.foreign_files import open_foreign, read_foreign, unpacked_gzip
@@ -134,3 +135,18 @@ def test_gzip_is_unpacked_up_to_a_bound(tmp_path):
 def test_a_damaged_gzip_file_is_named(tmp_path, content):
     with pytest.raises(AnalysisError, match="is no whole gzip file"):
         unpacked_gzip(tmp_path / "x.gz", content, 1000)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("analyze", "{}"), ("report", "{}"), ("order", "{}"), ("status", "{}"), ("run", "{}"), ("plan", "{}"), ("packets", "{}"),
+        ("compare", "{}", "{}.csv"), ("trace", "show", "{}"), ("profile", "{}"), ("effects", "{}", "--factor", "a"),
+    ],
+)  # fmt: skip
+def test_every_command_says_of_a_url_that_it_is_none_of_its_files(tmp_path, words, monkeypatch):
+    """Also in the line that says what takes long: with both slashes."""
+    monkeypatch.setattr("trialwise.cli.patience._PATIENCE", 0.0)
+    done = trialwise(*(word.format("https://example.org/x") for word in words), cwd=tmp_path)
+    assert "https://example.org/x: URLs are not read" in done.stderr
+    assert "https:/e" not in done.stdout + done.stderr

@@ -14,6 +14,7 @@ from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.cli.text import print_data, room
 from trialwise.experiment.model import Method
+from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.study.documents import StoppingDocument
@@ -71,7 +72,7 @@ def analyze(
         Control variates of simulated trials: workload (number of flows, their bytes, the largest flow), fluid (also
         the metric by a fluid model of the same flows) or none; default workload from 200 trials of a treatment on.
     """
-    with Patience(f"analysing {data}") as patience:
+    with Patience(f"analysing {named(data)}") as patience:
         analysis = analysis_of(
             data,
             table or TableOptions(),

@@ -15,6 +15,7 @@ from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.text import room, say
 from trialwise.errors import TrialwiseError
+from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.analysis.comparison.gate import Outcome
@@ -145,7 +146,7 @@ def compare(
     check_percentage(confidence, "--confidence", least=50)
     columns, files = columns or TableColumnOptions(), files or FileOptions()
     _check(a, b, from_a or from_b, files, rank=rank, paper=paper)
-    with Patience(f"reading {a}") as patience:
+    with Patience(f"reading {named(a)}") as patience:
         table = _table(columns, reading or ReadingOptions())
         sides = _sides(a, b, from_a, from_b, metric, columns, table, patience.going, paired=not unpaired)
         from trialwise.analysis.comparison.ranking import rank as rank_side

@@ -17,6 +17,7 @@ from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, r
 from trialwise.cli.text import say
 from trialwise.errors import AnalysisError, StoreError, TrialwiseError, reason_of
 from trialwise.experiment.model import Extent
+from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.analysis.effects.directory import EffectsInput
@@ -137,7 +138,7 @@ def effects(
     _check(method, resample=resample, permutations=permutations, seed=seed, interactions=interactions)
     _check_places([csv, latex])
     margins, bases = _margins(margin), _bases(base)
-    with Patience(f"reading {data}") as patience:
+    with Patience(f"reading {named(data)}") as patience:
         given = _read(
             data,
             columns or EffectsColumns(),

@@ -17,6 +17,7 @@ from trialwise.cli.plots import check_percentage
 from trialwise.cli.text import say
 from trialwise.errors import AnalysisError, PlanError, TrialwiseError
 from trialwise.experiment.model import Extent
+from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.analysis.observing.observing import ObserveOptions
@@ -269,7 +270,7 @@ def _run(file: Path, directory: Path | None, *, quiet: bool) -> tuple[Path, int]
 
 
 def _judge(directory: Path, options: ObserveOptions, csv: Path | None, *, json: bool) -> int:
-    with Patience(f"reading {directory}"):
+    with Patience(f"reading {named(directory)}"):
         from trialwise import study
 
         found = study.observed(directory, options)

@@ -16,6 +16,7 @@ from trialwise.cli.reading import ReadingOptions, refuse_table_options
 from trialwise.cli.text import say
 from trialwise.errors import AnalysisError, StoreError, TrialwiseError, reason_of
 from trialwise.experiment.model import Better, Method
+from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.analysis.order import OrderOptions
@@ -137,7 +138,7 @@ def order(
     check_percentage(confidence, "--confidence")
     options = _options(correction, alpha, confidence, margin, compare, better, method)
     _check_places([csv, latex, out])
-    with Patience(f"reading {data}") as patience:
+    with Patience(f"reading {named(data)}") as patience:
         trials = _read(data, columns or ColumnOptions(), reading or ReadingOptions())
         from trialwise.analysis.order import analyse_order
 

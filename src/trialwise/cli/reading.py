@@ -120,7 +120,7 @@ def check_there(data: Path) -> None:
         There is no such file or folder.
     """
     if not data.exists():
-        from trialwise.analysis.reading.content import absent
+        from trialwise.foreign_files import absent
 
         raise absent(data, "name an experiment directory or a table")
 

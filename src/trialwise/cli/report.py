@@ -17,6 +17,7 @@ from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
 from trialwise.errors import StoreError, reason_of
 from trialwise.experiment.model import Controls, Method
+from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
     from trialwise.analysis.comparison.between import VerdictView
@@ -89,7 +90,7 @@ def report(
     foreign = is_pantheon(data)
     page = out or _page_of(data, foreign=foreign)
     try:
-        with Patience(f"analysing {data}") as patience:
+        with Patience(f"analysing {named(data)}") as patience:
             analysis = analysis_of(
                 data,
                 table or TableOptions(),

@@ -10,6 +10,7 @@ from trialwise.cli.output import print_json, results
 from trialwise.cli.patience import Patience
 from trialwise.cli.text import columns, show
 from trialwise.experiment.quantity import duration_text
+from trialwise.foreign_files import named
 from trialwise.report.numbers import counted
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def status(directory: Path, /, *, json: bool = False) -> int:
     """
     from trialwise import study
 
-    with Patience(f"reading {directory}") as patience:
+    with Patience(f"reading {named(directory)}") as patience:
         state = study.state(directory, patience.drawing, patience.going)
     if json:
         print_json(state.to_json())

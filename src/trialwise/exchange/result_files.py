@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 
-from trialwise.analysis.reading.content import absent, content_of
+from trialwise.analysis.reading.content import content_of
 from trialwise.analysis.reading.foreign import tool_of
 from trialwise.analysis.trial_set import TrialSet
 from trialwise.errors import AnalysisError
@@ -17,6 +17,7 @@ from trialwise.exchange import hyperfine_json, pyperf_json
 from trialwise.exchange.pantheon_archive import is_packed, packed_trials
 from trialwise.exchange.pantheon_folder import is_pantheon_folder, pantheon_trials, perf_trials, read_perf
 from trialwise.exchange.trials_table import TrialColumns, table_trials
+from trialwise.foreign_files import absent
 
 KNOWN = "an experiment directory, a Pantheon folder (also packed), JSON of hyperfine or pyperf, or a table (CSV or Parquet)"
 _MARK = b"\xef\xbb\xbf"

@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 
 from trialwise.errors import PlanError
-from trialwise.foreign_files import read_foreign
+from trialwise.foreign_files import absent, is_url, read_foreign
 
 LARGEST_FILE = 4 * 1024 * 1024
 _UTF_16_OR_32 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
@@ -55,6 +55,8 @@ def _content(path: Path, within: Path | None) -> bytes:
     try:
         found = path.stat()
     except FileNotFoundError as error:
+        if is_url(path):
+            raise absent(path, error=PlanError) from error
         raise PlanError(
             f"{path}: there is no such file", hint="`trialwise new` writes an experiment file to start from"
         ) from error

@@ -11,8 +11,6 @@ from trialwise.report.numbers import counted, percent
 from trialwise.report.terminal_table import Grid, Line, aligned
 from trialwise.report.units import Scale, scale
 
-_MOST_NAME = 40
-
 
 def comparison_lines(found: Comparison, width: int | None = None) -> Iterator[Line]:
     """The verdicts, a table for each metric, what would decide what is open, and what is missing.
@@ -61,7 +59,7 @@ def _table(title: str, names: Mapping[str, str], rows: Sequence[ComparisonRow], 
     head += ("noise floor",) if floors else ()
     cells = [
         (
-            short(names[row.treatment]),
+            names[row.treatment],
             words.n_of(row),
             *map(shown.write, row.summary.means),
             words.difference_of(row, shown),
@@ -93,12 +91,6 @@ def _stacked(names: Mapping[str, str], rows: Sequence[ComparisonRow], shown: Sca
             yield f"    noise floor {words.floor_of(row, shown)}"
         if bill := words.bill_of(row):
             yield f"    {bill}"
-
-
-def short(name: str) -> str:
-    """A name that leaves room for numbers."""
-    half = _MOST_NAME // 2
-    return name if len(name) <= _MOST_NAME else f"{name[: half - 1]}…{name[-half:]}"
 
 
 # Pantheon's table
@@ -174,7 +166,7 @@ def _metric_ranks(side: str, one: MetricRanking) -> Iterator[Line]:
     cells = [
         (
             f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}",
-            short(names[place.treatment]),
+            names[place.treatment],
             shown.write(place.mean),
             str(place.n),
             "may be the best" if place.may_be_best else "",

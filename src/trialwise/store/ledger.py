@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from trialwise.errors import StoreError
+from trialwise.foreign_files import absent, is_url
 from trialwise.store.connection import connect, copy_in_memory, require_own_files
 from trialwise.store.files import sync_folder
 from trialwise.store.ledger_facts import LedgerFacts
@@ -49,6 +50,8 @@ class Ledger(LedgerFacts):
         StoreError
             When there is none, it is damaged, or it was written by a newer Trialwise.
         """
+        if is_url(path) and not path.is_file():
+            raise absent(path.parent, error=StoreError)
         if not path.is_file():
             raise StoreError(
                 f"{path}: no ledger here", hint="name an experiment directory made by `trialwise run`"

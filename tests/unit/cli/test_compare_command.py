@@ -279,3 +279,24 @@ def test_a_floor_that_is_no_directory_is_refused(tmp_path):
     done = run("e.results", "--a", "level=1", "--b", "level=6", "--floor", "nothing", cwd=tmp_path)
     assert done.returncode == 5
     assert "nothing" in done.stderr
+
+
+@pytest.mark.parametrize("columns", ["60", "100", "400"])
+def test_long_names_are_whole_whatever_the_width(tmp_path, columns):
+    """In a pipe in one line: its middle may be all that tells two names from each other."""
+    names = [f"command=./a {'x' * 30} {size} {'y' * 30}" for size in ("small", "large")]
+    rows = [
+        f"{name.partition('=')[2]},{side},{1 + place % 3 + (side == 'b')}"
+        for name in names
+        for side in "ab"
+        for place in range(8)
+    ]
+    (tmp_path / "t.csv").write_text("command,side,time\n" + "\n".join(rows) + "\n")
+    done = trialwise(
+        "compare", "t.csv", "--value", "time", "--group", "command", "--group", "side", "--a", "side=a", "--b", "side=b",
+        "--better", "lower", "--rank", cwd=tmp_path, COLUMNS=columns,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "…" not in done.stdout
+    for name in names:
+        assert sum(name.partition("=")[2] in line for line in done.stdout.splitlines()) >= 3

@@ -128,7 +128,12 @@ def examples(text: str) -> list[str]:
 
 @pytest.mark.parametrize(
     "words",
-    [["bad\x1b[31m"], ["analyze", "--opt\u202e"], ["plan", "a", "b\x9b2J"], ["order", "x", "--confidence", "9\x1b5"]],
+    [
+        ["bad\x1b[31m"],
+        ["analyze", "--opt\u202e"],
+        ["plan", "a", "b\x9b2J"],
+        ["order", "x", "--confidence", "9\x1b5"],
+    ],
 )
 def test_refused_words_reach_the_terminal_harmless(words: list[str]) -> None:
     done = subprocess.run(
