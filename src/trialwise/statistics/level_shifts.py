@@ -17,6 +17,7 @@ from trialwise.statistics.harmonics import (
     STRAIGHT,
     Baseline,
     Candidate,
+    baseline_columns,
     bend,
     design,
     levels,
@@ -48,6 +49,9 @@ SHORTEST_LEVEL = 5
 SHORTEST_SHARE = 0.02
 # Places at which the two ends of a block are looked for together.
 MOST_KNOTS = 100
+# Distances of shifts in one direction that are one or several of the same length, to within so much of it, are a wave's edges.
+FEWEST_DISTANCES = 3
+EVEN = 0.05
 MOST_OF_SLOPE = 2000
 FAMILIES = ("shift", "block", "bend")
 
@@ -140,6 +144,18 @@ def find_shifts(
     line_p = _line(grid, scores, calendar, baseline, frequencies, surrogates, steps[-1])
     ordered = tuple(p_values[at] for at in baseline.shifts)
     return Nonstationary(baseline, ordered, bend_p, line_p, more=len(p_values) >= MOST_SHIFTS)
+
+
+def recurrence(grid: TimeGrid, scores: Array, baseline: Baseline) -> float | None:
+    """The distance in seconds at which shifts of one direction recur, as the edges of a sawtooth do; None where they do not."""
+    shifts = np.asarray(baseline.shifts)
+    sizes = np.linalg.lstsq(baseline_columns(grid.times, baseline), scores)[0][2 : 2 + shifts.size]
+    distances = np.concatenate([np.diff(shifts[sizes > 0]), np.diff(shifts[sizes < 0])])
+    if distances.size < FEWEST_DISTANCES:
+        return None
+    length = float(np.median(distances))
+    cycles = distances / length
+    return length if (np.abs(cycles - np.maximum(np.rint(cycles), 1)) <= EVEN).all() else None
 
 
 def _scan(grid: TimeGrid, basis: Array, baseline: Baseline) -> _Scan:

@@ -18,7 +18,7 @@ from trialwise.statistics.harmonics import (
     visible,
 )
 from trialwise.statistics.holm import holm
-from trialwise.statistics.level_shifts import find_shifts, told
+from trialwise.statistics.level_shifts import EVEN, Nonstationary, find_shifts, recurrence, told
 from trialwise.statistics.seasonality_paper import by_paper
 from trialwise.statistics.seasonality_results import Findings, Period, Seasonality
 from trialwise.statistics.spans import MANY_CYCLES, advise
@@ -160,14 +160,7 @@ def _by_test(
     first, second, third = seed.spawn(3)
     coarse = at_most(series, grid)
     candidates = [shown for human in HUMAN if (shown := visible(human, coarse))]
-    moved = find_shifts(
-        coarse,
-        normal_scores(coarse.values),
-        candidates,
-        alpha=alpha * SHIFT_SHARE,
-        surrogates=max(surrogates or 199, int(np.ceil(2 / (alpha * SHIFT_SHARE))) - 1),
-        seed=third,
-    )
+    moved = _levels(coarse, candidates, alpha, surrogates, third)
     tested = _test_calendar(coarse, candidates, moved.baseline, alpha, surrogates, first)
     calendar = {candidate: p_value for candidate, p_value in tested.items() if p_value <= alpha}
     scores = normal_scores(grid.values)
@@ -198,6 +191,30 @@ def _by_test(
         drift=drift,
         level_tested=True,
     )
+
+
+def _levels(
+    grid: TimeGrid,
+    candidates: Sequence[Candidate],
+    alpha: float,
+    surrogates: int | None,
+    seed: np.random.SeedSequence,
+) -> Nonstationary:
+    """Shifts and drift beside the calendar; where shifts recur and a period of that length is there, beside that as well."""
+    scores, number = normal_scores(grid.values), surrogates or 199
+    enough = max(number, int(np.ceil(2 / (alpha * SHIFT_SHARE))) - 1)
+
+    def found(beside: Sequence[Candidate]) -> Nonstationary:
+        return find_shifts(grid, scores, beside, alpha=alpha * SHIFT_SHARE, surrogates=enough, seed=seed)
+
+    moved = found(candidates)
+    length = recurrence(grid, scores, moved.baseline)
+    if length is None:
+        return moved
+    (again,) = seed.spawn(1)
+    waves = blind_search(grid, scores, (), alpha=alpha * BLIND_SHARE, surrogates=number, seed=again)
+    near = [one.candidate for one in waves if abs(one.candidate.seconds / length - 1) <= 2 * EVEN]
+    return found([*candidates, *near]) if near else moved
 
 
 def _test_calendar(

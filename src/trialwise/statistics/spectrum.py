@@ -42,8 +42,8 @@ NO_NOISE = 4.0
 HARMONICS = 6
 MOST_HARMONIC = 20
 """Of a wave that has harmonics so many are taken off, so that those beyond the sixth are no further periods."""
-SHARP = 20.0
-"""What noise shows at a wave's second to sixth harmonic together, over its mean, in less than 1 of 1,000."""
+SHARP = 16.0
+"""What noise shows at a wave's second to sixth harmonic together, over its mean, in less than 1 of 100."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from trialwise.statistics.harmonics import DAY, STRAIGHT, WEEK, Baseline, Candidate, design, orthonormal
-from trialwise.statistics.level_shifts import FAMILIES, _best, _scan, find_shifts
+from trialwise.statistics.level_shifts import FAMILIES, _best, _scan, find_shifts, recurrence
 from trialwise.statistics.seasonality import seasonality
 from trialwise.statistics.surrogates import normal_scores, residuals
 from trialwise.statistics.timegrid import TimeGrid
@@ -143,3 +143,29 @@ def test_the_paper_looks_for_no_shift():
     y, _ = series("shift", 1)
     found = seasonality(np.arange(400) * 7200.0, y, method="paper")
     assert (found.shifts, found.drift, found.level_tested) == ((), None, False)
+
+
+def test_edges_of_a_wave_recur_and_shifts_at_any_times_do_not():
+    grid = TimeGrid(1.0, np.arange(400), np.zeros(400), regular=True)
+    noise = np.random.default_rng(6).normal(size=400)
+
+    def found(edges, sizes):
+        values = 20 * np.sum(
+            [size * (grid.times >= edge) for edge, size in zip(edges, sizes, strict=True)], axis=0
+        )
+        return recurrence(grid, values + noise, Baseline(shifts=tuple(edges)))
+
+    up, down = [40.0, 140.0, 241.0, 340.0], [70.0, 171.0, 270.0, 371.0]
+    assert found(up, [1] * 4) == pytest.approx(100, abs=1)
+    assert found(sorted(up + down), [1, -1] * 4) == pytest.approx(100, abs=1)
+    assert found([40.0, 140.0, 340.0, 440.0 - 60], [1] * 4) is None
+    assert found(up[:3], [1] * 3) is None, "two distances that are alike may be chance"
+    assert found(up, [1, -1, 1, -1]) is None, "of each direction one distance"
+
+
+def test_shifts_at_any_times_stay_shifts():
+    times = np.arange(400.0)
+    levels = np.select([times < 60, times < 150, times < 200, times < 330], [0, 5, 8, 3], 7)
+    found = seasonality(times, levels + np.random.default_rng(7).normal(size=400))
+    assert [shift.seconds for shift in found.shifts] == pytest.approx([60, 150, 200, 330], abs=2)
+    assert found.periods == ()
