@@ -1,7 +1,8 @@
-"""Fuzz one reader of foreign files, guided by the coverage of its Python code; `fuzz/run.py` starts it for each.
+"""Fuzz one parser of foreign files, guided by the coverage of its Python code; `fuzz/run.py` starts it for each.
 
-`python fuzz/readers.py READER FOLDER OPTION… CORPUS`: what FOLDER holds is overwritten, the options are those of libFuzzer, and CORPUS
-keeps what reaches something new, or is one input to read again. It takes atheris. The readers are those of `tests/foreign_readers.py`.
+`python fuzz/readers.py PARSER FOLDER OPTION… CORPUS`: what FOLDER holds is overwritten, the options are those of libFuzzer, and CORPUS
+keeps what reaches something new, or is one input to read again. It takes atheris. The parsers are those of `tests/foreign_readers.py`;
+the first byte of an input says which of the readers of a parser gets the rest.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import random
 import resource
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -22,26 +24,33 @@ def main(name: str, folder: Path, options: list[str]) -> None:
     import atheris
 
     with atheris.instrument_imports(include=["trialwise"]):
-        from foreign_readers import ADDRESS_SPACE, READERS, changed, read_or_refused
-    sound = READERS[name][0](folder)
+        from foreign_readers import ADDRESS_SPACE, PARSERS, READERS, changed, read_or_refused
+    readers = PARSERS[name]
     rng = random.Random(17)
-    seeds = [sound, *(changed(sound, rng) for _ in range(SEEDS))] if Path(options[-1]).is_dir() else []
-    for at, content in enumerate(seeds):
-        Path(options[-1], f"seed-{at:02d}").write_bytes(content[:MOST_BYTES])
+    if Path(options[-1]).is_dir():
+        for reader, content in near(
+            readers, {each: READERS[each][0](folder) for each in readers}, changed, rng
+        ):
+            at = len(list(Path(options[-1]).iterdir()))
+            Path(options[-1], f"seed-{at:03d}").write_bytes(bytes([reader]) + content[:MOST_BYTES])
 
     most_held = 0.0
 
     def read(content: bytes) -> None:
         nonlocal most_held
-        held = read_or_refused(name, folder / "x.log", content)
+        held = (
+            read_or_refused(readers[content[0] % len(readers)], folder / "x.log", content[1:])
+            if content
+            else 0
+        )
         if held > most_held + 1:
             most_held = held
             print(f"held {held:.0f} MiB", file=sys.stderr, flush=True)
 
     def change(content: bytes, most: int, seed: int) -> bytes:
-        if seed % 2:
+        if seed % 2 or not content:
             return atheris.Mutate(content, most)
-        return changed(content, random.Random(seed))[:most]
+        return (content[:1] + changed(content[1:], random.Random(seed)))[:most]
 
     atheris.Setup(
         ["readers", f"-max_len={MOST_BYTES}", *options],
@@ -54,7 +63,20 @@ def main(name: str, folder: Path, options: list[str]) -> None:
     atheris.Fuzz()
 
 
+def near(
+    readers: tuple[str, ...],
+    sound: dict[str, bytes],
+    changed: Callable[[bytes, random.Random], bytes],
+    rng: random.Random,
+) -> Iterator[tuple[int, bytes]]:
+    """Sound files, and files near them, with the number of their reader."""
+    for number, reader in enumerate(readers):
+        yield number, sound[reader]
+        for _ in range(SEEDS // len(readers)):
+            yield number, changed(sound[reader], rng)
+
+
 if __name__ == "__main__":
     if len(sys.argv) < 4:
-        sys.exit("usage: python fuzz/readers.py READER FOLDER OPTION… CORPUS")
+        sys.exit("usage: python fuzz/readers.py PARSER FOLDER OPTION… CORPUS")
     main(sys.argv[1], Path(sys.argv[2]), sys.argv[3:])

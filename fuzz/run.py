@@ -1,6 +1,6 @@
 """Fuzz everything that reads foreign files and connections, each for so much processor time: `python fuzz/run.py SECONDS [NAME …]`.
 
-The names are the readers of `tests/foreign_readers.py` (these take atheris) and the targets of `fuzz_targets` (these are run where
+The names are the parsers of `tests/foreign_readers.py` (these take atheris) and the targets of `fuzz_targets` (these are run where
 `cargo +nightly fuzz build` has built them). Each runs in a process of its own, one after the other. What reaches something new is kept
 in `fuzz/found`, what fails in `fuzz/artifacts`; one that fails goes on until it has failed a few times. `fuzz/found/figures.json`
 knows how far each has come: the same command goes on where it was stopped, or begins anew if all was done. `--figures FILE` gets a
@@ -38,7 +38,7 @@ MEMORY = {True: r"peak_rss_mb: *(\d+)", False: r"held (\d+) MiB"}
 
 @dataclass
 class Figures:
-    """What fuzzing one reader or target has come to."""
+    """What fuzzing one parser or target has come to."""
 
     seconds: float = 0.0
     """Processor time since the first input."""
@@ -47,7 +47,7 @@ class Figures:
     """Points of the code: libFuzzer's `cov`, of the last run."""
     findings: int = 0
     memory: int = 0
-    """MiB: of a reader the most that a file took beside what there was, of a target all that the process held."""
+    """MiB: of a parser the most that a file took beside what there was, of a target all that the process held."""
 
     def line(self, name: str) -> str:
         return (
@@ -56,7 +56,7 @@ class Figures:
         )
 
 
-HEADER = "| reader | processor time, s | inputs | points reached | findings | most memory, MiB |\n|---|---|---|---|---|---|\n"
+HEADER = "| parser | processor time, s | inputs | points reached | findings | most memory, MiB |\n|---|---|---|---|---|---|\n"
 
 
 def main() -> int:
@@ -98,13 +98,13 @@ def is_done(figures: Figures, seconds: float) -> bool:
 
 
 def every_name() -> list[str]:
-    """The targets that are built, and the readers if atheris is there."""
+    """The targets that are built, and the parsers if atheris is there."""
     targets = [file.stem for file in sorted(HERE.glob("fuzz_targets/*.rs")) if (BUILT / file.stem).exists()]
     if importlib.util.find_spec("atheris") is None:
         return targets
-    from foreign_readers import READERS
+    from foreign_readers import PARSERS
 
-    return [*targets, *READERS]
+    return [*targets, *PARSERS]
 
 
 def fuzz(name: str, figures: Figures, seconds: float) -> None:

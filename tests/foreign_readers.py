@@ -409,6 +409,32 @@ WORDS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
 
 READERS = {**PACKETS_AND_PATHS, **TABLES, **EXPERIMENTS, **SIMULATIONS, **OUTPUTS, **DIRECTORIES, **WORDS}
 """By name: what makes a sound file (a folder to work in is given), and what reads one."""
+_SHARED = {
+    "logs of tunnels": ("merged log", "tunnel log", "folder's log"),
+    "logs of links": ("mm-link log", "folder's link log"),
+    "packets in Parquet": ("parquet", "samples of a directory"),
+    "captures": ("pcap", "pcapng"),
+    "Pantheon's JSON": ("perf", "metadata"),
+    "archives": ("tar in xz", "tar in gz", "tar", "packed"),
+    "tables": (
+        *("table", "table in gzip", "table in UTF-16", "conditions", "conditions, European"),
+        *("trials", "order", "effects", "output in CSV"),
+    ),
+    "benchmarks in JSON": ("hyperfine", "pyperf"),
+    "experiments": (
+        *(name for name in EXPERIMENTS if name.startswith("experiment")),
+        "experiment of a directory",
+    ),
+    "OrderSage's files": ("OrderSage's settings", "OrderSage's script"),
+    "flow lists": ("flow list of HPCC", "connection matrix"),
+    "workloads": ("sizes of flows", "starts of flows"),
+    "outputs": ("output by pattern", "output in JSON"),
+    "ledgers": ("ledger", "rows of a ledger"),
+    "words": ("mahimahi's words", "quantities"),
+}
+_ALONE = [name for name in READERS if not any(name in names for names in _SHARED.values())]
+PARSERS = {**_SHARED, **{name: (name,) for name in _ALONE}}
+"""By name: the readers that share a parser, and are fuzzed together."""
 LISTING = {*EXPERIMENTS, *DIRECTORIES}
 """Readers that list all problems of a file, a line for each."""
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 import random
 import resource
 import time
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreign_readers import ADDRESS_SPACE, READERS, changed, read_or_refused
+from foreign_readers import ADDRESS_SPACE, PARSERS, READERS, changed, read_or_refused
 from trialwise.errors import TrialwiseError
 from trialwise.trials.held_files import HeldFiles
 
@@ -40,6 +42,10 @@ def change_and_read(name: str, folder: Path, rng: random.Random) -> None:
 @given(rng=st.randoms(use_true_random=False))
 def test_a_changed_file_is_read_or_refused(name: str, tmp_path: Path, rng: random.Random):
     change_and_read(name, tmp_path, rng)
+
+
+def test_every_reader_is_fuzzed_with_one_parser():
+    assert Counter(chain.from_iterable(PARSERS.values())) == Counter(READERS)
 
 
 @pytest.mark.soak
