@@ -82,7 +82,7 @@ def _not_one(
 
 
 def _ends(text: str) -> str:
-    lines = text.strip().splitlines()
+    lines = (text.rstrip() or text).split("\n")
     return f"its last line, {len(lines)}, is {quote(lines[-1])}"
 
 

@@ -182,7 +182,7 @@ def _last_lines(text: bytes) -> tuple[str, ...]:
     """The last lines of each program, under what is said of its end."""
     found: list[str] = []
     for part in text.decode(errors="replace").split("== ")[1:]:
-        head, *lines = part.splitlines()
+        head, *lines = part.splitlines() or [""]
         found += [head, *(f"  {line}" for line in lines[-_LAST_LINES:])] if lines else []
     return tuple(found)
 

@@ -51,6 +51,9 @@ class TestPattern:
         ("text", "pattern", "words"),
         [
             ("done\n", r"rate: (\S+)", ["no match", "'done'"]),
+            ("\x1d", r"rate: (\S+)", ["no match", "last line, 1, is '\\x1d'"]),
+            ("\u2028", r"rate: (\S+)", ["no match", "last line, 1,"]),
+            ("a\x0cb\u2028c\nd\n \n", r"rate: (\S+)", ["no match", "last line, 2, is 'd'"]),
             (
                 "rate: 1\nx\nrate: 2\n",
                 r"rate: (\S+)",
