@@ -42,3 +42,15 @@ def test_towards_the_end_batches_become_smaller():
 def test_long_trials_do_not_wait_behind_one_another():
     assert paced(60.0).in_hand(8) == 8
     assert paced(0.02).in_hand(8) == 16
+
+
+def test_later_batches_weigh_an_eighth():
+    """Of 0.9 s and then 1.7 s a trial, an eighth of the way is 1.0 s, and the next eighth is beyond the bound of long trials."""
+    pacing = paced(0.9)
+    pacing.learn(1, 1.7)
+    assert pacing.in_hand(4) == 8
+    pacing.learn(1, 1.7)
+    assert pacing.in_hand(4) == 4
+    for _ in range(200):
+        pacing.learn(10, 0.19)
+    assert pacing.batch(2, 10**9) == int(BATCH_SECONDS / 0.019)
