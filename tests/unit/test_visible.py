@@ -74,6 +74,7 @@ def test_data_in_a_page_shows_what_would_end_an_expression() -> None:
 def test_a_spreadsheet_finds_no_formula_and_keeps_numbers() -> None:
     rows = [["=HYPERLINK(1)", "@x", "+1", "-2.5", "-x", -3.5, None]]
     assert csv_text(["a"] * 7, rows).splitlines()[1] == "'=HYPERLINK(1),'@x,+1,-2.5,'-x,-3.5,"
+    assert csv_text(["a"], [["-"]]) == "a\n-\n"
 
 
 @pytest.mark.parametrize(

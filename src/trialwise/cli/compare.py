@@ -18,6 +18,8 @@ from trialwise.errors import TrialwiseError
 from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from trialwise.analysis.comparison.gate import Outcome
     from trialwise.analysis.comparison.ranking import Ranking
     from trialwise.analysis.comparison.results import Comparison
@@ -145,7 +147,10 @@ def compare(
     """
     check_percentage(confidence, "--confidence", least=50)
     columns, files = columns or TableColumnOptions(), files or FileOptions()
-    _check(a, b, from_a or from_b, files, rank=rank, paper=paper)
+    of_pairs = {"--margin": margin, "--gate": gate, "--floor": floor, **files.of_pairs}
+    _check(a, b, from_a or from_b, files, of_pairs, rank=rank, paper=paper)
+    if undecided_passes and not gate:
+        raise TrialwiseError("--undecided-passes goes with --gate", hint="add --gate")
     with Patience(f"reading {named(a)}") as patience:
         table = _table(columns, reading or ReadingOptions())
         sides = _sides(a, b, from_a, from_b, metric, columns, table, patience.going, paired=not unpaired)
@@ -169,12 +174,24 @@ def compare(
 
 
 def _check(
-    a: Path, b: Path | None, chosen: tuple[str, ...], files: FileOptions, *, rank: bool, paper: bool
+    a: Path,
+    b: Path | None,
+    chosen: tuple[str, ...],
+    files: FileOptions,
+    of_pairs: Mapping[str, object],
+    *,
+    rank: bool,
+    paper: bool,
 ) -> None:
     if b is None and not chosen and not rank:
         raise TrialwiseError(
             "there is one side only",
             hint="name B, or choose two sets of treatments with --a and --b, or add --rank",
+        )
+    if b is None and not chosen and (asked := [name for name, given in of_pairs.items() if given]):
+        raise TrialwiseError(
+            f"{asked[0]} is for a comparison, and --rank ranks the treatments of one side",
+            hint="name B, or choose two sets of treatments with --a and --b",
         )
     if b is not None and not chosen and a.resolve() == b.resolve():
         raise TrialwiseError(

@@ -44,6 +44,17 @@ class FileOptions:
         """Whether a file takes the place of what is printed."""
         return self.markdown == STANDARD
 
+    @property
+    def of_pairs(self) -> dict[str, Path | None]:
+        """Files that say how two sides compare, by their options; figures there are of the ranks of one side too."""
+        return {
+            "--markdown": self.markdown,
+            "--junit": self.junit,
+            "--bmf": self.bmf,
+            "--csv": self.csv,
+            "--latex": self.latex,
+        }
+
     def check(self) -> None:
         """Refuse places that have no folder, before anything is computed.
 
@@ -52,7 +63,7 @@ class FileOptions:
         TrialwiseError
             There is no such folder.
         """
-        for path in (self.markdown, self.junit, self.bmf, self.csv, self.latex):
+        for path in self.of_pairs.values():
             if path is not None and not path.parent.is_dir():
                 raise TrialwiseError(
                     f"{path}: there is no folder {path.parent}", hint="make it, or choose another place"

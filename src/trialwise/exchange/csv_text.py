@@ -30,7 +30,8 @@ def _cell(value: object) -> object:
     if not isinstance(value, str):
         return value
     shown = visible(value)
-    return f"'{shown}" if shown.startswith(_FORMULA) and not _is_number(shown) else shown
+    is_formula = shown.startswith(_FORMULA) and len(shown) > 1 and not _is_number(shown)
+    return f"'{shown}" if is_formula else shown
 
 
 def _is_number(text: str) -> bool:
