@@ -27,6 +27,7 @@ from readers import READY
 HERE = Path(__file__).parent
 FOUND, ARTIFACTS = HERE / "found", HERE / "artifacts"
 KEPT = FOUND / "figures.json"
+MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108  a file system in memory, where inputs are written ten times as fast
 BUILT = HERE / "target" / "x86_64-unknown-linux-gnu" / "release"
 MOST_FINDINGS = 5
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -114,7 +115,10 @@ def fuzz(name: str, figures: Figures, seconds: float) -> None:
     corpus.mkdir(exist_ok=True)
     is_target = Path(HERE, "fuzz_targets", f"{name}.rs").exists()
     options = [f"-artifact_prefix={ARTIFACTS}/{word}-", *OPTIONS]
-    with tempfile.TemporaryDirectory() as folder, log.open("w") as errors:
+    with (
+        tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as folder,
+        log.open("w") as errors,
+    ):
         if is_target:
             words = [str(BUILT / name), *options, *TARGET_OPTIONS, str(corpus), str(HERE / "corpus" / name)]
         else:
