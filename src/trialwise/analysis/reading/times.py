@@ -43,11 +43,13 @@ _SPELLINGS = {
 _BY_SPELLING = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings}
 _BASES = (
     "time", "times", "timestamp", "time stamp", "t", "ts", "epoch", "unix", "unix time", "unixtime", "unix timestamp", "posix time",
-    "date", "datetime", "date time", "when", "elapsed", "elapsed time", "relative time", "rel time", "sim time", "wall time",
+    "date", "datetime", "date time", "date/time", "when", "elapsed", "elapsed time", "relative time", "rel time", "sim time", "simtime",
+    "wall time", "wallclock", "wall clock", "tstamp", "time since start", "time since epoch", "zeit", "zeitstempel", "uhrzeit",
+    "frame.time epoch", "frame.time relative",
 )  # fmt: skip
 _NAME = re.compile(
     rf"^(?P<base>{'|'.join(sorted(map(re.escape, _BASES), key=len, reverse=True))})"
-    rf"(?:[ .]*(?:in +)?[\[(<]? *(?P<unit>{'|'.join(sorted(_BY_SPELLING, key=len, reverse=True))}) *[\])>]?)?$"
+    rf"(?: *[\[(]utc[\])]|[ .]*(?:in +|/ *)?[\[(<]? *(?P<unit>{'|'.join(sorted(_BY_SPELLING, key=len, reverse=True))}) *[\])>]?)?$"
 )
 _ERA = (datetime(1980, 1, 1, tzinfo=UTC).timestamp(), datetime(2101, 1, 1, tzinfo=UTC).timestamp())
 """Epochs in units other than seconds are believed inside these bounds."""
