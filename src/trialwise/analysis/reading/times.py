@@ -43,9 +43,9 @@ _SPELLINGS = {
 _BY_SPELLING = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings}
 _BASES = (
     "time", "times", "timestamp", "time stamp", "t", "ts", "epoch", "unix", "unix time", "unixtime", "unix timestamp", "posix time",
-    "date", "datetime", "date time", "date/time", "when", "elapsed", "elapsed time", "relative time", "rel time", "sim time", "simtime",
-    "wall time", "wallclock", "wall clock", "tstamp", "time since start", "time since epoch", "zeit", "zeitstempel", "uhrzeit",
-    "frame.time epoch", "frame.time relative",
+    "date", "datetime", "date time", "date/time", "when", "elapsed", "elapsed time", "relative time", "rel time", "sim time",
+    "simtime", "wall time", "wallclock", "wall clock", "tstamp", "time since start", "time since epoch", "zeit", "zeitstempel",
+    "uhrzeit", "frame.time epoch", "frame.time relative",
 )  # fmt: skip
 _NAME = re.compile(
     rf"^(?P<base>{'|'.join(sorted(map(re.escape, _BASES), key=len, reverse=True))})"
