@@ -112,6 +112,56 @@ def test_a_direction_and_a_unit_are_amended_without_a_new_epoch(begun: Bench):
     assert {row.epoch for row in begun.rows()} == {1}
 
 
+KPI = "kpi = { percentile = %d, confidence = %d }\nstdout"
+
+
+@pytest.mark.parametrize(
+    ("new", "said"),
+    [
+        (KPI % (50, 75), "metrics.m.kpi: none → p50 at 75 % (upper)"),
+        (
+            "variability = { percentile = 50, confidence = 75 }\nkpi = { percentile = 50, confidence = 75 }\nlimits = [0, 10]\nstdout",
+            "metrics.m.kpi: none → p50 at 75 % (upper); metrics.m.variability: none → p50 at 75 %; metrics.m.limits: none → 0 to 10",
+        ),
+        (
+            "convergence = { confidence = 90, tolerance = 5 }\nstdout",
+            "metrics.m.convergence: none → 90 %, tolerance 5 %",
+        ),
+    ],
+)
+def test_another_claim_touches_no_finished_trial_and_says_what_was_known(begun: Bench, new: str, said: str):
+    rows = begun.rows()
+    changed(begun, "stdout", f'better = "lower"\n{new}')
+    assert begun.run().failed == 0
+    assert begun.rows() == rows
+    assert events(begun, "amended") == [
+        f"metrics.m.better: none → lower; {said} (chosen when 2 trials had finished)"
+    ]
+    (metric,) = study.analyse(begun.directory).metrics
+    assert bool(metric.kpis) == ("kpi" in new)
+
+
+def test_an_objective_may_become_another_and_asks_for_more_trials(begun: Bench):
+    changed(begun, "stdout", KPI % (50, 75))
+    changed(begun, "rounds = 2", 'rounds = "auto"')
+    assert begun.run().counts == {"finished": 2}
+    changed(begun, "percentile = 50", "percentile = 75")
+    with pytest.raises(PlanError, match="the number of trials differs"):
+        begun.run()
+    assert begun.run(extend=True).counts == {"finished": 5}  # 1 - 0.75 ** 5 is the first above 75 %
+    assert {row.epoch for row in begun.rows()} == {1}
+    assert events(begun, "amended")[1] == (
+        "metrics.m.kpi: p50 at 75 % (upper) → p75 at 75 % (upper) (chosen when 2 trials had finished)"
+    )
+
+
+def test_a_name_and_a_description_may_change(begun: Bench):
+    changed(begun, 'name = "bench"', 'name = "bank"\ndescription = "of a river"')
+    assert begun.run().failed == 0
+    assert events(begun, "amended") == ["experiment.name: bench → bank; experiment.description: another"]
+    assert study.open_directory(begun.directory)[2].fact("name") == "bank"
+
+
 def test_another_timeout_begins_an_epoch(begun: Bench):
     changed(begun, "[trial]", '[trial]\ntimeout = "5s"')
     changed(begun, "rounds = 2", "rounds = 3")

@@ -10,7 +10,16 @@ from typing import TypeAlias
 from trialwise.design.plan import plan_digest
 from trialwise.errors import PlanError, TrialError
 from trialwise.execution.recording import store_samples
-from trialwise.experiment.model import Experiment, Factor, FixedFactor, Level, Metric
+from trialwise.experiment.model import (
+    Convergence,
+    Experiment,
+    Factor,
+    FixedFactor,
+    Kpi,
+    Level,
+    Metric,
+    Variability,
+)
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.experiment.sources import TextSource
@@ -32,7 +41,8 @@ AMENDED_TRIALS = "amended trials"
 """Kind of the event: trials run otherwise from then on, so that their rounds are series of their own."""
 HINT = (
     "put the file back, or start a new experiment with --dir; what may be changed on the way is trial.timeout, trial.keep, "
-    "levels of factors that come or go, a metric's direction and unit, and further metrics of standard output or of kept files"
+    "levels of factors that come or go, a metric's direction, unit, limits and what is claimed of it, further metrics of standard "
+    "output or of kept files, and the name and description"
 )
 
 
@@ -44,13 +54,15 @@ Found: TypeAlias = Sequence[tuple[TrialRow, str, Samples]]
 class Amendment:
     """What was changed, in words; the metrics that are new; and whether trials run otherwise from now on.
 
-    `lays_out`: rounds have other treatments than those before, so that they are laid out anew, in series of their own.
+    `is_of_claims`: what is claimed was chosen with data at hand. `lays_out`: rounds have other treatments than those before, so
+    that they are laid out anew, in series of their own.
     """
 
     words: tuple[str, ...]
     metrics: tuple[Metric, ...]
     is_of_trials: bool
     changes_treatments: bool = False
+    is_of_claims: bool = False
     lays_out: bool = False
 
     @property
@@ -75,10 +87,13 @@ def amendment(before: Experiment, now: Experiment) -> Amendment | None:
     of_trials += [f"factors.{name}: {level} is dropped" for name, level in went]
     kept = [metric for metric in now.metrics if metric.name in known]
     words = [text for metric in kept for text in _metric_words(known[metric.name], metric)]
+    claims = [text for metric in kept for text in _claim_words(known[metric.name], metric)]
+    words += claims
     words += _keep_words(before, now)
+    words += [f"experiment.{name}: {text}" for name, text in _label_words(before, now)]
     words += [f"metrics.{metric.name}: new" for metric in added]
     lays_out = bool(came) or (bool(went) and now.design.order == "balanced")
-    return Amendment((*of_trials, *words), added, bool(of_trials), bool(came or went), lays_out)
+    return Amendment((*of_trials, *words), added, bool(of_trials), bool(came or went), bool(claims), lays_out)
 
 
 def read_again(change: Amendment, now: Experiment, directory: ExperimentDirectory, ledger: Ledger) -> Found:
@@ -97,9 +112,14 @@ def read_again(change: Amendment, now: Experiment, directory: ExperimentDirector
     ]
 
 
-def event_of(change: Amendment, found: Found, further: str = "") -> Event:
-    """Put the change into words for the ledger, with what was found by `read_again`, and what becomes of the plan."""
+def event_of(change: Amendment, found: Found, finished: int, further: str = "") -> Event:
+    """Put the change into words for the ledger, with what was found by `read_again`, and what becomes of the plan.
+
+    Of claims that were chosen anew it says how many trials had `finished` by then, whose numbers may have been looked at.
+    """
     told = change.text
+    if change.is_of_claims:
+        told += f" (chosen when {finished} trial{'' if finished == 1 else 's'} had finished)"
     if found:
         told += f" (read again from what was kept of {len(found) // len(change.metrics)} finished trials)"
     if further:
@@ -126,17 +146,28 @@ def amended_since(ledger: Ledger, moment: float) -> str | None:
     return "; ".join(words) or None
 
 
+_OF_METRICS = ("better", "unit", "limits", "convergence", "kpis", "variability")
+"""What a file says of a metric that is computed from what the trials gave, and not by them."""
+
+
 def _with_what_may_change(before: Experiment, now: Experiment, known: dict[str, Metric]) -> Experiment:
     """The file as it is now, but with the words of before where they may be changed."""
     trial = now.trial
     if isinstance(trial, CommandTrial) and isinstance(before.trial, CommandTrial):
         trial = replace(trial, timeout=before.trial.timeout, keep=before.trial.keep)
     metrics = tuple(
-        replace(metric, better=known[metric.name].better, unit=known[metric.name].unit)
+        replace(metric, **{name: getattr(known[metric.name], name) for name in _OF_METRICS})
         for metric in now.metrics
         if metric.name in known
     )
-    return replace(now, trial=trial, metrics=metrics, factors=_factors(before, now))
+    return replace(
+        now,
+        trial=trial,
+        metrics=metrics,
+        factors=_factors(before, now),
+        name=before.name,
+        description=before.description,
+    )
 
 
 def _factors(before: Experiment, now: Experiment) -> tuple[Factor, ...]:
@@ -207,6 +238,45 @@ def _metric_words(before: Metric, now: Metric) -> Iterator[str]:
         yield f"metrics.{now.name}.better: {before.better or 'none'} → {now.better or 'none'}"
     if before.unit != now.unit:
         yield f"metrics.{now.name}.unit: {before.unit or 'none'} → {now.unit or 'none'}"
+
+
+def _claim_words(before: Metric, now: Metric) -> Iterator[str]:
+    """Say what is to be claimed of a metric, where that is another."""
+    for (name, then), (_, later) in zip(_claims(before), _claims(now), strict=True):
+        if then != later:
+            yield f"metrics.{now.name}.{name}: {then or 'none'} → {later or 'none'}"
+
+
+def _claims(metric: Metric) -> tuple[tuple[str, str], ...]:
+    return (
+        ("kpi", _kpis(metric.kpis)),
+        ("variability", _claim(metric.variability)),
+        ("convergence", _convergence(metric.convergence)),
+        ("limits", _limits(metric.limits)),
+    )
+
+
+def _kpis(kpis: tuple[Kpi, ...]) -> str:
+    return ", ".join(f"{_claim(each)} ({each.bound})" for each in kpis)
+
+
+def _claim(claim: Kpi | Variability | None) -> str:
+    return "" if claim is None else f"p{claim.percentile:g} at {claim.confidence:g} %"
+
+
+def _convergence(asked: Convergence | None) -> str:
+    return "" if asked is None else f"{asked.confidence:g} %, tolerance {asked.tolerance:g} %"
+
+
+def _limits(limits: tuple[float, float] | None) -> str:
+    return "" if limits is None else f"{limits[0]:g} to {limits[1]:g}"
+
+
+def _label_words(before: Experiment, now: Experiment) -> Iterator[tuple[str, str]]:
+    if before.name != now.name:
+        yield "name", f"{before.name} → {now.name}"
+    if before.description != now.description:
+        yield "description", "another"
 
 
 def _reread(directory: ExperimentDirectory, row: TrialRow, metric: Metric, experiment: Experiment) -> Samples:

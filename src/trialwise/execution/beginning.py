@@ -154,12 +154,12 @@ def _check_same_plan(
     if change is None and step is None:
         return
     step = step or Step()
-    event = None if change is None else event_of(change, found, step.text)
+    event = None if change is None else event_of(change, found, ledger.count(["finished"]), step.text)
     keep_found(found, directory, ledger)
     directory.write_durably(EXPERIMENT, text.encode())
     ledger.extend(
         step.rows,
-        {_FROZEN: text, "plan": plan_digest(experiment), **step.meta},
+        {_FROZEN: text, "plan": plan_digest(experiment), "name": experiment.name, **step.meta},
         withdrawn=step.withdrawn,
         events=[each for each in (*step.events, event) if each is not None],
     )
