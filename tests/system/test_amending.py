@@ -392,6 +392,39 @@ def test_a_file_that_was_not_kept_cannot_be_read_again(keeping: Bench):
         keeping.run()
 
 
+BESIDE = """keep = ["out/"]
+prepare = "sh -c 'mkdir -p out; echo {round} > out/prepared; echo begun > out/log'"
+conclude = "sh -c 'echo {round} > out/concluded; echo more >> out/log; rm out/result'"
+"""
+
+
+def test_what_the_commands_beside_the_program_wrote_is_kept(bench: Bench):
+    """As the program left it where both wrote, for so metrics have read it, and also where it is removed at last."""
+    bench.write(
+        "sh -c 'echo speed {round} | tee out/result; echo run >> out/log'",
+        'file = "out/result"\npattern = "speed (.+)"',
+        trial=BESIDE,
+    )
+    assert bench.run().failed == 0
+    written = {name: content for name, content in kept(bench, 2).items() if not name.startswith(".before/")}
+    assert written == {
+        "out/result": b"speed 2\n",
+        "out/log": b"run\n",
+        "out/prepared": b"2\n",
+        "out/concluded": b"2\n",
+    }
+    further = '[metrics.x]\nfile = "out/concluded"\npattern = "(.+)"\n[design]'
+    changed(bench, "[design]", further)
+    with pytest.raises(PlanError, match="the file out/concluded of trial 1 was not kept"):
+        bench.run()
+
+
+def test_what_a_prepare_that_fails_has_written_is_kept(bench: Bench):
+    bench.write("true", trial="keep = ['out']\nprepare = \"sh -c 'echo why > out; exit 1'\"", rounds=1)
+    assert bench.run().failed == 1
+    assert kept(bench, 1) == {"out": b"why\n"}
+
+
 def test_a_folder_of_the_trials_own_is_kept(bench: Bench):
     bench.write(
         "sh -c 'echo v {round} > {directory}/a.json; echo no > {directory}/a.txt; echo v 1'",

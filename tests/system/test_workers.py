@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -433,6 +434,21 @@ def test_files_of_trials_are_brought_back_and_read_again(bench: Bench, two: Mach
     trials = study.trial_set(bench.directory)
     assert trials.of("again")["value"].to_list() == [41.0, 42.0]
     assert trials.of("size")["value"].to_list() == [1.0, 2.0]
+
+
+def test_what_the_commands_beside_the_program_wrote_there_is_kept(bench: Bench, two: Machines):
+    trial = """keep = ["out/"]
+prepare = "sh -c 'mkdir -p out; echo {round} > out/prepared'"
+conclude = "sh -c 'echo {round} > out/concluded; rm out/result'"
+"""
+    bench.write("sh -c 'echo {round} > out/result'", trial=trial, rest=workers(two))
+    assert bench.run(workers=two.names[:1]).failed == 0
+    with (
+        gzip.open(bench.directory / "outputs/000002-1.files.tar.gz") as file,
+        tarfile.open(fileobj=file) as files,
+    ):
+        names = {name.removeprefix(".before/") for name in files.getnames()}
+    assert names == {"out/concluded", "out/prepared", "out/result"}
 
 
 @pytest.mark.parametrize(

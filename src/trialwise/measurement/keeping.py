@@ -32,7 +32,7 @@ MOST_WATCHED = 256
 LARGEST_WATCHED = 64 << 20
 """Bytes of those files together."""
 _BEFORE = ".before/"
-_ADDED, _HEADING = "TRIALWISE.added", "TRIALWISE.heading"
+_ADDED, _HEADING, _BESIDE = "TRIALWISE.added", "TRIALWISE.heading", "TRIALWISE.beside"
 
 
 class Keeping:
@@ -57,14 +57,21 @@ class Keeping:
         for watched in self._watched.values():
             watched.close()
 
-    def packed(self) -> tuple[bytes, list[str]]:
-        """Pack what was written into an archive (tar), empty where nothing was; and say of each file left out why."""
-        room, number = LARGEST, 0
+    def packed(self, program: bytes | None = None) -> tuple[bytes, list[str]]:
+        """Pack what was written into an archive (tar), empty where nothing was; and say of each file left out why.
+
+        `program` is the archive of what the measured program wrote, to which that of the commands beside it is added: what both
+        wrote stands as the program left it, as metrics have read it.
+        """
+        known = _sizes(program or b"")
+        room, number = LARGEST - sum(known.values()), len(known)
         left_out: list[str] = []
-        content = io.BytesIO()
-        with tarfile.open(fileobj=content, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        content = io.BytesIO(program or b"")
+        with tarfile.open(
+            fileobj=content, mode="a" if program else "w", format=tarfile.PAX_FORMAT
+        ) as archive:
             for name, path in _files(self._places):
-                if path in self._before and signature(path) == self._before[path]:
+                if name in known or (path in self._before and signature(path) == self._before[path]):
                     continue
                 written = self._written(path, room)
                 if written.problem is None and len(written.data) + len(written.before) > room:
@@ -76,7 +83,7 @@ class Keeping:
                     continue
                 number += 1
                 room -= len(written.data) + len(written.before)
-                _add(archive, name, written)
+                _add(archive, name, written, beside=program is not None)
         return (content.getvalue() if number else b""), left_out
 
     def _written(self, path: str, room: int) -> Written:
@@ -100,6 +107,8 @@ def read_kept(archive: bytes, name: str) -> Written | None:
             if found is None:
                 return None
             headers = found[0].pax_headers
+            if _BESIDE in headers:
+                return None  # no metric reads what another than the measured program wrote
             before = _member(files, _BEFORE + name)
             return Written(
                 found[1],
@@ -111,6 +120,14 @@ def read_kept(archive: bytes, name: str) -> Written | None:
         return None
 
 
+def _sizes(archive: bytes) -> dict[str, int]:
+    """The files of an archive of ours, with the bytes that each takes of the room."""
+    if not archive:
+        return {}
+    with tarfile.open(fileobj=io.BytesIO(archive), mode="r:") as files:
+        return {each.name: each.size for each in files.getmembers()}
+
+
 def _member(files: tarfile.TarFile, name: str) -> tuple[tarfile.TarInfo, bytes] | None:
     with contextlib.suppress(KeyError):
         info = files.getmember(name)
@@ -120,11 +137,13 @@ def _member(files: tarfile.TarFile, name: str) -> tuple[tarfile.TarInfo, bytes] 
     return None
 
 
-def _add(archive: tarfile.TarFile, name: str, written: Written) -> None:
+def _add(archive: tarfile.TarFile, name: str, written: Written, *, beside: bool) -> None:
     info = tarfile.TarInfo(name)
     info.size = len(written.data)
+    headers = {_BESIDE: "1"} if beside else {}
     if written.added:
-        info.pax_headers = {_ADDED: "1", _HEADING: written.heading.decode("utf-8", "surrogateescape")}
+        headers.update({_ADDED: "1", _HEADING: written.heading.decode("utf-8", "surrogateescape")})
+    info.pax_headers = headers
     archive.addfile(info, io.BytesIO(written.data))
     if written.before:
         earlier = tarfile.TarInfo(_BEFORE + name)

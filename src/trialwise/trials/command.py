@@ -146,6 +146,14 @@ class _Execution:
                 end_left(marker_beside(self.request.marker))
 
     def _run(self) -> TrialOutcome:
+        """Run all of it, and keep what the commands beside the program wrote, too."""
+        if self.trial.prepare is None and self.trial.conclude is None:
+            return self._steps()
+        with contextlib.closing(Keeping(self._kept_places())) as keeping:
+            outcome = self._steps()
+            return with_kept(outcome, *keeping.packed(outcome.kept))
+
+    def _steps(self) -> TrialOutcome:
         if self.trial.prepare is not None and (problem := self._prepared(self.trial.prepare)):
             return TrialOutcome(problem[0], None, time.time(), reason=problem[1])
         # Filled before the clock is read: nothing but the program is to stand between start and end.
@@ -300,8 +308,8 @@ def with_kept(outcome: TrialOutcome, kept: bytes, left_out: Sequence[str]) -> Tr
     if not left_out:
         return dataclasses.replace(outcome, kept=kept)
     more = f" and {len(left_out) - 1} more" if len(left_out) > 1 else ""
-    text = f"trial.keep: {left_out[0]}{more}: not kept"
-    return dataclasses.replace(outcome, kept=kept, remarks=(*outcome.remarks, text))
+    remarks = dict.fromkeys((*outcome.remarks, f"trial.keep: {left_out[0]}{more}: not kept"))
+    return dataclasses.replace(outcome, kept=kept, remarks=tuple(remarks))
 
 
 def trial_of(experiment: Experiment) -> CommandTrial:

@@ -47,6 +47,7 @@ class Execution:
         self.notes: list[bytes] = []
         self.notes_beside = b""
         self.environment: dict[str, str] = {}
+        self.kept = b""
         signal.signal(signal.SIGTERM, lambda number, stack: self.cancel())
 
     def cancel(self) -> None:
@@ -61,7 +62,14 @@ class Execution:
         if fresh:
             os.makedirs(fresh)
         try:
-            self.steps()
+            with contextlib.ExitStack() as stack:
+                # What the commands beside the program write is kept, too.
+                around = self.keeping(stack) if {"prepare", "conclude"} & self.task.keys() else None
+                self.steps()
+                if around is not None:
+                    self.kept, left_out = around.packed(self.kept)
+                    self.head["left_out"] = list(dict.fromkeys([*self.head.get("left_out", ()), *left_out]))
+            self.body += self.kept
             self.read_notes(began)
         finally:
             if self.task.get("prepare"):
@@ -91,8 +99,7 @@ class Execution:
                     self.taken(file.written(), path) for file, path in zip(files, task["files"])
                 ]
                 if keeping is not None:
-                    kept, self.head["left_out"] = keeping.packed()
-                    self.body += kept
+                    self.kept, self.head["left_out"] = keeping.packed()
         if self.follows:
             self.notes_beside = notes_of(beside(task["environment"][MARKER]))
         if task.get("conclude") and not report.get("cancelled"):
