@@ -8,4 +8,5 @@ pub mod config;
 pub mod filter;
 pub mod native;
 pub mod protocol;
+mod shown;
 pub mod tls;

@@ -14,7 +14,7 @@ use common::client::{
     with_content,
 };
 use common::{Found, Owned, decode_all, rows};
-use trialwise_streams::client::{Client, InjectError};
+use trialwise_streams::client::{Client, InjectError, Point};
 use trialwise_streams::config::{Collect, Config, Destination, StreamChoice};
 use trialwise_streams::filter::{FilterChoice, Window};
 use trialwise_streams::protocol::{Content, FieldType, Value};
@@ -406,4 +406,37 @@ fn what_an_encoding_cannot_carry_is_counted_and_said_once() {
             assert_eq!(same, cut + out_of_range + rounded == 0, "{value:?} {content:?}");
         }
     }
+}
+
+#[test]
+fn the_first_value_that_is_not_carried_is_told_once_for_each_stream() {
+    let (config, _) = file("first-losses");
+    let mut client = Client::new("app", &with_content(config, Content::Binary)).unwrap();
+    let [one, other] = ["one", "other"].map(|name| client.point(name, &[("v", FieldType::Double)]).unwrap());
+    client.start().unwrap();
+    let told = |point: &Point, value: f64| {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            point.inject(&[Value::Double(value)]).unwrap();
+            let losses = point.first_losses();
+            if !losses.is_empty() || Instant::now() > until {
+                return losses;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let first = told(&one, 1e40);
+    assert!(
+        matches!(&first[..], [text] if text.starts_with("app_one to file:") && text.contains("sent as NaN")),
+        "{first:?}"
+    );
+    let second = told(&other, 123_456_789.123_456);
+    assert!(
+        matches!(&second[..], [text] if text.starts_with("app_other to file:") && text.contains("rounded")),
+        "{second:?}"
+    );
+    one.inject(&[Value::Double(1e41)]).unwrap();
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(one.first_losses().is_empty());
+    assert_eq!(client.close(PATIENCE).counters.changes().len(), 2);
 }

@@ -187,3 +187,34 @@ fn what_is_wrong_is_said() {
     assert!(wrong("e.toml", "domian = 'x'").contains("domian"));
     assert!(wrong("f.xml", &"<omlc>".repeat(10_000)).contains("deep"));
 }
+
+#[test]
+fn a_wrong_file_is_refused_in_one_harmless_line() {
+    let files = [
+        (
+            "controls.xml",
+            "<omlc><collect url='h'><stream mp='m' samples='\u{1b}[2J\u{9b}'/></collect></omlc>".to_owned(),
+        ),
+        ("name.xml", "<\u{202e}x\u{2028}y/>".to_owned()),
+        ("key.toml", "domain = 'd'\n\"a\\u001b[2J\\nb\" = 1\n".to_owned()),
+        ("syntax.toml", "domain = 'd'\n[[collect\u{202e}\n".to_owned()),
+        ("long.xml", format!("<{}/>", "x".repeat(100_000))),
+        ("endless.toml", " ".repeat(5 << 20)),
+        (
+            "interval.toml",
+            "collect = [{ url = 'file:-', stream = [{ point = 'p', interval = nan }] }]".to_owned(),
+        ),
+        (
+            "negative.xml",
+            "<omlc><collect url='file:-'><stream mp='m' interval='-1'/></collect></omlc>".to_owned(),
+        ),
+    ];
+    for (name, text) in files {
+        let said = refuse(&format!("--oml-config {}", write(name, &text)));
+        let acts = |each: char| each.is_control() || "\u{202e}\u{2028}".contains(each);
+        assert!(!said.contains(acts), "{name}: {said:?}");
+        assert!(said.chars().count() < 700, "{name}: {}", said.len());
+    }
+    let said = refuse(&format!("--oml-config {}", write("place.toml", "domain = 'd'\nid = 3\n")));
+    assert!(said.contains("line 2"), "{said}");
+}

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use streams::client::Point;
 
 use super::value::{Kind, OmlValueU};
+use crate::log::{WARN, log};
 use crate::values::with_values;
 
 /// What an `OmlMP *` leads to.
@@ -43,13 +44,22 @@ impl OmlMP {
         if self.point.is_fixed() {
             // SAFETY: `index` is below the number of fields.
             let word = |index: usize| unsafe { self.kinds[index].word(&*values.add(index)) };
-            return self.point.inject_words(word).is_ok();
+            return self.told(self.point.inject_words(word).is_ok());
         }
         let value = |index: usize| {
             // SAFETY: `index` is below the number of fields.
             unsafe { self.kinds[index].read(&*values.add(index)) }
         };
         let inject = |values: &[_]| self.point.inject(values).is_ok();
-        with_values(self.kinds.len(), value, inject).unwrap_or_else(|| self.point.inject(&[]).is_ok())
+        self.told(
+            with_values(self.kinds.len(), value, inject).unwrap_or_else(|| self.point.inject(&[]).is_ok()),
+        )
+    }
+
+    /// The same, once what encodings do not carry is logged, for each stream at its first such value.
+    #[inline]
+    fn told(&self, taken: bool) -> bool {
+        self.point.first_losses().iter().for_each(|text| log(WARN, text));
+        taken
     }
 }

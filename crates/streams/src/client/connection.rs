@@ -184,7 +184,7 @@ impl Connection {
 
     /// Ends the connection; the next one is made after a pause, a longer one each time unless this one lasted.
     pub(super) fn lose(&mut self, now: Instant, why: &impl ToString) {
-        self.status.set_error(why);
+        self.status.set_error(why.to_string());
         self.is_doubted = !self.is_answered && matches!(self.state, State::Open(..)) || self.is_doubted;
         if matches!(self.state, State::Open(.., since) if now.duration_since(since) > LASTING) {
             self.pause = FIRST_PAUSE;

@@ -1,6 +1,6 @@
 //! What the client has done, readable at any time.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::shared::lock;
@@ -53,12 +53,32 @@ impl RouteCounters {
         self.cut > 0 || self.out_of_range > 0
     }
 
-    /// What the encoding did not carry, as a sentence to say once; nothing where it carried everything.
-    pub fn changes_text(&self) -> Option<String> {
-        let (encoding, short, none, remedy) = match self.content {
+    /// What the encoding does not carry, as a sentence for when that is first seen: counts come at the end.
+    pub fn first_change_text(&self) -> Option<String> {
+        let (encoding, short, none, remedy) = self.limits();
+        let kinds = [
+            (self.cut, format!("strings are {short}")),
+            (self.out_of_range, format!("numbers out of range are sent as {none}")),
+            (self.rounded, "numbers are rounded to 30 bits (9 digits)".to_owned()),
+        ];
+        let seen: Vec<_> = kinds.into_iter().filter(|(count, _)| *count > 0).map(|(_, what)| what).collect();
+        (!seen.is_empty()).then(|| {
+            let (stream, destination, seen) = (&self.stream, &self.destination, seen.join(", "));
+            format!("{stream} to {destination}: {seen}, since OML's {encoding} encoding cannot carry them; {remedy} them as they are")
+        })
+    }
+
+    /// What an encoding is called, what it makes of strings and of numbers, and what carries them.
+    const fn limits(&self) -> (&'static str, &'static str, &'static str, &'static str) {
+        match self.content {
             Content::Binary => ("binary", "cut to 254 bytes", "NaN", "--oml-text or native:HOST carries"),
             Content::Text => ("text", "cut at a NUL", "zero", "native:HOST carries"),
-        };
+        }
+    }
+
+    /// What the encoding did not carry, as a sentence to say once; nothing where it carried everything.
+    pub fn changes_text(&self) -> Option<String> {
+        let (encoding, short, none, remedy) = self.limits();
         let parts = [
             (self.cut, format!("with a string {short}")),
             (self.out_of_range, format!("with a number out of range, sent as {none}")),
@@ -110,7 +130,7 @@ impl Counters {
 
     /// What encodings did not carry, a sentence for each stream of the program's and destination.
     pub fn changes(&self) -> Vec<String> {
-        let own = |route: &&RouteCounters| !route.stream.starts_with("_client_");
+        let own = |route: &&RouteCounters| !route.stream.starts_with(OWN);
         self.routes.iter().filter(own).filter_map(RouteCounters::changes_text).collect()
     }
 
@@ -130,6 +150,9 @@ impl Counters {
     }
 }
 
+/// How streams of the client's own measurements begin.
+const OWN: &str = "_client_";
+
 /// A route's counters, written by the writer alone.
 #[derive(Debug)]
 pub(super) struct Route {
@@ -143,10 +166,25 @@ pub(super) struct Route {
     cut: AtomicU64,
     out_of_range: AtomicU64,
     rounded: AtomicU64,
+    losses: Losses,
+    /// Whether the first loss was told.
+    told: AtomicBool,
+}
+
+/// Whether some route of a client has lost its first value since the last look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Losses(Arc<AtomicBool>);
+
+impl Losses {
+    /// Whether there is something to tell, once; costs next to nothing where there is not.
+    #[inline]
+    pub(super) fn take(&self) -> bool {
+        self.0.load(Ordering::Relaxed) && self.0.swap(false, Ordering::Acquire)
+    }
 }
 
 impl Route {
-    pub(super) fn new(stream: &str, destination: &str, content: Content) -> Arc<Self> {
+    pub(super) fn new(stream: &str, destination: &str, content: Content, losses: Losses) -> Arc<Self> {
         Arc::new(Self {
             stream: stream.to_owned(),
             destination: destination.to_owned(),
@@ -158,6 +196,8 @@ impl Route {
             cut: AtomicU64::new(0),
             out_of_range: AtomicU64::new(0),
             rounded: AtomicU64::new(0),
+            losses,
+            told: AtomicBool::new(false),
         })
     }
 
@@ -174,6 +214,9 @@ impl Route {
     }
 
     pub(super) fn count_changes(&self, changes: Changes) {
+        if changes.any() && self.changed.load(Ordering::Relaxed) == 0 {
+            self.losses.0.store(true, Ordering::Release);
+        }
         let counters = [
             (changes.any(), &self.changed),
             (changes.cut, &self.cut),
@@ -181,6 +224,17 @@ impl Route {
             (changes.rounded, &self.rounded),
         ];
         counters.into_iter().filter(|(changed, _)| *changed).for_each(|(_, counter)| add_one(counter));
+    }
+
+    /// Whether it is of the client's own measurements.
+    pub(super) fn is_of_client(&self) -> bool {
+        self.stream.starts_with(OWN)
+    }
+
+    /// What the encoding does not carry, at the first call after the first loss alone.
+    pub(super) fn first_loss(&self) -> Option<String> {
+        let is_first = self.changed.load(Ordering::Acquire) > 0 && !self.told.swap(true, Ordering::Relaxed);
+        is_first.then(|| self.read()).and_then(|counters| counters.first_change_text())
     }
 
     pub(super) fn dropped(&self) -> u64 {
@@ -225,8 +279,8 @@ impl Status {
         lock(&self.0).connections += 1;
     }
 
-    pub(super) fn set_error(&self, error: &impl ToString) {
-        lock(&self.0).error = Some(error.to_string());
+    pub(super) fn set_error(&self, error: String) {
+        lock(&self.0).error = Some(error);
     }
 
     pub(super) fn clear_error(&self) {

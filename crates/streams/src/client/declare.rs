@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::LOSSES_STREAM;
-use super::counters::Route;
+use super::counters::{Losses, Route};
 use super::stream::{Stream, StreamRoute};
 use crate::config::{Collect, Config, Destination};
 use crate::filter::{FilterChoice, FilterError, Registry, Stage, Window};
@@ -68,10 +68,11 @@ pub(super) struct Declarations {
     warnings: Vec<String>,
     /// Streams that OML's packets cannot name, by destination.
     left_out: Vec<u64>,
+    losses: Losses,
 }
 
 impl Declarations {
-    pub(super) fn new(app: &str, config: &Config, registry: Registry) -> Self {
+    pub(super) fn new(app: &str, config: &Config, registry: Registry, losses: Losses) -> Self {
         Self {
             app: app.to_owned(),
             window: config.window,
@@ -84,6 +85,7 @@ impl Declarations {
             points: Vec::new(),
             warnings: Vec::new(),
             left_out: vec![0; config.collects.len()],
+            losses,
         }
     }
 
@@ -236,7 +238,7 @@ impl Declarations {
 
     fn new_route(&self, stream: &str, outlet: usize) -> Arc<Route> {
         let collect = &self.collects[outlet];
-        Route::new(stream, &collect.destination.to_string(), collect.content)
+        Route::new(stream, &collect.destination.to_string(), collect.content, self.losses.clone())
     }
 
     /// An OML collector may be a real server, with its limits; what passes them is sent all the same.

@@ -158,7 +158,7 @@ impl Client {
         let shared = Shared::new(config.buffer_bytes, State::Open, statuses.clone());
         let start =
             SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed());
-        let mut declarations = Declarations::new(app, config, registry);
+        let mut declarations = Declarations::new(app, config, registry, shared.losses.clone());
         let metadata = add_own(&mut declarations, &shared, Schema::metadata())?;
         let mut instrumentation = None;
         if !config.instrumentation.is_zero() {

@@ -179,7 +179,8 @@ mod tests {
 
     fn outbox() -> (Outbox, Arc<Route>) {
         let mut outbox = Outbox::new(10);
-        let route = Route::new("s", "d", crate::protocol::Content::Binary);
+        let route =
+            Route::new("s", "d", crate::protocol::Content::Binary, super::super::counters::Losses::default());
         outbox.add_route(Arc::clone(&route));
         (outbox, route)
     }

@@ -85,6 +85,13 @@ impl Point {
         self.inner.dropped.load(Ordering::Relaxed)
     }
 
+    /// What encodings do not carry of the client's streams, a sentence for each that lost its first value since the last call of
+    /// this client's; to be asked after injects. The writer sees samples some time later.
+    #[inline]
+    pub fn first_losses(&self) -> Vec<String> {
+        self.shared.first_losses()
+    }
+
     /// Gives a sample, stamped now, to this thread's ring. Takes no lock, makes no system call and no memory (but at
     /// the thread's first inject, which makes the ring).
     ///

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::clock::Ticks;
-use super::counters::{Counters, PointCounters, Route, Status};
+use super::counters::{Counters, Losses, PointCounters, Route, Status};
 use super::point::PointState;
 use super::ring::Consumer;
 use super::sample;
@@ -49,6 +49,8 @@ pub(super) struct Shared {
     pub(super) ring_bytes: usize,
     state: AtomicU8,
     news: AtomicBool,
+    /// First values that encodings did not carry.
+    pub(super) losses: Losses,
     inbox: Mutex<Inbox>,
     /// Every point and route that there ever was, for the counters.
     points: Mutex<Vec<Arc<PointState>>>,
@@ -77,6 +79,7 @@ impl Shared {
             ring_bytes,
             state: AtomicU8::new(state as u8),
             news: AtomicBool::new(false),
+            losses: Losses::default(),
             inbox: Mutex::default(),
             points: Mutex::default(),
             routes: Mutex::default(),
@@ -123,6 +126,15 @@ impl Shared {
     /// Leaves rings behind: an inject that raced with the end may still have put something in.
     pub(super) fn leave(&self, rings: Vec<Consumer>) {
         lock(&self.left).extend(rings);
+    }
+
+    /// What encodings do not carry, a sentence for each stream of the program's that lost its first value since the last call.
+    pub(super) fn first_losses(&self) -> Vec<String> {
+        if !self.losses.take() {
+            return Vec::new();
+        }
+        let routes = lock(&self.routes);
+        routes.iter().filter(|route| !route.is_of_client()).filter_map(|route| route.first_loss()).collect()
     }
 
     pub(super) fn counters(&self) -> Counters {

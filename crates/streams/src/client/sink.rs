@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use super::connection::Connection;
 use super::counters::Status;
 use super::outbox::Outbox;
+use crate::shown::reason;
 
 /// Most bytes for one call of the system.
 const PIECE: usize = 256 << 10;
@@ -82,8 +83,8 @@ impl FileSink {
         Self { path, file: None, retry: None, status }
     }
 
-    fn retry_later(&mut self, now: Instant, why: &impl ToString) {
-        self.status.set_error(why);
+    fn retry_later(&mut self, now: Instant, why: &io::Error) {
+        self.status.set_error(reason(why));
         self.retry = Some(now + FILE_RETRY);
     }
 

@@ -1,6 +1,7 @@
 //! A configuration file: TOML, or the same records out of OML's XML.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 use serde::Deserialize;
@@ -8,6 +9,7 @@ use serde::Deserialize;
 use super::{Collect, ConfigError, StreamChoice, xml};
 use crate::filter::{FilterChoice, Properties, Window};
 use crate::protocol::Content;
+use crate::shown::shown;
 
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
@@ -70,15 +72,33 @@ impl Property {
     }
 }
 
+/// Bytes of the largest file that is read.
+const LARGEST: u64 = 1 << 22;
+
 /// Reads a file: TOML if its name ends so, else XML.
 pub(super) fn read(path: &Path) -> Result<File, ConfigError> {
-    let refuse = |reason: String| ConfigError::File { path: path.display().to_string(), reason };
-    let text = std::fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
-    if path.extension().is_some_and(|extension| extension == "toml") {
-        toml::from_str(&text).map_err(|error| refuse(error.to_string()))
-    } else {
-        xml::parse(&text).map_err(refuse)
+    let is_toml = path.extension().is_some_and(|extension| extension == "toml");
+    let parse = |text: String| if is_toml { parse_toml(&text) } else { xml::parse(&text) };
+    text_of(path).and_then(parse).map_err(|reason| ConfigError::File {
+        path: shown(&path.display().to_string()),
+        reason: shown(&reason),
+    })
+}
+
+fn text_of(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let read = std::fs::File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+    match read.map_err(|error| error.to_string())? as u64 {
+        ..=LARGEST => Ok(text),
+        _ => Err(format!("is larger than {LARGEST} bytes, which no configuration is")),
     }
+}
+
+fn parse_toml(text: &str) -> Result<File, String> {
+    toml::from_str(text).map_err(|error| {
+        let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
+        format!("line {}: {}", before.matches('\n').count() + 1, error.message())
+    })
 }
 
 impl FileCollect {
@@ -99,7 +119,11 @@ impl FileStream {
     fn resolve(self) -> Result<StreamChoice, ConfigError> {
         let window = match (self.samples, self.interval) {
             (Some(samples), None) => Window::Samples(samples.max(1)),
-            (None, Some(seconds)) => Window::Seconds(seconds),
+            (None, Some(seconds)) if seconds > 0.0 && seconds.is_finite() => Window::Seconds(seconds),
+            (None, Some(seconds)) => {
+                let reason = format!("interval is {seconds}: it needs a positive number of seconds");
+                return Err(option("collect", &reason));
+            }
             _ => {
                 let reason = format!("stream of {:?} needs either samples or interval", self.point);
                 return Err(option("collect", &reason));
