@@ -140,6 +140,11 @@ impl Collector {
         self.spool.progress().borrow().failure.clone()
     }
 
+    /// Why clients wait at present, if they do: the disk of the spool is full. It goes on by itself when there is room.
+    pub fn waits(&self) -> Option<String> {
+        self.spool.progress().borrow().waits.clone()
+    }
+
     /// Why domains cannot be stored at present, by domain. Their rows wait in the spool.
     pub fn troubles(&self) -> BTreeMap<String, String> {
         self.counting.troubles()

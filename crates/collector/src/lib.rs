@@ -29,6 +29,7 @@ mod forward;
 mod loader;
 mod parquet;
 mod postgresql;
+mod reason;
 mod server;
 mod spool;
 mod sqlite;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use trialwise_streams::protocol::{Field, Row, Schema};
 
 use crate::counters::Counting;
+use crate::reason::reason;
 use crate::spool::record::Record;
 use crate::status::{Gap, Streams};
 
@@ -20,15 +21,9 @@ impl fmt::Display for StoreError {
     }
 }
 
-impl<E: std::error::Error> From<E> for StoreError {
+impl<E: std::error::Error + 'static> From<E> for StoreError {
     fn from(error: E) -> Self {
-        let mut text = error.to_string();
-        let mut source = error.source();
-        while let Some(cause) = source {
-            text = format!("{text}: {cause}");
-            source = cause.source();
-        }
-        Self(text)
+        Self(reason(&error))
     }
 }
 

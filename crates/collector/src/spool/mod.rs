@@ -21,6 +21,7 @@ use tokio::sync::{Notify, watch};
 use trialwise_streams::native::SessionId;
 
 use crate::clock::now_micros;
+use crate::reason::reason;
 use record::{Body, Record};
 pub(crate) use sessions::Session;
 use sessions::Sessions;
@@ -41,7 +42,7 @@ pub enum SpoolError {
     #[error("spool {0:?} is in use by another collector; give this one a folder of its own")]
     InUse(PathBuf),
     /// A file of it.
-    #[error("spool {path:?}: {error}")]
+    #[error("spool {path:?}: {}", reason(error))]
     Io {
         /// The folder.
         path: PathBuf,
@@ -80,6 +81,8 @@ pub(crate) struct Progress {
     pub(crate) durable: u64,
     /// Nothing will be durable any more, and why.
     pub(crate) failure: Option<String>,
+    /// Why nothing is brought to disk at present, while it is tried again.
+    pub(crate) waits: Option<String>,
 }
 
 #[derive(Debug)]
@@ -128,7 +131,7 @@ impl Spool {
             durable: found.end,
             closing: false,
         };
-        let progress = watch::Sender::new(Progress { durable: found.end, failure: None });
+        let progress = watch::Sender::new(Progress { durable: found.end, failure: None, waits: None });
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             work: Condvar::new(),

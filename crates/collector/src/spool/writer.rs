@@ -1,13 +1,14 @@
 //! The thread that brings records to disk: one write and one `fdatasync` for whatever came meanwhile.
 
 use std::fs::File;
-use std::io::{self, ErrorKind};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::{Progress, Shared, segment};
+use crate::reason::{is_full, reason};
 
 /// A sync begins so long after the last one at the earliest, unless much waits.
 const PAUSE: Duration = Duration::from_millis(4);
@@ -72,7 +73,7 @@ impl Writer {
             let (before, after) = rest.split_at((cut - self.position) as usize);
             self.write(before)?;
             self.file.sync_data()?;
-            self.file = self.shared.persist(|| segment::create(&self.folder, cut))?;
+            self.file = self.persist(|| segment::create(&self.folder, cut))?;
             (self.start, rest) = (cut, after);
         }
         self.write(rest)?;
@@ -82,7 +83,7 @@ impl Writer {
 
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let place = self.position - self.start;
-        self.shared.persist(|| self.file.write_all_at(bytes, place))?;
+        self.persist(|| self.file.write_all_at(bytes, place))?;
         self.position += bytes.len() as u64;
         Ok(())
     }
@@ -97,22 +98,34 @@ impl Writer {
         self.shared.progress.send_modify(|progress| progress.durable = durable);
     }
 
-    /// After a failed sync nobody knows what is on disk: nothing is acknowledged any more, a restart reads what is there.
-    fn fail(&self, error: &io::Error) {
-        let failure = Some(format!("spool {}: {error}", self.folder.display()));
-        self.shared.progress.send_modify(|progress: &mut Progress| progress.failure = failure);
-    }
-}
-
-impl Shared {
     /// Repeats what a full disk refuses until there is room (meanwhile the clients wait) or the spool is closed.
     fn persist<T>(&self, mut attempt: impl FnMut() -> io::Result<T>) -> io::Result<T> {
         loop {
-            let full = |kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded);
             match attempt() {
-                Err(error) if full(error.kind()) && !self.lock().closing => std::thread::sleep(FULL),
-                other => return other,
+                Err(error) if is_full(&error) && !self.shared.lock().closing => {
+                    self.wait_for(Some(format!("spool {}: {}", self.folder.display(), reason(&error))));
+                    std::thread::sleep(FULL);
+                }
+                other => {
+                    self.wait_for(None);
+                    return other;
+                }
             }
         }
+    }
+
+    /// Says what it waits for, where that is new.
+    fn wait_for(&self, what: Option<String>) {
+        self.shared.progress.send_if_modified(|progress| {
+            let is_new = progress.waits != what;
+            progress.waits = what;
+            is_new
+        });
+    }
+
+    /// After a failed sync nobody knows what is on disk: nothing is acknowledged any more, a restart reads what is there.
+    fn fail(&self, error: &io::Error) {
+        let failure = Some(format!("spool {}: {}", self.folder.display(), reason(error)));
+        self.shared.progress.send_modify(|progress: &mut Progress| progress.failure = failure);
     }
 }
