@@ -16,6 +16,7 @@ __all__ = [
     "CollectorError",
     "CommandResult",
     "ControllerContext",
+    "CoreError",
     "Fabric",
     "Lateness",
     "LinkDescription",
@@ -40,6 +41,7 @@ __all__ = [
     "StreamPoint",
     "TimeoutEvent",
     "__version__",
+    "_panic",
     "attach_congestion",
     "check_congestion",
     "check_link",
@@ -95,6 +97,11 @@ __all__ = [
 __version__: str
 
 def features() -> list[str]: ...
+
+# A mistake of Trialwise, said by its compiled part; tests make one.
+class CoreError(RuntimeError): ...
+
+def _panic(words: str) -> None: ...
 
 # `reason` is no_such_program, not_executable, no_interpreter, working_directory, stdin, output_file,
 # arguments_too_long, cpus, namespace or system. Documentation stands where it is shown: in crates/python.
@@ -424,6 +431,8 @@ class Collector:
     def places(self) -> int: ...
     @property
     def failure(self) -> str | None: ...
+    @property
+    def waits(self) -> str | None: ...
     def counters(self) -> CollectorCounters: ...
     def status(self) -> str | None: ...
     def troubles(self) -> dict[str, str]: ...
@@ -609,7 +618,13 @@ class StreamPoint:
 
 @final
 class StreamClient:
-    def __new__(cls, app: str, arguments: Sequence[str], variables: Mapping[str, str]) -> Self: ...
+    def __new__(
+        cls,
+        app: str,
+        arguments: Sequence[str],
+        variables: Mapping[str, str],
+        warn: Callable[[str], object] | None = None,
+    ) -> Self: ...
     @property
     def arguments(self) -> list[str]: ...
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tomllib
@@ -19,6 +20,7 @@ ALLOWED = {
     "link": {"units"},
     "congestion": {"units"},
     "protocol": {"units", "congestion"},
+    "python-macros": set[str](),
     "simulator": {"units", "link", "congestion", "protocol"},
     "emulator": {"units", "link", "process"},
     "kernel-congestion": set[str](),
@@ -72,3 +74,24 @@ def test_the_sans_io_crates_forbid_clocks_sockets_and_threads() -> None:
             continue
         settings = tomllib.loads((ROOT / "crates" / crate / "clippy.toml").read_text())
         assert {entry["path"] for entry in settings["disallowed-methods"]} >= FORBIDDEN, crate
+
+
+def test_everything_that_python_calls_passes_the_border():
+    bare = re.compile(r"(?<!#\[entry\]\n)^#\[(pyfunction|pymethods)", re.MULTILINE)
+    files = sorted((ROOT / "crates/python/src").rglob("*.rs"))
+    assert {file.name: found[0] for file in files for found in bare.finditer(file.read_text())} == {}
+    assert sum(file.read_text().count("#[entry]") for file in files) > 50
+
+
+def test_a_panic_of_the_core_is_an_error_that_says_where(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    from trialwise import _core
+
+    monkeypatch.delenv("TRIALWISE_DEBUG", raising=False)
+    with pytest.raises(
+        _core.CoreError,
+        match=r"_panic met a mistake of Trialwise at crates/python/src/border.rs:\d+:\d+: a b",
+    ):
+        getattr(_core, "_panic")("a\nb")  # noqa: B009 private to tests
+    assert capfd.readouterr().err == ""

@@ -7,12 +7,9 @@ const KEEP_ALL: usize = 1500;
 
 /// The slopes of the given ranks (from 0) among the slopes between all pairs of points with different `x`.
 ///
-/// Points are finite, `x` and `y` of equal length, ranks below the number of such pairs. Slopes too steep for a
-/// double are infinite. Takes O(n²) time.
-///
-/// # Panics
-/// When a rank is not below the number of pairs.
-pub fn slope_order_statistics(x: &[f64], y: &[f64], ranks: &[usize]) -> Vec<f64> {
+/// Points are finite, `x` and `y` of equal length. Slopes too steep for a double are infinite. None where a rank is not below
+/// the number of such pairs. Takes O(n²) time.
+pub fn slope_order_statistics(x: &[f64], y: &[f64], ranks: &[usize]) -> Option<Vec<f64>> {
     if x.len() <= KEEP_ALL {
         let mut slopes = Vec::with_capacity(x.len() * x.len() / 2);
         (0..x.len()).for_each(|last| extend_with_slopes(x, y, last, &mut slopes));
@@ -21,8 +18,8 @@ pub fn slope_order_statistics(x: &[f64], y: &[f64], ranks: &[usize]) -> Vec<f64>
     select_in_buckets(x, y, ranks)
 }
 
-fn nth(slopes: &mut [f64], rank: usize) -> f64 {
-    *slopes.select_nth_unstable_by(rank, f64::total_cmp).1
+fn nth(slopes: &mut [f64], rank: usize) -> Option<f64> {
+    (rank < slopes.len()).then(|| *slopes.select_nth_unstable_by(rank, f64::total_cmp).1)
 }
 
 /// The slopes from the point at `last` to every point before it.
@@ -34,11 +31,12 @@ fn extend_with_slopes(x: &[f64], y: &[f64], last: usize, slopes: &mut Vec<f64>) 
 }
 
 /// Two passes over all pairs: count the slopes in each bucket, then keep those of the buckets that hold a rank.
-fn select_in_buckets(x: &[f64], y: &[f64], ranks: &[usize]) -> Vec<f64> {
+fn select_in_buckets(x: &[f64], y: &[f64], ranks: &[usize]) -> Option<Vec<f64>> {
     let splitters = Splitters::new(sample(x, y));
     let mut counts = [0_usize; BUCKETS];
     for_each_slope(x, y, &splitters, |bucket, _| counts[bucket] += 1);
-    let places: Vec<(usize, usize)> = ranks.iter().map(|rank| locate(&counts, *rank)).collect();
+    let places: Vec<(usize, usize)> =
+        ranks.iter().map(|rank| locate(&counts, *rank)).collect::<Option<_>>()?;
     let mut kept: Vec<Option<Vec<f64>>> = (0..BUCKETS)
         .map(|bucket| {
             let wanted = bucket % 2 == 0 && places.iter().any(|(place, _)| *place == bucket);
@@ -52,18 +50,20 @@ fn select_in_buckets(x: &[f64], y: &[f64], ranks: &[usize]) -> Vec<f64> {
     });
     let found = |(bucket, rank): &(usize, usize)| match (&mut kept[*bucket], splitters.value(*bucket)) {
         (Some(slopes), _) => nth(slopes, *rank),
-        (None, value) => value.unwrap_or(f64::INFINITY),
+        (None, value) => Some(value.unwrap_or(f64::INFINITY)),
     };
     places.iter().map(found).collect()
 }
 
-fn locate(counts: &[usize; BUCKETS], rank: usize) -> (usize, usize) {
-    let (mut bucket, mut below) = (0, 0);
-    while below + counts[bucket] <= rank {
-        below += counts[bucket];
-        bucket += 1;
+fn locate(counts: &[usize; BUCKETS], rank: usize) -> Option<(usize, usize)> {
+    let mut within = rank;
+    for (bucket, count) in counts.iter().enumerate() {
+        if within < *count {
+            return Some((bucket, within));
+        }
+        within -= count;
     }
-    (bucket, rank - below)
+    None
 }
 
 fn for_each_slope(x: &[f64], y: &[f64], splitters: &Splitters, mut each: impl FnMut(usize, f64)) {
@@ -105,7 +105,16 @@ mod tests {
         let mut slopes = Vec::new();
         (0..count).for_each(|last| extend_with_slopes(&x, &y, last, &mut slopes));
         let ranks = [0, 1000, slopes.len() / 2, slopes.len() - 1];
-        let expected: Vec<f64> = ranks.iter().map(|rank| nth(&mut slopes, *rank)).collect();
+        let expected = ranks.iter().map(|rank| nth(&mut slopes, *rank)).collect();
         assert_eq!(slope_order_statistics(&x, &y, &ranks), expected);
+        assert_eq!(slope_order_statistics(&x, &y, &[slopes.len()]), None);
+    }
+
+    #[test]
+    fn there_is_no_slope_beyond_the_last() {
+        let (x, y) = ([0.0, 1.0, 1.0], [0.0, 2.0, 3.0]);
+        assert_eq!(slope_order_statistics(&x, &y, &[0, 1]), Some(vec![2.0, 3.0]));
+        assert_eq!(slope_order_statistics(&x, &y, &[2]), None);
+        assert_eq!(slope_order_statistics(&[], &[], &[0]), None);
     }
 }

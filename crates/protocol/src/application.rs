@@ -106,7 +106,7 @@ impl Application {
     pub fn written(&mut self, now: Time) -> u64 {
         match self.supply {
             Supply::Endless => ENDLESS,
-            Supply::Rate(rate) => self.chunks(now, rate) * self.chunk,
+            Supply::Rate(rate) => self.chunks(now, rate).saturating_mul(self.chunk),
             Supply::Size(size) => size,
             Supply::Requests(exchange) => {
                 if self.next_request.is_some_and(|time| time <= now) && !self.is_finished {
@@ -115,7 +115,7 @@ impl Application {
                     self.asked = now;
                     self.heard = now;
                 }
-                self.requests * exchange.request
+                self.requests.saturating_mul(exchange.request)
             }
         }
     }
@@ -143,7 +143,7 @@ impl Application {
             Supply::Requests(exchange) if self.is_answered(&exchange) => {
                 self.next_request = Some(now + exchange.think);
                 self.is_finished = exchange.count == Some(self.requests);
-                let size = exchange.request + exchange.response;
+                let size = exchange.request.saturating_add(exchange.response);
                 Some(Completion { index: self.requests - 1, start: self.asked, end: now, size })
             }
             _ => None,
@@ -162,7 +162,7 @@ impl Application {
     }
 
     fn is_answered(&self, exchange: &Exchange) -> bool {
-        self.next_request.is_none() && self.received >= self.requests * exchange.response
+        self.next_request.is_none() && self.received >= self.requests.saturating_mul(exchange.response)
     }
 
     fn gap(&self, rate: Rate) -> Duration {

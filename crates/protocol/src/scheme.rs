@@ -12,12 +12,18 @@ use crate::sender::{Segments, Sender};
 /// Bytes of a UDP header (RFC 768).
 pub const UDP_HEADER: u64 = 8;
 
+/// Bytes of the smallest IP packet that every host takes whole (RFC 791, section 3.1).
+pub const SMALLEST_MTU: u16 = 576;
+
 /// Why there is no such controller.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum SchemeError {
     /// No controller has this name.
     #[error("no congestion control over UDP is called `{0}`; there are {known}", known = known())]
     Unknown(String),
+    /// Packets too small for their headers and what the first of them says.
+    #[error("an MTU of {0} bytes is too small for these packets; take {SMALLEST_MTU} or more")]
+    Mtu(u16),
     /// A controller that cannot be made.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -56,19 +62,29 @@ impl Scheme {
     /// is on where the controller answers marks (RFC 3168, section 6.1.2), unless it is said otherwise.
     ///
     /// # Errors
-    /// There is no such controller, or its rate is none.
+    /// There is no such controller, its rate is none, or packets are below [`SMALLEST_MTU`].
     pub fn named(name: &str, mtu: u16, version: IpVersion, ecn: Option<bool>) -> Result<Self, SchemeError> {
+        check_mtu(mtu)?;
         let segment = u64::from(mtu) - overhead(version);
         let algorithm = algorithm(name, segment as f64 / f64::from(mtu))?;
         let needs = algorithm.needs();
         let manner = Manner { ecn: ecn.unwrap_or(needs.answers_marks), spreads_window: needs.spreads_window };
-        Ok(Self::new(Arc::new(algorithm), mtu, version, manner))
+        Self::new(Arc::new(algorithm), mtu, version, manner)
     }
 
     /// Controllers of this factory, for packets of at most `mtu` bytes.
-    pub fn new(factory: Arc<dyn Factory + Send>, mtu: u16, version: IpVersion, manner: Manner) -> Self {
+    ///
+    /// # Errors
+    /// Packets below [`SMALLEST_MTU`].
+    pub fn new(
+        factory: Arc<dyn Factory + Send>,
+        mtu: u16,
+        version: IpVersion,
+        manner: Manner,
+    ) -> Result<Self, SchemeError> {
+        check_mtu(mtu)?;
         let overhead = overhead(version);
-        Self { factory, segment: u64::from(mtu) - overhead, overhead, manner }
+        Ok(Self { factory, segment: u64::from(mtu) - overhead, overhead, manner })
     }
 
     /// The sender of a flow that starts now, at whichever end.
@@ -97,6 +113,10 @@ impl Scheme {
     pub const fn overhead(&self) -> u64 {
         self.overhead
     }
+}
+
+fn check_mtu(mtu: u16) -> Result<(), SchemeError> {
+    if mtu < SMALLEST_MTU { Err(SchemeError::Mtu(mtu)) } else { Ok(()) }
 }
 
 /// Bytes of an IP packet that are not payload.

@@ -1,12 +1,13 @@
 //! What Python sees of `trialwise-capture`.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
 use pyo3::exceptions::{PyOSError, PyPermissionError, PyValueError};
 use pyo3::prelude::*;
 use trialwise_capture::{Capture, Counts, Error, Options, Protocol};
+use trialwise_python_macros::entry;
 
+use crate::border::span;
 use crate::streams::StreamClient;
 
 /// Adds the class of this file to the module.
@@ -50,6 +51,7 @@ fn raised(error: Error) -> PyErr {
 #[pyclass(frozen, module = "trialwise._core")]
 struct PacketCapture(Mutex<Capture>);
 
+#[entry]
 #[pymethods]
 impl PacketCapture {
     #[new]
@@ -76,8 +78,7 @@ impl PacketCapture {
 
     /// Captures for so many seconds, without the GIL: whether all wanted packets have come.
     fn run(&self, python: Python<'_>, seconds: f64) -> PyResult<bool> {
-        let patience =
-            Duration::try_from_secs_f64(seconds).map_err(|error| PyValueError::new_err(error.to_string()))?;
+        let patience = span("seconds", seconds)?;
         python.detach(|| self.with(|capture| capture.run(patience))).map_err(raised)
     }
 

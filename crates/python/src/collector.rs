@@ -9,6 +9,9 @@ use std::time::{Duration, Instant};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use trialwise_collector::{self as collector, Access, Config, Identity, Store, Upstream};
+use trialwise_python_macros::entry;
+
+use crate::border::{Whole, span};
 
 pyo3::create_exception!(
     trialwise._core,
@@ -138,6 +141,12 @@ struct Collector {
     places: usize,
 }
 
+/// As many as Linux lets a process have descriptors, whatever its limits.
+const MOST_CONNECTIONS: usize = 1 << 30;
+/// Bytes.
+const LONGEST_ROW: usize = 1 << 30;
+
+#[entry]
 #[pymethods]
 impl Collector {
     #[new]
@@ -156,8 +165,8 @@ impl Collector {
         spool_capacity: Option<u64>,
         token: Option<String>,
         domain_tokens: Option<BTreeMap<String, String>>,
-        connections: Option<usize>,
-        longest_row: Option<usize>,
+        connections: Option<Whole>,
+        longest_row: Option<Whole>,
         certificate: Option<PathBuf>,
         key: Option<PathBuf>,
         forward: Option<&str>,
@@ -184,8 +193,12 @@ impl Collector {
         config.access.token = token;
         config.access.domains = domain_tokens.unwrap_or_default();
         config.access.oml = allow_oml;
-        config.connections = connections.unwrap_or(config.connections);
-        config.limits.row = longest_row.unwrap_or(config.limits.row);
+        if let Some(connections) = connections {
+            config.connections = connections.within("connections", 1..=MOST_CONNECTIONS)?;
+        }
+        if let Some(row) = longest_row {
+            config.limits.row = row.within("longest_row", 1..=LONGEST_ROW)?;
+        }
         let started = python.detach(|| collector::Collector::start(config));
         let running = started.map_err(|error| exception(python, &error))?;
         let (address, places) = (running.address().to_string(), running.places());
@@ -228,9 +241,18 @@ impl Collector {
         }
     }
 
+    /// Why clients wait at present, or None: the disk of the spool is full. It goes on by itself when there is room.
+    #[getter]
+    fn waits(&self) -> Option<String> {
+        match &*self.lock() {
+            Some(State::Running(running)) => running.waits(),
+            _ => None,
+        }
+    }
+
     /// Wait until everything that arrived is stored; False after `timeout` seconds.
     fn wait_stored(&self, python: Python<'_>, timeout: f64) -> PyResult<bool> {
-        let deadline = Instant::now() + span(timeout)?;
+        let deadline = Instant::now() + span("timeout", timeout)?;
         Ok(python.detach(|| {
             while !self.lock().as_ref().is_some_and(State::is_done) {
                 if Instant::now() >= deadline {
@@ -246,7 +268,7 @@ impl Collector {
     /// spool, from where the next start goes on. Returns what was counted.
     #[pyo3(signature = (timeout=2.0))]
     fn stop(&self, python: Python<'_>, timeout: f64) -> PyResult<CollectorCounters> {
-        let patience = span(timeout)?;
+        let patience = span("timeout", timeout)?;
         python.detach(|| {
             let mut state = self.lock();
             *state = match state.take() {
@@ -254,7 +276,7 @@ impl Collector {
                 stopped => stopped,
             };
         });
-        Ok(self.counters())
+        self.counters()
     }
 }
 
@@ -288,10 +310,6 @@ fn identity(certificate: Option<PathBuf>, key: Option<PathBuf>) -> PyResult<Opti
 
 fn refused(error: impl ToString) -> PyErr {
     PyValueError::new_err(error.to_string())
-}
-
-fn span(seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| refused(format!("{seconds} s is no time to wait")))
 }
 
 fn address_of(text: &str) -> PyResult<SocketAddr> {

@@ -15,8 +15,10 @@ use trialwise_emulator::{
     Percentiles, Priority,
 };
 use trialwise_link::Tally;
+use trialwise_python_macros::entry;
 use trialwise_units::{Duration, Rate, Seed};
 
+use crate::border::{simulated, span};
 use crate::link::link_of;
 
 type Groups = Vec<Vec<(String, String)>>;
@@ -96,6 +98,7 @@ struct Path {
     bound: Duration,
 }
 
+#[entry]
 #[pymethods]
 impl Path {
     #[new]
@@ -111,9 +114,10 @@ impl Path {
         log: Option<PathBuf>,
         bound: Option<f64>,
     ) -> PyResult<Self> {
+        let bound = lateness_bound(bound)?;
         let settings = settings(&uplink, &downlink, &directory, seed, mtu)?;
         let path = opened(python, &settings, log.as_deref(), emulator::Path::open)?;
-        Ok(Self { path: Mutex::new(Some(path)), bound: lateness_bound(bound) })
+        Ok(Self { path: Mutex::new(Some(path)), bound })
     }
 
     /// What to put before a program and its arguments so that it runs at an end, "sender" or "receiver".
@@ -202,6 +206,7 @@ struct OuterPath {
     direct: bool,
 }
 
+#[entry]
 #[pymethods]
 impl OuterPath {
     #[new]
@@ -217,6 +222,7 @@ impl OuterPath {
         log: Option<PathBuf>,
         bound: Option<f64>,
     ) -> PyResult<Self> {
+        let bound = lateness_bound(bound)?;
         let settings = settings(&uplink, &downlink, &directory, seed, mtu)?;
         let path = opened(python, &settings, log.as_deref(), emulator::OuterPath::open)?;
         let environment = path.environment().map(|(name, value)| (name.to_owned(), value)).into();
@@ -225,7 +231,7 @@ impl OuterPath {
             environment,
             direct: path.crossing() == Crossing::Direct,
             path: Mutex::new(Some(path)),
-            bound: lateness_bound(bound),
+            bound,
         })
     }
 
@@ -278,10 +284,10 @@ struct Ceiling {
 /// ------
 /// OSError
 ///     No path can be made here; the message says what would lift that.
+#[entry]
 #[pyfunction]
 fn measure_ceiling(python: Python<'_>, seconds: f64, progress: Py<PyAny>) -> PyResult<Ceiling> {
-    let budget = std::time::Duration::try_from_secs_f64(seconds)
-        .map_err(|_| PyValueError::new_err(format!("{seconds} s is no time in which to measure")))?;
+    let budget = span("seconds", seconds)?;
     let tell = |stage: &str, share: f64| {
         Python::attach(|python| {
             if let Err(error) = progress.call1(python, (stage, share)) {
@@ -350,8 +356,8 @@ fn opened<P: Send>(
     })
 }
 
-fn lateness_bound(seconds: Option<f64>) -> Duration {
-    seconds.map_or(emulator::LATENESS_BOUND, Duration::from_seconds)
+fn lateness_bound(seconds: Option<f64>) -> PyResult<Duration> {
+    seconds.map_or(Ok(emulator::LATENESS_BOUND), |seconds| simulated("bound", seconds))
 }
 
 fn words(python: Python<'_>, words: Vec<OsString>) -> Vec<Bound<'_, PyBytes>> {

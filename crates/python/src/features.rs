@@ -1,8 +1,10 @@
 //! What of the optional parts this build has.
 
 use pyo3::prelude::*;
+use trialwise_python_macros::entry;
 
 /// The optional features of this build: none, ``bpf`` (congestion controls for the kernel), ``utp`` (LEDBAT), or both.
+#[entry]
 #[pyfunction]
 fn features() -> Vec<&'static str> {
     [("bpf", cfg!(feature = "bpf")), ("utp", cfg!(feature = "utp"))]

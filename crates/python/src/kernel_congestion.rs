@@ -6,6 +6,7 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyAny;
 use trialwise_kernel_congestion::{Algorithm, Attached, Reason, UnknownAlgorithm, attach, is_available};
+use trialwise_python_macros::entry;
 
 pyo3::create_exception!(
     trialwise._core,
@@ -21,6 +22,7 @@ struct AttachedCongestion {
     attached: Mutex<Option<Attached>>,
 }
 
+#[entry]
 #[pymethods]
 impl AttachedCongestion {
     /// As the kernel lists it and as ``TCP_CONGESTION`` takes it.
@@ -46,9 +48,9 @@ impl AttachedCongestion {
         exception_type: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
-    ) {
+    ) -> PyResult<()> {
         let _ = (exception_type, exception, traceback);
-        self.close(python);
+        self.close(python)
     }
 }
 
@@ -68,6 +70,7 @@ impl AttachedCongestion {
 ///     This build, this user or this kernel cannot.
 /// ValueError
 ///     Another name.
+#[entry]
 #[pyfunction]
 fn attach_congestion(python: Python<'_>, name: &str) -> PyResult<AttachedCongestion> {
     let parsed: Result<Algorithm, UnknownAlgorithm> = name.parse();
@@ -82,6 +85,7 @@ fn attach_congestion(python: Python<'_>, name: &str) -> PyResult<AttachedCongest
 /// ------
 /// AttachError
 ///     It cannot: why, and what would help.
+#[entry]
 #[pyfunction]
 fn check_congestion(python: Python<'_>) -> PyResult<()> {
     python.detach(is_available).map_err(|reason| exception(python, &reason))

@@ -2,6 +2,7 @@
 
 #![expect(clippy::needless_pass_by_value, reason = "PyO3 hands arguments over by value")]
 
+mod border;
 mod capture;
 mod collector;
 mod emulator;
@@ -23,6 +24,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    border::register(module)?;
     capture::register(module)?;
     collector::register(module)?;
     emulator::register(module)?;

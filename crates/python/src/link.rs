@@ -8,7 +8,10 @@ use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 use trialwise_emulator::{Columns, read_columns};
 use trialwise_link::{ByteConvention, LinkSpec, Packet, RateSpec, Trace};
-use trialwise_units::{Bytes, Duration, Seed, Time};
+use trialwise_python_macros::entry;
+use trialwise_units::{Bytes, Seed, Time};
+
+use crate::border::simulated;
 
 /// Adds the functions of this file to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -50,6 +53,7 @@ fn convention(mahimahi: bool) -> ByteConvention {
 /// ------
 /// ValueError
 ///     What is wrong with the rate or the length.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (rate, *, length, seed))]
 fn make_trace<'py>(
@@ -70,6 +74,7 @@ fn make_trace<'py>(
 /// ------
 /// ValueError
 ///     Which line is wrong, and what to write.
+#[entry]
 #[pyfunction]
 fn parse_trace<'py>(python: Python<'py>, text: &str) -> PyResult<Milliseconds<'py>> {
     let trace: Trace = python.detach(|| text.parse()).map_err(refused)?;
@@ -82,12 +87,14 @@ fn parse_trace<'py>(python: Python<'py>, text: &str) -> PyResult<Milliseconds<'p
 /// ------
 /// ValueError
 ///     They are no trace.
+#[entry]
 #[pyfunction]
 fn format_trace(trace: PyReadonlyArray1<'_, u64>) -> PyResult<String> {
     Ok(trace_of(&trace)?.to_string())
 }
 
 /// The mean rate of the repeated trace in bit/s, with opportunities of 1500 bytes, or of mahimahi's 1504.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (trace, *, mahimahi))]
 fn trace_mean_rate(trace: PyReadonlyArray1<'_, u64>, mahimahi: bool) -> PyResult<u64> {
@@ -100,6 +107,7 @@ fn trace_mean_rate(trace: PyReadonlyArray1<'_, u64>, mahimahi: bool) -> PyResult
 /// ------
 /// ValueError
 ///     None would be left, or too many.
+#[entry]
 #[pyfunction]
 fn scale_trace<'py>(
     python: Python<'py>,
@@ -115,6 +123,7 @@ fn scale_trace<'py>(
 /// ------
 /// ValueError
 ///     There is none.
+#[entry]
 #[pyfunction]
 fn cut_trace<'py>(
     python: Python<'py>,
@@ -133,6 +142,7 @@ fn cut_trace<'py>(
 /// ------
 /// ValueError
 ///     Times out of order, or too few bytes for one opportunity.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (times, sizes, *, mahimahi))]
 fn trace_from_departures<'py>(
@@ -182,6 +192,7 @@ impl Packet for Full {
 /// ------
 /// ValueError
 ///     What is wrong, and what to write.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (groups, directory, round_trip=None))]
 fn check_link(
@@ -192,7 +203,7 @@ fn check_link(
 ) -> PyResult<LinkDescription> {
     let link = python.detach(|| link_of(&groups, &directory))?;
     if let Some(seconds) = round_trip {
-        let round_trip = Some(Duration::from_seconds(seconds));
+        let round_trip = Some(simulated("round_trip", seconds)?);
         python.detach(|| link.build::<Full>(Time::ZERO, Seed::new(0), round_trip)).map_err(refused)?;
     }
     Ok(LinkDescription {
@@ -263,6 +274,7 @@ impl PacketColumns {
 ///     The file cannot be read.
 /// ValueError
 ///     It is no packet log of this version.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (path, *, skip=0, most=None))]
 fn read_packet_log(

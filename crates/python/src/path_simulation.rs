@@ -13,9 +13,11 @@ use trialwise_emulator::Columns;
 use trialwise_protocol::load::Load;
 use trialwise_protocol::report::Ending;
 use trialwise_protocol::scheme::{IpVersion, Scheme};
+use trialwise_python_macros::entry;
 use trialwise_simulator::path::{Direction, PathError, PathFlow, PathOutcome, SimulatedPath};
 use trialwise_units::{Duration, Seed, Time};
 
+use crate::border::simulated;
 use crate::link::{PacketColumns, link_of};
 use crate::python_controller::{Failure, PythonFactory};
 
@@ -75,6 +77,7 @@ struct PathSimulation {
 ///     `cancelled` said so.
 /// Exception
 ///     What a congestion control in Python raised.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (uplink, downlink, flows, *, directory, seed, mtu=1500, interval=0.01, cancelled=None))]
 #[expect(clippy::too_many_arguments, reason = "one keyword for each thing that can be said about a path")]
@@ -96,7 +99,7 @@ fn simulate_path(
         forward: link_of(&uplink, &directory).map_err(|error| refused(&error.value(python)))?,
         backward: link_of(&downlink, &directory).map_err(|error| refused(&error.value(python)))?,
         seed: Seed::new(seed),
-        interval: Some(Duration::from_seconds(interval)).filter(|interval| *interval > Duration::ZERO),
+        interval: Some(simulated("interval", interval)?).filter(|interval| *interval > Duration::ZERO),
     };
     let mut instants = 0_u64;
     let mut raised = None;
@@ -141,7 +144,7 @@ fn flow_of(
         Err(_) => {
             let factory = PythonFactory::new(&congestion, Arc::clone(failure))?;
             let manner = factory.manner(congestion.py())?;
-            Scheme::new(Arc::new(factory), mtu, IpVersion::Four, manner)
+            Scheme::new(Arc::new(factory), mtu, IpVersion::Four, manner).map_err(|error| refused(&error))?
         }
     };
     let read = |path: &str| read_to_string(path).map_err(|error| error.to_string());
@@ -151,8 +154,8 @@ fn flow_of(
         load: Load::parse(&load, &read).map_err(|error| refused(&error))?,
         load_text: load,
         direction: direction_named(&direction)?,
-        start: Time::ZERO + Duration::from_seconds(start),
-        stop: Time::ZERO + Duration::from_seconds(stop),
+        start: Time::ZERO + simulated("the start of a flow", start)?,
+        stop: Time::ZERO + simulated("the stop of a flow", stop)?,
     })
 }
 

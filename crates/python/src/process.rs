@@ -12,6 +12,9 @@ use pyo3::types::{PyBytes, PyMapping};
 use trialwise_process::{
     Command, Counted, Counter, Counting, End, Error, Namespace, Outcome, Sink, run, threads_of,
 };
+use trialwise_python_macros::entry;
+
+use crate::border::span;
 
 pyo3::create_exception!(
     trialwise._core,
@@ -178,6 +181,7 @@ impl CommandResult {
 ///     The program could not be started, or its output not be written.
 /// ValueError
 ///     An empty `argv`, a zero byte, an impossible variable name, a negative time, an unknown counter or namespace.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (argv, *, environment, working_directory, stdin=None, stdout_limit=1048576, stderr_limit=1048576,
     stdout_file=None, stderr_file=None, timeout=None, grace=1.0, cpus=None, counters=None, isolate=None, inside=None,
@@ -241,6 +245,7 @@ fn namespace(name: &str) -> PyResult<Namespace> {
 }
 
 /// The names of the counters that `run_command` knows beside raw ones.
+#[entry]
 #[pyfunction]
 fn counter_names() -> Vec<&'static str> {
     Counter::names().collect()
@@ -262,11 +267,11 @@ struct ProgramCounters {
     counting: Vec<std::io::Result<Counting>>,
 }
 
+#[entry]
 #[pymethods]
 impl ProgramCounters {
     #[new]
     #[pyo3(signature = (names, processes=None))]
-    #[expect(clippy::needless_pass_by_value, reason = "Python's calls give them so")]
     fn new(names: Vec<String>, processes: Option<Vec<i32>>) -> PyResult<Self> {
         let counters = names.iter().map(|name| counter(name)).collect::<PyResult<Vec<_>>>()?;
         let Some(processes) = processes else {
@@ -303,6 +308,7 @@ impl ProgramCounters {
 /// The supervisor that stands between `run_command` and a program, as an executable file for machines of this architecture.
 ///
 /// It is freestanding. What it takes and what it reports stands at the head of ``crates/process/supervisor/supervisor.c``.
+#[entry]
 #[pyfunction]
 fn supervisor_image(python: Python<'_>) -> Bound<'_, PyBytes> {
     PyBytes::new(python, trialwise_process::supervisor_image())
@@ -314,15 +320,10 @@ fn supervisor_image(python: Python<'_>) -> Bound<'_, PyBytes> {
 /// ------
 /// ValueError
 ///     There is no such counter.
+#[entry]
 #[pyfunction]
 fn counter_setting(name: &str) -> PyResult<String> {
     counter(name).map(|counter| counter.for_supervisor())
-}
-
-fn span(name: &str, seconds: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(seconds).map_err(|_| {
-        PyValueError::new_err(format!("{name} is {seconds}: it must be a time in seconds, 0 or more"))
-    })
 }
 
 fn exception(python: Python<'_>, error: &Error) -> PyErr {

@@ -1,18 +1,21 @@
 //! What Python sees of `trialwise-streams`: the client and its measurement points.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::pybacked::{PyBackedBytes, PyBackedStr};
 use pyo3::types::PyTuple;
+use trialwise_python_macros::entry;
 use trialwise_streams::client::{Client, InjectError, Point};
 use trialwise_streams::config::{Config, Disposition, usage};
 use trialwise_streams::filter::Registry;
 use trialwise_streams::protocol::{ElementType, FieldType, Value, Vector};
+
+use crate::border::span;
 
 /// Adds the classes of this file to the module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -36,6 +39,9 @@ fn refused(error: impl ToString) -> PyErr {
 ///     Words of a command line; OML's options are taken out of them.
 /// variables
 ///     The environment that is asked.
+/// warn
+///     Called, by an inject, with a sentence for each stream of which an encoding does not carry a value, once; the counts come at the
+///     end.
 ///
 /// Raises
 /// ------
@@ -50,12 +56,23 @@ pub(crate) struct StreamClient {
     /// What was asked for instead of measuring (`--oml-help`, `--oml-list-filters`), to be printed.
     #[pyo3(get)]
     answer: Option<String>,
+    warn: Warn,
 }
 
+/// What is called with a sentence for each stream when an encoding first does not carry one of its values.
+type Warn = Arc<Option<Py<PyAny>>>;
+
+#[entry]
 #[pymethods]
 impl StreamClient {
     #[new]
-    fn new(app: &str, mut arguments: Vec<String>, variables: HashMap<String, String>) -> PyResult<Self> {
+    #[pyo3(signature = (app, arguments, variables, warn=None))]
+    fn new(
+        app: &str,
+        mut arguments: Vec<String>,
+        variables: HashMap<String, String>,
+        warn: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let asked = Config::from_arguments(app, &mut arguments, &|name| variables.get(name).cloned());
         let (client, answer) = match asked.map_err(refused)? {
             Disposition::Run(config) => (Client::new(app, &config).map_err(refused)?, None),
@@ -63,7 +80,7 @@ impl StreamClient {
             Disposition::Help => (Client::disabled(app).map_err(refused)?, Some(usage().to_owned())),
             Disposition::ListFilters => (Client::disabled(app).map_err(refused)?, Some(filter_names())),
         };
-        Ok(Self { client: Mutex::new(Some(client)), arguments, answer })
+        Ok(Self { client: Mutex::new(Some(client)), arguments, answer, warn: Arc::new(warn) })
     }
 
     /// Declares a measurement point: its name, and the name and type of each field.
@@ -77,7 +94,7 @@ impl StreamClient {
         let types = types.collect::<PyResult<Vec<FieldType>>>()?;
         let named: Vec<_> = fields.iter().map(|(name, _)| name.as_str()).zip(types.iter().copied()).collect();
         let point = self.with(|client| client.point(name, &named).map_err(refused))?;
-        Ok(StreamPoint { point, types })
+        Ok(StreamPoint { point, types, warn: Arc::clone(&self.warn) })
     }
 
     /// Begins to send. Points may be declared before and after.
@@ -114,7 +131,7 @@ impl StreamClient {
 
     /// Sends what waits, for `patience` seconds at most: whether all of it went out, and the last counts.
     fn close(&self, python: Python<'_>, patience: f64) -> PyResult<(bool, Counts)> {
-        let patience = Duration::try_from_secs_f64(patience).map_err(refused)?;
+        let patience = span("patience", patience)?;
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).take().ok_or_else(closed)?;
         let report = python.detach(|| client.close(patience));
         Ok((report.finished, counts(report.counters)))
@@ -192,8 +209,10 @@ fn counts(counters: trialwise_streams::client::Counters) -> Counts {
 struct StreamPoint {
     point: Point,
     types: Vec<FieldType>,
+    warn: Warn,
 }
 
+#[entry]
 #[pymethods]
 impl StreamPoint {
     /// Samples lost at the inject so far.
@@ -218,13 +237,16 @@ impl StreamPoint {
         if values.len() != self.types.len() {
             return Err(self.miscounted(values.len()));
         }
+        let python = values.py();
         let owned = values.iter_borrowed().zip(&self.types).map(|(value, kind)| Owned::of(*kind, &value));
         let owned = owned.collect::<PyResult<Vec<_>>>()?;
         let values: Vec<_> = owned.iter().map(Owned::value).collect();
-        taken(match time {
+        let outcome = match time {
             None => self.point.inject(&values),
             Some(seconds) => self.point.inject_at(system_time(seconds)?, &values),
-        })
+        };
+        self.tell_losses(python)?;
+        taken(outcome)
     }
 
     /// Injects a column for each field, row by row; waits `patience` seconds at most for room.
@@ -258,12 +280,19 @@ impl StreamPoint {
         if lengths.into_iter().any(|other| other != length) {
             return Err(refused("the columns differ in length"));
         }
-        let deadline = Instant::now() + Duration::try_from_secs_f64(patience).map_err(refused)?;
-        Ok(python.detach(|| self.inject_rows(&columns, times.as_deref(), length, deadline)))
+        let deadline = Instant::now() + span("patience", patience)?;
+        let taken = python.detach(|| self.inject_rows(&columns, times.as_deref(), length, deadline));
+        self.tell_losses(python)?;
+        Ok(taken)
     }
 }
 
 impl StreamPoint {
+    fn tell_losses(&self, python: Python<'_>) -> PyResult<()> {
+        let Some(warn) = &*self.warn else { return Ok(()) };
+        self.point.first_losses().into_iter().try_for_each(|text| warn.call1(python, (text,)).map(drop))
+    }
+
     fn miscounted(&self, given: usize) -> PyErr {
         let wanted = self.types.len();
         PyTypeError::new_err(format!("{} has {wanted} fields, not {given}", self.point.name()))
@@ -297,7 +326,7 @@ fn taken(outcome: Result<(), InjectError>) -> PyResult<bool> {
 }
 
 fn system_time(seconds: f64) -> PyResult<SystemTime> {
-    Duration::try_from_secs_f64(seconds).map(|since| UNIX_EPOCH + since).map_err(refused)
+    span("time", seconds).map(|since| UNIX_EPOCH + since)
 }
 
 /// One value of Python's, in the type of its field.

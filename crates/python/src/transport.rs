@@ -1,6 +1,7 @@
 //! `flow_program`: the flow programs, started by `trialwise.schemes.flow`.
 
 use pyo3::prelude::*;
+use trialwise_python_macros::entry;
 use trialwise_transport::program;
 
 /// Run a flow program to its end: ``tcp receive``, ``tcp send``, ``udp receive`` or ``udp send``.
@@ -18,6 +19,7 @@ use trialwise_transport::program;
 /// -------
 /// int
 ///     The exit code: 0 done, 1 it failed, 2 usage.
+#[entry]
 #[pyfunction]
 fn flow_program(python: Python<'_>, arguments: Vec<String>) -> i32 {
     python.detach(|| program::main(&arguments))

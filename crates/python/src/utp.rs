@@ -1,6 +1,7 @@
 //! `utp_program`: bulk flows under LEDBAT.
 
 use pyo3::prelude::*;
+use trialwise_python_macros::entry;
 
 /// Run libutp's sender or receiver in this process until it is done, or SIGTERM or SIGINT comes; give its exit code.
 ///
@@ -13,6 +14,7 @@ use pyo3::prelude::*;
 /// ------
 /// RuntimeError
 ///     This build has no libutp.
+#[entry]
 #[pyfunction]
 fn utp_program(python: Python<'_>, arguments: Vec<String>) -> PyResult<i32> {
     python.detach(|| run(&arguments))

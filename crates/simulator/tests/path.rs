@@ -160,8 +160,10 @@ fn a_controller_of_ones_own_takes_part() {
     let theirs = flow("newreno", "bulk", 5);
     let factory = Arc::new(Mine(AtomicU32::new(0)));
     let manner = Manner { ecn: true, spreads_window: true };
-    let mine =
-        PathFlow { scheme: Scheme::new(factory.clone(), 1500, IpVersion::Four, manner), ..theirs.clone() };
+    let mine = PathFlow {
+        scheme: Scheme::new(factory.clone(), 1500, IpVersion::Four, manner).unwrap(),
+        ..theirs.clone()
+    };
     assert_eq!(run(&path(DEEP, 1), &[theirs]), run(&path(DEEP, 1), &[mine]));
     assert_eq!(factory.0.load(Ordering::Relaxed), 1);
 }
@@ -183,4 +185,16 @@ fn what_cannot_be_is_said() {
         error.to_string().starts_with("flow 1: ") && error.to_string().contains("greater than zero"),
         "{error}"
     );
+}
+
+#[test]
+fn a_flow_that_nothing_holds_back_ends_in_words() {
+    for (congestion, pairs) in
+        [("cubic", &[][..]), ("newreno", &[("delay", "1ms")]), ("fixed_rate:1Tbit/s", &[("delay", "1s")])]
+    {
+        let path = SimulatedPath { interval: None, ..path(pairs, 1) };
+        let error =
+            path.simulate(&[flow(congestion, "bulk", 30)], &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(matches!(error, PathError::Boundless(_)), "{congestion}: {error}");
+    }
 }

@@ -8,10 +8,8 @@ use trialwise_units::{Bytes, Duration};
 use crate::error::Error;
 use crate::settings::{ReceiveSettings, SendSettings};
 use trialwise_protocol::load::{GRAMMAR, Load};
-use trialwise_protocol::scheme::known;
+use trialwise_protocol::scheme::{SMALLEST_MTU, known};
 
-/// No smaller packets: IPv4's (RFC 791) and enough for an opening.
-const SMALLEST_MTU: u16 = 576;
 const LARGEST_MTU: u16 = 1500;
 
 /// What is asked for.

@@ -21,7 +21,7 @@ impl Rate {
 
     /// `megabits` (10^6 bits) per second.
     pub const fn from_megabits_per_second(megabits: u64) -> Self {
-        Self(megabits * 1_000_000)
+        Self(megabits.saturating_mul(1_000_000))
     }
 
     /// Bits per second.
@@ -35,13 +35,17 @@ impl Rate {
             return Duration::MAX;
         }
         let bits = size.get() as u128 * 8;
-        Duration::from_picoseconds((bits * PICOSECONDS_PER_SECOND).div_ceil(self.0 as u128) as u64)
+        Duration::from_picoseconds(saturated((bits * PICOSECONDS_PER_SECOND).div_ceil(self.0 as u128)))
     }
 
     /// The whole bytes that pass in `span`.
     pub const fn bytes_in(self, span: Duration) -> Bytes {
-        Bytes::new((self.0 as u128 * span.picoseconds() as u128 / (8 * PICOSECONDS_PER_SECOND)) as u64)
+        Bytes::new(saturated(self.0 as u128 * span.picoseconds() as u128 / (8 * PICOSECONDS_PER_SECOND)))
     }
+}
+
+const fn saturated(value: u128) -> u64 {
+    if value > u64::MAX as u128 { u64::MAX } else { value as u64 }
 }
 
 impl fmt::Display for Rate {
@@ -58,6 +62,14 @@ mod tests {
     fn a_full_packet_takes_120_ns_at_100_gigabit() {
         let rate = Rate::from_megabits_per_second(100_000);
         assert_eq!(rate.transmission_time(Bytes::new(1500)), Duration::from_nanoseconds(120));
+    }
+
+    #[test]
+    fn what_no_number_holds_is_the_largest() {
+        let (slow, fast) = (Rate::from_bits_per_second(1), Rate::from_bits_per_second(u64::MAX));
+        assert_eq!(slow.transmission_time(Bytes::new(1 << 40)), Duration::MAX);
+        assert_eq!(fast.bytes_in(Duration::MAX), Bytes::new(u64::MAX));
+        assert_eq!(Duration::from_milliseconds(u64::MAX), Duration::MAX);
     }
 
     #[test]

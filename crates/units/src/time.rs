@@ -29,12 +29,12 @@ impl Time {
 
     /// The instant `nanoseconds` after the origin.
     pub const fn from_nanoseconds(nanoseconds: u64) -> Self {
-        Self(nanoseconds * PICOSECONDS_PER_NANOSECOND)
+        Self(nanoseconds.saturating_mul(PICOSECONDS_PER_NANOSECOND))
     }
 
     /// The instant `milliseconds` after the origin.
     pub const fn from_milliseconds(milliseconds: u64) -> Self {
-        Self(milliseconds * PICOSECONDS_PER_MILLISECOND)
+        Self(milliseconds.saturating_mul(PICOSECONDS_PER_MILLISECOND))
     }
 
     /// Picoseconds since the origin.
@@ -76,17 +76,17 @@ impl Duration {
 
     /// A span of `nanoseconds`.
     pub const fn from_nanoseconds(nanoseconds: u64) -> Self {
-        Self(nanoseconds * PICOSECONDS_PER_NANOSECOND)
+        Self(nanoseconds.saturating_mul(PICOSECONDS_PER_NANOSECOND))
     }
 
     /// A span of `microseconds`.
     pub const fn from_microseconds(microseconds: u64) -> Self {
-        Self(microseconds * PICOSECONDS_PER_MICROSECOND)
+        Self(microseconds.saturating_mul(PICOSECONDS_PER_MICROSECOND))
     }
 
     /// A span of `milliseconds`.
     pub const fn from_milliseconds(milliseconds: u64) -> Self {
-        Self(milliseconds * PICOSECONDS_PER_MILLISECOND)
+        Self(milliseconds.saturating_mul(PICOSECONDS_PER_MILLISECOND))
     }
 
     /// A span of `seconds`, rounded to the nearest picosecond; negative and NaN give zero.

@@ -89,7 +89,7 @@ class Client:
         options = [*words, *(["--oml-config"] if os.environ.get("OML_CONFIG") else [])]
         self._configured = config is None and any(word.startswith("--oml-config") for word in options)
         with said_by_the_user() if arguments else nullcontext():
-            self._client = StreamClient(app or script_name(), words, stream_variables())
+            self._client = StreamClient(app or script_name(), words, stream_variables(), _LOG.warning)
         if arguments:
             arguments[1:] = self._client.arguments
         if self._client.answer is not None:

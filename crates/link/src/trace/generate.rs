@@ -76,7 +76,7 @@ impl OnOff {
         let mut random = Random::new(seed.named("on-off"));
         let mut maker = Maker::new(length);
         let mut time = Duration::ZERO;
-        while time < maker.end && !maker.is_full() {
+        while maker.wants_phase(time)? {
             let on = time + self.phases.span(self.off, &mut random);
             time = on + self.phases.span(self.on, &mut random);
             maker.spread(on, time, self.rate);
@@ -104,9 +104,9 @@ impl Cellular {
         let mut random = Random::new(seed.named("cellular"));
         let mut maker = Maker::new(length);
         let levels = self.levels.max(1);
-        let mut level = (random.uniform() * f64::from(levels + 1)) as u32;
+        let mut level = (random.uniform() * (f64::from(levels) + 1.0)) as u32;
         let mut time = Duration::ZERO;
-        while time < maker.end && !maker.is_full() {
+        while maker.wants_phase(time)? {
             let next = time + random.exponential_span(self.dwell);
             let share = 2.0 * f64::from(level) / f64::from(levels);
             maker.scatter(time, next, gap(self.mean) / share, &mut random);
@@ -128,17 +128,27 @@ fn gap(rate: Rate) -> f64 {
 struct Maker {
     milliseconds: Vec<u64>,
     end: Duration,
+    phases: usize,
 }
 
 impl Maker {
     fn new(length: Duration) -> Self {
         let longest = Duration::from_milliseconds(MAXIMUM_MILLISECOND);
-        Self { milliseconds: Vec::new(), end: length.min(longest) }
+        Self { milliseconds: Vec::new(), end: length.min(longest), phases: 0 }
     }
 
     /// One more than allowed is enough to be refused.
     fn is_full(&self) -> bool {
         self.milliseconds.len() > MAXIMUM_OPPORTUNITIES
+    }
+
+    /// Whether a phase begins at this time.
+    fn wants_phase(&mut self, time: Duration) -> Result<bool, TraceError> {
+        self.phases += 1;
+        match time < self.end && !self.is_full() {
+            true if self.phases > MAXIMUM_OPPORTUNITIES => Err(TraceError::Phases),
+            wanted => Ok(wanted),
+        }
     }
 
     /// Adds one, in the millisecond by which it has come.
@@ -245,6 +255,13 @@ mod tests {
             |seed| Trace::poisson(Rate::from_megabits_per_second(1), MINUTES, Seed::new(seed)).unwrap();
         assert_eq!(make(3), make(3));
         assert_ne!(make(3), make(4));
+    }
+
+    #[test]
+    fn phases_without_end_are_refused() {
+        let tiny = Duration::from_nanoseconds(1);
+        let link = OnOff { rate: Rate::from_bits_per_second(1), on: tiny, off: tiny, phases: Phases::Fixed };
+        assert_eq!(link.trace(Duration::from_milliseconds(1 << 40), Seed::new(1)), Err(TraceError::Phases));
     }
 
     #[test]

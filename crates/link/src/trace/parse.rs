@@ -67,6 +67,11 @@ pub enum TraceError {
         /// Counted from 1.
         line: usize,
     },
+    /// Too many phases of a made trace.
+    #[error(
+        "the trace would have more than {MAXIMUM_OPPORTUNITIES} phases; make them longer, or the trace shorter"
+    )]
+    Phases,
     /// The last opportunity is at 0, so that a repetition would take no time.
     #[error(
         "line {line}, the last of the trace, is 0, so that its repetition would take no time; end it with the millisecond after which it starts again"

@@ -31,7 +31,7 @@ impl Trace {
     /// # Errors
     /// None is there.
     pub fn cut(&self, from: u64, to: u64) -> Result<Self, TraceError> {
-        let inside = self.milliseconds().iter().filter(|time| (from + 1..=to).contains(*time));
+        let inside = self.milliseconds().iter().filter(|time| **time > from && **time <= to);
         Self::new(inside.map(|time| time - from).collect())
     }
 
@@ -40,20 +40,23 @@ impl Trace {
     /// sizes without overhead.
     ///
     /// # Errors
-    /// Departures out of order, or too few for one opportunity.
+    /// Departures out of order, too few for one opportunity, or more than a trace may have.
     pub fn from_departures(
         departures: impl IntoIterator<Item = (Time, Bytes)>,
         convention: ByteConvention,
     ) -> Result<Self, TraceError> {
         let mut milliseconds = Vec::new();
-        let mut bytes = 0;
+        let mut bytes = 0_u64;
         for (time, size) in departures {
-            bytes += size.get() + convention.overhead().get();
+            bytes = bytes.saturating_add(size.get()).saturating_add(convention.overhead().get());
             let millisecond = time.picoseconds().div_ceil(1_000_000_000);
-            while bytes >= convention.opportunity().get() {
-                bytes -= convention.opportunity().get();
-                milliseconds.push(millisecond);
+            let room = (super::MAXIMUM_OPPORTUNITIES - milliseconds.len()) as u64;
+            let full = bytes / convention.opportunity().get();
+            if full > room {
+                return Err(TraceError::TooLong { line: super::MAXIMUM_OPPORTUNITIES + 1 });
             }
+            bytes %= convention.opportunity().get();
+            milliseconds.extend(std::iter::repeat_n(millisecond, full as usize));
         }
         Self::new(milliseconds)
     }
@@ -98,6 +101,20 @@ mod tests {
         assert_eq!(Trace::from_departures(halves, ByteConvention::Documented).unwrap(), trace(&[2, 4, 4]));
         let backward = Trace::from_departures([full(9), full(3)], ByteConvention::Mahimahi);
         assert!(matches!(backward, Err(TraceError::Unsorted { line: 2, .. })));
+    }
+
+    #[test]
+    fn departures_of_more_bytes_than_a_trace_has_are_refused() {
+        for size in [1 << 37, u64::MAX] {
+            let departures = [(Time::from_milliseconds(1), Bytes::new(size)); 2];
+            let made = Trace::from_departures(departures, ByteConvention::Mahimahi);
+            assert!(matches!(made, Err(TraceError::TooLong { .. })));
+        }
+    }
+
+    #[test]
+    fn cutting_at_the_end_of_all_numbers_leaves_nothing() {
+        assert_eq!(trace(&[0, 5]).cut(u64::MAX, u64::MAX), Err(TraceError::Empty));
     }
 
     proptest! {

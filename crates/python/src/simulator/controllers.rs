@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use pyo3::prelude::*;
 use trialwise_congestion::{Algorithm, Factory};
+use trialwise_python_macros::entry;
 use trialwise_simulator::{Configuration, Fabric, Framing, Mode, Settings, settings_for};
 use trialwise_units::{Rate, Seed};
 
@@ -11,24 +12,28 @@ use super::{Pairs, refused};
 use crate::python_controller::{Failure, PythonFactory};
 
 /// The names of the parameters of a network.
+#[entry]
 #[pyfunction]
 fn network_parameters() -> Vec<&'static str> {
     trialwise_simulator::NETWORK_PARAMETERS.to_vec()
 }
 
 /// The names of the controllers that can be simulated, beside Python classes.
+#[entry]
 #[pyfunction]
 fn simulation_controllers() -> Vec<&'static str> {
     Algorithm::names()
 }
 
 /// The names of the controllers that flows over paths can have, and whether a rate belongs to the name: `NAME:RATE`.
+#[entry]
 #[pyfunction]
 fn path_controllers() -> Vec<(&'static str, bool)> {
     Algorithm::over_paths().into_iter().map(|(name, needs)| (name, needs.rate)).collect()
 }
 
 /// The names of the parameters of a controller that has a name; ValueError where none is called so.
+#[entry]
 #[pyfunction]
 fn controller_parameters(name: &str) -> PyResult<Vec<&'static str>> {
     let algorithm = Algorithm::named(name, Rate::ZERO).map_err(refused)?;

@@ -6,6 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use trialwise_python_macros::entry;
 use trialwise_simulator::{Fabric, FlowRoute, PortId, RouteOrder, Topology};
 
 use super::flow_lists::flows_of;
@@ -36,6 +37,7 @@ fn text_of(path: &Path) -> PyResult<String> {
 #[pyclass(frozen, module = "trialwise._core", name = "Fabric")]
 pub(super) struct PyFabric(pub(super) Fabric, Vec<String>);
 
+#[entry]
 #[pymethods]
 impl PyFabric {
     #[new]

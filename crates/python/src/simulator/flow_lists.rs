@@ -3,6 +3,7 @@
 use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use trialwise_python_macros::entry;
 use trialwise_simulator::{FlowSpecification, NodeId, read_flows, write_csv, write_hpcc};
 use trialwise_units::{Bytes, Time};
 
@@ -90,6 +91,7 @@ pub(super) fn columns_of<'py>(
 /// ------
 /// ValueError
 ///     Which line is wrong, and what to write.
+#[entry]
 #[pyfunction]
 fn read_flow_list<'py>(python: Python<'py>, text: &str) -> PyResult<(Bound<'py, PyDict>, Vec<String>)> {
     let list = python.detach(|| read_flows(text)).map_err(refused)?;
@@ -102,6 +104,7 @@ fn read_flow_list<'py>(python: Python<'py>, text: &str) -> PyResult<(Bound<'py, 
 /// ------
 /// ValueError
 ///     Which line is wrong, and what to write.
+#[entry]
 #[pyfunction]
 fn parse_flows<'py>(python: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDict>> {
     Ok(read_flow_list(python, text)?.0)
@@ -113,6 +116,7 @@ fn parse_flows<'py>(python: Python<'py>, text: &str) -> PyResult<Bound<'py, PyDi
 /// ------
 /// ValueError
 ///     The flows are no columns as `parse_flows` gives them.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (flows, *, hpcc=false))]
 fn format_flows(python: Python<'_>, flows: &Bound<'_, PyDict>, hpcc: bool) -> PyResult<String> {

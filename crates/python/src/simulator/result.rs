@@ -3,6 +3,7 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use trialwise_python_macros::entry;
 use trialwise_simulator::{FlowRecord, Outcome, PortStatistics, Series, Totals, write_results_csv};
 
 use super::signed;
@@ -80,6 +81,7 @@ pub(super) struct SimulationResult {
     flows: Vec<FlowRecord>,
 }
 
+#[entry]
 #[pymethods]
 impl SimulationResult {
     /// The flows as comma-separated values: flow_id, src, dst, size_bytes, start_ns, fct_ns (empty where a flow did not

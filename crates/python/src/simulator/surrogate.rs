@@ -3,6 +3,7 @@
 use numpy::{IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use trialwise_python_macros::entry;
 use trialwise_simulator::{
     Quantity, Statistic, Summary, Surrogate, surrogate_batch_observed, surrogate_samples_observed,
 };
@@ -14,6 +15,8 @@ use super::flow_lists::flows_of;
 use super::watch::Looks;
 use super::workload::workload_of;
 use super::{Pairs, refused, signed};
+use crate::border::Whole;
+use crate::kernels::threads_of;
 
 type Table<'py> = Bound<'py, PyArray2<f64>>;
 type Samples<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<i64>>);
@@ -45,6 +48,7 @@ enum SummaryArgument {
 /// ------
 /// ValueError
 ///     What is wrong, and what to write.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (fabric, flows, *, controller=Congestion::default(), network=Vec::new()))]
 fn fluid<'py>(
@@ -84,6 +88,7 @@ fn fluid<'py>(
 ///     What is wrong, and what to write.
 /// KeyboardInterrupt
 ///     Ctrl-C came.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (
     fabric, seeds, *, statistics, controller=Congestion::default(), network=Vec::new(), threads=None, **workload
@@ -96,7 +101,7 @@ fn surrogate_batch<'py>(
     statistics: Vec<StatisticTuple>,
     controller: Congestion<'_>,
     network: Pairs,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     workload: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<(Table<'py>, Table<'py>)> {
     let fabric = &fabric.0;
@@ -104,7 +109,7 @@ fn surrogate_batch<'py>(
     let framing = Setup::framing(fabric, &controller, &network)?;
     let statistics = statistics.iter().map(statistic_of).collect::<PyResult<Vec<_>>>()?;
     let seeds = seeds_of(&seeds)?;
-    let threads = threads.unwrap_or_else(processors);
+    let threads = threads_of(threads)?;
     let mut looks = Looks::new();
     let batch = python.detach(|| {
         let mut look = || looks.look(|_| Ok(()));
@@ -131,6 +136,7 @@ fn surrogate_batch<'py>(
 ///     What is wrong, and what to write.
 /// KeyboardInterrupt
 ///     Ctrl-C came.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (
     fabric, seeds, *, statistic, controller=Congestion::default(), network=Vec::new(), threads=None, **workload
@@ -143,7 +149,7 @@ fn surrogate_samples<'py>(
     statistic: StatisticTuple,
     controller: Congestion<'_>,
     network: Pairs,
-    threads: Option<usize>,
+    threads: Option<Whole>,
     workload: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Samples<'py>> {
     let fabric = &fabric.0;
@@ -151,7 +157,7 @@ fn surrogate_samples<'py>(
     let framing = Setup::framing(fabric, &controller, &network)?;
     let statistic = statistic_of(&statistic)?;
     let seeds = seeds_of(&seeds)?;
-    let threads = threads.unwrap_or_else(processors);
+    let threads = threads_of(threads)?;
     let mut looks = Looks::new();
     let samples = python.detach(|| {
         let mut look = || looks.look(|_| Ok(()));
@@ -170,6 +176,7 @@ fn surrogate_samples<'py>(
 /// ------
 /// ValueError
 ///     What is wrong, and what to write.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (fabric, *, controller=Congestion::default(), network=Vec::new()))]
 fn surrogate_framing(fabric: &PyFabric, controller: Congestion<'_>, network: Pairs) -> PyResult<(u64, u64)> {
@@ -179,10 +186,6 @@ fn surrogate_framing(fabric: &PyFabric, controller: Congestion<'_>, network: Pai
 
 fn seeds_of(seeds: &PyReadonlyArray1<'_, u64>) -> PyResult<Vec<Seed>> {
     Ok(seeds.as_slice()?.iter().copied().map(Seed::new).collect())
-}
-
-fn processors() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 fn statistic_of(statistic: &StatisticTuple) -> PyResult<Statistic> {

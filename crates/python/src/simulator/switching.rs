@@ -3,6 +3,7 @@
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use trialwise_python_macros::entry;
 use trialwise_simulator::{Series, SizeDistribution, SwitchingFlows, simulate_source};
 use trialwise_units::{Duration, Seed};
 
@@ -41,6 +42,7 @@ type Numbers<'py> = Bound<'py, PyArray1<f64>>;
 ///     Ctrl-C came.
 /// Exception
 ///     What a congestion control in Python raised.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (
     fabric, *, edges, heights, threshold_ps, flow_seed, drawn_sizes=None,

@@ -2,6 +2,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use trialwise_python_macros::entry;
 use trialwise_simulator::{FlowId, PortId, Series, cautions, check, simulate_observed};
 use trialwise_units::Duration;
 
@@ -11,6 +12,10 @@ use super::flow_lists::flows_of;
 use super::result::{SimulationResult, SimulationSeries};
 use super::watch::Watch;
 use super::{Pairs, refused};
+use crate::border::Whole;
+
+/// Numbers that a series may hold.
+const MOST_NUMBERS: usize = 1 << 26;
 
 /// Refuse what `simulate` would refuse, without running anything; flows may come later.
 ///
@@ -25,6 +30,7 @@ use super::{Pairs, refused};
 ///     What is wrong, and what to write.
 /// Exception
 ///     What a congestion control in Python raised when it was made.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (fabric, flows=None, *, controller, parameters=Vec::new(), network=Vec::new(), mode="clean"))]
 fn check_simulation(
@@ -66,7 +72,8 @@ fn check_simulation(
 /// sample_interval_ps, ports, watched_flows
 ///     How often, and of which ports and flows (by their place in the list), `series` is kept.
 /// most_looks
-///     The series has so many looks at most, an even number: the interval doubles as often as it takes.
+///     The series has so many looks at most, an even number: the interval doubles as often as it takes. As many as half a
+///     gigabyte holds when it is None.
 /// progress
 ///     Called some times a second with the simulated picoseconds, packets of data that flows have to send for the first time
 ///     yet, and flows that have not ended; what it raises ends the trial.
@@ -79,6 +86,7 @@ fn check_simulation(
 ///     Ctrl-C came.
 /// Exception
 ///     What a congestion control in Python raised.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (
     fabric, flows, *, controller, parameters=Vec::new(), network=Vec::new(), mode="clean", seed=0,
@@ -95,7 +103,7 @@ fn simulate(
     mode: &str,
     seed: u64,
     sample_interval_ps: Option<u64>,
-    most_looks: Option<usize>,
+    most_looks: Option<Whole>,
     ports: Vec<u32>,
     watched_flows: Vec<u32>,
     progress: Option<Py<PyAny>>,
@@ -116,10 +124,8 @@ fn simulate(
         ports.into_iter().map(PortId::new).collect(),
         watched_flows.into_iter().map(FlowId::new).collect(),
     );
-    let series = match most_looks {
-        Some(most) => series.at_most(most),
-        None => series,
-    };
+    let most = (MOST_NUMBERS / (1 + 2 * columns + 3 * watched)).max(2);
+    let series = series.at_most(most_looks.map_or(Ok(most), |looks| looks.within("most_looks", 2..=most))?);
     let mut watch = Watch::new(series, progress, failure);
     let outcome =
         python.detach(|| simulate_observed(fabric, &settings, factory.as_ref(), &flows, &mut watch));

@@ -6,6 +6,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use trialwise_python_macros::entry;
 use trialwise_simulator::{Density, Fullest, Load, Point, Random, SizeDistribution, SizeTable, Workload};
 use trialwise_units::{Duration, Seed};
 
@@ -105,6 +106,7 @@ pub(super) fn density_of(edges: Vec<f64>, heights: &[f64]) -> PyResult<Density> 
 /// ------
 /// ValueError
 ///     What is wrong, and what to write.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (fabric, *, seed, **workload))]
 fn generate_flows<'py>(
@@ -119,6 +121,7 @@ fn generate_flows<'py>(
 }
 
 /// How many flows such a list has in the mean; refuses what `generate_flows` refuses.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (fabric, **workload))]
 fn expected_flows(fabric: &PyFabric, workload: Option<&Bound<'_, PyDict>>) -> PyResult<f64> {
@@ -128,6 +131,7 @@ fn expected_flows(fabric: &PyFabric, workload: Option<&Bound<'_, PyDict>>) -> Py
 
 /// The link that flows fill most in the mean, from which of its nodes to which, and the payload asked of it as a part of its
 /// capacity; refuses what `generate_flows` refuses.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (fabric, **workload))]
 fn fullest_link(fabric: &PyFabric, workload: Option<&Bound<'_, PyDict>>) -> PyResult<(u32, u32, f64)> {
@@ -142,6 +146,7 @@ fn fullest_link(fabric: &PyFabric, workload: Option<&Bound<'_, PyDict>>) -> PyRe
 /// ------
 /// ValueError
 ///     The arrivals are not poisson; what `generate_flows` refuses.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (
     fabric, coordinates, *, seed, **workload
@@ -175,6 +180,7 @@ fn generate_flows_from<'py>(
 /// ------
 /// ValueError
 ///     The density is none; what `generate_flows` refuses.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (
     fabric, *, edges, heights, seed, **workload
@@ -196,6 +202,7 @@ fn generate_flows_weighted<'py>(
 }
 
 /// The distributions of flow sizes that have names: knots of size (bytes) and the part of flows up to it, linear between them.
+#[entry]
 #[pyfunction]
 fn size_tables() -> PyResult<HashMap<&'static str, Vec<(f64, f64)>>> {
     let shipped = SizeTable::shipped().map_err(refused)?;
@@ -208,6 +215,7 @@ fn size_tables() -> PyResult<HashMap<&'static str, Vec<(f64, f64)>>> {
 /// ------
 /// ValueError
 ///     The sizes are no table but have a formula, or cannot be read.
+#[entry]
 #[pyfunction]
 #[pyo3(signature = (sizes, size_table=None))]
 fn size_knots<'py>(

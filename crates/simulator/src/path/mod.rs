@@ -129,6 +129,15 @@ pub enum PathError {
         /// Why.
         source: SchemeError,
     },
+    /// Nothing holds a flow back.
+    #[error(
+        "more than {0} packets are on the path or leave at once: nothing holds a flow back; give the links a rate and a delay, \
+         or the flow a load that is not bulk"
+    )]
+    Boundless(u32),
+    /// More packets than are kept.
+    #[error("the flows send more than {0} packets: take a shorter time or a lower rate")]
+    TooLong(u32),
     /// Whoever watched ended it.
     #[error("the simulation was interrupted")]
     Interrupted,
@@ -142,7 +151,7 @@ impl SimulatedPath {
     ///
     /// # Errors
     /// `Link` for a limit in BDPs without delay or a rate that cannot be made, `Scheme` for a controller that cannot be,
-    /// `Interrupted` where `watch` broke off.
+    /// `Boundless` and `TooLong` for more packets than memory should hold, `Interrupted` where `watch` broke off.
     pub fn simulate(&self, flows: &[PathFlow], watch: &mut Watch<'_>) -> Result<PathOutcome, PathError> {
         let round_trip = Some(self.forward.base_delay() + self.backward.base_delay());
         // The names are those of the emulator: the same seed makes the same links there.

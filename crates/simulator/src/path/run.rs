@@ -27,6 +27,35 @@ enum Event {
     Stop(u16),
 }
 
+/// Packets that may be on the path, and that may leave at one instant: 12 Gbit/s over a round trip of a second.
+const MOST_AT_ONCE: u32 = 1 << 20;
+/// Packets of a whole trial; their log takes two gigabytes.
+const MOST_PACKETS: u32 = 1 << 26;
+
+/// How many packets there are, so that a flow that nothing holds back ends in words.
+#[derive(Default)]
+struct Traffic {
+    inside: u32,
+    /// Sent at the present instant.
+    at_once: u32,
+    sent: u32,
+}
+
+impl Traffic {
+    /// Whether one more may leave.
+    const fn has_room(&self) -> bool {
+        self.inside < MOST_AT_ONCE && self.at_once < MOST_AT_ONCE && self.sent < MOST_PACKETS
+    }
+
+    const fn check(&self) -> Result<(), PathError> {
+        match self.has_room() {
+            true => Ok(()),
+            false if self.sent == MOST_PACKETS => Err(PathError::TooLong(MOST_PACKETS)),
+            false => Err(PathError::Boundless(MOST_AT_ONCE)),
+        }
+    }
+}
+
 /// A trial at work.
 pub(super) struct Run<'a> {
     now: Time,
@@ -38,6 +67,7 @@ pub(super) struct Run<'a> {
     events: BinaryHeap<Reverse<(Time, Event)>>,
     interval: Option<Duration>,
     packets: PacketColumns,
+    traffic: Traffic,
 }
 
 impl<'a> Run<'a> {
@@ -63,15 +93,20 @@ impl<'a> Run<'a> {
             events,
             interval,
             packets: PacketColumns::default(),
+            traffic: Traffic::default(),
         }
     }
 
     pub(super) fn run(mut self, watch: &mut Watch<'_>) -> Result<PathOutcome, PathError> {
         while self.flows.iter().any(|flow| !flow.is_over()) {
             let Some(next) = self.next_instant() else { break };
+            if next > self.now {
+                self.traffic.at_once = 0;
+            }
             self.now = next;
             self.deliver()?;
             self.happen()?;
+            self.traffic.check()?;
             if watch(self.now).is_break() {
                 return Err(PathError::Interrupted);
             }
@@ -92,6 +127,7 @@ impl<'a> Run<'a> {
         for direction in [Direction::Forward, Direction::Backward] {
             while let Some(exit) = self.links[direction as usize].pop(self.now) {
                 self.packets.add(direction, &exit);
+                self.traffic.inside -= 1;
                 if exit.fate == Fate::Delivered {
                     self.arrive(direction, exit)?;
                 }
@@ -200,7 +236,9 @@ impl<'a> Run<'a> {
 
     /// Sends what may leave one way of a connection.
     fn transmit(&mut self, place: u32, way: Way) {
-        while let Some(leaving) = self.connections[place as usize].poll(way, self.now) {
+        while self.traffic.has_room()
+            && let Some(leaving) = self.connections[place as usize].poll(way, self.now)
+        {
             let flow = usize::from(self.connections[place as usize].flow);
             let out = self.flows[flow].flow.direction;
             self.send(place, if way == Way::Out { out } else { out.reverse() }, leaving);
@@ -208,6 +246,12 @@ impl<'a> Run<'a> {
     }
 
     fn send(&mut self, connection: u32, direction: Direction, (frame, size, ecn): Leaving) {
+        if !self.traffic.has_room() {
+            return;
+        }
+        self.traffic.inside += 1;
+        self.traffic.at_once += 1;
+        self.traffic.sent += 1;
         let flow = self.connections[connection as usize].flow;
         let packet = PathPacket { arrival: self.now, flow, connection, size, ecn, frame };
         self.links[direction as usize].push(self.now, packet);

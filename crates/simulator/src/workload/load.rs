@@ -73,8 +73,8 @@ impl Workload {
     /// The capacity of which the load is a part, as payload of all flows together (bit/s).
     pub(super) fn capacity(&self, fabric: &Fabric) -> Result<f64, WorkloadError> {
         let topology = fabric.topology();
-        let rate = |host: &NodeId| fabric.host(*host).map_or(0, |host| fabric.capacity(host));
-        let sum = |hosts: &[NodeId]| hosts.iter().map(rate).sum::<u64>() as f64;
+        let rate = |host: &NodeId| u128::from(fabric.host(*host).map_or(0, |host| fabric.capacity(host)));
+        let sum = |hosts: &[NodeId]| hosts.iter().map(rate).sum::<u128>() as f64;
         match (self.load, self.ends()) {
             (Load::Bottleneck(_), ends) => {
                 let bottleneck = topology.bottleneck.ok_or(WorkloadError::NoBottleneck)?;
