@@ -31,6 +31,11 @@ pub(crate) struct VnetHeader {
     pub(crate) checksum_offset: u16,
 }
 
+/// RFC 791, section 3.1.
+const SHORTEST_IP: usize = 20;
+/// RFC 9293, section 3.1.
+const SHORTEST_TCP: usize = 20;
+
 impl VnetHeader {
     pub(crate) fn read(bytes: &[u8]) -> Self {
         let word = |at: usize| u16::from_ne_bytes([bytes[at], bytes[at + 1]]);
@@ -126,20 +131,24 @@ struct Internet {
 impl Internet {
     fn of(packet: &[u8]) -> Option<Self> {
         match packet.first()? >> 4 {
-            4 if packet.len() >= 20 => Some(Self::of_version_4(packet)),
+            4 if packet.len() >= SHORTEST_IP => Self::of_version_4(packet),
             6 if packet.len() >= 40 => Some(Self::of_version_6(packet)),
             _ => None,
         }
     }
 
-    fn of_version_4(packet: &[u8]) -> Self {
+    /// Nothing where the header is shorter than one can be, or reaches beyond the packet.
+    fn of_version_4(packet: &[u8]) -> Option<Self> {
         let fragment = u16::from_be_bytes([packet[6] & 0x3f, packet[7]]) != 0;
         // Fragments have no ports but the first: none is told from the other.
         let protocol = packet[9];
         let header = usize::from(packet[0] & 0xf) * 4;
+        if header < SHORTEST_IP || header > packet.len() {
+            return None;
+        }
         let ports = if fragment { &[] } else { ports(protocol, packet.get(header..).unwrap_or(&[])) };
         let flow = flow(&packet[12..16], &packet[16..20], ports, protocol);
-        Self { header, protocol: if fragment { 0 } else { protocol }, ecn: packet[1] & 3, flow }
+        Some(Self { header, protocol: if fragment { 0 } else { protocol }, ecn: packet[1] & 3, flow })
     }
 
     /// Extension headers are not looked behind: such a packet goes as it is.
@@ -178,14 +187,14 @@ fn hash(start: u64, bytes: &[u8]) -> u64 {
     (hash ^ (hash >> 31)).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
 
-/// Bytes of the transport header; zero when it is unknown or cut off.
+/// Bytes of the transport header; zero when it is unknown, cut off, or shorter than one can be.
 fn transport_header(protocol: u8, transport: &[u8]) -> usize {
-    let length = match protocol {
-        TCP => transport.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4),
-        UDP => UDP_HEADER,
-        _ => 0,
+    let (shortest, length) = match protocol {
+        TCP => (SHORTEST_TCP, transport.get(12).map_or(0, |byte| usize::from(byte >> 4) * 4)),
+        UDP => (UDP_HEADER, UDP_HEADER),
+        _ => (0, 0),
     };
-    if length <= transport.len() { length } else { 0 }
+    if (shortest..=transport.len()).contains(&length) { length } else { 0 }
 }
 
 /// The flags of a TCP header that starts at `ip_header`.

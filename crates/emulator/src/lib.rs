@@ -49,6 +49,8 @@ mod histogram;
 mod join;
 mod log;
 mod namespaces;
+#[cfg(any(test, fuzzing))]
+pub mod oracles;
 mod outer;
 mod path;
 mod pool;

@@ -88,7 +88,7 @@ impl Record {
         }
     }
 
-    fn write(&self, bytes: &mut Vec<u8>) {
+    pub(crate) fn write(&self, bytes: &mut Vec<u8>) {
         let (event, element) = match self.event {
             Event::Delivered => (0, 0),
             Event::Held => (1, 0),
@@ -104,12 +104,15 @@ impl Record {
         bytes.push(self.direction as u8 | self.ecn << 1 | element << 3);
     }
 
-    fn read(bytes: &[u8; RECORD]) -> Option<Self> {
+    /// Nothing where the event is unknown, or a time is beyond all times.
+    pub(crate) fn read(bytes: &[u8; RECORD]) -> Option<Self> {
         let word = |at: usize| u64::from_le_bytes(std::array::from_fn(|index| bytes[at + index]));
+        // Half a year at most, or it is no time of an emulator's.
+        let nanoseconds = |at| Some(word(at)).filter(|count| *count <= u64::MAX / 1000);
         let element = usize::from(bytes[31] >> 3);
         Some(Self {
-            time: Time::from_nanoseconds(word(0)),
-            delay: Duration::from_nanoseconds(word(8)),
+            time: Time::from_nanoseconds(nanoseconds(0)?),
+            delay: Duration::from_nanoseconds(nanoseconds(8)?),
             flow: word(16),
             lateness: Duration::from_nanoseconds(word(24) & 0xffff_ffff),
             size: Bytes::new(u64::from(u16::from_le_bytes([bytes[28], bytes[29]]))),
@@ -297,7 +300,7 @@ pub fn read_columns(path: &Path, skip: u64, most: u64) -> io::Result<Columns> {
     let skip = skip.min(there);
     let count = (there - skip).min(most) as usize;
     file.seek(SeekFrom::Start((skip + 1) * RECORD as u64))?;
-    let mut columns = Columns { made: word(&made, 16), ..Columns::with_capacity(count) };
+    let mut columns = Columns { made: word(&made, 16), ..Columns::with_capacity(count)? };
     let mut chunk = vec![0; CHUNK];
     while columns.time.len() < count {
         let bytes = &mut chunk[..CHUNK.min((count - columns.time.len()) * RECORD)];
@@ -320,19 +323,32 @@ pub fn read_columns(path: &Path, skip: u64, most: u64) -> io::Result<Columns> {
 }
 
 impl Columns {
-    fn with_capacity(count: usize) -> Self {
-        Self {
+    /// # Errors
+    /// More than memory has room for, such as of a file of holes.
+    fn with_capacity(count: usize) -> io::Result<Self> {
+        Ok(Self {
             made: 0,
-            time: Vec::with_capacity(count),
-            delay: Vec::with_capacity(count),
-            flow: Vec::with_capacity(count),
-            lateness: Vec::with_capacity(count),
-            size: Vec::with_capacity(count),
-            event: Vec::with_capacity(count),
-            direction: Vec::with_capacity(count),
-            ecn: Vec::with_capacity(count),
-            element: Vec::with_capacity(count),
-        }
+            time: reserved(count)?,
+            delay: reserved(count)?,
+            flow: reserved(count)?,
+            lateness: reserved(count)?,
+            size: reserved(count)?,
+            event: reserved(count)?,
+            direction: reserved(count)?,
+            ecn: reserved(count)?,
+            element: reserved(count)?,
+        })
+    }
+}
+
+fn reserved<T>(count: usize) -> io::Result<Vec<T>> {
+    let mut column = Vec::new();
+    match column.try_reserve_exact(count) {
+        Ok(()) => Ok(column),
+        Err(_) => Err(io::Error::new(
+            ErrorKind::InvalidData,
+            format!("{count} records do not fit into memory; read a part of them"),
+        )),
     }
 }
 

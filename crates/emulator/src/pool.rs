@@ -70,6 +70,12 @@ impl Pool {
         self.release(datagram.buffer, 1);
     }
 
+    /// Buffers of which something is inside.
+    #[cfg(any(test, fuzzing))]
+    pub(crate) fn held(&self) -> usize {
+        self.buffers.iter().filter(|buffer| buffer.references > 0).count()
+    }
+
     fn take(&mut self, class: usize) -> u32 {
         self.free[class].pop().unwrap_or_else(|| {
             let bytes = vec![0; SIZES[class]].into_boxed_slice();

@@ -3,21 +3,11 @@
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 mod common;
-
-use std::path::Path;
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
 
 use common::oracles;
-
-fn replay(target: &str, oracle: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus").join(target);
-    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(files.len() >= 10, "only {} inputs", files.len());
-    for file in files {
-        let bytes = std::fs::read(&file).unwrap();
-        let judged = std::panic::catch_unwind(|| oracle(&bytes));
-        assert!(judged.is_ok(), "{}", file.display());
-    }
-}
+use replay::replay;
 
 #[test]
 fn connections_of_oml() {
@@ -27,4 +17,9 @@ fn connections_of_oml() {
 #[test]
 fn connections_of_the_native_protocol() {
     replay("native", oracles::native);
+}
+
+#[test]
+fn configurations() {
+    replay("configuration", oracles::configuration);
 }

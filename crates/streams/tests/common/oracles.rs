@@ -2,6 +2,7 @@
 //!
 //! Nothing panics; how the bytes are cut changes nothing; what is held is bounded; what was read and is written again is read as the same.
 
+use trialwise_streams::config::Config;
 use trialwise_streams::native::{
     FrameDecoder, PREFACE, Receiver, ReceiverError, Relayed, Request, RowDecoder, Sender,
 };
@@ -11,6 +12,25 @@ use super::events::{Found, Owned, decode, double, found};
 
 const TIGHT: Limits = Limits { header: 600, row: 200, streams: 8, fields: 32 };
 const HEAD: usize = 9;
+
+/// A configuration file, in TOML where it does not begin as XML does: it is read, or refused in one harmless line.
+pub fn configuration(bytes: &[u8]) {
+    let ending = if bytes.trim_ascii_start().starts_with(b"<") { "xml" } else { "toml" };
+    let file = std::env::temp_dir().join(format!("trialwise-configuration-{}.{ending}", std::process::id()));
+    std::fs::write(&file, bytes).expect("a place for files");
+    let mut arguments = vec!["--oml-config".to_owned(), file.display().to_string()];
+    let read =
+        Config::from_arguments("app", &mut arguments, &|name| (name == "OML_NAME").then(|| "a".to_owned()));
+    if let Err(error) = read {
+        let said = error.to_string();
+        assert!(
+            !said.contains(|each: char| each.is_control() || "\u{202e}\u{2028}".contains(each)),
+            "{said:?}"
+        );
+        assert!(said.len() < 4096, "{} bytes are said", said.len());
+    }
+    let _ = std::fs::remove_file(&file);
+}
 
 /// Bytes of an OML connection.
 pub fn oml(bytes: &[u8]) {

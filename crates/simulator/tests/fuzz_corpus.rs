@@ -1,0 +1,20 @@
+//! What fuzzing found worth keeping (`fuzz/corpus`), judged again by the same oracles.
+
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+#[path = "common/oracles.rs"]
+mod oracles;
+#[path = "../../../fuzz/replay.rs"]
+mod replay;
+
+use replay::replay;
+
+#[test]
+fn flow_lists() {
+    replay("flow_lists", oracles::flow_lists);
+}
+
+#[test]
+fn topologies() {
+    replay("topologies", oracles::topologies);
+}

@@ -1,0 +1,8 @@
+//! A flow list, or a table of sizes.
+#![no_main]
+#![allow(dead_code, reason = "each target uses a part")]
+
+#[path = "../../crates/simulator/tests/common/oracles.rs"]
+mod oracles;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| oracles::flow_lists(bytes));

@@ -1,0 +1,8 @@
+//! Datagrams of the UDP transport.
+#![no_main]
+#![allow(dead_code, reason = "each target uses a part")]
+
+#[path = "../../crates/protocol/tests/common/oracles.rs"]
+mod oracles;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| oracles::frames(bytes));

@@ -1,0 +1,8 @@
+//! A link as it is written, and a file that it names.
+#![no_main]
+#![allow(dead_code, reason = "each target uses a part")]
+
+#[path = "../../crates/link/tests/common/oracles.rs"]
+mod oracles;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| oracles::links(bytes));
