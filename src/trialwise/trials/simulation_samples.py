@@ -51,7 +51,7 @@ def metric_samples(metric: Metric, trial: SimulationTrial, found: Simulated) -> 
     if not isinstance(source, SimulationSource):
         raise TypeError(source)
     if not SIMULATION_QUANTITIES[source.quantity].per_flow:
-        return Samples(_of_network(source.quantity, found))
+        return _of_network(source.quantity, found)
     chosen = chosen_flows(source, trial, found.flows, found.duration)
     sizes = found.flows["size_bytes"][chosen]
     if source.quantity == "flows":
@@ -66,17 +66,18 @@ def metric_samples(metric: Metric, trial: SimulationTrial, found: Simulated) -> 
     return Samples(values)
 
 
-def _of_network(quantity: str, found: Simulated) -> npt.NDArray[np.float64]:
+def _of_network(quantity: str, found: Simulated) -> Samples:
     result, totals = found.result, found.result.totals
     if isinstance(result, _core.SimulationResult):
         if quantity == "queue" and result.series is not None:
-            return result.series.queue.max(axis=1).astype(np.float64)
+            waiting = result.series.queue.max(axis=1).astype(np.float64)
+            return Samples(waiting, times=result.series.time_ps / 1e12)
         if quantity == "peak_queue":
             ports = switch_ports(found.fabric)
-            return np.array([result.port_peak_queue[ports].max(initial=0)], dtype=np.float64)
+            return Samples(np.array([float(result.port_peak_queue[ports].max(initial=0))]))
     dropped = sum(totals[name] for name in ("dropped_buffer", "dropped_link", "dropped_fault"))
     counts = {"drops": dropped, "resent": totals["data_resent"]} | totals
-    return np.array([counts[quantity]], dtype=np.float64)
+    return Samples(np.array([float(counts[quantity])]))
 
 
 def counted(found: Simulated) -> dict[str, Samples]:

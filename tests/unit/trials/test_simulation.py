@@ -93,8 +93,12 @@ def test_samples_are_what_the_metrics_ask_for(tmp_path: Path, never: int) -> Non
     assert outcome.status == "finished"
     assert np.array_equal(outcome.samples["simulation:fct"].values, flows["fct_ps"].to_numpy() / 1e12)
     assert outcome.samples["simulation:flows|phase:all"].values.tolist() == [flows.height]
-    queue = outcome.samples["simulation:queue"].values
+    queue, looks = outcome.samples["simulation:queue"].values, outcome.samples["simulation:queue"].times
     assert len(queue) > 50
+    assert looks is not None
+    assert np.allclose(np.diff(looks), looks[1] - looks[0])
+    ends = (flows["start_ps"] + flows["fct_ps"]).to_numpy() / 1e12
+    assert 0.9 * ends.max() < looks[-1] <= ends.max()
     assert queue.max() <= outcome.samples["simulation:peak_queue"].values[0]
     assert outcome.samples["simulator:data_sent"].values[0] == 20 * flows.height
 
