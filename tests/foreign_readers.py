@@ -85,8 +85,10 @@ PERF = json.dumps(
     {"cubic": {str(run): {"all": {"tput": 1.5, "delay": 20.0, "loss": 0.01}} for run in range(3)}}
 ).encode()
 METADATA = json.dumps({"runtime": 30, "flows": 1, "cc_schemes": ["cubic"], "run_times": 3}).encode()
-PACKETS = [ipv4("10.0.0.1", "10.0.0.2", 100, offset=at % 2) for at in range(6)]
-PACKETS += [ipv6("2001:db8::1", "2001:db8::2", 50)] * 3
+PACKETS = [
+    *(ipv4("10.0.0.1", "10.0.0.2", 100, offset=at % 2) for at in range(6)),
+    *[ipv6("2001:db8::1", "2001:db8::2", 50)] * 3,
+]
 FRAMES = [(1_795_256_094_000_000_000 + at, framed(one, 1, at % 3)) for at, one in enumerate(PACKETS)]
 
 
@@ -310,6 +312,15 @@ SHELLS = (
     b"mm-delay 28 mm-loss uplink .004 mm-onoff uplink 1 0.5 "
     b"mm-link --uplink-queue=droptail --uplink-queue-args=packets=50 up down -- cc 1"
 )
+STREAMS_XML = b"""<?xml version="1.0"?>
+<omlc domain="d" id="i"><collect url="tcp:127.0.0.1:1" encoding="text"><stream mp="m" samples="5"><filter field="x"
+operation="histogram"><property name="low" value="1.5"/></filter></stream><mp name="n" interval="2"/></collect></omlc>
+"""
+STREAMS_TOML = b"""domain = "d"
+id = "i"
+collect = [{ url = "tcp:127.0.0.1:1", encoding = "text", stream = [{ point = "m", samples = 5, filter = [
+{ field = "x", operation = "histogram", properties = { low = 1.5, high = "9" } }] }, { point = "n", interval = 2.5 }] }]
+"""
 AMOUNTS = b"1min 30s\n12Mbit/s\n75kB\n0.4%\n1.5e3us\n2KiB\n"
 
 
@@ -375,6 +386,16 @@ def with_rows(path: Path) -> None:
     analysed(directory)
 
 
+def streamed(path: Path, ending: str) -> None:
+    """A file that says what is streamed where, as a program takes it."""
+    file = path.with_name(f"streams.{ending}")
+    file.write_bytes(path.read_bytes())
+    try:
+        _core.StreamClient("app", ["--oml-id=i", "--oml-domain=d", f"--oml-config={file}"], {}).close(0.0)
+    except ValueError as error:
+        raise TrialwiseError(str(error)) from error
+
+
 def quantities(text: str) -> None:
     for line in text.splitlines():
         for read in (seconds, bits_per_second, whole_bytes, _core.parse_size, _core.parse_fraction):
@@ -403,6 +424,8 @@ WORDS: dict[str, tuple[Callable[[Path], bytes], Callable[[Path], object]]] = {
         lambda _: SHELLS,
         lambda path: in_text(path, lambda text: read_shells(shlex.split(text))),
     ),
+    "streams in XML": (lambda _: STREAMS_XML, lambda path: streamed(path, "xml")),
+    "streams in TOML": (lambda _: STREAMS_TOML, lambda path: streamed(path, "toml")),
     "quantities": (lambda _: AMOUNTS, lambda path: in_text(path, quantities)),
 }
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import os
 
 DISK_IS_FULL = "the disk is full"
+MAKE_ROOM = "free some space, or choose another place"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -48,6 +50,34 @@ class StoreError(TrialwiseError):
     """An experiment directory that cannot be read, written or trusted (exit code 5)."""
 
     exit_code = 5
+
+
+def not_written(
+    place: object, error: Exception, *, kind: type[TrialwiseError] = StoreError, hint: str = MAKE_ROOM
+) -> TrialwiseError:
+    """The error of a file that the system did not let be written.
+
+    Parameters
+    ----------
+    place
+        What was written: a path, or a name.
+    error
+        What the system, or a library, says.
+    kind
+        Whose exit code it has.
+    hint
+        What to try.
+    """
+    reason = DISK_IS_FULL if _has_no_room(str(place)) else reason_of(error)
+    return kind(f"{place}: cannot be written: {reason}", hint=hint)
+
+
+def _has_no_room(place: str) -> bool:
+    """Whether nothing fits beside this file: what a library makes of a full disk does not always say so."""
+    try:
+        return os.statvfs(os.path.dirname(place) or ".").f_bavail == 0  # noqa: PTH120 importing pathlib takes longer
+    except OSError:
+        return False
 
 
 class TrialError(TrialwiseError):

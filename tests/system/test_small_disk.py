@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from packet_logs import RECORD, flow_word, write_log
 from small_disk import TRIALWISE, SmallDisk, refusal, small_disk
 
 pytestmark = pytest.mark.skipif(refusal() is not None, reason=str(refusal()))
@@ -26,6 +28,7 @@ series = 1
 rounds = 12
 """
 FULL = "the disk is full"
+FORMATS = ("csv", "parquet", "pantheon", "mahimahi")
 RUN_AGAIN = "try: free some space and run again"
 
 
@@ -82,6 +85,66 @@ def test_every_command_that_writes_says_that_the_disk_is_full(disk: SmallDisk):
     )
     assert redirected.returncode == 5
     assert FULL in redirected.stderr
+
+
+def test_what_writes_packets_and_flows_says_so_and_leaves_nothing_half(disk: SmallDisk, tmp_path: Path):
+    records = np.zeros(4000, RECORD)
+    records["time"], records["delay"], records["size"] = np.arange(4000) * 10**6, 10**5, 1500
+    records["flow"] = flow_word(40_000, 5201)
+    log = str(write_log(tmp_path / "log", records))
+    disk.write("table.csv", "lab,v\n" + "".join(f"{row % 2},{row * 7 % 13}\n" for row in range(40)))
+    disk.fill(leave=8 << 10)
+    before = disk.enter("ls", "-A").stdout
+    simulate = (
+        "simulate",
+        "--topology",
+        "dumbbell:4x4,10Gbit/s,1us",
+        "--cc",
+        "dctcp",
+        "--sizes",
+        "fixed:1000B",
+    )
+    simulate += ("--load", "30%", "--duration", "2ms")
+    for words in (
+        *(("packets", log, "--port", "5201", "--to", to, "--out", "out") for to in FORMATS),
+        ("trace", "from-log", log, "--out", "out"),
+        (*simulate, "--csv", "out"),
+        (*simulate, "--save-flows", "out.csv"),
+        (*simulate, "--plot", "out.svg"),
+        ("report", "table.csv", "--value", "v", "--group", "lab", "--out", "out.html"),
+    ):
+        said = refused(disk, *words)
+        assert f"cannot be written: {FULL}\n  try: free some space" in said, (words, said)
+        assert disk.enter("ls", "-A").stdout == before, words
+
+
+def test_a_stream_into_a_file_says_so_and_how_much_was_lost(disk: SmallDisk):
+    disk.fill(leave=8 << 10)
+    script = f"""{TRIALWISE} stream output --point p --pattern '(?P<v>[0-9]+)' --oml-id a --oml-domain d \\
+        --oml-collect file:out.oml -- sh -c 'seq 1 3000' > /dev/null"""
+    done = disk.enter("sh", "-c", script)
+    assert "samples or rows were lost; file:out.oml: the disk is full: free some space" in done.stderr
+    assert "os error" not in done.stderr
+
+
+def test_a_collector_says_so_at_its_start_and_while_its_clients_wait(disk: SmallDisk):
+    disk.fill(leave=0)
+    said = refused(disk, "collect", "--store", "sqlite:store", "--listen", "127.0.0.1:0")
+    assert f"{FULL}\n  try: free some space" in said
+    assert disk.enter("rm", "-r", "store").returncode == 0
+    disk.make_room()
+    disk.fill(leave=400 << 10)
+    script = f"""{TRIALWISE} collect --store sqlite:store --listen 127.0.0.1:0 2> said & collector=$!
+        until grep -q listening said; do sleep 0.1; done
+        port=$(sed -n 's/listening at 127.0.0.1:\\([0-9]*\\).*/\\1/p' said)
+        {TRIALWISE} stream output --point p --pattern '(?P<v>[0-9]+)' --oml-id a --oml-domain d \\
+            --oml-collect tcp:127.0.0.1:$port -- seq 1 40000 > /dev/null &
+        for attempt in $(seq 300); do grep -q 'disk is full' said && break; sleep 0.1; done
+        rm ballast; wait %2; sleep 2; kill -INT $collector; wait $collector; echo ended $?; cat said"""
+    done = disk.enter("bash", "-c", script, cwd=disk.folder)
+    assert f"{FULL}; clients wait until you have freed some space" in done.stdout
+    assert "ended 0" in done.stdout
+    assert "stopped: 400" in done.stdout
 
 
 def refused(disk: SmallDisk, *words: str) -> str:

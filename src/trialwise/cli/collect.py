@@ -20,7 +20,7 @@ from trialwise import _core
 from trialwise.cli.collector_status import ask, of_a_forwarder, show
 from trialwise.cli.text import echo, rewrite_line, size, whole_words
 from trialwise.cli.tokens import tokens, without_password
-from trialwise.errors import StoreError, TrialwiseError
+from trialwise.errors import DISK_IS_FULL, MAKE_ROOM, StoreError, TrialwiseError
 
 _STOP = 2.0
 """Seconds in which a stop still loads; with what the spool may take, a TERM is answered within five."""
@@ -204,7 +204,9 @@ def _errors() -> Generator[None]:
     except ValueError as error:
         raise TrialwiseError(str(error)) from error
     except _core.CollectorError as error:
-        raise (TrialwiseError if error.reason == "address" else StoreError)(str(error)) from error
+        hint = MAKE_ROOM if str(error).endswith(DISK_IS_FULL) else None
+        kind = TrialwiseError if error.reason == "address" else StoreError
+        raise kind(str(error), hint=hint) from error
 
 
 def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> None:
@@ -212,6 +214,7 @@ def _watch(collector: _core.Collector, voice: _Voice, end: threading.Event) -> N
     while not end.wait(1.0):
         if collector.failure:
             return
+        voice.hold(collector.waits)
         voice.put_off(collector.troubles(), "cannot be stored now")
         voice.put_off(_refused(collector), "is refused by the other collector")
         voice.progress(collector.counters())
@@ -250,6 +253,7 @@ class _Voice:
         self._last = (time.monotonic(), 0)
         self._said = (0.0, "")
         self._waiting: dict[str, set[str]] = {}
+        self._held: str | None = None
         self._done = "stored"
 
     def listening(self, address: str, store: str | None, forward: str | None) -> None:
@@ -272,6 +276,12 @@ class _Voice:
             self._line(
                 "senders in OML's protocol are kept out, for they show no token; --allow-oml takes them"
             )
+
+    def hold(self, reason: str | None) -> None:
+        """Warn that clients wait for the disk of the spool, once each time."""
+        if reason and reason != self._held:
+            self.warn(f"{reason}; clients wait until you have freed some space")
+        self._held = reason
 
     def put_off(self, troubles: dict[str, str], what: str) -> None:
         """Warn of domains with a trouble, once each time."""

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.files import STANDARD, write_text
 from trialwise.cli.text import print_data
-from trialwise.errors import StoreError, TrialwiseError, reason_of
+from trialwise.errors import TrialwiseError, not_written
 
 if TYPE_CHECKING:
     from trialwise.analysis.comparison.ranking import Ranking
@@ -97,9 +97,7 @@ class FileOptions:
 
                 written += write_figures(found, rankings, sides, self.svg)
         except OSError as error:
-            raise StoreError(
-                f"{error.filename}: cannot be written: {reason_of(error)}", hint="choose another place"
-            ) from error
+            raise not_written(error.filename, error) from error
         return written
 
     def _texts(self, found: Comparison, *, paper: bool) -> Iterator[tuple[Path, Callable[[], str]]]:

@@ -15,7 +15,7 @@ from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
 from trialwise.cli.text import say
-from trialwise.errors import AnalysisError, StoreError, TrialwiseError, reason_of
+from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Extent
 from trialwise.foreign_files import named
 
@@ -326,9 +326,6 @@ def _write(
 
             written += write_effects_figures(found, svg, "svg")
     except OSError as error:
-        raise StoreError(
-            f"{error.filename or found.source}: cannot be written: {reason_of(error)}",
-            hint="choose another place",
-        ) from error
+        raise not_written(error.filename or found.source, error) from error
     for path in written:
         messages().print(f"wrote {path}", markup=False)

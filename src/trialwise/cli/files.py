@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from trialwise.errors import StoreError, TrialwiseError, reason_of
+from trialwise.errors import TrialwiseError
 from trialwise.foreign_files import MEBIBYTE, read_foreign, too_large
+from trialwise.whole_files import whole_file
 
 STANDARD = Path("-")
 LARGEST_TEXT = 640 * MEBIBYTE
@@ -34,34 +32,6 @@ def check_out(path: Path, *, force: bool) -> None:
         raise TrialwiseError(
             f"{path}: there is no folder {path.parent}", hint="make it, or choose another place"
         )
-
-
-@contextmanager
-def whole_file(path: Path) -> Generator[Path]:
-    """A file beside `path` to write into, with the same ending, that takes its place at the end: a full disk leaves nothing half.
-
-    What is no ordinary file, such as /dev/stdout, is written itself.
-
-    Raises
-    ------
-    StoreError
-        The file cannot be written; what was there before is there still.
-    """
-    target = path.resolve()
-    ordinary = target.is_file() or not target.exists()
-    aside = target.with_name(f"{target.stem}.tmp-{os.getpid()}{target.suffix}") if ordinary else target
-    try:
-        yield aside
-        if ordinary:
-            aside.replace(target)
-    except OSError as error:
-        raise StoreError(
-            f"{path}: cannot be written: {reason_of(error)}", hint="free some space, or choose another place"
-        ) from error
-    finally:
-        if ordinary:
-            with suppress(OSError):
-                aside.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:

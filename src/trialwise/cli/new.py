@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from trialwise.cli.text import say
-from trialwise.errors import PlanError, reason_of
+from trialwise.errors import PlanError, is_full, not_written
 from trialwise.exchange.ordersage import experiment_text, read_ordersage
 from trialwise.experiment.option_words import levels_of
 from trialwise.experiment.reading import parse_experiment
@@ -108,4 +108,6 @@ def _write(file: Path, text: str) -> None:
     except FileExistsError as error:
         raise PlanError(f"{file}: exists, and is left as it is", hint="name another file") from error
     except OSError as error:
-        raise PlanError(f"{file}: cannot be written: {reason_of(error)}") from error
+        if is_full(error):  # half of it is there
+            file.unlink(missing_ok=True)
+        raise not_written(file, error, kind=PlanError) from error

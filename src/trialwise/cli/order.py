@@ -14,7 +14,7 @@ from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, refuse_table_options
 from trialwise.cli.text import say
-from trialwise.errors import AnalysisError, StoreError, TrialwiseError, reason_of
+from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Better, Method
 from trialwise.foreign_files import named
 
@@ -244,10 +244,7 @@ def _write(
         if svg is not None or out is not None:
             written += _draw(found, trials, svg, out)
     except OSError as error:
-        raise StoreError(
-            f"{error.filename or data_name(found)}: cannot be written: {reason_of(error)}",
-            hint="choose another place",
-        ) from error
+        raise not_written(error.filename or data_name(found), error) from error
     for path in written:
         messages().print(f"wrote {path}", markup=False)
 

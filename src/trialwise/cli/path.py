@@ -18,7 +18,7 @@ from trialwise import _core
 from trialwise.cli.files import check_out
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.text import columns, say
-from trialwise.errors import PlanError, reason_of
+from trialwise.errors import PlanError, not_written
 from trialwise.experiment.mahimahi import LinkLog, check_known, is_shell, read_shells
 from trialwise.experiment.named_paths import path_named, shipped_paths
 from trialwise.experiment.trials import Groups
@@ -220,7 +220,7 @@ def _unnamed_file(beside: Path) -> Generator[Path]:
         file = tempfile.TemporaryFile(dir=beside.parent)  # noqa: SIM115 only its making may fail here
     except OSError as error:
         hint = "choose a folder that you may write to"
-        raise PlanError(f"{beside}: cannot be written: {reason_of(error)}", hint=hint) from error
+        raise not_written(beside, error, kind=PlanError, hint=hint) from error
     with file:
         yield Path(f"/proc/self/fd/{file.fileno()}")
 

@@ -15,7 +15,7 @@ from trialwise.cli.pantheon import is_pantheon
 from trialwise.cli.patience import Patience
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
-from trialwise.errors import StoreError, reason_of
+from trialwise.errors import not_written
 from trialwise.experiment.model import Controls, Method
 from trialwise.foreign_files import named
 
@@ -108,10 +108,7 @@ def report(
             patience.say(f"drawing the report of {analysis.planned} trials")
             written = _write(analysis, order, verdicts, page, pdf, svg, latex)
     except OSError as error:
-        where = error.filename or page
-        raise StoreError(
-            f"{where}: cannot be written: {reason_of(error)}", hint="choose another place with --out"
-        ) from error
+        raise not_written(error.filename or page, error) from error
     for path in written:
         messages().print(f"wrote {path}", markup=False)
     if open:

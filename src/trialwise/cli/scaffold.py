@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.files import read_text
 from trialwise.cli.text import say
-from trialwise.errors import PlanError, reason_of
+from trialwise.errors import PlanError, not_written
 from trialwise.measurement.scaffold import c_options_header, read_description, skeleton
 
 
@@ -79,4 +79,4 @@ def _write(files: dict[Path, str], *, force: bool) -> None:
         except OSError as error:
             with suppress(OSError):
                 aside.unlink()
-            raise PlanError(f"{path}: cannot be written: {reason_of(error)}") from error
+            raise not_written(path, error, kind=PlanError) from error

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.errors import AnalysisError, StoreError, reason_of
+from trialwise.errors import AnalysisError
 from trialwise.foreign_files import MEBIBYTE, read_foreign
+from trialwise.whole_files import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -303,9 +304,6 @@ def write_log(
 
     order = np.argsort(np.concatenate([np.asarray(each, dtype=np.float64) for each in times]), kind="stable")
     lines = pl.concat([block.cast(pl.String) for block in blocks])[order]
-    try:
-        with path.open("wb") as file:
-            file.writelines(f"# {line}\n".encode() for line in header)
-            lines.to_frame().write_csv(file, include_header=False, quote_style="never")
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {reason_of(error)}") from error
+    with whole_file(path) as aside, aside.open("wb") as file:
+        file.writelines(f"# {line}\n".encode() for line in header)
+        lines.to_frame().write_csv(file, include_header=False, quote_style="never")

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from trialwise.errors import AnalysisError, StoreError, reason_of
+from trialwise.errors import AnalysisError
 from trialwise.exchange.mahimahi_log import read_mahimahi_log, write_mahimahi_log
 from trialwise.exchange.pantheon_log import (
     MergedLog,
@@ -31,6 +31,7 @@ from trialwise.measurement.packets import (
     read_packets,
     write_packets,
 )
+from trialwise.whole_files import whole_file
 
 Kind = Literal["packet log", "parquet", "mm-link log", "tunnel log", "merged log"]
 Format = Literal["parquet", "csv", "mahimahi", "pantheon"]
@@ -206,8 +207,5 @@ def _write_csv(path: Path, packets: Packets) -> None:
             "delay": packets.delay,
         }
     )
-    try:
-        with path.open("wb") as file:
-            frame.write_csv(file)
-    except OSError as error:
-        raise StoreError(f"{path}: cannot be written: {reason_of(error)}") from error
+    with whole_file(path) as aside, aside.open("wb") as file:
+        frame.write_csv(file)

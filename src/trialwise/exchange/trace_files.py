@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
-from trialwise.errors import AnalysisError, StoreError, reason_of
+from trialwise.errors import AnalysisError
 from trialwise.foreign_files import MEBIBYTE, read_foreign
 from trialwise.measurement.opportunities import Trace
+from trialwise.whole_files import whole_file
 
 LARGEST = 640 * MEBIBYTE
 """Bytes: more than the 50 million lines that a trace may have."""
@@ -69,12 +70,8 @@ def write_trace(path: Path, trace: Trace) -> None:
     StoreError
         The file cannot be written.
     """
-    try:
-        path.write_text(_core.format_trace(trace), encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"{path}: cannot be written: {reason_of(error)}", hint="choose another place"
-        ) from error
+    with whole_file(path) as aside:
+        aside.write_text(_core.format_trace(trace), encoding="utf-8")
 
 
 def trace_from_rates(text: str, name: str) -> Trace:

@@ -13,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
-from trialwise.errors import AnalysisError, StoreError, reason_of
+from trialwise.errors import AnalysisError
 from trialwise.foreign_files import open_foreign
 from trialwise.foreign_parquet import values_of
+from trialwise.whole_files import whole_file
 
 if TYPE_CHECKING:
     import polars as pl
@@ -225,15 +226,8 @@ def write_packets(path: Path, packets: Packets) -> None:
     StoreError
         The file cannot be written.
     """
-    import polars as pl
-
-    temporary = path.with_name(path.name + ".tmp")
-    try:
-        _write_frame(packets, temporary)
-        temporary.replace(path)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        temporary.unlink(missing_ok=True)
-        raise StoreError(f"{path}: cannot be written: {reason_of(error)}", hint="free some space") from error
+    with whole_file(path) as aside:
+        _write_frame(packets, aside)
 
 
 def packed_packets(packets: Packets) -> bytes:

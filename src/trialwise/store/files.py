@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import BinaryIO
 
-from trialwise.errors import StoreError, reason_of
+from trialwise.errors import StoreError, not_written, reason_of
 
 WRITERS = 8
 """So many files of `write_together` wait for the disk at once."""
@@ -57,9 +57,7 @@ def _told_of(path: Path) -> Generator[None]:
     except FileNotFoundError as error:
         raise gone(path.parent) from error
     except OSError as error:
-        raise StoreError(
-            f"{path}: cannot be written: {reason_of(error)}", hint="free some space and run again"
-        ) from error
+        raise not_written(path, error, hint="free some space and run again") from error
 
 
 def gone(path: Path) -> StoreError:
