@@ -367,6 +367,10 @@ OWN: dict[tuple[str, str], SearchStrategy[Any]] = {
         st.just([np.array([[0.5, -0.5]])]), st.lists(arrays("np.float64"), max_size=2)
     ),
     ("term_exceedances", "columns"): st.one_of(st.just([0]), st.lists(st.sampled_from(WHOLE), max_size=2)),
+    **dict.fromkeys(
+        [(name, "shuffles") for name in ("lag_product_exceedances", "score_exceedances", "term_exceedances")],
+        st.sampled_from((None, 0, 1, 2, -1, 2**31, 2**53, 2**63 - 1, 2**64 - 1, 2**64)),
+    ),
     ("run_command", "argv"): st.sampled_from(
         (
             ["true"],
