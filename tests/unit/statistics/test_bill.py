@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 
+import numpy as np
 import pytest
 from scipy import stats
 
-from trialwise.statistics.forecast import CHANCE, trials_to_decide
+from trialwise.statistics.forecast import CHANCE, _pooled, trials_to_decide
 from trialwise.statistics.moments import Moments
 
 PILOT = 1_000_000
@@ -35,3 +36,14 @@ def test_the_bill_is_the_smallest_number_whose_exact_power_is_enough(effect: flo
     assert (
         trials_to_decide(Moments(PILOT, 10.0, 1.0), Moments(PILOT, 10.0 + effect, 1.0), None, alpha) == wanted
     )
+
+
+def test_old_and_new_values_together_are_what_drawing_them_shows() -> None:
+    random = np.random.default_rng(3)
+    old = random.normal(11.0, 2.0, 200)
+    before, truth = Moments(200, float(old.mean()), float(old.var(ddof=1))), Moments(200, 12.5, 9.0)
+    together = np.hstack([np.tile(old, (4000, 1)), random.normal(12.5, 3.0, (4000, 300))])
+    found = _pooled(before, truth, 300)
+    assert found.n == 500
+    assert found.mean == pytest.approx(together.mean(), rel=1e-3)
+    assert found.variance == pytest.approx(together.var(axis=1, ddof=1).mean(), rel=5e-3)

@@ -110,7 +110,7 @@ def test_equation_13_by_hand():
     expected = next(responses[order[n]] for n in range(200) if weights[order[n:]].sum() <= 0.1 * 210)
     assert st.weighted_tail_quantile(responses, weights, 90, 210) == expected
     assert st.weighted_tail_quantile(np.arange(1, 101), np.ones(100), 90, 100) == 91
-    with pytest.raises(ValueError, match="the largest alone has a weight of 50"):
+    with pytest.raises(ValueError, match="the largest alone has a weight of 50 and the tail one of 1;"):
         st.weighted_tail_quantile([1.0, 2.0], [1.0, 50.0], 90, 10)
 
 

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
+from trialwise.statistics.signed_ranks import _counts, _normal_coverage, _normal_rank
 
 # Student 1908, extra hours of sleep by two drugs in the same ten patients (R's data set `sleep`).
 FIRST = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
@@ -116,3 +117,13 @@ def test_the_ratio_alone_is_that_of_the_difference():
     assert st.paired_ratio(a, b, confidence=90) == st.paired_difference(a, b, confidence=90).ratio
     with pytest.raises(ValueError, match="a pair takes one of each"):
         st.paired_ratio(a, b[1:])
+
+
+@pytest.mark.parametrize("n", [60, 120])
+def test_the_level_of_many_signed_ranks_is_nearly_the_exact_one(n):
+    """The normal approximation against the exact law of the sum of ranks (Wilcoxon 1945)."""
+    for tail in (0.005, 0.025, 0.1):
+        c = _normal_rank(n, tail)
+        exact = 1 - 2 * float(np.sum(_counts(n)[:c]) / 2.0**n)
+        assert _normal_coverage(n, c) == pytest.approx(exact, abs=2e-3)
+        assert exact == pytest.approx(1 - 2 * tail, abs=0.01)

@@ -151,3 +151,15 @@ def test_the_method_of_a_quantile_is_named() -> None:
     trials = [random.exponential(size=44) for _ in range(40)]
     assert st.sequential_quantile(trials, 90, 50).method.startswith("clustered share of samples")
     assert st.sequential_mean([float(trial.mean()) for trial in trials], 50).method.startswith("Student's t")
+
+
+@pytest.mark.parametrize(
+    ("rule", "confidence", "said"),
+    [
+        ("cceval", 95, "CCEval: normal quantile at 95 %, a look after every trial from 40 on"),
+        ("anytime", 99, "asymptotic confidence sequence at 99 %, looks from 40 trials on at any time"),
+        ("geometric", 90, "for a reported 90 %, looks from 40 trials on"),
+    ],
+)
+def test_a_rule_tells_its_level_and_where_it_begins(rule, confidence, said):
+    assert said in Looks.of(rule, 1.0, relative=True, confidence=confidence, start=40).method
