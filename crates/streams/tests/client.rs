@@ -422,7 +422,7 @@ fn the_first_value_that_is_not_carried_is_told_once_for_each_stream() {
             if !losses.is_empty() || Instant::now() > until {
                 return losses;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
     };
     let first = told(&one, 1e40);
@@ -436,7 +436,7 @@ fn the_first_value_that_is_not_carried_is_told_once_for_each_stream() {
         "{second:?}"
     );
     one.inject(&[Value::Double(1e41)]).unwrap();
-    std::thread::sleep(Duration::from_millis(50));
+    thread::sleep(Duration::from_millis(50));
     assert!(one.first_losses().is_empty());
     assert_eq!(client.close(PATIENCE).counters.changes().len(), 2);
 }
