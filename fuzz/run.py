@@ -33,6 +33,9 @@ MOST_FINDINGS = 5
 TICKS = os.sysconf("SC_CLK_TCK")
 # Hangs are told by processor time (the readers do so themselves); libFuzzer's own bound is of a clock, which a busy machine passes.
 OPTIONS = ("-timeout=300", "-rss_limit_mb=2048", "-print_final_stats=1", "-reload=0")
+READER_OPTIONS = (
+    "-runs=100000",
+)  # then a new process goes on: what libraries keep for each call adds up to their bound of memory
 TARGET_OPTIONS = ("-max_len=2048", "-malloc_limit_mb=16", "-rss_limit_mb=512")
 MEMORY = {True: r"peak_rss_mb: *(\d+)", False: r"held (\d+) MiB"}
 
@@ -122,7 +125,15 @@ def fuzz(name: str, figures: Figures, seconds: float) -> None:
         if is_target:
             words = [str(BUILT / name), *options, *TARGET_OPTIONS, str(corpus), str(HERE / "corpus" / name)]
         else:
-            words = [sys.executable, str(HERE / "readers.py"), name, folder, *options, str(corpus)]
+            words = [
+                sys.executable,
+                str(HERE / "readers.py"),
+                name,
+                folder,
+                *options,
+                *READER_OPTIONS,
+                str(corpus),
+            ]
         started = subprocess.Popen(words, stdout=errors, stderr=errors)
         before, begun, is_ready = figures.seconds, 0.0, is_target
         try:
