@@ -49,3 +49,11 @@ def test_a_block_that_does_not_become_whole_is_left_out():
     assert (found.blocks, found.state.n) == (9, 36)
     assert found.state.estimate == pytest.approx(whole.mean())
     assert found.state.next_look == 39 + SIZE, "the tenth look-point is one whole block away"
+
+
+def test_the_first_look_is_as_many_blocks_away_as_the_rule_begins_with():
+    found = st.SequentialBlocks(st.SequentialMean(1, start=8), SIZE, None)
+    for number, block in enumerate(trials(3)[:, :, 0]):
+        for trial in block:
+            found.add(number, trial)
+    assert (found.state.n, found.state.next_look) == (3 * SIZE, 8 * SIZE)
