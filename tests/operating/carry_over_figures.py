@@ -41,6 +41,37 @@ def found_in(experiment: Made, confidence: float) -> tuple[Pairs, Pairs]:
     )
 
 
+def beside_a_culprit(seed: int, size: float, treatments: int = 4, rounds: int = 24) -> Made:
+    """Program 0 slows whatever runs right after it by so many standard deviations."""
+    random = np.random.default_rng([SEED, seed])
+    rows = random.permuted(np.tile(np.arange(treatments), (rounds, 1)), axis=1)
+    values = 100 + random.normal(size=rows.shape)
+    values[:, 1:] += size * (rows[:, :-1] == 0)
+    return _made(rows, values, {(f"t{other}", "t0") for other in range(1, treatments)})
+
+
+def cold(seed: int, rounds: int, treatments: int = 3) -> Made:
+    """The first trial of each round is slower by 20 standard deviations, and nothing else matters."""
+    random = np.random.default_rng([SEED, seed])
+    rows = random.permuted(np.tile(np.arange(treatments), (rounds, 1)), axis=1)
+    values = 100 + random.normal(size=rows.shape)
+    values[:, 0] += 20
+    return _made(rows, values, set())
+
+
+def _made(rows: np.ndarray, values: np.ndarray, planted: Pairs) -> Made:
+    positions, turns = np.meshgrid(np.arange(rows.shape[1]), np.arange(rows.shape[0]))
+    names = [f"t{place}" for place in rows.ravel()]
+    return Made(values.ravel(), names, turns.ravel(), positions.ravel(), planted, set())
+
+
+def culprits(one: Made) -> tuple[bool, bool]:
+    """Whether a culprit that was planted is named, and another program."""
+    pairs, lasting = found_in(one, 95)
+    blamed, guilty = {other for _, other in pairs | lasting}, {other for _, other in one.planted}
+    return bool(blamed & guilty), bool(blamed - guilty)
+
+
 def experiments(repetitions: int, options: dict) -> Iterator[Made]:
     return (made([SEED, seed], **options) for seed in range(repetitions))
 
@@ -73,6 +104,12 @@ def main(repetitions: int) -> None:
         )
         sys.stdout.write(f"of both kinds, random, 95 %: {what} | {shares(outcomes)}\n")
         sys.stdout.flush()
+    for size in (1.5, 3.0):
+        outcomes = (culprits(beside_a_culprit(seed, size)) for seed in range(repetitions))
+        sys.stdout.write(f"four treatments, one slows the next by {size} sd | {shares(outcomes)}\n")
+    for rounds in (15, 24):
+        outcomes = (culprits(cold(seed, rounds)) for seed in range(repetitions))
+        sys.stdout.write(f"three treatments, {rounds} rounds, the first trial slow | {shares(outcomes)}\n")
 
 
 if __name__ == "__main__":

@@ -129,6 +129,13 @@ class PairSearch:
         self.models, self.lasting = self._layout.designs(shared, named), self._lasting_models(shared)
         self._greatest = self._maxima()
 
+    def _asked_of(self, treatment: int) -> int:
+        """How many pairs of both kinds there are for a treatment."""
+        models = (*self.models, *self.lasting)
+        return sum(
+            int(model.estimable.sum()) for model in models if model.testable and model.treatment == treatment
+        )
+
     def _found(self) -> list[tuple[_Candidate, float]]:
         """What stands out most: weaker ones wait until this no longer blurs what is common to all."""
         strongest = list(self._strongest())
@@ -139,14 +146,14 @@ class PairSearch:
     def _closed(self, model: Design | LastingDesign, at: int) -> float:
         """The corrected p-value of a pair, alone and beside any other one that might be what really shifts its treatment.
 
-        The former is corrected over all pairs, the latter over those of the treatment: where it has a culprit that was not
-        found, the others of the treatment are a family of their own.
+        The former is corrected over all pairs, the latter over those of the treatment, of both kinds: where it has a culprit that
+        was not found, the others of the treatment are a family of their own.
         """
         alone = float(self._judged(model, model.statistics[[at]])[0])
         if not alone <= 1 - self._level:
             return alone
         single = 2 * float(stdtr(float(model.freedom), -model.beside_each_other(at)))
-        return max(alone, min(1.0, int(model.estimable.sum()) * single))
+        return max(alone, min(1.0, self._asked_of(model.treatment) * single))
 
     def _strongest(self) -> Iterator[_Candidate]:
         """Of each treatment the predecessor or the earlier one that explains most."""
