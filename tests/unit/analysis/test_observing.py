@@ -150,3 +150,11 @@ def test_flavours_without_any_value_are_said_to_have_nothing_in_common():
         AnalysisError, match="no other level of f has a metric and a load in common with none"
     ):
         observe(trial_set(cells), "f", "none")
+
+
+def test_a_flavour_of_which_one_trial_makes_most_of_the_variance_is_named():
+    cells = three_flavours()
+    cells["speed", "light", 9][3] = 400.0
+    notes = [note for note in observe(trial_set(cells, FIVE), "f", "none").notes if "variance" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("speed of f=light rate=9: the largest trial makes")

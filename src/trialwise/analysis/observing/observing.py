@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 
-from trialwise.analysis.comparison.comparing import CompareOptions, compare
+from trialwise.analysis.comparison.comparing import CompareOptions, compare, tails_of
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.analysis.observing.flavours import Sides, is_error, plain_name, sides
 from trialwise.analysis.observing.results import FORMAT, Observation, ObservedRow, Outcome
@@ -86,7 +86,13 @@ def observe(trials: TrialSet, factor: str, base: str, options: ObserveOptions | 
         correction=compared.correction,
         verdict=_verdict(rows),
         rows=rows,
-        notes=(*trials.notes, *found.lost, *_one_sided(compared), *_without_margin(rows)),
+        notes=(
+            *trials.notes,
+            *found.lost,
+            *_one_sided(compared),
+            *_without_margin(rows),
+            *tails_of(trials),
+        ),
     )
 
 
