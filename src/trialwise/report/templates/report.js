@@ -3,6 +3,8 @@
   const read = (id) => JSON.parse(document.getElementById(id).textContent);
   const specs = read("figure-specs");
   const sheets = read("figure-sheets");
+  const PRINTED = 150; // pixels of a figure's height on paper, where the page is narrower
+  const tall = [];
   const coarse = window.matchMedia("(pointer: coarse)").matches;
 
   function rowsOf(sheet) {
@@ -23,7 +25,8 @@
   async function draw(place) {
     const spec = withData(specs[place.dataset.figure]);
     try {
-      await vegaEmbed(place, spec, { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } });
+      const { view } = await vegaEmbed(place, spec, { actions: false, renderer: "svg", logLevel: 1, tooltip: { theme: "custom" } });
+      if (spec.height > PRINTED) tall.push([view, view.height()]);
       place.dataset.drawn = "yes";
     } catch (error) {
       place.textContent = "This figure could not be drawn: " + error.message;
@@ -38,6 +41,10 @@
 
   window.addEventListener("beforeprint", () => {
     for (const fold of document.querySelectorAll("details:not(.long)")) fold.open = true;
+    for (const [view] of tall) view.height(PRINTED).run();
+  });
+  window.addEventListener("afterprint", () => {
+    for (const [view, height] of tall) view.height(height).run();
   });
   drawAll();
 })();

@@ -1,0 +1,24 @@
+"""The report as a browser prints it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from browser import CHROMIUM, browse
+from in_process import trialwise
+from path_directory import write_paths
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)"
+)
+
+
+def test_few_trials_take_few_pages(tmp_path: Path) -> None:
+    """27 trials of three schemes, as `make demo` has them, with claims, verdicts, orders and methods; they took 22."""
+    write_paths(tmp_path / "results", schemes=("cubic", "bbr", "reno"), rounds=9)
+    assert trialwise("report", "results", "-o", "page.html", cwd=tmp_path).returncode == 0
+    page, paper = tmp_path / "page.html", tmp_path / "page.pdf"
+    browse(page, "--window-size=1280,1000", f"--print-to-pdf={paper}", "--no-pdf-header-footer")
+    assert 3 <= paper.read_bytes().count(b"/Type /Page\n") <= 10
