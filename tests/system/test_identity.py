@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from tests.system.conftest import Bench
 from tests.system.paths import needs_paths
 
 from trialwise.execution.events import EnvironmentChanged, RunEvent, TrialEnded, TrialRecalled
+from trialwise.execution.session import CLOCK_STEP
 from trialwise.store.records import TrialRow
 
 Act = Callable[[Path, pytest.MonkeyPatch], object]
@@ -55,6 +57,7 @@ def project(bench: Bench) -> Bench:
     (bench.folder / "helper.py").write_text("x = 1\n")
     executable(bench.folder / "outer", "./prog; true")
     (bench.folder / "Makefile").write_text("run:\n\t./prog\n")
+    time.sleep(2 * CLOCK_STEP)  # what is younger than a tick when a trial begins may have been written by it
     return bench
 
 

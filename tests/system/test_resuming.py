@@ -90,7 +90,7 @@ def test_a_rule_from_outside_stops_and_knows_what_earlier_sessions_did(bench: Be
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("percentile = 50", "percentile = 25"),
+        ('resource = "wall"', 'resource = "max_rss"'),
         ("'true'", "'false'"),
         ("rounds = 3", "rounds = 2"),
         ('"bench"', '"bench"\nseed = 1'),
@@ -122,8 +122,8 @@ def test_the_frozen_file_of_the_directory_may_not_be_edited_either(bench: Bench)
     stop_after(bench, 1)
     frozen = bench.directory / "experiment.toml"
     text = frozen.read_text()
-    frozen.write_text(text.replace("percentile = 50", "percentile = 25"))
-    with pytest.raises(PlanError, match=r"\+kpi = \{ percentile = 25"):
+    frozen.write_text(text.replace('resource = "wall"', 'resource = "max_rss"'))
+    with pytest.raises(PlanError, match=r'\+resource = "max_rss"'):
         study.run(bench.directory)
     frozen.write_text(text)
     assert study.run(bench.directory).counts == {"finished": 2}
