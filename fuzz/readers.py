@@ -1,8 +1,8 @@
 """Fuzz one parser of foreign files, guided by the coverage of its Python code; `fuzz/run.py` starts it for each.
 
-`python fuzz/readers.py PARSER FOLDER OPTION… CORPUS`: what FOLDER holds is overwritten, the options are those of libFuzzer, and CORPUS
-keeps what reaches something new, or is one input to read again. It takes atheris. The parsers are those of `tests/foreign_readers.py`;
-the first byte of an input says which of the readers of a parser gets the rest.
+`python fuzz/readers.py PARSER FOLDER OPTION… CORPUS…`: what FOLDER holds is overwritten, the options are those of libFuzzer, and the
+first CORPUS keeps what reaches something new, or is one input to read again. It takes atheris. The parsers are those of
+`tests/foreign_readers.py`; the first byte of an input says which of the readers of a parser gets the rest.
 """
 
 from __future__ import annotations
@@ -27,12 +27,13 @@ def main(name: str, folder: Path, options: list[str]) -> None:
         from foreign_readers import ADDRESS_SPACE, PARSERS, READERS, changed, read_or_refused
     readers = PARSERS[name]
     rng = random.Random(17)
-    if Path(options[-1]).is_dir():
+    folders = [Path(option) for option in options if Path(option).is_dir()]
+    if folders:
         for reader, content in near(
             readers, {each: READERS[each][0](folder) for each in readers}, changed, rng
         ):
-            at = len(list(Path(options[-1]).iterdir()))
-            Path(options[-1], f"seed-{at:03d}").write_bytes(bytes([reader]) + content[:MOST_BYTES])
+            at = len(list(folders[0].iterdir()))
+            Path(folders[0], f"seed-{at:03d}").write_bytes(bytes([reader]) + content[:MOST_BYTES])
 
     most_held = 0.0
 

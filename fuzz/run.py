@@ -14,11 +14,13 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+import zipfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -69,6 +71,11 @@ def main() -> int:
     parser.add_argument("seconds", type=float)
     parser.add_argument("names", nargs="*")
     parser.add_argument("--figures", type=Path, help="a file that gets a line for each when it is done")
+    parser.add_argument(
+        "--keep",
+        action="store_true",
+        help="keep the fewest inputs of each parser that reach everything in corpus/readers",
+    )
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     FOUND.mkdir(exist_ok=True)
@@ -84,6 +91,8 @@ def main() -> int:
             finally:
                 KEPT.write_text(json.dumps({each: asdict(one) for each, one in figures.items()}, indent=1))
         tell(figures[name].line(name), given.figures)
+        if given.keep and not is_target(name):
+            keep(name)
     failed = [name for name in names if figures[name].findings]
     print(f"{len(names)} fuzzed, {len(failed)} failed: {', '.join(failed) or 'none'}")
     return 1 if failed else 0
@@ -116,26 +125,18 @@ def fuzz(name: str, figures: Figures, seconds: float) -> None:
     word = re.sub(r"\W+", "-", name)
     corpus, log = FOUND / word, FOUND / f"{word}.log"
     corpus.mkdir(exist_ok=True)
-    is_target = Path(HERE, "fuzz_targets", f"{name}.rs").exists()
+    unpack(name, corpus)
     options = [f"-artifact_prefix={ARTIFACTS}/{word}-", *OPTIONS]
     with (
         tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as folder,
         log.open("w") as errors,
     ):
-        if is_target:
+        if is_target(name):
             words = [str(BUILT / name), *options, *TARGET_OPTIONS, str(corpus), str(HERE / "corpus" / name)]
         else:
-            words = [
-                sys.executable,
-                str(HERE / "readers.py"),
-                name,
-                folder,
-                *options,
-                *READER_OPTIONS,
-                str(corpus),
-            ]
+            words = [*reader(name, folder), *options, *READER_OPTIONS, str(corpus)]
         started = subprocess.Popen(words, stdout=errors, stderr=errors)
-        before, begun, is_ready = figures.seconds, 0.0, is_target
+        before, begun, is_ready = figures.seconds, 0.0, is_target(name)
         try:
             while started.poll() is None:
                 time.sleep(0.5)
@@ -153,11 +154,62 @@ def fuzz(name: str, figures: Figures, seconds: float) -> None:
         raise RuntimeError(f"{name} did not start; see {log}\n{said[-2000:]}")
     figures.inputs += last_number(r"number_of_executed_units: *(\d+)", said)
     figures.reached = last_number(r"\bcov: (\d+)", said) or figures.reached
-    figures.memory = max(figures.memory, last_number(MEMORY[is_target], said))
+    figures.memory = max(figures.memory, last_number(MEMORY[is_target(name)], said))
     if code:
         figures.findings += 1
         Path(ARTIFACTS, f"{word}-{figures.findings}.log").write_text(said[-20_000:])
         print(f"{name}: exit {code}\n{said[-3000:]}", flush=True)
+
+
+def is_target(name: str) -> bool:
+    """Whether a name is that of a parser in Rust."""
+    return Path(HERE, "fuzz_targets", f"{name}.rs").exists()
+
+
+def reader(name: str, folder: str) -> list[str]:
+    """The command that fuzzes a parser in Python, but for its options."""
+    return [sys.executable, str(HERE / "readers.py"), name, folder]
+
+
+def unpack(name: str, corpus: Path) -> None:
+    """Begin with the inputs that are kept, where nothing was found yet."""
+    if not any(corpus.iterdir()) and packed(name).exists():
+        shutil.unpack_archive(packed(name), corpus)
+
+
+def packed(name: str) -> Path:
+    """Where the inputs of a parser in Python are kept."""
+    return HERE / "corpus" / "readers" / (re.sub(r"\W+", "-", name) + ".zip")
+
+
+def keep(name: str) -> None:
+    """Keep the shortest inputs that together take all branches that what was found takes; it takes coverage.py."""
+    from coverage import Coverage
+
+    from foreign_readers import PARSERS, read_or_refused
+
+    found = (FOUND / re.sub(r"\W+", "-", name)).iterdir()
+    inputs = sorted((each.read_bytes() for each in found), key=lambda content: (len(content), content))
+    taken: set[tuple[str, int, int]] = set()
+    packed(name).parent.mkdir(exist_ok=True)
+    with zipfile.ZipFile(packed(name), "w") as archive, tempfile.TemporaryDirectory() as folder:
+        for content in filter(None, inputs):
+            coverage = Coverage(data_file=None, branch=True, include=[f"{HERE.parent}/src/trialwise/*"])
+            with coverage.collect():
+                read_or_refused(
+                    PARSERS[name][content[0] % len(PARSERS[name])], Path(folder, "x.log"), content[1:]
+                )
+            data = coverage.get_data()
+            arcs = {(file, *arc) for file in data.measured_files() for arc in data.arcs(file) or ()}
+            if not arcs <= taken:
+                taken |= arcs
+                archive.writestr(
+                    zipfile.ZipInfo(f"{len(archive.namelist()):03}"), content, zipfile.ZIP_DEFLATED
+                )
+        print(
+            f"{name}: {len(archive.namelist())} of {len(inputs)} inputs kept, {len(taken):,} branches",
+            flush=True,
+        )
 
 
 def processor_time(process: int) -> float:

@@ -7,8 +7,10 @@ array as large as a number in a file fails.
 from __future__ import annotations
 
 import random
+import re
 import resource
 import time
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
@@ -21,6 +23,13 @@ from hypothesis import strategies as st
 from foreign_readers import ADDRESS_SPACE, PARSERS, READERS, changed, read_or_refused
 from trialwise.errors import TrialwiseError
 from trialwise.trials.held_files import HeldFiles
+
+KEPT = Path(__file__).parents[2] / "fuzz" / "corpus" / "readers"
+
+
+def kept(parser: str) -> Path:
+    """Where `fuzz/run.py --keep` puts the inputs of a parser."""
+    return KEPT / (re.sub(r"\W+", "-", parser) + ".zip")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,6 +55,14 @@ def test_a_changed_file_is_read_or_refused(name: str, tmp_path: Path, rng: rando
 
 def test_every_reader_is_fuzzed_with_one_parser():
     assert Counter(chain.from_iterable(PARSERS.values())) == Counter(READERS.keys())
+
+
+@pytest.mark.parametrize("parser", [parser for parser in PARSERS if kept(parser).exists()])
+def test_what_fuzzing_has_kept_is_read_or_refused(parser: str, tmp_path: Path):
+    readers = PARSERS[parser]
+    with zipfile.ZipFile(kept(parser)) as archive:
+        for content in map(archive.read, archive.namelist()):
+            read_or_refused(readers[content[0] % len(readers)], tmp_path / "x.log", content[1:])
 
 
 @pytest.mark.soak
