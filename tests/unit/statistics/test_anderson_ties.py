@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from midranks import MIDRANKS
 from trialwise import statistics as st
 from trialwise.statistics import anderson_ties
 from trialwise.statistics.anderson import anderson_darling
@@ -53,7 +54,7 @@ def test_partial_sums_that_are_put_together_make_it_larger_and_hardly_so(step):
     x, y = (np.round(random.normal(size=40) / step) * step for _ in range(2))
     _, p_value = anderson_darling(x, y)
     method = stats.PermutationMethod(6_000, rng=np.random.default_rng(1))
-    permuted = stats.anderson_ksamp([x, y], variant="midrank", method=method).pvalue
+    permuted = stats.anderson_ksamp([x, y], **MIDRANKS, method=method).pvalue
     assert p_value == pytest.approx(permuted, rel=0.05, abs=0.025)
 
 

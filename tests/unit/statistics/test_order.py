@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from midranks import MIDRANKS
 from trialwise import statistics as st
 from trialwise.statistics.anderson import _deviation, anderson_darling, limit_tail
 from trialwise.statistics.shapiro import shapiro_wilk
@@ -65,7 +66,7 @@ def test_anderson_darling_is_scipys(m, n, tied):
     x, y = two(m * n, m, n, tied=tied)
     statistic, p_value = anderson_darling(x, y)
     method = stats.PermutationMethod(3000, rng=np.random.default_rng(1))
-    permuted = stats.anderson_ksamp([x, y], variant="midrank", method=method)
+    permuted = stats.anderson_ksamp([x, y], **MIDRANKS, method=method)
     assert (statistic - 1) / _deviation(m, n) == pytest.approx(permuted.statistic)
     assert p_value == pytest.approx(permuted.pvalue, abs=0.03)
 
