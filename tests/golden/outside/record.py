@@ -410,8 +410,11 @@ def exit_codes(folder: Path) -> dict[str, Any]:
 
 
 def said(done: Done, folder: Path) -> list[Any]:
-    lines = [line.strip(" │") for line in done.stderr.splitlines() if line.startswith(("trialwise: ", "│"))]
-    return [done.returncode, lines[0].replace(str(folder), "") if lines else ""]
+    """The exit code, and the first sentence; of a box, whose lines follow the width, the whole text."""
+    lines = done.stderr.splitlines()
+    boxed = " ".join(line.strip(" │") for line in lines if line.startswith("│"))
+    first = next((line for line in lines if line.startswith("trialwise: ")), boxed)
+    return [done.returncode, first.replace(str(folder), "")]
 
 
 RECORDED: Mapping[str, Callable[[Path], dict[str, Any]]] = {
