@@ -26,6 +26,8 @@ from pathlib import Path
 
 from readers import READY
 
+from foreign_readers import PARSERS, kept, read_or_refused, word
+
 HERE = Path(__file__).parent
 FOUND, ARTIFACTS = HERE / "found", HERE / "artifacts"
 KEPT = FOUND / "figures.json"
@@ -115,18 +117,15 @@ def every_name() -> list[str]:
     targets = [file.stem for file in sorted(HERE.glob("fuzz_targets/*.rs")) if (BUILT / file.stem).exists()]
     if importlib.util.find_spec("atheris") is None:
         return targets
-    from foreign_readers import PARSERS
-
     return [*targets, *PARSERS]
 
 
 def fuzz(name: str, figures: Figures, seconds: float) -> None:
     """Let one process go on until its processor time is over, or something fails."""
-    word = re.sub(r"\W+", "-", name)
-    corpus, log = FOUND / word, FOUND / f"{word}.log"
+    corpus, log = FOUND / word(name), FOUND / f"{word(name)}.log"
     corpus.mkdir(exist_ok=True)
     unpack(name, corpus)
-    options = [f"-artifact_prefix={ARTIFACTS}/{word}-", *OPTIONS]
+    options = [f"-artifact_prefix={ARTIFACTS}/{word(name)}-", *OPTIONS]
     with (
         tempfile.TemporaryDirectory(dir=MEMORY_FOLDER if MEMORY_FOLDER.is_dir() else None) as folder,
         log.open("w") as errors,
@@ -157,7 +156,7 @@ def fuzz(name: str, figures: Figures, seconds: float) -> None:
     figures.memory = max(figures.memory, last_number(MEMORY[is_target(name)], said))
     if code:
         figures.findings += 1
-        Path(ARTIFACTS, f"{word}-{figures.findings}.log").write_text(said[-20_000:])
+        Path(ARTIFACTS, f"{word(name)}-{figures.findings}.log").write_text(said[-20_000:])
         print(f"{name}: exit {code}\n{said[-3000:]}", flush=True)
 
 
@@ -173,28 +172,22 @@ def reader(name: str, folder: str) -> list[str]:
 
 def unpack(name: str, corpus: Path) -> None:
     """Begin with the inputs that are kept, where nothing was found yet."""
-    if not any(corpus.iterdir()) and packed(name).exists():
-        shutil.unpack_archive(packed(name), corpus)
-
-
-def packed(name: str) -> Path:
-    """Where the inputs of a parser in Python are kept."""
-    return HERE / "corpus" / "readers" / (re.sub(r"\W+", "-", name) + ".zip")
+    if not any(corpus.iterdir()) and kept(name).exists():
+        shutil.unpack_archive(kept(name), corpus)
 
 
 def keep(name: str) -> None:
     """Keep the shortest inputs that together take all branches that what was found takes; it takes coverage.py."""
     from coverage import Coverage
 
-    from foreign_readers import PARSERS, read_or_refused
-
-    found = (FOUND / re.sub(r"\W+", "-", name)).iterdir()
+    found = (FOUND / word(name)).iterdir()
     inputs = sorted((each.read_bytes() for each in found), key=lambda content: (len(content), content))
     taken: set[tuple[str, int, int]] = set()
-    packed(name).parent.mkdir(exist_ok=True)
-    with zipfile.ZipFile(packed(name), "w") as archive, tempfile.TemporaryDirectory() as folder:
+    kept(name).parent.mkdir(exist_ok=True)
+    with zipfile.ZipFile(kept(name), "w") as archive, tempfile.TemporaryDirectory() as folder:
         for content in filter(None, inputs):
             coverage = Coverage(data_file=None, branch=True, include=[f"{HERE.parent}/src/trialwise/*"])
+            coverage.set_option("run:disable_warnings", ["no-data-collected"])
             with coverage.collect():
                 read_or_refused(
                     PARSERS[name][content[0] % len(PARSERS[name])], Path(folder, "x.log"), content[1:]

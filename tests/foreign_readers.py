@@ -11,6 +11,7 @@ import io
 import json
 import lzma
 import random
+import re
 import shlex
 import shutil
 import sqlite3
@@ -458,6 +459,19 @@ _SHARED = {
 _ALONE = [name for name in READERS if not any(name in names for names in _SHARED.values())]
 PARSERS = {**_SHARED, **{name: (name,) for name in _ALONE}}
 """By name: the readers that share a parser, and are fuzzed together."""
+CORPUS = ROOT / "fuzz" / "corpus" / "readers"
+
+
+def word(name: str) -> str:
+    """The name of a parser or target as that of a file."""
+    return re.sub(r"\W+", "-", name)
+
+
+def kept(parser: str) -> Path:
+    """Where `fuzz/run.py --keep` puts the inputs of a parser."""
+    return CORPUS / f"{word(parser)}.zip"
+
+
 LISTING = {*EXPERIMENTS, *DIRECTORIES}
 """Readers that list all problems of a file, a line for each."""
 

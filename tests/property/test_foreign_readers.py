@@ -7,7 +7,6 @@ array as large as a number in a file fails.
 from __future__ import annotations
 
 import random
-import re
 import resource
 import time
 import zipfile
@@ -20,16 +19,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from foreign_readers import ADDRESS_SPACE, PARSERS, READERS, changed, read_or_refused
+from foreign_readers import ADDRESS_SPACE, PARSERS, READERS, changed, kept, read_or_refused
 from trialwise.errors import TrialwiseError
 from trialwise.trials.held_files import HeldFiles
-
-KEPT = Path(__file__).parents[2] / "fuzz" / "corpus" / "readers"
-
-
-def kept(parser: str) -> Path:
-    """Where `fuzz/run.py --keep` puts the inputs of a parser."""
-    return KEPT / (re.sub(r"\W+", "-", parser) + ".zip")
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from tests.system.conftest import Bench
 from tests.system.paths import needs_paths
 
 from trialwise.execution.events import EnvironmentChanged, RunEvent, TrialEnded, TrialRecalled
-from trialwise.execution.session import CLOCK_STEP
 from trialwise.store.records import TrialRow
 
 Act = Callable[[Path, pytest.MonkeyPatch], object]
@@ -57,7 +55,6 @@ def project(bench: Bench) -> Bench:
     (bench.folder / "helper.py").write_text("x = 1\n")
     executable(bench.folder / "outer", "./prog; true")
     (bench.folder / "Makefile").write_text("run:\n\t./prog\n")
-    time.sleep(2 * CLOCK_STEP)  # what is younger than a tick when a trial begins may have been written by it
     return bench
 
 
@@ -96,6 +93,13 @@ def test_another_content_of_a_file_begins_a_series(project: Bench, what: str):
     project.write(command, rounds=4)
     epochs, said = epochs_of_halves(project, lambda: file.write_text(file.read_text() + "# changed\n"))
     assert (epochs, said) == ([1, 1, 2, 2], [f"{name} is another"])
+
+
+def test_an_input_that_is_younger_than_a_tick_when_a_trial_begins_is_none_that_trials_write(
+    project: Bench, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("trialwise.execution.session.CLOCK_STEP", 60.0)
+    test_another_content_of_a_file_begins_a_series(project, "input")
 
 
 @pytest.mark.parametrize("what", CHANGED)

@@ -200,7 +200,7 @@ class SessionKeeper:
             self._learned.add(row.treatment)
         files, found = self._watch.files, [] if outcome.seen is None else outcome.seen.files
         news = files.learn(row.treatment, found)
-        written = self._written(since)
+        written = self._written_by_trial(since)
         files.drop(written)
         if not news and not written:
             return None
@@ -249,6 +249,15 @@ class SessionKeeper:
         inputs = self._watch.files.inputs()
         changed = self._watch.changed_since(since, inputs.values()) if inputs else ()
         return [name for name, path in inputs.items() if path in changed]
+
+    def _written_by_trial(self, since: float) -> list[str]:
+        """Input files that a trial wrote: what is as it was before has only changed shortly before the trial, within a tick."""
+        changed = self._written(since)
+        if not changed:
+            return []
+        before = {each.name: each.sha256 for each in self._identity.files}
+        now = {each.name: each.sha256 for each in self._watch.look()[1].files}
+        return [name for name in changed if name not in before or before[name] != now.get(name)]
 
     def _elsewhere(self, treatment: str, names: set[str], identity: Identity) -> Iterator[Change]:
         """What an earlier session's trials of a treatment ran in another place, with another content."""

@@ -40,7 +40,7 @@ from trialwise.trials.judging import (
     problem_beside,
     with_seen,
 )
-from trialwise.trials.marked import MARKER, beside, end_left, marker_beside
+from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
 from trialwise.trials.starting import start, start_beside
 
 _MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --dir DIRECTORY"
@@ -165,7 +165,7 @@ class _Execution:
             run, around = self._measured(words)
             outcome = with_kept(self._judged(run, around, files), *keeping.packed())
         if self.request.follow:
-            self.notes_beside = notes_of(beside(self.request.marker))
+            self.notes_beside = notes_of(processes_beside(self.request.marker))
         if self.trial.conclude is not None and not run.cancelled:
             return concluded(outcome, self._concluded(self.trial.conclude))
         return outcome

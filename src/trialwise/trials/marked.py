@@ -34,7 +34,7 @@ def marker_of_resets(marker: str) -> str:
     return f"{marker.partition(':')[0]}:reset"
 
 
-def beside(marker: str) -> list[int]:
+def processes_beside(marker: str) -> list[int]:
     """Give the processes that run beside the trial with `marker`: what its `prepare` and the last reset have left."""
     entries = {f"{MARKER}={each}".encode() for each in (marker_beside(marker), marker_of_resets(marker))}
     return _every(lambda process: not entries.isdisjoint(environment_of(process)))

@@ -28,7 +28,7 @@ from trialwise.trials.base import TrialOutcome, TrialRequest
 from trialwise.trials.flows import RunningFlow, surroundings
 from trialwise.trials.held_files import HeldFiles
 from trialwise.trials.judging import with_seen
-from trialwise.trials.marked import MARKER, beside
+from trialwise.trials.marked import MARKER, processes_beside
 from trialwise.trials.path_plan import (
     NOWHERE,
     FlowPlan,
@@ -142,7 +142,7 @@ class _Execution:
         outcome = self._run_on_path()
         if not self.request.follow:
             return outcome
-        around = notes_of(beside(self.request.marker))
+        around = notes_of(processes_beside(self.request.marker))
         found = seen(self.notes, self.environment, os.fspath(self.scratch), began, around)
         return with_seen(outcome, found)
 

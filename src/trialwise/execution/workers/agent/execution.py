@@ -17,7 +17,7 @@ from trialwise.measurement.followed import notes_of, seen
 from trialwise.measurement.machine_counting import interrupts_by_cpu, machine_totals
 from trialwise.measurement.outliving import Watched
 from trialwise.trials.beside import Beside
-from trialwise.trials.marked import MARKER, beside, end_left, marker_beside
+from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ class Execution:
                 if keeping is not None:
                     self.kept, self.head["left_out"] = keeping.packed()
         if self.follows:
-            self.notes_beside = notes_of(beside(task["environment"][MARKER]))
+            self.notes_beside = notes_of(processes_beside(task["environment"][MARKER]))
         if task.get("conclude") and not report.get("cancelled"):
             self.step("conclude", task["side_timeout"], ERROR_LIMIT, {"follow": self.follows})
 
