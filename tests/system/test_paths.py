@@ -83,6 +83,17 @@ def test_one_flow_fills_its_path_and_every_packet_is_there(bench: Bench):
     assert data["delay"].min() >= 0.010
 
 
+def test_what_the_machine_spoilt_is_run_anew(bench: Bench, monkeypatch):
+    spoilt, quiet = bench.folder / "spoilt.toml", bench.folder / "experiment.toml"
+    spoilt.write_text(write_path_experiment(bench, lateness="100ns").file.read_text())
+    write_path_experiment(bench, runtime="1s")
+    files = [spoilt, spoilt, quiet]
+    ran = study.run
+    monkeypatch.setattr(study, "run", lambda _, directory, **more: ran(files.pop(0), directory, **more))
+    assert bench.run().counts == {"finished": 1}
+    assert not files
+
+
 def test_flows_start_one_after_the_other_and_share(bench: Bench):
     trial = 'flows = [{ scheme = "plain-cubic" }, { scheme = "plain-reno", start = "1s" }]'
     metrics = (
@@ -136,10 +147,8 @@ def test_levels_reach_the_path(bench: Bench):
 
 def test_an_emulator_that_was_late_makes_the_trial_invalid(bench: Bench):
     write_path_experiment(bench, lateness="100ns")
-    assert bench.run().counts == {"invalid": 1}
-    (row,) = bench.rows()
-    assert row.reason is not None
-    assert "late" in row.reason or "busy" in row.reason
+    assert study.run(bench.file, bench.directory).counts == {"invalid": 1}
+    assert bench.is_spoilt
     assert bench.command_line("run", bench.file, "--dir", bench.directory).returncode == 4
 
 
