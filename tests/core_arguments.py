@@ -542,5 +542,7 @@ def of_parts(function: str, name: str, kind: ast.expr) -> SearchStrategy[Any]:
             return st.lists(argument(function, name, inner), max_size=3)
         case ast.Subscript(value=ast.Name("NDArray"), slice=inner):
             return arrays(ast.unparse(inner))
+        case ast.Subscript(value=ast.Name("Literal"), slice=words):
+            return st.sampled_from((*ast.literal_eval(words), "none of them"))
         case _:
             raise AssertionError(f"say in this file what {function} gets as {name}: {ast.unparse(kind)}")

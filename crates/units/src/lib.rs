@@ -9,7 +9,7 @@ mod seed;
 mod size;
 mod time;
 
-pub use parse::{Dimension, ParseQuantityError, parse, parse_fraction, parse_share, write};
+pub use parse::{Dimension, ParseQuantityError, parse, parse_float, parse_fraction, parse_share, write};
 pub use rate::Rate;
 pub use seed::Seed;
 pub use size::Bytes;

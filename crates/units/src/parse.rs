@@ -8,9 +8,11 @@
 //! rates    = [ k K M G T ] ( "bit/s" / "bps" / "b/s" )
 //! sizes    = "" / [ k K M G T ] "B" / ( K M G T ) "iB"
 //! shares   = "" / "%"
+//! numbers  = ""
 //! ```
 //!
-//! Times, rates and sizes are computed in whole numbers: `0.1ms` is 100,000,000 ps. Halves of the smallest unit are rounded up.
+//! [`parse`] computes times, rates and sizes in whole numbers: `0.1ms` is 100,000,000 ps. Halves of the smallest unit are rounded
+//! up. [`parse_float`] reads the same texts as binary numbers of seconds, bits per second or bytes, which have no largest one.
 
 use std::error::Error;
 use std::fmt;
@@ -30,12 +32,30 @@ pub enum Dimension {
     Size,
     /// A part of something.
     Share,
+    /// A bare number.
+    Number,
 }
 
 /// Units and what one is worth in the smallest.
 type Factors = &'static [(&'static str, u64)];
 
 const KIBI: u64 = 1024;
+/// Of one second.
+const PICOSECONDS: f64 = 1e12;
+/// Bytes of a text; a longer one is no quantity.
+const LONGEST: usize = 200;
+/// Letters of a text that a message repeats.
+const REPEATED: usize = 60;
+/// Words for units of time.
+const WORDS: [(&str, &str); 7] = [
+    ("millisecond", "ms"),
+    ("microsecond", "us"),
+    ("second", "s"),
+    ("minute", "min"),
+    ("hour", "h"),
+    ("day", "d"),
+    ("week", "w"),
+];
 
 const TIMES: Factors = &[
     ("s", 1_000_000_000_000),
@@ -75,19 +95,21 @@ const BITS_PER_SECOND: [&str; 3] = ["bit/s", "bps", "b/s"];
 impl Dimension {
     const fn what(self) -> &'static str {
         match self {
-            Self::Time => "time",
+            Self::Time => "duration",
             Self::Rate => "rate",
             Self::Size => "size",
             Self::Share => "fraction",
+            Self::Number => "number",
         }
     }
 
     const fn example(self) -> &'static str {
         match self {
-            Self::Time => "28ms",
+            Self::Time => "500ms or 1h 30min",
             Self::Rate => "12Mbit/s",
             Self::Size => "75kB",
             Self::Share => "0.4%",
+            Self::Number => "1.5",
         }
     }
 
@@ -98,6 +120,7 @@ impl Dimension {
             Self::Rate => "bit/s, kbit/s, Mbit/s, Gbit/s, Tbit/s",
             Self::Size => "B (or nothing), kB, MB, GB, TB, KiB, MiB, GiB, TiB",
             Self::Share => "% (or nothing, for a number from 0 to 1)",
+            Self::Number => "none",
         }
     }
 
@@ -113,8 +136,24 @@ impl Dimension {
                 let prefix = BITS_PER_SECOND.iter().find_map(|bits| unit.strip_suffix(bits))?;
                 find(PREFIXES, prefix)
             }
-            Self::Share => None,
+            Self::Share | Self::Number => find(&[("", 1)], unit),
         }
+    }
+
+    /// What one of this unit is in seconds, bits per second, bytes, or as a number; the nearest binary number.
+    fn scale(self, unit: &str) -> Option<f64> {
+        match (self, unit) {
+            (Self::Share, "%") => Some(0.01),
+            (Self::Time, _) => self.factor(unit).map(|picoseconds| picoseconds as f64 / PICOSECONDS),
+            _ => self.factor(unit).map(|factor| factor as f64),
+        }
+    }
+
+    /// The unit that a word for one stands for, such as `h` for `hours`.
+    fn meant(self, word: &str) -> Option<&'static str> {
+        let singular = word.strip_suffix('s').unwrap_or(word);
+        let known = WORDS.iter().find(|(long, _)| *long == singular)?;
+        (self == Self::Time).then_some(known.1)
     }
 }
 
@@ -134,7 +173,25 @@ enum Problem {
     MissingUnit,
     UnknownUnit(String),
     TooLarge,
+    TooLong,
     AboveOne,
+}
+
+impl ParseQuantityError {
+    fn new(text: &str, dimension: Dimension, problem: Problem) -> Self {
+        let mut repeated: String = text.chars().take(REPEATED).collect();
+        if repeated.len() < text.len() {
+            repeated.push('…');
+        }
+        Self { text: repeated, dimension, problem }
+    }
+
+    /// Why the text is not the quantity wanted and what to write, without the text: `not a rate: it is negative; …`.
+    pub fn reason(&self) -> String {
+        let message = self.to_string();
+        let whole = message.strip_prefix(&format!("`{}` is ", self.text)).map(str::to_owned);
+        whole.unwrap_or(message)
+    }
 }
 
 impl fmt::Display for ParseQuantityError {
@@ -142,6 +199,15 @@ impl fmt::Display for ParseQuantityError {
         let Self { text, dimension, problem } = self;
         write!(formatter, "`{text}` is not a {}: ", dimension.what())?;
         match problem {
+            Problem::UnknownUnit(unit) if dimension.meant(unit).is_some() => {
+                let meant = dimension.meant(unit).unwrap_or_default();
+                write!(
+                    formatter,
+                    "unknown unit `{unit}`; did you mean {meant}? (units: {})",
+                    dimension.shown()
+                )
+            }
+            Problem::TooLong => write!(formatter, "it is longer than {LONGEST} bytes"),
             Problem::Negative => write!(formatter, "it is negative"),
             Problem::NotANumber => write!(formatter, "it does not start with a number"),
             Problem::MissingUnit => write!(formatter, "the unit is missing (units: {})", dimension.shown()),
@@ -162,22 +228,77 @@ impl Error for ParseQuantityError {}
 /// # Errors
 /// Text that is no such quantity, or one beyond 64 bits.
 pub fn parse(text: &str, dimension: Dimension) -> Result<u64, ParseQuantityError> {
-    let wrong = |problem| ParseQuantityError { text: text.trim().to_owned(), dimension, problem };
-    let mut rest = text.trim();
+    let wrong = |problem| ParseQuantityError::new(text.trim(), dimension, problem);
     let mut sum = 0_u64;
-    loop {
-        let (number, behind) = number(rest).map_err(wrong)?;
-        let (unit, behind) = unit(behind.trim_start(), dimension);
-        let factor = dimension.factor(unit).ok_or_else(|| match unit {
-            "" => wrong(Problem::MissingUnit),
-            _ => wrong(Problem::UnknownUnit(unit.to_owned())),
-        })?;
+    for part in Parts::of(text, dimension).map_err(wrong)? {
+        let Part { number, unit, .. } = part.map_err(wrong)?;
+        let factor = dimension.factor(unit).ok_or_else(|| wrong(unknown(unit)))?;
         let part = number.times(factor).and_then(|part| sum.checked_add(part));
         sum = part.ok_or_else(|| wrong(Problem::TooLarge))?;
-        rest = behind.trim_start();
-        if rest.is_empty() {
-            return Ok(sum);
+    }
+    Ok(sum)
+}
+
+/// Read a time in seconds, a rate in bits per second, a size in bytes, a share or a number, as the sum of its parts: each is the
+/// nearest binary fraction of its number, times its unit.
+///
+/// # Errors
+/// Text that is no such quantity, or one beyond all binary numbers.
+pub fn parse_float(text: &str, dimension: Dimension) -> Result<f64, ParseQuantityError> {
+    let wrong = |problem| ParseQuantityError::new(text.trim(), dimension, problem);
+    let mut sum = 0.0;
+    for part in Parts::of(text, dimension).map_err(wrong)? {
+        let Part { text, unit, .. } = part.map_err(wrong)?;
+        let scale = dimension.scale(unit).ok_or_else(|| wrong(unknown(unit)))?;
+        let number: f64 = text.parse().map_err(|_| wrong(Problem::NotANumber))?;
+        sum += number.abs() * scale;
+    }
+    if sum.is_finite() { Ok(sum) } else { Err(wrong(Problem::TooLarge)) }
+}
+
+fn unknown(unit: &str) -> Problem {
+    if unit.is_empty() { Problem::MissingUnit } else { Problem::UnknownUnit(unit.to_owned()) }
+}
+
+/// A number and its unit.
+struct Part<'a> {
+    /// The number as it is written.
+    text: &'a str,
+    number: Decimal,
+    unit: &'a str,
+}
+
+/// The parts of a quantity, one after the other; at least one.
+struct Parts<'a> {
+    rest: &'a str,
+    dimension: Dimension,
+    is_first: bool,
+}
+
+impl<'a> Parts<'a> {
+    fn of(text: &'a str, dimension: Dimension) -> Result<Self, Problem> {
+        if text.len() > LONGEST {
+            Err(Problem::TooLong)
+        } else {
+            Ok(Self { rest: text.trim(), dimension, is_first: true })
         }
+    }
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = Result<Part<'a>, Problem>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() && !self.is_first {
+            return None;
+        }
+        self.is_first = false;
+        let begin = self.rest;
+        Some(number(begin).map(|(number, behind)| {
+            let (unit, after) = unit(behind.trim_start(), self.dimension);
+            self.rest = after.trim_start();
+            Part { text: &begin[..begin.len() - behind.len()], number, unit }
+        }))
     }
 }
 
@@ -211,7 +332,7 @@ pub fn write(value: u64, dimension: Dimension) -> String {
         Dimension::Time => &TIMES[..5],
         Dimension::Size => &SIZES[..5],
         Dimension::Rate => &PREFIXES[..5],
-        Dimension::Share => &[("", 1)],
+        Dimension::Share | Dimension::Number => &[("", 1)],
     };
     let bits = if dimension == Dimension::Rate { BITS_PER_SECOND[0] } else { "" };
     let spelled =
@@ -249,16 +370,7 @@ impl FromStr for Bytes {
 /// # Errors
 /// Text that is no number from 0 on, or has another unit.
 pub fn parse_share(text: &str) -> Result<f64, ParseQuantityError> {
-    let text = text.trim();
-    let wrong = |problem| ParseQuantityError { text: text.to_owned(), dimension: Dimension::Share, problem };
-    let (_, behind) = number(text).map_err(wrong)?;
-    let scale = match behind.trim() {
-        "" => 1.0,
-        "%" => 0.01,
-        unit => return Err(wrong(Problem::UnknownUnit(unit.to_owned()))),
-    };
-    let value: f64 = text[..text.len() - behind.len()].parse().map_err(|_| wrong(Problem::NotANumber))?;
-    if value.is_finite() { Ok(value.abs() * scale) } else { Err(wrong(Problem::TooLarge)) }
+    parse_float(text, Dimension::Share)
 }
 
 /// A fraction from 0 to 1, written `0.4%` or `0.004`.
@@ -268,8 +380,7 @@ pub fn parse_share(text: &str) -> Result<f64, ParseQuantityError> {
 pub fn parse_fraction(text: &str) -> Result<f64, ParseQuantityError> {
     let value = parse_share(text)?;
     if value > 1.0 {
-        let (text, dimension) = (text.trim().to_owned(), Dimension::Share);
-        return Err(ParseQuantityError { text, dimension, problem: Problem::AboveOne });
+        return Err(ParseQuantityError::new(text.trim(), Dimension::Share, Problem::AboveOne));
     }
     Ok(value)
 }
@@ -364,6 +475,8 @@ mod tests {
             let refused = parse(text, dimension).unwrap_err().to_string();
             assert!(refused.contains(problem), "{text}: {refused}");
         }
+        let long = parse(&"1s".repeat(101), Time).unwrap_err().to_string();
+        assert!(long.contains("longer than 200 bytes") && long.len() < 200, "{long}");
         assert!(parse_share("x").is_err() && parse_share("-1%").is_err() && parse_share("nan").is_err());
     }
 
@@ -380,6 +493,38 @@ mod tests {
         assert!(message("99999999999999Gbit/s").contains("too large"));
         assert!(parse_fraction("101%").unwrap_err().to_string().contains("larger than 1"));
         assert!("1.2.3ms".parse::<Duration>().is_err());
+    }
+
+    #[test]
+    fn a_word_for_a_unit_is_told_with_the_unit() {
+        let hour = parse("1 hours", Dimension::Time).unwrap_err();
+        assert!(hour.reason().starts_with("not a duration: unknown unit `hours`; did you mean h?"), "{hour}");
+        let rate = parse("1 hour", Dimension::Rate).unwrap_err();
+        assert!(!rate.to_string().contains("did you mean"));
+    }
+
+    /// As Python computes `number * unit` in the same order.
+    #[test]
+    fn binary_numbers_are_products_of_number_and_unit() {
+        use Dimension::{Number, Rate, Share, Size, Time};
+        for (text, dimension, value) in [
+            ("1.1us", Time, 1.1 * 1e-6),
+            ("0.7ms", Time, 0.7 * 1e-3),
+            ("3ps", Time, 3.0 * 1e-12),
+            ("1h 0.1min", Time, 3600.0 + 0.1 * 60.0),
+            ("1000w", Time, 604_800_000.0),
+            ("1.7 Gbps", Rate, 1.7 * 1e9),
+            ("0.3KiB", Size, 0.3 * 1024.0),
+            ("1e30B", Size, 1e30),
+            ("7%", Share, 7.0 * 0.01),
+            ("+1e-3", Number, 1e-3),
+        ] {
+            assert_eq!(parse_float(text, dimension), Ok(value), "{text}");
+        }
+        for (text, dimension) in [("5", Time), ("5%", Number), ("1e999s", Time), ("-1%", Share), ("", Number)]
+        {
+            assert!(parse_float(text, dimension).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -402,6 +547,19 @@ mod tests {
         #[test]
         fn whole_milliseconds_are_exact(milliseconds in 0_u64..1_000_000_000) {
             prop_assert_eq!(format!("{milliseconds}ms").parse(), Ok(Duration::from_milliseconds(milliseconds)));
+        }
+
+        /// Both ways of reading take the same texts, and agree as far as a binary number is exact.
+        #[test]
+        fn whole_and_binary_numbers_agree(text in "[-+]?[0-9]{0,9}(\\.[0-9]{0,4})?(e[-+]?[0-3])? ?(ms|min|s 3us|Gbit/s|kb/s|kB|KiB|%|x|)") {
+            for (dimension, unit) in [(Dimension::Time, 1e12), (Dimension::Rate, 1.0), (Dimension::Size, 1.0)] {
+                let (whole, binary) = (parse(&text, dimension), parse_float(&text, dimension));
+                match (whole, binary) {
+                    (Ok(whole), Ok(binary)) => prop_assert!((whole as f64 - binary * unit).abs() <= 0.5 + 1e-9 * whole as f64),
+                    (Err(whole), Err(binary)) => prop_assert_eq!(whole, binary),
+                    (whole, binary) => prop_assert!(whole.is_err_and(|error| error.problem == Problem::TooLarge) && binary.is_ok()),
+                }
+            }
         }
 
         /// Numbers as a binary reader with rounding has them, where it is exact enough.

@@ -99,7 +99,7 @@ def test_the_picture_of_flows_that_begin_together_is_no_larger_than_others(tmp_p
         ([*DRAWN, "--set", "faults=8-9 up 1ms"], "one that is down comes up, in order of time"),
         (["--load", "30", *DRAWN[2:]], "write it like 30% or 0.3"),
         (["--load", "-5%", *DRAWN[2:]], "`-5%` is not a fraction"),
-        ([*DRAWN[:4], "--duration", "-1ms"], "`-1ms` is not a time"),
+        ([*DRAWN[:4], "--duration", "-1ms"], "`-1ms` is not a duration"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(tmp_path: Path, words: list[str], said: str) -> None:

@@ -40,7 +40,7 @@ def test_what_a_load_is(text, amount, ends, lasts):
         ("bulky", "write one of bulk, rate"),
         ("bulk:1", "is no load"),
         ("rate:5", "unit is missing"),
-        ("rate:5MB/s", "no unit of a rate"),
+        ("rate:5MB/s", "is not a rate: unknown unit `MB/s`"),
         ("rate:0Mbit/s", "above 0"),
         ("bytes:-1", "is not a size"),
         ("bytes:", "is not a size"),

@@ -96,7 +96,7 @@ fn refusals_name_what_is_wrong_what_is_known_and_what_is_near() {
     );
     assert!(
         message::<QueueSpec>("codel:target=5")
-            .contains("codel: target: `5` is not a time: the unit is missing")
+            .contains("codel: target: `5` is not a duration: the unit is missing")
     );
     assert!(message::<QueueSpec>("codel:ecn=maybe").ends_with("neither yes nor no"));
     assert!(message::<QueueSpec>("red:packets=9,min=5,max=4").contains("4 is below min (5)"));
