@@ -28,7 +28,7 @@ def main() -> int:
     if reason is not None:
         print(f"This demo compares compressors instead of congestion controls, because {reason}", flush=True)
     directory = folder / name
-    code = run(trialwise, "run", EXAMPLES / name / "experiment.toml", "--dir", directory)
+    code = run(trialwise, "run", EXAMPLES / name / "experiment.toml", "--directory", directory)
     if code == TRIALS_FAILED:  # a machine that is busy with something else makes trials invalid
         code = run(trialwise, "run", directory, "--again")
     if code not in (0, TRIALS_FAILED):

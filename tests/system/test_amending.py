@@ -66,7 +66,7 @@ def test_a_long_output_is_cut_in_its_middle_and_says_so(bench: Bench):
 
 def test_a_further_metric_is_read_again_from_what_was_kept(begun: Bench):
     changed(begun, "[design]", '[metrics.latency]\nstdout = "latency (.+)"\nunit = "ms"\n[design]')
-    said = begun.command_line("run", begun.file, "--dir", begun.directory)
+    said = begun.command_line("run", begun.file, "--directory", begun.directory)
     assert said.returncode == 0, said.stderr
     assert "metrics.latency: new (read again from what was kept of 2 finished trials)" in said.stderr
     assert sorted(value or 0 for value in begun.values()) == [1.0, 2.0, 15.0, 25.0]
@@ -273,7 +273,9 @@ def test_what_failed_of_a_dropped_treatment_counts_no_more(bench: Bench):
 def killed_in_a_trial(bench: Bench, *words: str) -> None:
     """Run until a trial is running beyond those that are finished, and kill the runner there."""
     before = len(bench.rows("finished")) if bench.directory.exists() else 0
-    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet", *words])
+    runner = subprocess.Popen(
+        [*TRIALWISE, "run", bench.file, "--directory", bench.directory, "--quiet", *words]
+    )
     deadline = time.monotonic() + 60
     while not ((bench.directory / "ledger.sqlite").exists() and bench.rows("running")) or (
         len(bench.rows("finished")) <= before

@@ -128,7 +128,7 @@ def test_of_a_file_that_trials_add_to_each_has_what_it_added(bench: Bench):
     bench.write(f"sh -c '{script}'", 'file = "out.csv"\ncsv = "lat"', factors=factors, rounds=3)
     assert bench.run().failed == 0
     assert bench.values() == [row.factors["n"] for row in bench.rows()]
-    output = bench.command_line("run", bench.file, "--dir", "again")
+    output = bench.command_line("run", bench.file, "--directory", "again")
     assert output.stderr.count("out.csv: the trials add to what stands there") == 1
 
 

@@ -115,7 +115,9 @@ def test_python_callables_run_inside_too(bench: Bench):
 def test_nothing_of_a_namespace_outlives_a_killed_run(bench: Bench):
     sleep = f"sleep 54321.{os.getpid()}"
     bench.write(f"sh -c 'touch started; {sleep}; true'", rest="[reset]\nnamespace = true")
-    run = subprocess.Popen([*TRIALWISE, "run", str(bench.file), "--dir", str(bench.directory), "--quiet"])
+    run = subprocess.Popen(
+        [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory), "--quiet"]
+    )
     try:
         wait_for((bench.folder / "started").exists)
         wait_for(lambda: sleep in processes())

@@ -368,7 +368,7 @@ def test_programs_that_a_shared_process_starts_by_itself_are_said_not_to_be_foll
     remarks: dict[str, list[str]] = {}
     for function in ("run", "starts_a_program", "starts_a_fork"):
         write_callable(bench, "shared", function, rounds=1)
-        said = bench.compute("run", bench.file, "--dir", bench.folder / function).stderr
+        said = bench.compute("run", bench.file, "--directory", bench.folder / function).stderr
         remarks[function] = [line for line in said.splitlines() if "not followed" in line]
     assert [len(each) for each in remarks.values()] == [0, 0, 1]
 

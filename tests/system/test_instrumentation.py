@@ -74,7 +74,7 @@ def test_everything_is_recorded_and_can_be_a_metric(bench: Bench, kind: str):
 
 def test_a_counter_that_is_not_there_is_named_once_and_left_out(bench: Bench):
     bench.write("true", rest='[instrumentation]\nperf = ["rfffffffffff", "task-clock"]', rounds=3)
-    done = bench.command_line("run", bench.file, "--dir", bench.directory)
+    done = bench.command_line("run", bench.file, "--directory", bench.directory)
     assert done.returncode == 0
     assert bench.run().counts == {"finished": 3}
     told = remarks(bench)

@@ -43,7 +43,7 @@ def started_by(process: int) -> list[str]:
 def test_a_signal_to_the_group_while_processes_start_is_the_runners(bench: Bench, number: int, delay: float):
     bench.file.write_text(TEXT)
     runner = subprocess.Popen(
-        [*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--jobs", "2"],
+        [*TRIALWISE, "run", bench.file, "--directory", bench.directory, "--jobs", "2"],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,

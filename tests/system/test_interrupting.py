@@ -35,7 +35,7 @@ class Terminal:
         if self.process == 0:
             os.chdir(bench.folder)
             os.environ.update(COLUMNS=str(columns), LINES="30", TERM="xterm")
-            arguments = [*TRIALWISE, "run", str(bench.file), "--dir", str(bench.directory), *words]
+            arguments = [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory), *words]
             os.execv(sys.executable, arguments)  # noqa: S606
         self.text = ""
 
@@ -133,7 +133,7 @@ def test_term_and_hang_up_abandon_at_once(bench: Bench, number: int):
 def test_a_kill_leaves_no_process_and_the_next_run_goes_on(bench: Bench):
     bench.write(HELD, rounds=2)
     for number in (1, 2):
-        runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"])
+        runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--directory", bench.directory, "--quiet"])
         wait_for_pids(bench, number)
         runner.kill()
         runner.wait()
@@ -188,7 +188,7 @@ def leftover(bench: Bench, change: str) -> Iterator[subprocess.Popen[bytes]]:
 def test_a_runner_that_ignores_hang_ups_goes_on(bench: Bench):
     sleeper(bench, 0.3, rounds=2)
     runner = subprocess.Popen(
-        ["nohup", *TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"],
+        ["nohup", *TRIALWISE, "run", bench.file, "--directory", bench.directory, "--quiet"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     wait_for_pids(bench, 1)
@@ -200,7 +200,7 @@ def test_a_runner_that_ignores_hang_ups_goes_on(bench: Bench):
 def test_an_experiment_outlives_the_reader_of_its_log(bench: Bench):
     sleeper(bench, 0.1, rounds=4)
     runner = subprocess.Popen(
-        [*TRIALWISE, "run", bench.file, "--dir", bench.directory], stderr=subprocess.PIPE
+        [*TRIALWISE, "run", bench.file, "--directory", bench.directory], stderr=subprocess.PIPE
     )
     assert runner.stderr is not None
     runner.stderr.close()
@@ -267,7 +267,7 @@ def test_a_narrow_terminal_is_not_overrun(bench: Bench, columns: int):
 
 def test_a_line_for_each_trial_and_the_exit_code_of_failures(bench: Bench):
     bench.write("sh -c 'exit $(({round} == 2))'", rounds=3)
-    done = bench.command_line("run", "experiment.toml", "--dir", "results")
+    done = bench.command_line("run", "experiment.toml", "--directory", "results")
     assert done.returncode == 4
     assert done.stdout == ""
     assert [line for line in done.stderr.splitlines() if "trial 2 - failed" in line and "[2/3" in line]
@@ -291,7 +291,7 @@ def test_quiet_says_nothing_and_errors_name_what_to_try(bench: Bench):
     done = bench.command_line("run", "experiment.toml", "--quiet")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     bench.write("no-such-program")
-    refused = bench.command_line("run", "experiment.toml", "--dir", "other")
+    refused = bench.command_line("run", "experiment.toml", "--directory", "other")
     assert refused.returncode == 2
     assert "trial.command: no program 'no-such-program' in PATH" in refused.stderr
     assert "try: install it" in refused.stderr

@@ -86,7 +86,7 @@ def test_each_program_sends_every_block(tmp_path: Path, program: str):
         *TRIALWISE,
         "run",
         shortened(tmp_path / "example"),
-        "--dir",
+        "--directory",
         results,
         "--only",
         f"program={program}",

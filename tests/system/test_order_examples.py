@@ -40,7 +40,7 @@ def change(file: Path, old: str, new: str) -> None:
 
 def pairs_named(folder: Path, file: str, code: int) -> dict[str, dict[tuple[str, str], float]]:
     """Run and analyse: of each metric the pairs (treatment, predecessor) that are named, with their effects in percent."""
-    ran = done(folder, *TRIALWISE, "run", file, "--dir", "results", "--quiet")
+    ran = done(folder, *TRIALWISE, "run", file, "--directory", "results", "--quiet")
     assert ran.returncode == 0, ran.stderr
     analysed = done(folder, *TRIALWISE, "order", "results", "--confidence", "98", "--json")
     assert analysed.returncode == code, analysed.stderr
@@ -78,7 +78,9 @@ def test_no_pair_is_named_with_a_reset_before_every_trial(example: Path):
 @pytest.mark.parametrize("example", ["memcached-order"], indirect=True)
 def test_memcached_is_another_one_for_each_round(example: Path):
     change(example / "experiment.toml", "rounds = 60", "rounds = 2")
-    ran = done(example, sys.executable, "serve.py", *TRIALWISE, "run", "experiment.toml", "--dir", "results")
+    ran = done(
+        example, sys.executable, "serve.py", *TRIALWISE, "run", "experiment.toml", "--directory", "results"
+    )
     assert ran.returncode == 0, ran.stderr
     with sqlite3.connect(example / "results/ledger.sqlite") as ledger:
         served = ledger.execute(
@@ -100,7 +102,7 @@ def test_without_memcached_it_is_said_what_to_do(example: Path):
     without = done(example, sys.executable, "serve.py", "true", path="/nowhere")
     assert without.returncode == 1
     assert without.stderr == "serve.py: memcached is not installed; try: sudo apt-get install memcached\n"
-    alone = done(example, *TRIALWISE, "run", "experiment.toml", "--dir", "results")
+    alone = done(example, *TRIALWISE, "run", "experiment.toml", "--directory", "results")
     assert alone.returncode not in (0, 1)
     assert "load.py: no memcached at" in alone.stderr + alone.stdout
     assert "try: python3 serve.py" in alone.stderr + alone.stdout

@@ -13,8 +13,8 @@ pytestmark = [needs_paths, pytest.mark.alone]
 
 FILL = """
 mount -t tmpfs -o size=1500k none results && shift || exit 99
-"$@" run experiment.toml --dir results; echo $?
-mount -o remount,size=60m results && "$@" run experiment.toml --dir results $AGAIN; echo $?
+"$@" run experiment.toml --directory results; echo $?
+mount -o remount,size=60m results && "$@" run experiment.toml --directory results $AGAIN; echo $?
 "$@" status results; find results -name '*.tmp' -o -path '*/scratch/*'
 """
 

@@ -173,7 +173,7 @@ def write_experiment(place: Place) -> None:
 
 
 def run_words(directory: Path) -> list[str | Path]:
-    return [*TRIALWISE, "run", "experiment.toml", "--dir", directory, "--quiet"]
+    return [*TRIALWISE, "run", "experiment.toml", "--directory", directory, "--quiet"]
 
 
 def kill_at(place: Place, rng: random.Random, words: list[str | Path], longest: float) -> bool:

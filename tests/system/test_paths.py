@@ -149,7 +149,7 @@ def test_an_emulator_that_was_late_makes_the_trial_invalid(bench: Bench):
     write_path_experiment(bench, lateness="100ns")
     assert study.run(bench.file, bench.directory).counts == {"invalid": 1}
     assert bench.is_spoilt
-    assert bench.command_line("run", bench.file, "--dir", bench.directory).returncode == 4
+    assert bench.command_line("run", bench.file, "--directory", bench.directory).returncode == 4
 
 
 def test_named_paths_ship(bench: Bench):
@@ -187,7 +187,7 @@ def test_a_trace_that_is_none_is_refused_before_anything_runs(bench: Bench, cont
 def test_a_killed_runner_leaves_nothing_and_goes_on(bench: Bench, ending: signal.Signals):
     write_path_experiment(bench, runtime="5s")
     runner = subprocess.Popen(
-        [*TRIALWISE, "run", str(bench.file), "--dir", str(bench.directory)], stderr=subprocess.DEVNULL
+        [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory)], stderr=subprocess.DEVNULL
     )
     deadline = time.monotonic() + 60
     while len(inside := namespaces_below(runner.pid)) < 2 or not processes_in(inside):

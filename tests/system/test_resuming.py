@@ -299,7 +299,7 @@ def test_an_experiment_whose_folder_has_moved_is_run_from_its_file(bench: Bench)
     after = Bench(inside.rename(bench.folder / "after"))
     with pytest.raises(PlanError, match="not a directory") as caught:
         study.run(after.directory)
-    assert "--dir" in str(caught.value.hint)
+    assert "--directory" in str(caught.value.hint)
     stop_after(after, 2)
     assert study.run(after.directory).counts == {"finished": 3}
 
@@ -307,7 +307,7 @@ def test_an_experiment_whose_folder_has_moved_is_run_from_its_file(bench: Bench)
 def killed(bench: Bench) -> None:
     """Leave the directory as a kill does, with a write-ahead log."""
     bench.write("sh -c 'test {round} = 1 || exec sleep 60'", KPI)
-    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"])
+    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--directory", bench.directory, "--quiet"])
     wait_for_trial(bench, 2)
     runner.kill()
     runner.wait()
@@ -368,7 +368,7 @@ def test_of_ten_runners_exactly_one_wins(bench: Bench):
     bench.write("sh -c 'echo {trial} >> log; until test -e go; do sleep 0.05; done'", rounds=1)
     runners = [
         subprocess.Popen(
-            [*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"],
+            [*TRIALWISE, "run", bench.file, "--directory", bench.directory, "--quiet"],
             stderr=subprocess.PIPE,
             text=True,
         )

@@ -35,7 +35,7 @@ def test_the_others_stay_planned_and_come_later_in_the_same_order(bench: Bench):
 
 def test_an_unknown_level_is_refused_before_anything_is_made(bench: Bench):
     bench.write("echo {scheme} {rate}", factors=FACTORS)
-    refused = bench.command_line("run", bench.file, "--dir", bench.directory, "--only", "scheme=bbrr")
+    refused = bench.command_line("run", bench.file, "--directory", bench.directory, "--only", "scheme=bbrr")
     assert refused.returncode == 2
     assert "did you mean 'bbr'" in refused.stderr
     assert "known: bbr, cubic, reno" in refused.stderr
@@ -44,7 +44,7 @@ def test_an_unknown_level_is_refused_before_anything_is_made(bench: Bench):
 
 def test_progress_counts_what_was_asked_for(bench: Bench):
     bench.write("echo {scheme} {rate}", factors=FACTORS, rounds=1)
-    ran = bench.command_line("run", bench.file, "--dir", bench.directory, "--only", "scheme=bbr")
+    ran = bench.command_line("run", bench.file, "--directory", bench.directory, "--only", "scheme=bbr")
     assert ran.returncode == 0
     assert "[2/2]" in ran.stderr
     again = bench.command_line("run", bench.directory, "--only", "scheme=bbr")

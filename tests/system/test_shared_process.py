@@ -255,7 +255,7 @@ def test_a_further_session_has_processes_of_its_own(bench: Bench):
 def test_a_program_that_changes_ends_the_processes_that_have_the_old_one(bench: Bench):
     shared(bench, "waits", rounds=4)
     (bench.folder / "calls.py").chmod(0o755)  # what cannot be executed is not watched
-    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"])
+    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--directory", bench.directory, "--quiet"])
     wait_until(lambda: len(lines_of(bench.folder / "pids")) >= 1)
     (bench.folder / "calls.py").write_text((bench.folder / "calls.py").read_text() + "# another build\n")
     (bench.folder / "go").touch()
@@ -268,7 +268,7 @@ def test_a_program_that_changes_ends_the_processes_that_have_the_old_one(bench: 
 def test_a_killed_runner_loses_the_trial_in_hand_and_another_process_goes_on(bench: Bench):
     shared(bench, "waits", rounds=4)
     (bench.folder / "go1").touch()
-    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--dir", bench.directory, "--quiet"])
+    runner = subprocess.Popen([*TRIALWISE, "run", bench.file, "--directory", bench.directory, "--quiet"])
     wait_until(lambda: len(lines_of(bench.folder / "pids")) >= 2)
     runner.kill()
     runner.wait()
@@ -297,7 +297,7 @@ def identity_of(bench: Bench) -> str:
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, "finished"), (signal.SIGTERM, "abandoned")])
 def test_signals_finish_or_abandon_the_call_in_hand(bench: Bench, number: int, status: str):
     shared(bench, "waits", rounds=3)
-    words = [*TRIALWISE, "run", bench.file, "--dir", bench.directory]
+    words = [*TRIALWISE, "run", bench.file, "--directory", bench.directory]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as runner:
         wait_until(lambda: len(lines_of(bench.folder / "pids")) >= 1)
         runner.send_signal(number)

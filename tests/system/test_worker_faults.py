@@ -89,7 +89,7 @@ class Campaign:
 
     def run_once(self) -> int:
         with (self.bench.folder / "runner.log").open("ab") as log:
-            words = [*TRIALWISE, "run", self.bench.file, "--dir", self.bench.directory]
+            words = [*TRIALWISE, "run", self.bench.file, "--directory", self.bench.directory]
             self.runner = subprocess.Popen(words, stdout=log, stderr=log)
         return self.runner.wait()
 
@@ -209,7 +209,7 @@ def wait_for(condition, seconds: float = 60) -> None:
 
 
 def start(bench: Bench, *words: str) -> subprocess.Popen[str]:
-    command = [*TRIALWISE, "run", str(bench.file), "--dir", str(bench.directory), *words]
+    command = [*TRIALWISE, "run", str(bench.file), "--directory", str(bench.directory), *words]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 

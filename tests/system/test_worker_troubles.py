@@ -94,7 +94,7 @@ def test_results_that_are_missing_or_no_numbers(
     bench: Bench, two: Machines, command: str, metric: str, reason: str
 ):
     bench.write(command, metric, factors="x = [1, 2]", rest=workers(two), rounds=2)
-    done = bench.command_line("run", bench.file, "--dir", bench.directory, "--workers", two.names[0])
+    done = bench.command_line("run", bench.file, "--directory", bench.directory, "--workers", two.names[0])
     assert done.returncode == 4
     assert Counter(row.status for row in bench.rows()) == {"finished": 2, "failed": 2}
     assert {row.treatment for row in bench.rows("failed")} == {"x=1"}
@@ -110,7 +110,7 @@ def test_a_reset_that_never_returns_stops_that_worker_only(bench: Bench, two: Ma
     rest = f"[reset]\ncommand = ['sh', '-c', '{check}']\ntimeout = \"3s\"\n" + workers(two)
     bench.write("echo 1", "stdout = '([0-9]+)'", rest=rest)
     names = ",".join(two.names)
-    done = bench.command_line("run", bench.file, "--dir", bench.directory, "--workers", names)
+    done = bench.command_line("run", bench.file, "--directory", bench.directory, "--workers", names)
     assert done.returncode == 4
     assert (
         f"{two.names[0]}: reset.command: 'sh' took longer than the 3 s of reset.timeout and was ended; try:"
@@ -152,7 +152,7 @@ def test_what_a_killed_runner_had_allocated_is_released_at_once(bench: Bench, tw
     extra = 'allocate = "sh testbed.sh get"\nrelease = "sh testbed.sh put"'
     bench.write("sh -c 'touch begun; sleep 2'", rest=workers(two, extra), rounds=1)
     process = subprocess.Popen(
-        [*TRIALWISE, "run", bench.file, "--dir", bench.directory],
+        [*TRIALWISE, "run", bench.file, "--directory", bench.directory],
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )

@@ -238,7 +238,9 @@ def simple(bench: Bench, two: Machines, rest: str = "") -> Bench:
 
 def test_an_unreachable_worker_is_named_and_the_others_go_on(bench: Bench, two: Machines):
     names = f"{two.names[0]},ssh://{two[0].address}:2222"
-    done = simple(bench, two).command_line("run", bench.file, "--dir", bench.directory, "--workers", names)
+    done = simple(bench, two).command_line(
+        "run", bench.file, "--directory", bench.directory, "--workers", names
+    )
     assert done.returncode == 6
     assert f"{two[0].address}:2222: nothing listens there" in done.stderr
     assert "try: start sshd there" in done.stderr

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli.defaults import gated
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.text import say
@@ -26,12 +27,13 @@ def aa(
     source: Path,
     /,
     *,
-    trials: Annotated[int | None, Parameter(name=["--trials", "--rounds"])] = None,
+    trials: int | None = None,
     directory: Annotated[Path | None, Parameter(name=["--directory", "-d"])] = None,
     metric: Annotated[tuple[str, ...], Parameter(negative="", show_default=False)] = (),
     confidence: float = 95.0,
     splits: int = 1000,
     seed: int = 1,
+    gate: bool = False,
     json: bool = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
@@ -53,7 +55,8 @@ def aa(
     trialwise aa NAME.results                  # re-splits of what has run already
     ```
 
-    Exit codes: 0 fine; 1 a treatment is different from itself, or false alarms are above their level; 2 wrong options or file;
+    Exit codes: 0 done, and with --gate fine; 1 with --gate a treatment is different from itself, or false alarms are above their
+    level; 2 wrong options or file;
     3 too few trials; 4 trials failed; 5 the directory cannot be used; 7 data that cannot be used; 130 interrupted.
 
     Parameters
@@ -72,6 +75,8 @@ def aa(
         Random re-splits of each treatment.
     seed
         Draws the re-splits.
+    gate
+        Exit with 1 where a treatment is different from itself, or false alarms are above their level.
     json
         Print the calibration as JSON (format trialwise.calibration/1, docs/reference/calibration-json.md).
     quiet
@@ -95,7 +100,7 @@ def aa(
         return _INTERRUPTED
     found = _calibration(where, metric, confidence, splits, seed)
     _show(found, json=json)
-    return 4 if failed and found.finding != "alarms" else _CODES[found.finding]
+    return 4 if failed and found.finding != "alarms" else gated(_CODES[found.finding], gate=gate)
 
 
 def _partial(where: Path, command: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.text import print_data, say
 from trialwise.errors import TrialwiseError
@@ -50,7 +51,7 @@ def ab(
     directory: Annotated[Path, Parameter(name=["--directory", "-d"])] = Path("ab.results"),
     seed: int = 1,
     json: bool = False,
-    markdown: bool = False,
+    markdown: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
     undecided_passes: Annotated[bool, Parameter(negative="")] = False,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
 ) -> int:
@@ -111,12 +112,14 @@ def ab(
     json
         Print the result as JSON (format trialwise.ab/1).
     markdown
-        Print a table for a pull request.
+        Write a table for a pull request to this file; alone, or with -, it is printed instead of the text.
     undecided_passes
         Exit with 0 instead of 3 where the trials do not decide; what is printed stays the same.
     quiet
         No progress.
     """
+    if markdown is not None:
+        check_out(markdown, force=True)
     metrics = _metrics(metric or ("time=wall",))
     plan = _plan(margin, confidence, pilot, trials)
     allowed = _budget(budget, trials)
@@ -237,7 +240,12 @@ def _budget(text: str | None, trials: int | None) -> float | None:
         raise TrialwiseError(f"--budget {text}: {error}") from error
 
 
-def _show(found: VersionsResult, *, json: bool, markdown: bool) -> None:
+def _show(found: VersionsResult, *, json: bool, markdown: Path | None) -> None:
+    if markdown is not None and markdown != STANDARD:
+        from trialwise.report.versions_text import versions_markdown
+
+        write_text(markdown, "\n".join([*versions_markdown(found), ""]))
+        messages().print(f"wrote {markdown}", markup=False)
     if json:
         from trialwise.exchange.versions_json import versions_document
 
@@ -245,7 +253,7 @@ def _show(found: VersionsResult, *, json: bool, markdown: bool) -> None:
         return
     from trialwise.report.versions_text import versions_lines, versions_markdown
 
-    if markdown:
+    if markdown == STANDARD:
         print_data("\n".join([*versions_markdown(found), ""]))
     else:
         say(versions_lines(found))

@@ -35,5 +35,10 @@ def read(kind: type, tokens: Sequence[Token]) -> object:
     return cast("object", convert(kind, tokens))
 
 
+def gated(code: int, *, gate: bool) -> int:
+    """Return the exit code of a verdict: 1, that something differs, only where a gate was asked for."""
+    return 0 if code == 1 and not gate else code
+
+
 OPTIONS = Parameter(negative=(), show_default=shown, converter=read)
 """There is no `--no-FLAG`."""

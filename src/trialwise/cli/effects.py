@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
@@ -69,6 +70,7 @@ def effects(
     permutations: int = 9999,
     seed: int = 0,
     resample: Annotated[bool, Parameter(negative="")] = False,
+    gate: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
     csv: Path | None = None,
     latex: Path | None = None,
@@ -92,9 +94,9 @@ def effects(
         --trial run --by speed --method paper
     ```
 
-    Exit codes: 0 no factor matters: every level is within the margin of its base; 1 a factor matters (beyond the margin where
-    one is given); 2 wrong options; 3 undecided; 5 a directory that cannot be used or a place that cannot be written; 7 data that
-    cannot be read.
+    Exit codes: 0 done, and with --gate no factor matters: every level is within the margin of its base; 1 with --gate a factor
+    matters (beyond the margin where one is given); 2 wrong options; 3 undecided; 5 a directory that cannot be used or a place that
+    cannot be written; 7 data that cannot be read.
 
     Parameters
     ----------
@@ -125,6 +127,8 @@ def effects(
         Of permutations and of resampling.
     resample
         In the paper's method, draw every series anew with replacement.
+    gate
+        Exit with 1 where a factor matters.
     json
         Print the analysis as JSON (format trialwise.effects/1, docs/reference/effects-json.md).
     csv
@@ -180,7 +184,7 @@ def effects(
             )
     _show(found, json=json)
     _write(found, csv, latex, svg)
-    return _CODES[found.verdict]
+    return gated(_CODES[found.verdict], gate=gate)
 
 
 def _check(

@@ -7,10 +7,11 @@ import sys
 from threading import Event
 from types import FrameType
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
 from trialwise import __version__
 from trialwise.cli.defaults import BROKEN_PIPE, OPTIONS
+from trialwise.cli.spellings import spelled_now
 from trialwise.errors import TrialwiseError
 
 
@@ -29,7 +30,7 @@ app = App(
 
 Exit codes:
   0 done
-  1 a difference beyond the margin
+  1 a gate failed: ab, or a verdict that --gate was given for
   2 usage, or a wrong experiment file
   3 undecided
   4 trials failed
@@ -45,32 +46,46 @@ Exit codes:
 GROUPS = ("schemes", "stream", "trace")
 """Commands with commands of their own, which their `app` describes."""
 _SUMMARIES = {
-    "new": "Write an experiment file to start from.",
-    "plan": "Show what an experiment needs, its order, its schedule and the time it takes.",
-    "run": "Run an experiment, or go on with it.",
-    "status": "Show how far an experiment is.",
-    "analyze": "Analyse an experiment directory or a table of measurements.",
-    "report": "Write the report of an experiment as one HTML file.",
-    "schemes": "List congestion-control schemes; show, set up and check one.",
-    "compare": "Compare two experiments, or two sets of treatments: different, equivalent or undecided.",
-    "order": "Say whether the order of trials changes the results, and which predecessor does it.",
-    "aa": "Calibrate the bench: every treatment against itself.",
-    "effects": "Say which factors of an experiment matter, alone and together, and by how much.",
-    "observe": "Say whether measuring changes what is measured.",
-    "ab": "Compare two builds of a program, interleaved, until decided or out of budget.",
-    "profile": "Find the daily, weekly and other cycles in condition data.",
-    "runtime": "Say how long a trial must be for its metrics to be steady.",
-    "simulate": "Simulate flows over a data-centre network, packet by packet.",
-    "tilt": "Choose from which sizes flows are drawn, so that a simulated tail quantile takes fewer trials.",
-    "path": "Run a command inside an emulated path.",
-    "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
-    "scaffold": "Write the skeleton of a program that measures, in C, Rust or Python.",
-    "packets": "Say what a log of packets says, and write it in another format.",
-    "stream": "Make programs stream that have no measurement points of their own.",
-    "collect": "Collect measurement streams into a database.",
-    "doctor": "Name what will disturb a measurement on this machine.",
-    "schema": "Print the JSON Schema of a public format.",
+    "Measure": {
+        "new": "Write an experiment file to start from.",
+        "plan": "Show what an experiment needs, its order, its schedule and the time it takes.",
+        "run": "Run an experiment, or go on with it.",
+        "status": "Show how far an experiment is.",
+        "ab": "Compare two builds of a program, interleaved, until decided or out of budget.",
+    },
+    "Conclude": {
+        "analyze": "Analyse an experiment directory or a table of measurements.",
+        "report": "Write the report of an experiment as one HTML file.",
+        "compare": "Compare two experiments, or two sets of treatments: different, equivalent or undecided.",
+        "order": "Say whether the order of trials changes the results, and which predecessor does it.",
+        "effects": "Say which factors of an experiment matter, alone and together, and by how much.",
+    },
+    "Calibrate": {
+        "doctor": "Name what will disturb a measurement on this machine.",
+        "aa": "Calibrate the bench: every treatment against itself.",
+        "observe": "Say whether measuring changes what is measured.",
+        "profile": "Find the daily, weekly and other cycles in condition data.",
+        "runtime": "Say how long a trial must be for its metrics to be steady.",
+    },
+    "Networks": {
+        "path": "Run a command inside an emulated path.",
+        "trace": "Make, inspect, plot, scale and cut link traces, also from a capture or a log.",
+        "schemes": "List congestion-control schemes; show, set up and check one.",
+        "packets": "Say what a log of packets says, and write it in another format.",
+    },
+    "Simulate": {
+        "simulate": "Simulate flows over a data-centre network, packet by packet.",
+        "tilt": "Choose from which sizes flows are drawn, so that a simulated tail quantile takes fewer trials.",
+    },
+    "Streams": {
+        "stream": "Make programs stream that have no measurement points of their own.",
+        "collect": "Collect measurement streams into a database.",
+        "scaffold": "Write the skeleton of a program that measures, in C, Rust or Python.",
+    },
+    "Data": {"schema": "Print the JSON Schema of a public format."},
 }
+_OPTIONS = Group("Options", sort_key=len(_SUMMARIES))
+COMMANDS = [name for summaries in _SUMMARIES.values() for name in summaries]
 
 
 def _given() -> list[str]:
@@ -78,20 +93,32 @@ def _given() -> list[str]:
     return [*sys.argv[2:], "--help"] if sys.argv[1:2] == ["help"] else sys.argv[1:]
 
 
-for _name, _summary in _SUMMARIES.items():
-    # The summaries, and plain text, spare `trialwise --help` the imports; a command that is called shows its docstring.
-    _help = {} if _given()[:1] == [_name] else {"help": _summary}
-    if _name in GROUPS:
-        app.command(f"trialwise.cli.{_name}:app", name=_name, **_help)
-    else:
-        app.command(f"trialwise.cli.{_name}:{_name}", name=_name, help_format="markdown", **_help)
-if not set(_given()[:1]) & set(_SUMMARIES):
+for _place, (_title, _summaries) in enumerate(_SUMMARIES.items()):
+    _group = Group(_title, sort_key=_place)
+    for _rank, (_name, _summary) in enumerate(_summaries.items()):
+        # The summaries, and plain text, spare `trialwise --help` the imports; a command that is called shows its docstring.
+        _help = {} if _given()[:1] == [_name] else {"help": _summary}
+        if _name in GROUPS:
+            app.command(f"trialwise.cli.{_name}:app", name=_name, group=_group, sort_key=_rank, **_help)
+        else:
+            app.command(
+                f"trialwise.cli.{_name}:{_name}",
+                name=_name,
+                group=_group,
+                sort_key=_rank,
+                help_format="markdown",
+                **_help,
+            )
+for _flag in ("--help", "--version"):
+    app[_flag].group = _OPTIONS
+if not set(_given()[:1]) & set(COMMANDS):
     # A command that is called needs no completion, whose import takes longer than most others.
     app.register_install_completion_command(add_to_startup=False)  # pyright: ignore[reportUnknownMemberType]
+    app["--install-completion"].group = _OPTIONS
 
 
 def _words() -> list[str]:
-    words = _given()
+    words = spelled_now(_given())
     if words[:1] == ["stream"]:
         from trialwise.cli.oml_options import gathered
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
@@ -44,7 +45,8 @@ def observe(
     factor: str | None = None,
     base: str | None = None,
     confidence: float = 95,
-    dir: Annotated[Path | None, Parameter(name=["--dir", "-d"])] = None,  # noqa: A002 the flag's name
+    directory: Annotated[Path | None, Parameter(name=["--directory", "-d"])] = None,
+    gate: bool = False,
     json: bool = False,
     csv: Path | None = None,
     quiet: Annotated[bool, Parameter(name=["--quiet", "-q"])] = False,
@@ -67,8 +69,9 @@ def observe(
     trialwise observe experiment.results --error loss --margin loss=0.1
     ```
 
-    Exit codes: 0 all equivalent within their margins; 1 a difference beyond its margin; 2 wrong options; 3 undecided; 4 trials
-    failed; 5 the directory cannot be used; 6 a worker was lost; 7 data that cannot be judged; 130 interrupted.
+    Exit codes: 0 done, and with --gate all equivalent within their margins; 1 with --gate a difference beyond its margin; 2 wrong
+    options; 3 undecided; 4 trials failed; 5 the directory cannot be used; 6 a worker was lost; 7 data that cannot be judged; 130
+    interrupted.
 
     Parameters
     ----------
@@ -101,8 +104,10 @@ def observe(
         Its level that the others are compared with; default that of [design] base.
     confidence
         Of all verdicts together, in percent.
-    dir
+    directory
         The experiment directory of a file; default NAME.results in the current folder.
+    gate
+        Exit with 1 where a difference is beyond its margin.
     json
         Print the observation as JSON (format trialwise.observe/1, docs/reference/observe-json.md).
     csv
@@ -131,7 +136,8 @@ def observe(
     if dry_run:
         say([f"next: trialwise plan {experiment}  ·  trialwise observe {experiment}"])
         return 0
-    return _answer(experiment, dir, options, csv, json=json, quiet=quiet)
+    code = _answer(experiment, directory, options, csv, json=json, quiet=quiet)
+    return gated(code, gate=gate)
 
 
 def _answer(
@@ -146,7 +152,7 @@ def _answer(
     """Run what is to be run, judge, and say it; trials that failed have the last word."""
     if experiment.is_dir():
         if directory is not None:
-            raise PlanError("--dir goes with an experiment file")
+            raise PlanError("--directory goes with an experiment file")
         return _judge(experiment, options, csv, json=json)
     _check_before_running(experiment, options)
     place, ran = _run(experiment, directory, quiet=quiet or json)

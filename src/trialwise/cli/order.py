@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from trialwise.cli.defaults import gated
 from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
@@ -47,10 +48,11 @@ class ColumnOptions:
         tuple[str, ...],
         Parameter(help="Metric to analyse, repeatable; default all.", negative=""),
     ] = ()
-    group: Annotated[
+    by: Annotated[
         tuple[str, ...],
         Parameter(
-            help="Column that keeps apart what is not pooled, as a hardware type; repeatable.", negative=""
+            help="Column whose values are analysed each by itself, as a hardware type; repeatable.",
+            negative="",
         ),
     ] = ()
     family: Annotated[
@@ -75,10 +77,11 @@ def order(
     correction: Literal["holm", "bonferroni", "none"] | None = None,
     alpha: float = 0.05,
     confidence: float = 95,
-    margin: float = 1.0,
+    margin: str = "1%",
     compare: Annotated[tuple[str, ...], Parameter(negative="")] = (),
     better: Better | None = None,
     method: Method = "default",
+    gate: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
     csv: Path | None = None,
     latex: Path | None = None,
@@ -97,14 +100,14 @@ def order(
 
     ```text
     trialwise order memcached.results
-    trialwise order trials.csv --group hardware --family benchmark \
+    trialwise order trials.csv --by hardware --family benchmark \
         --correction bonferroni
     trialwise order trials.csv --compare ufs,ext4 --svg figures
     ```
 
-    Exit codes: 0 order does not matter (never by the paper's method, which has no margin); 1 it changes a result beyond the margin;
-    2 wrong options; 3 undecided; 5 a place that cannot be written; 7 data that cannot be read, also where only some rows are wrong
-    (they are named, the rest is analysed).
+    Exit codes: 0 done, and with --gate order does not matter (never by the paper's method, which has no margin); 1 with --gate it
+    changes a result beyond the margin; 2 wrong options; 3 undecided; 5 a place that cannot be written; 7 data that cannot be read,
+    also where only some rows are wrong (they are named, the rest is analysed).
 
     Parameters
     ----------
@@ -117,13 +120,15 @@ def order(
     confidence
         Of intervals, in percent; of all pairs of carry-over together.
     margin
-        The difference that would matter, in percent of the median under fixed order.
+        The difference that would matter, in percent of the median under fixed order: 1%.
     compare
         Two treatments A,B whose comparison might change; repeatable. Default: all pairs of up to eight treatments.
     better
         Which direction wins a comparison: higher or lower; default what the experiment says of the metric, else higher.
     method
         "default", or "paper" for Kruskal-Wallis and the CI cases alone, as in the OrderSage paper.
+    gate
+        Exit with 1 where order changes a result beyond the margin.
     json
         Print the analysis as JSON (format trialwise.order/1, docs/reference/order-json.md).
     csv
@@ -148,14 +153,14 @@ def order(
     _write(found, trials, csv, latex, svg, out)
     if found.n_problems and json:
         messages().print(f"{found.n_problems} rows are wrong, first: {found.problems[0].text}", markup=False)
-    return _DATA_PROBLEMS if found.n_problems else _CODES[found.verdict]
+    return _DATA_PROBLEMS if found.n_problems else gated(_CODES[found.verdict], gate=gate)
 
 
 def _options(
     correction: Literal["holm", "bonferroni", "none"] | None,
     alpha: float,
     confidence: float,
-    margin: float,
+    margin: str,
     compare: tuple[str, ...],
     better: Better | None,
     method: Method,
@@ -164,15 +169,24 @@ def _options(
 
     if not 0 < alpha < 1:
         raise TrialwiseError(f"--alpha {alpha:g}: a share between 0 and 1 is wanted", hint="0.05 is usual")
-    if not margin > 0:
-        raise TrialwiseError(f"--margin {margin:g}: a percentage above 0 is wanted")
     pairs: list[tuple[str, str]] = []
     for text in compare:
         first, comma, second = (part.strip() for part in text.partition(","))
         if not comma or not first or not second:
             raise TrialwiseError(f"--compare {text}: two treatments are wanted", hint="write --compare A,B")
         pairs.append((first, second))
-    return OrderOptions(method, correction, alpha, confidence, margin, tuple(pairs), better)
+    return OrderOptions(method, correction, alpha, confidence, _percentage(margin), tuple(pairs), better)
+
+
+def _percentage(margin: str) -> float:
+    """The number of a margin in percent, whose sign may be left out."""
+    try:
+        value = float(margin.strip().removesuffix("%"))
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise TrialwiseError(f"--margin {margin}: a percentage above 0 is wanted", hint="write --margin 1%")
+    return value
 
 
 def _read(data: Path, columns: ColumnOptions, reading: ReadingOptions) -> OrderTrials:
@@ -193,7 +207,7 @@ def _read(data: Path, columns: ColumnOptions, reading: ReadingOptions) -> OrderT
             value=columns.value,
             worker=columns.worker,
             metrics=columns.metric,
-            groups=columns.group,
+            groups=columns.by,
             families=columns.family,
             fixed=columns.fixed,
             random=columns.random,

@@ -34,7 +34,7 @@ def packets(
     rate: str | None = None,
     propagation: str | None = None,
     to: Literal["parquet", "csv", "mahimahi", "pantheon"] | None = None,
-    out: Path | None = None,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"])] = None,
     force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:

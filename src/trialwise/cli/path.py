@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,6 +22,7 @@ from trialwise.errors import PlanError, not_written
 from trialwise.experiment.mahimahi import LinkLog, check_known, is_shell, read_shells
 from trialwise.experiment.named_paths import path_named, shipped_paths
 from trialwise.experiment.trials import Groups
+from trialwise.trials.path_documents import path_document, paths_document
 
 if TYPE_CHECKING:
     from trialwise.measurement.opportunities import Trace
@@ -247,7 +248,7 @@ def _run_logged(plan: _Plan, mtu: int, seed: int, kept: Path | None, *, json: bo
     if plan.logs and kept is not None:
         _write_logs(plan, ways, files, kept, began)
     if json:
-        print_json(_document(report, code), to=sys.stderr)
+        print_json(asdict(path_document(report, code)), to=sys.stderr)
     elif not quiet:
         _say(report)
     return code
@@ -302,33 +303,6 @@ def _write_logs(plan: _Plan, ways: tuple[Groups, Groups], files: HeldFiles, kept
         )
 
 
-def _document(report: _core.PathReport, code: int) -> dict[str, object]:
-    return {
-        "exit_code": code,
-        "duration": report.duration,
-        "processor_share": report.processor_share,
-        "realtime": report.realtime,
-        "bottleneck": report.bottleneck,
-        **{
-            name: _link_document(way)
-            for name, way in (("uplink", report.uplink), ("downlink", report.downlink))
-        },
-    }
-
-
-def _link_document(way: _core.LinkReport) -> dict[str, object]:
-    return {
-        "arrived": way.arrived,
-        "delivered": way.delivered,
-        "dropped": way.dropped,
-        "held": way.held,
-        "delivered_bytes": way.delivered_bytes,
-        "unlogged": way.unlogged,
-        "lateness_p99": way.lateness.p99,
-        "lateness_max": way.lateness.largest,
-    }
-
-
 def _say(report: _core.PathReport) -> None:
     console = messages()
     for name, way in (("uplink", report.uplink), ("downlink", report.downlink)):
@@ -345,12 +319,7 @@ def _say(report: _core.PathReport) -> None:
 def _list(*, json: bool) -> int:
     paths = shipped_paths()
     if json:
-        print_json(
-            {
-                name: {"uplink": path.uplink, "downlink": path.downlink, "source": path.source}
-                for name, path in paths.items()
-            }
-        )
+        print_json(asdict(paths_document(paths)))
         return 0
     rows = [(name, _words(settings.uplink), _words(settings.downlink)) for name, settings in paths.items()]
     say([columns([("name", "uplink", "downlink"), *rows], indent=0)])

@@ -33,7 +33,7 @@ def run(
     experiment: Path,
     /,
     *,
-    dir: Annotated[Path | None, Parameter(name=["--dir", "-d"])] = None,  # noqa: A002 the flag's name
+    directory: Annotated[Path | None, Parameter(name=["--directory", "-d"])] = None,
     extend: bool = False,
     again: bool = False,
     anytime: bool = False,
@@ -53,7 +53,7 @@ def run(
 
     ```text
     trialwise run experiment.toml
-    trialwise run experiment.toml --dir results/monday
+    trialwise run experiment.toml --directory results/monday
     trialwise run results/monday          # go on
     trialwise run results/monday --again  # and give failed trials another attempt
     trialwise run experiment.toml --only scheme=cubic,bbr
@@ -72,7 +72,7 @@ def run(
     ----------
     experiment
         The experiment file, or the directory of an experiment that has begun.
-    dir
+    directory
         The experiment directory; default NAME.results in the current folder.
     extend
         Go on with the same sequence after rounds or series were raised in the file.
@@ -109,7 +109,7 @@ def run(
     with DrawingWatch(console) as drawing:
         result = study.run(
             experiment,
-            dir,
+            directory,
             extend=extend,
             again=again,
             anytime=anytime,

@@ -19,7 +19,7 @@ def scaffold(
     /,
     *,
     language: Literal["c", "rust", "python"],
-    out: Path = Path(),
+    out: Annotated[Path, Parameter(name=["--out", "-o"])] = Path(),
     opts: Annotated[bool, Parameter(negative="")] = False,
     force: Annotated[bool, Parameter(alias="-f", negative="")] = False,
 ) -> int:

@@ -35,7 +35,7 @@ def tilt(
     epochs: int = 10,
     cycles: int | None = None,
     seed: int = 1,
-    out: Annotated[Path | None, Parameter(allow_leading_hyphen=True)] = None,
+    out: Annotated[Path | None, Parameter(name=["--out", "-o"], allow_leading_hyphen=True)] = None,
     plot: Path | None = None,
     force: Annotated[bool, Parameter(negative="")] = False,
     json: Annotated[bool, Parameter(negative="")] = False,

@@ -40,7 +40,10 @@ Exit codes: 0; 2 wrong options; 5 a file cannot be written; 7 a file that is no 
 )
 TraceFile = Annotated[Path, Parameter(help="The trace; `-` is standard input.", allow_leading_hyphen=True)]
 Out = Annotated[
-    Path, Parameter(help="Where the trace goes; `-` is standard output.", allow_leading_hyphen=True)
+    Path,
+    Parameter(
+        name=["--out", "-o"], help="Where the trace goes; `-` is standard output.", allow_leading_hyphen=True
+    ),
 ]
 Force = Annotated[bool, Parameter(help="Overwrite a file that is there.", negative="")]
 Bin = Annotated[str, Parameter(help="Width of the bins in which rates are counted.")]
@@ -149,7 +152,7 @@ def plot(
     trace: TraceFile,
     /,
     *,
-    out: Path,
+    out: Annotated[Path, Parameter(name=["--out", "-o"])],
     bin_width: Annotated[Bin, Parameter("--bin")] = "500ms",
     force: Force = False,
 ) -> int:

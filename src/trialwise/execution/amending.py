@@ -40,7 +40,7 @@ AMENDED = "amended"
 AMENDED_TRIALS = "amended trials"
 """Kind of the event: trials run otherwise from then on, so that their rounds are series of their own."""
 HINT = (
-    "put the file back, or start a new experiment with --dir; what may be changed on the way is trial.timeout, trial.keep, "
+    "put the file back, or start a new experiment with --directory; what may be changed on the way is trial.timeout, trial.keep, "
     "levels of factors that come or go, a metric's direction, unit, limits and what is claimed of it, further metrics of standard "
     "output or of kept files, and the name and description"
 )
@@ -288,7 +288,7 @@ def _reread(directory: ExperimentDirectory, row: TrialRow, metric: Metric, exper
     if isinstance(reported, str):
         raise PlanError(
             f"metrics.{metric.name}: {reported} of trial {row.number} was not kept, so it cannot be read again",
-            hint="start a new experiment with --dir",
+            hint="start a new experiment with --directory",
         )
     try:
         return read_source(source, reported())

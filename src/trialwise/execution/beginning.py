@@ -29,16 +29,18 @@ def refuse_foreign(directory: ExperimentDirectory) -> None:
     if directory.is_begun or not path.exists():
         return
     if not path.is_dir():
-        raise StoreError(f"{path}: is not a directory", hint="choose another with --dir")
+        raise StoreError(f"{path}: is not a directory", hint="choose another with --directory")
     entries = {entry.name for entry in path.iterdir()}
     if any(_holds_something(path / name) for name in FOLDERS & entries):
         raise StoreError(
             f"{path}: holds what trials reported, and no ledger",
-            hint=f"put {directory.ledger_file.name} back, or choose another directory with --dir",
+            hint=f"put {directory.ledger_file.name} back, or choose another directory with --directory",
         )
     if entries <= FOLDERS or LOCK in entries:  # a runner made it, and was killed before the experiment began
         return
-    raise StoreError(f"{path}: exists and is not an experiment directory", hint="choose another with --dir")
+    raise StoreError(
+        f"{path}: exists and is not an experiment directory", hint="choose another with --directory"
+    )
 
 
 def begin(

@@ -90,7 +90,7 @@ class ExperimentDirectory:
             sync_folder(self.path.absolute().parent)
         except OSError as error:
             raise StoreError(
-                f"{self.path}: cannot be made: {reason_of(error)}", hint="choose another with --dir"
+                f"{self.path}: cannot be made: {reason_of(error)}", hint="choose another with --directory"
             ) from error
 
     def ledger(self, *, read_only: bool = True) -> Ledger:
@@ -126,7 +126,7 @@ class DirectoryLock:
             os.close(self._descriptor)
             raise StoreError(
                 f"{self._path.parent}: another runner is at work here (process {holder or 'unknown'})",
-                hint="wait for it, or watch it with `trialwise status`; use another --dir for a second experiment",
+                hint="wait for it, or watch it with `trialwise status`; use another --directory for a second experiment",
             )
         self._write_holder()
         return self

@@ -119,7 +119,7 @@ def _at_any_time(
     if directory.is_begun and (began := load(directory.path).design.looks) != "anytime":
         raise PlanError(
             f"{directory.path}: --anytime has to be there from the beginning; this began with looks = {began!r}",
-            hint="bounds that hold at any time hold only where they were the rule from the first look on: take another --dir",
+            hint="bounds that hold at any time hold only where they were the rule from the first look on: take another --directory",
         )
     text = with_looks(text, "anytime")
     return text, parse_experiment(text, source)

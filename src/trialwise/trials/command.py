@@ -43,7 +43,7 @@ from trialwise.trials.judging import (
 from trialwise.trials.marked import MARKER, end_left, marker_beside, processes_beside
 from trialwise.trials.starting import start, start_beside
 
-_MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --dir DIRECTORY"
+_MOVED = "where the experiment's folder has moved, name its file: trialwise run FOLDER/experiment.toml --directory DIRECTORY"
 
 
 class CommandKind:

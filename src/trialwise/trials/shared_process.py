@@ -247,7 +247,7 @@ def _named_pipes(folder: Path) -> tuple[int, int]:
     except OSError as error:
         raise TrialError(
             f"{folder}: no named pipes can be made here: {error.strerror}",
-            hint="put the experiment directory on a local disk with --dir",
+            hint="put the experiment directory on a local disk with --directory",
         ) from error
     answers = os.open(folder / "answers", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     # Open for both, so that opening waits for nobody and writing after its end is no error (fifo(7)).

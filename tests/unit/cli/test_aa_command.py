@@ -86,7 +86,7 @@ def test_more_trials_go_on_with_the_same_ones(folder):
 def test_rounds_are_trials_of_each_side(folder, tmp_path):
     (tmp_path / "experiment.toml").write_text(EXPERIMENT)
     (tmp_path / "load.py").write_text(LOAD)
-    done = trialwise("aa", "experiment.toml", "--rounds", "3", "--quiet", cwd=tmp_path, code=3)
+    done = trialwise("aa", "experiment.toml", "--trials", "3", "--quiet", cwd=tmp_path, code=3)
     assert "3 + 3 trials" in done.stdout
 
 

@@ -10,29 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from commands import COMMANDS, EVERY, NAMES
 from in_process import trialwise
 
-EVERY = """
-from trialwise.cli.main import app
-
-def commands(of, *above):
-    for name in of:
-        if not name.startswith("-"):
-            yield (*above, name)
-            yield from commands(of[name], *above, name)
-"""
-NAMES = (
-    EVERY
-    + """
-for words in commands(app):
-    print(*words)
-"""
-)
-
-COMMANDS = subprocess.run(
-    [sys.executable, "-c", NAMES], capture_output=True, text=True, check=True
-).stdout.splitlines()
-"""Every command, those of commands included, as the command line has them."""
 START = "from trialwise.cli.main import main; main()"
 
 

@@ -32,6 +32,7 @@ def test_json_follows_its_schema_and_figures_are_written(folder):
     done = run(
         "trials.csv",
         "--json",
+        "--gate",
         "--svg",
         "figures",
         "--out",
@@ -55,7 +56,9 @@ def test_json_follows_its_schema_and_figures_are_written(folder):
     assert (folder / "o.tex").read_text().count(r"\\") == 5
 
 
-@pytest.mark.parametrize(("words", "margin"), [((), 1.0), (("--margin", "40"), 40.0)])
+@pytest.mark.parametrize(
+    ("words", "margin"), [((), 1.0), (("--margin", "40"), 40.0), (("--margin", "2.5%"), 2.5)]
+)
 def test_the_margin_of_the_command_is_the_one_of_the_analysis(folder, words, margin):
     document = json.loads(run("trials.csv", "--json", *words, cwd=folder).stdout)
     assert document["margin"] == margin
@@ -69,6 +72,7 @@ def test_the_margin_of_the_command_is_the_one_of_the_analysis(folder, words, mar
     [
         (["nothing.csv"], 7, "cannot be read"),
         (["trials.csv", "--compare", "copy"], 2, "--compare A,B"),
+        (["trials.csv", "--margin", "much"], 2, "a percentage above 0"),
         (["trials.csv", "--alpha", "2"], 2, "share between 0 and 1"),
         (["trials.csv", "--csv", "nowhere/o.csv"], 2, "no folder"),
         (["trials.csv", "--treatment", "tests"], 7, "'test' is there"),

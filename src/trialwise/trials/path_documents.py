@@ -1,0 +1,88 @@
+"""What `path` prints with --json: versioned documents, whose schemas stand in `schemas/`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise import _core
+from trialwise.experiment.trials import Groups, PathSettings
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDocument:
+    """One direction of an emulated path: packets, bytes, and lateness in seconds."""
+
+    arrived: int
+    delivered: int
+    dropped: int
+    held: int
+    delivered_bytes: int
+    unlogged: int
+    lateness_p99: float
+    lateness_max: float
+
+
+@dataclass(frozen=True, slots=True)
+class PathDocument:
+    """What a command met in an emulated path; `duration` in seconds, `bottleneck` says why the emulator was itself one."""
+
+    exit_code: int
+    duration: float
+    processor_share: float
+    realtime: bool
+    bottleneck: str | None
+    uplink: LinkDocument
+    downlink: LinkDocument
+    format: Literal["trialwise.path/1"] = "trialwise.path/1"
+
+
+@dataclass(frozen=True, slots=True)
+class ShippedPath:
+    """A path that comes with Trialwise: what packets meet each way, and where the numbers come from."""
+
+    uplink: Groups
+    downlink: Groups
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathsDocument:
+    """The paths that come with Trialwise, by name."""
+
+    paths: Mapping[str, ShippedPath]
+    format: Literal["trialwise.paths/1"] = "trialwise.paths/1"
+
+
+def path_document(report: _core.PathReport, exit_code: int) -> PathDocument:
+    """Return what the emulator reports of a command that ended with `exit_code`."""
+    return PathDocument(
+        exit_code,
+        report.duration,
+        report.processor_share,
+        report.realtime,
+        report.bottleneck,
+        _link(report.uplink),
+        _link(report.downlink),
+    )
+
+
+def paths_document(paths: Mapping[str, PathSettings]) -> PathsDocument:
+    """Return a list of paths."""
+    return PathsDocument(
+        {name: ShippedPath(path.uplink, path.downlink, path.source) for name, path in paths.items()}
+    )
+
+
+def _link(way: _core.LinkReport) -> LinkDocument:
+    return LinkDocument(
+        way.arrived,
+        way.delivered,
+        way.dropped,
+        way.held,
+        way.delivered_bytes,
+        way.unlogged,
+        way.lateness.p99,
+        way.lateness.largest,
+    )
