@@ -12,8 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trialwise.execution.recording import _is_single
+from trialwise.execution.runner import _unfollowed
 from trialwise.execution.workers.tasks import _contents
+from trialwise.measurement.followed import Seen
 from trialwise.measurement.samples import Samples
+from trialwise.trials.base import TrialOutcome
 
 PARTS = st.binary(max_size=5)
 
@@ -48,6 +51,13 @@ def test_files_of_older_workers_come_as_one_part():
 )
 def test_one_number_without_a_time_is_no_file(values: list[float], times: list[float] | None, single: bool):
     assert _is_single(Samples(np.array(values), None if times is None else np.array(times))) is single
+
+
+@pytest.mark.parametrize("seen", [Seen([], problem="no ptrace here"), Seen([], spoiled="no ptrace here")])
+def test_what_keeps_trials_from_being_followed_is_told(seen: Seen):
+    (remark,) = _unfollowed(TrialOutcome("finished", 0.0, 1.0, seen=seen))
+    assert "(no ptrace here)" in remark
+    assert list(_unfollowed(TrialOutcome("finished", 0.0, 1.0, seen=Seen([], stops=2)))) == []
 
 
 def test_keys_of_a_run_are_in_files_of_its_user_while_it_runs_and_insist_on_encryption(tmp_path: Path):

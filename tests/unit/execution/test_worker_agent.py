@@ -194,6 +194,14 @@ def test_peers_that_answer_something_else_or_not_at_all(script: str, message: st
         connection.ask("hello", patience=patience)
 
 
+def test_a_peer_that_reads_nothing_is_given_up_in_time():
+    with (
+        closed(peer("sleep 9")) as connection,
+        pytest.raises(DisconnectedError, match="takes nothing any more"),
+    ):
+        connection.request("run", {}, bytes(1 << 20), patience=0.3)
+
+
 def test_a_program_that_is_followed_tells_what_it_ran(worker: Worker):
     connection = worker.attach()
     tool = worker.folder / "tool"

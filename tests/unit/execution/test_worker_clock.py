@@ -84,3 +84,8 @@ def test_drift_is_no_contradiction():
 def test_nothing_is_known_before_the_first_probe():
     assert ClockProbes().found == ClockOffset(0.0, math.inf)
     assert ClockProbes().found.shift == 0.0
+
+
+def test_a_probe_that_took_no_time_tells_the_offset_itself():
+    """Nothing lies between before and after: the bound is 0, which is no contradiction."""
+    assert offset_of([Probe(10.0, 12.5, 10.0)]) == ClockOffset(2.5, 0.0)
