@@ -87,13 +87,16 @@ fuzz: setup
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || echo "make: what is read in Python is left out: it takes atheris ($(BIN)/pip install atheris)"
 	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 
-# One operator, number or condition changed at random, so many times in each room: what do its tests notice?
+# One operator, number or condition changed at random, so many times in each room: what do its tests notice? Of the crate link each
+# 32nd mutant is tried, which is as many.
 ROOMS ?= statistics store execution
 MUTANTS ?= 40
+LINK_SHARD ?= 17/32
 mutants: setup
 	@$(BIN)/python -c 'import coverage' 2>/dev/null || { echo "make: no coverage.py, which tells what tests execute; install it ($(BIN)/pip install coverage)"; exit 2; }
 	$(BIN)/python tests/mutants.py $(ROOMS) --sample $(MUTANTS)
-	@if cargo mutants --version >/dev/null 2>&1; then cargo mutants -p trialwise-link --output target --baseline skip --timeout 120; \
+	@if cargo mutants --version >/dev/null 2>&1; then cargo mutants -p trialwise-link --shard $(LINK_SHARD) --sharding round-robin \
+		--test-workspace=false --output target --baseline skip --timeout 120; \
 	else echo "make: mutants of the Rust crate link are left out: they take cargo-mutants (cargo install cargo-mutants)"; fi
 
 # Every direct dependency at its floor, with the core that `make setup` built; it takes uv. Old versions may warn of newer ones, and

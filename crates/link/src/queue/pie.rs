@@ -310,6 +310,29 @@ mod tests {
         assert!((mean - 18.0).abs() < 5.0 * 90.0_f64.sqrt() / (gaps.len() as f64).sqrt(), "{mean}");
     }
 
+    /// Whether one of 100 arrivals is chosen with this probability, old latency and backlog of packets of 1000
+    /// bytes; by section 5.4 at the latest the 85th is at 0.1 (the 43rd at 0.2).
+    fn chooses(probability: f64, old_nanoseconds: u64, packets: u64) -> bool {
+        let parameters = PieParameters { mean_packet: Bytes::new(1_000), ..PieParameters::default() };
+        let mut bench = bench(parameters);
+        bench.size = 1_000;
+        (0..packets).for_each(|_| bench.enqueue(0, 0));
+        let queue = &mut bench.queue;
+        (queue.probability, queue.old_latency) = (probability, Duration::from_nanoseconds(old_nanoseconds));
+        (0..100).any(|_| queue.chooses_drop())
+    }
+
+    #[test]
+    fn low_latency_and_short_queues_are_spared_within_the_bounds_of_section_4_1() {
+        // qdelay_old < QDELAY_REF / 2 (7.5 ms) and p < 0.2; or no more than two mean packets.
+        assert!(!chooses(0.1, 7_499_999, 3));
+        assert!(chooses(0.1, 7_500_000, 3));
+        assert!(!chooses(0.199, 0, 3));
+        assert!(chooses(0.2, 0, 3));
+        assert!(!chooses(0.5, 100_000_000, 2));
+        assert!(chooses(0.5, 100_000_000, 3));
+    }
+
     #[test]
     fn capable_packets_are_marked_below_a_tenth_and_dropped_above() {
         for (probability, is_marked) in [(0.09, true), (0.11, false)] {

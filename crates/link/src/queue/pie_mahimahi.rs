@@ -209,6 +209,27 @@ mod tests {
         assert_eq!(bench.queue.probability, (84.125_f64 / 128.0 + step / 16.0).clamp(0.0, 1.0));
     }
 
+    /// How many of 1000 arrivals are chosen with this probability, sample of latency before and backlog of
+    /// full packets.
+    fn chosen(probability: f64, old_latency: u64, packets: u64) -> usize {
+        let mut bench = bench();
+        (0..packets).for_each(|_| bench.enqueue(0, 0));
+        (bench.queue.probability, bench.queue.old_latency) = (probability, old_latency);
+        (0..1000).filter(|_| bench.queue.chooses_drop()).count()
+    }
+
+    #[test]
+    fn low_latency_and_short_queues_are_spared() {
+        // Below half of 20 ms while p < 0.2, and below two full packets. Else as many as p says, with five
+        // standard errors: √(1000 · 0.19 · 0.81) = 12.4.
+        assert_eq!(chosen(0.19, 9, 2), 0);
+        assert_eq!(chosen(1.0, 100, 1), 0);
+        for (probability, old_latency) in [(0.19, 10), (0.2, 0), (0.2, 9)] {
+            let expected = 1000.0 * probability;
+            assert!((chosen(probability, old_latency, 2) as f64 - expected).abs() < 62.0);
+        }
+    }
+
     #[test]
     fn measured_time_uses_the_allowance_up() {
         let mut bench = bench();

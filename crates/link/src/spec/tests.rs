@@ -2,7 +2,7 @@ use proptest::prelude::*;
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use super::*;
-use crate::queue::{CoDelParameters, CoDelVariant, FqCoDelParameters, Limit};
+use crate::queue::{CoDelParameters, CoDelVariant, FqCoDelParameters, Limit, PieParameters, RedParameters};
 use crate::trace::{ByteConvention, Phases, Repeat};
 use crate::{Exit, Fate, Packet};
 
@@ -52,6 +52,52 @@ fn queues_read_as_written() {
     assert_eq!(queue("fq_codel"), QueueSpec::FqCoDel(packets(10_240), FqCoDelParameters::default()));
     let QueueSpec::Red(limit, red) = queue("red:packets=100,min=10,ecn=yes") else { panic!("not red") };
     assert_eq!((limit, red.minimum, red.maximum, red.ecn), (packets(100), 10.0, 30.0, true));
+}
+
+#[test]
+fn each_argument_of_a_managed_queue_is_taken_and_what_is_left_out_is_the_default() {
+    let limit = LimitSpec { bytes: Some(Bytes::new(90_000)), ..LimitSpec::default() };
+    let milliseconds = Duration::from_milliseconds;
+    let codel = CoDelParameters {
+        target: milliseconds(3),
+        interval: milliseconds(70),
+        ecn: true,
+        ..CoDelParameters::default()
+    };
+    assert_eq!(queue("codel:bytes=90kB,target=3ms,interval=70ms,ecn=yes"), QueueSpec::CoDel(limit, codel));
+    let arguments = "bytes=90kB,target=3ms,interval=70ms,ecn=no,flows=8,quantum=300";
+    let fair = FqCoDelParameters {
+        codel: CoDelParameters { ecn: false, ..codel },
+        flows: 8,
+        quantum: Bytes::new(300),
+    };
+    assert_eq!(queue(&format!("fq_codel:{arguments}")), QueueSpec::FqCoDel(limit, fair));
+    let pie = PieParameters {
+        target: milliseconds(11),
+        update: milliseconds(12),
+        max_burst: milliseconds(130),
+        ecn: true,
+        ..PieParameters::default()
+    };
+    let arguments = "bytes=90kB,target=11ms,update=12ms,max_burst=130ms,ecn=yes";
+    assert_eq!(queue(&format!("pie:{arguments}")), QueueSpec::Pie(limit, pie));
+    let thousand = LimitSpec { packets: Some(1000), ..LimitSpec::default() };
+    assert_eq!(queue("pie"), QueueSpec::Pie(thousand, PieParameters::default()));
+    let red = RedParameters {
+        minimum: 4.0,
+        maximum: 9.0,
+        probability: 0.02,
+        weight: 0.001,
+        is_gentle: false,
+        ecn: true,
+        packet_time: Duration::ZERO,
+    };
+    let arguments = "bytes=90kB,min=4,max=9,probability=2%,weight=0.001,gentle=no,ecn=yes";
+    assert_eq!(queue(&format!("red:{arguments}")), QueueSpec::Red(limit, red));
+    // Floyd (1997) recommends min_th 5, max_th three times that, max_p 0.1 and w_q 0.002.
+    let plain = RedParameters { minimum: 5.0, maximum: 15.0, probability: 0.1, weight: 0.002, ..red };
+    let plain = RedParameters { is_gentle: true, ecn: false, ..plain };
+    assert_eq!(queue("red:bytes=90kB"), QueueSpec::Red(limit, plain));
 }
 
 #[test]
