@@ -49,6 +49,21 @@ def test_segments_of_fixed_width_are_read_one_after_the_other(tmp_path):
     assert [len(values) for values, _ in found] == [3, 5, 2, 4]
 
 
+@pytest.mark.parametrize("timed", [False, True])
+def test_files_of_one_trial_each_come_apart_where_they_were_joined(tmp_path, monkeypatch, timed):
+    values = [[1.0, 2.0, 3.0], [], [4.0], [5.0, 6.0]]
+    times = [[0.0, 0.5, 1.0], [], [0.25], [0.0, 2.0]]
+    (tmp_path / "samples").mkdir()
+    wanted: list[samples.Wanted] = []
+    for number, (own, moments) in enumerate(zip(values, times, strict=True)):
+        wanted.append((samples.file_name(number, 1, "fct"), number, 1, "fct"))
+        samples.write_samples(tmp_path / wanted[-1][0], np.array(own), np.array(moments) if timed else None)
+    monkeypatch.setattr(samples, "read_samples", None)  # one after the other is not needed
+    found = list(samples.read_many(tmp_path, wanted))
+    assert [part.tolist() for part, _ in found] == values
+    assert [part if part is None else part.tolist() for _, part in found] == (times if timed else [None] * 4)
+
+
 def test_a_trial_that_a_segment_lacks_is_named(tmp_path):
     wanted = [*written(tmp_path, (3, 5, 2, 4)), (samples.segment_name(0, 1), 9, 1, "fct")]
     with pytest.raises(StoreError, match="no samples of fct of trial 9"):
