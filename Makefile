@@ -88,7 +88,7 @@ fuzz: setup
 	$(BIN)/python fuzz/run.py $(FUZZ_SECONDS)
 
 # One operator, number or condition changed at random, so many times in each room: what do its tests notice? Of the crate link each
-# 32nd mutant is tried, which is as many.
+# 32nd mutant is tried, which is as many. What is missed (2) or takes too long (3) is told, and no error.
 ROOMS ?= statistics store execution
 MUTANTS ?= 40
 LINK_SHARD ?= 17/32
@@ -96,7 +96,7 @@ mutants: setup
 	@$(BIN)/python -c 'import coverage' 2>/dev/null || { echo "make: no coverage.py, which tells what tests execute; install it ($(BIN)/pip install coverage)"; exit 2; }
 	$(BIN)/python tests/mutants.py $(ROOMS) --sample $(MUTANTS)
 	@if cargo mutants --version >/dev/null 2>&1; then cargo mutants -p trialwise-link --shard $(LINK_SHARD) --sharding round-robin \
-		--test-workspace=false --output target --baseline skip --timeout 120; \
+		--test-workspace=false --output target --baseline skip --timeout 120 || case $$? in 2|3) ;; *) exit 1;; esac; \
 	else echo "make: mutants of the Rust crate link are left out: they take cargo-mutants (cargo install cargo-mutants)"; fi
 
 # Every direct dependency at its floor, with the core that `make setup` built; it takes uv. Old versions may warn of newer ones, and
