@@ -56,7 +56,7 @@ def test_it_stops_at_whole_blocks_and_says_what_they_gain(bench: Bench):
     ("change", "said"),
     [
         (('precision = "5%"', 'precision = "5%", controls = "workload"'), "drawn each by itself"),
-        (("[metrics.slowdown]", '[design]\nlooks = "anytime"\n[metrics.slowdown]'), "the geometric rule alone"),
+        (("[metrics.slowdown]", '[design]\nlooks = "anytime"\n[metrics.slowdown]'), "rule judges no blocks of 256 rounds"),
         (("[metrics.slowdown]", "[design]\nrounds = 2100\n[metrics.slowdown]"), "whole blocks of 256"),
     ],
 )  # fmt: skip

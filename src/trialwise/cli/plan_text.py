@@ -16,6 +16,7 @@ from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import about, counted, write
 from trialwise.report.terminal_table import Line
+from trialwise.rules import RULES
 
 ROUNDS_SHOWN = 2
 TREATMENTS_SHOWN = 12
@@ -83,15 +84,7 @@ def _stopping_lines(stopping: StoppingPlan, treatments: int) -> Iterator[str]:
     yield f"  at most {most}" + (f" (budget {duration_text(stopping.budget)})" if stopping.budget else "")
     for place, what in enumerate(stopping.stops_when):
         yield f"  {'       and' if place else 'stops when'} {what}"
-    yield f"  {_LOOKS[stopping.looks].format(stopping.pilot)}"
-
-
-_LOOKS = {
-    "two-stage": "looks twice: a pilot of {} forecasts how many fresh ones are run, and these are judged once",
-    "geometric": "looks at growing numbers of trials, each a tenth more; each claim ends at its first narrow look",
-    "anytime": "looks after every round, by bounds that hold at all looks together",
-    "cceval": "looks after every round by CCEval's rule, whose intervals hold less often than they say",
-}
+    yield f"  {RULES[stopping.looks].plan.format(pilot=stopping.pilot)}"
 
 
 def _splits(splits: Sequence[Split]) -> Iterator[Line]:

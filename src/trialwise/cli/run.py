@@ -18,6 +18,7 @@ from trialwise.execution.workers.address import split_names
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.report.numbers import counted
+from trialwise.rules import RULES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -137,10 +138,10 @@ def _warn(console: Console, experiment: Experiment) -> None:
     """Say before anything runs what the rule that ends it is known to do."""
     from trialwise.design.fine_precision import too_fine
     from trialwise.design.sizing import size
-    from trialwise.statistics.relative_margin import WARNING
 
-    if experiment.design.looks == "cceval" and stops_by_itself(experiment):
-        console.print(f'! looks = "cceval": {WARNING}', markup=False)
+    warning = RULES[experiment.design.looks].warning
+    if warning and stops_by_itself(experiment):
+        console.print(f'! looks = "{experiment.design.looks}": {warning}', markup=False)
     for text in (*too_fine(experiment, size(experiment)), *_cautions(experiment)):
         console.print(f"! {text}", markup=False)
 

@@ -16,7 +16,7 @@ from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES
 from trialwise.experiment.sources import PathSource, ReturnSource, StreamSource, TextSource
 from trialwise.experiment.stopping import stops_by_itself
-from trialwise.statistics.relative_margin import WARNING
+from trialwise.rules import RULES
 
 LEAST_CONFIDENCE = 75.0
 """TriScale, section 6: "never go below 75 %": one estimate out of four would be wrong."""
@@ -85,8 +85,8 @@ def _confidences(experiment: Experiment) -> Iterator[str]:
 def _stopping(experiment: Experiment) -> Iterator[str]:
     design = experiment.design
     if stops_by_itself(experiment):
-        if design.looks == "cceval":
-            yield f'looks = "cceval": {WARNING}'
+        if warning := RULES[design.looks].warning:
+            yield f'looks = "{design.looks}": {warning}'
     elif design.budget is not None:
         yield "design.budget bounds nothing: no metric has a stop, and design.stop is not verdict"
 

@@ -12,6 +12,7 @@ from trialwise.design.sizing import Sizing
 from trialwise.design.stopping import batch_of, condition, extent_text, pilot_size
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.stopping import Goal, compared_metrics, goals, has_course
+from trialwise.rules import RULES
 from trialwise.statistics.difference_family import trials_to_decide_at
 from trialwise.statistics.looking import MOST, Looks
 from trialwise.statistics.two_stage import PILOT, TooManyTrialsError
@@ -46,8 +47,8 @@ def _wanted(experiment: Experiment, goal: Goal) -> int | None:
     """Trials that a goal takes where they are steady; None beyond a billion."""
     design, stop = experiment.design, goal.stop
     precision = stop.precision.value
-    if design.looks != "two-stage" and has_course(goal, design):
-        start = design.pilot if design.looks == "cceval" else None
+    if has_course(goal, design):
+        start = design.pilot if RULES[design.looks].starts_at_pilot else None
         looks = Looks.of(design.looks, precision, relative=True, confidence=stop.confidence, start=start)
         batches = looks.wanted(STEADY, looks.target(1.0), looks.start)
         return None if batches is None else batches * batch_of(experiment)

@@ -25,15 +25,15 @@ from trialwise.experiment.stopping import (
     stops_by_itself,
     stops_by_series,
 )
+from trialwise.rules import ANYTIME, RULES
 from trialwise.statistics import samples_needed
 from trialwise.statistics.importance import BATCH
-from trialwise.statistics.looking import STARTS
 from trialwise.statistics.sequential_blocks import FEWEST_BLOCKS
 
 MOST_COMPARISONS = 5000
 FEWEST_FRESH = 10
 """Of a mean: as `two_stage_size` has it."""
-FIRST_LOOK = STARTS["anytime"]
+FIRST_LOOK = ANYTIME.start
 """Trials before the bounds on a mean that hold at any time: as `mean_confidence_sequence` has it."""
 
 
@@ -126,7 +126,7 @@ def stopping_plan(experiment: Experiment, sizing: Sizing, times: TrialTimes | No
     scale = total_seconds(experiment, sizing, times) / most if times else None
     return StoppingPlan(
         looks=design.looks,
-        pilot=pilot if design.looks == "two-stage" else None,
+        pilot=pilot if RULES[design.looks].judges_once else None,
         least=least,
         most=most,
         unit="series" if by_series else "trials",
@@ -147,25 +147,20 @@ def _pilot(experiment: Experiment, *, by_series: bool) -> int:
 
 
 def _least(experiment: Experiment, pilot: int, *, by_series: bool) -> int:
-    design = experiment.design
+    design, rule = experiment.design, RULES[experiment.design.looks]
     fewest = [fewest_of(goal) for goal in goals(experiment) if (goal.kind == "variability") == by_series]
-    if design.looks == "two-stage":
+    if rule.judges_once:
         return _whole(
             experiment,
             pilot + max([FEWEST_FRESH if design.stop == "verdict" else 2, *fewest]),
             by_series=by_series,
         )
     batch = batch_of(experiment)
-    if design.looks == "cceval":
+    if rule.starts_at_pilot:
         return _whole(experiment, design.pilot * batch, by_series=by_series)
     looked = design.stop == "verdict" or any(has_course(goal, design) for goal in goals(experiment))
-    rule = "geometric" if design.looks == "geometric" else "anytime"
     first = (
-        FEWEST_BLOCKS * SOBOL_BLOCK
-        if is_sobol(experiment)
-        else 2
-        if by_series or not looked
-        else STARTS[rule]
+        FEWEST_BLOCKS * SOBOL_BLOCK if is_sobol(experiment) else 2 if by_series or not looked else rule.start
     )
     return _whole(experiment, max([first * batch, *fewest]), by_series=by_series)
 

@@ -16,6 +16,7 @@ from trialwise.experiment.document_values import (
     Whole,
 )
 from trialwise.experiment.words import LEVEL_PATTERN
+from trialwise.rules import RULES, RuleName
 
 
 class Range(Section):
@@ -77,11 +78,11 @@ class DesignSection(Section):
         description="Whether the plan is run to its end, or until every comparison is decided; needs a margin of a metric.",
         examples=["verdict"],
     )
-    looks: Literal["two-stage", "geometric", "anytime", "cceval"] | None = Field(
+    looks: RuleName | None = Field(
         None,
-        description="How it is found that enough has run: a pilot, a forecast and fresh data; at growing numbers of trials; at any "
-        "time with wider intervals; or by CCEval's rule, whose intervals cover less than they say. Default: two-stage, or geometric "
-        "where simulated trials end by the precision of metrics alone.",
+        description="How it is found that enough has run: "
+        + "; ".join(f"{rule.name} {rule.words}" for rule in RULES.values())
+        + ". Default: two-stage, or geometric where simulated trials end by the precision of metrics alone.",
         examples=["anytime"],
     )
     pilot: Annotated[int, Field(ge=3, le=10_000)] = Field(

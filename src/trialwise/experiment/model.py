@@ -13,6 +13,7 @@ from typing import Literal
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.sources import Source
 from trialwise.experiment.trials import PathTrial, PythonTrial, Trial
+from trialwise.rules import RuleName
 
 Level = str | int | float | bool
 """One value of a factor."""
@@ -30,7 +31,8 @@ Better = Literal["higher", "lower"]
 Bound = Literal["lower", "upper"]
 Controls = Literal["none", "workload", "fluid"]
 """Control variates of a simulated trial: what is known of its flow list, and the same metric by a fluid model of these flows."""
-Looks = Literal["two-stage", "geometric", "anytime", "cceval"]
+Looks = RuleName
+"""The stopping rules."""
 Order = Literal["random", "fixed", "fixed+random", "balanced"]
 Method = Literal["default", "paper"]
 

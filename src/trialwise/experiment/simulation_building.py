@@ -26,6 +26,7 @@ from trialwise.experiment.simulation import (
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
 from trialwise.experiment.stopping import stops_by_itself, stops_with_controls
 from trialwise.experiment.tilt_building import build_tilts
+from trialwise.rules import RULES, judging
 
 SIMULATION_KEYS = (
     "topology",
@@ -190,9 +191,10 @@ def check_blocks(experiment: Experiment, problems: Problems) -> None:
 def _check_stop_of_blocks(experiment: Experiment, problems: Problems) -> None:
     """Note what does not go with looks at whole blocks: coverage was measured for the geometric rule, of trials as they are."""
     key, instead = ("trial", "workload", "sampling"), 'or take sampling = "random"'
-    if experiment.design.stop == "verdict" or experiment.design.looks != "geometric":
-        hint = f'stop by the precision of metrics with looks = "geometric", {instead}'
-        problems.add(key, "blocks of 256 rounds are looked at by the geometric rule alone", hint)
+    rule = RULES[experiment.design.looks]
+    if experiment.design.stop == "verdict" or "blocks" not in rule.judges:
+        hint = f"stop by the precision of metrics and {judging('blocks')}, {instead}"
+        problems.add(key, f"{rule.possessive} rule judges no blocks of {SOBOL_BLOCK} rounds", hint)
     if stops_with_controls(experiment):
         problems.add(
             key,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Literal
@@ -12,6 +12,7 @@ from trialwise.experiment.positions import Key
 from trialwise.experiment.problems import Problems
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.trials import Trial
+from trialwise.rules import GEOMETRIC, RULES, TWO_STAGE, Judged, Rule, judging
 
 GoalKind = Literal["metric", "kpi", "variability"]
 
@@ -44,14 +45,14 @@ def goals_of(metric: Metric) -> tuple[Goal, ...]:
 def has_course(goal: Goal, design: Design) -> bool:
     """Whether a goal is looked at while trials come, each fed once: a mean over trials, or what is pooled."""
     of_all = goal.metric.estimand == "pooled" or goal.stop.of == "mean"
-    return design.looks != "two-stage" and goal.kind == "metric" and of_all
+    return not RULES[design.looks].judges_once and goal.kind == "metric" and of_all
 
 
 def default_looks(trial: Trial, stop: Literal["plan", "verdict"], metrics: Sequence[Metric]) -> Looks:
     """Geometric where simulated trials end by the precision of metrics alone; elsewhere two stages."""
     kinds = {goal.kind for metric in metrics for goal in goals_of(metric)}
     simulated = isinstance(trial, SimulationTrial)
-    return "geometric" if simulated and stop == "plan" and kinds == {"metric"} else "two-stage"
+    return GEOMETRIC.name if simulated and stop == "plan" and kinds == {"metric"} else TWO_STAGE.name
 
 
 def default_most(trial: Trial) -> int:
@@ -103,15 +104,13 @@ def check_stopping(experiment: Experiment, problems: Problems) -> None:
         problems.add(("design", "stop"), "a verdict compares treatments, and there is one", hint)
     for goal in goals(experiment):
         _check_goal(goal, experiment, problems)
-    if design.looks in ("cceval", "geometric") and design.stop == "verdict":
-        problems.add(
-            ("design", "looks"), f"{design.looks} knows no verdicts", 'take "two-stage" or "anytime"'
-        )
+    if design.stop == "verdict" and "verdict" not in RULES[design.looks].judges:
+        problems.add(("design", "looks"), f"{design.looks} knows no verdicts", judging("verdict"))
     for metric in compared_metrics(experiment):
         if metric.estimand == "pooled":
             _check_pooled_verdict(metric, experiment, problems)
     most = design.max_trials if design.rounds is None else design.rounds * (design.series or 1)
-    if design.looks == "two-stage" and by_trials and design.pilot >= most:
+    if RULES[design.looks].judges_once and by_trials and design.pilot >= most:
         hint = f"there are at most {most} trials of each treatment, the pilot included; take a shorter pilot or allow more"
         problems.add(("design", "pilot"), f"a pilot of {design.pilot} leaves no fresh trials to judge", hint)
 
@@ -119,9 +118,10 @@ def check_stopping(experiment: Experiment, problems: Problems) -> None:
 def _check_pooled_verdict(metric: Metric, experiment: Experiment, problems: Problems) -> None:
     """What is pooled is compared once, by what each trial contributes to the statistic of all of them."""
     key, each = ("metrics", metric.name, "margin"), 'write estimand = "per_trial"'
-    if experiment.design.looks == "anytime":
-        hint = f'take looks = "two-stage", or {each}'
-        problems.add(key, "no verdict at any time is known for what is pooled", hint)
+    rule = RULES[experiment.design.looks]
+    if "verdict" in rule.judges and "pooled verdict" not in rule.judges:
+        hint = f"{judging('pooled verdict')}, or {each}"
+        problems.add(key, f"{rule.name} knows no verdict of what is pooled", hint)
     if experiment.reset is not None and experiment.reset.reboot:
         problems.add(key, "boots are the units here, and the metric is pooled over trials", each)
 
@@ -156,44 +156,65 @@ def _check_ends_inside_a_series(experiment: Experiment, problems: Problems) -> N
 
 def _check_goal(goal: Goal, experiment: Experiment, problems: Problems) -> None:
     key = ("metrics", goal.metric.name, *(() if goal.kind == "metric" else (goal.kind,)), "stop")
-    looks, each = experiment.design.looks, 'or estimand = "per_trial"'
+    rule, asked = RULES[experiment.design.looks], _asked_of(goal, experiment)
+    if asked not in rule.judges:
+        said, instead = _REFUSALS[asked]
+        problems.add(key, said.format(rule=rule), f"{judging(asked)}, or {instead}")
     if _is_tilted(experiment):
-        _check_tilted(key, goal, looks, problems)
-    elif goal.metric.estimand == "pooled":
-        if looks in ("two-stage", "cceval"):
-            hint = f'take looks = "geometric", {each}'
-            problems.add(key, f"{looks} judges one number for each trial, and the metric is pooled", hint)
-        if experiment.reset is not None and experiment.reset.reboot:
-            problems.add(
-                key, "boots are the units here, and the metric is pooled over trials", f"take {each[3:]}"
-            )
-    elif looks in ("cceval", "geometric") and (goal.kind != "metric" or goal.stop.of != "mean"):
-        hint = 'write stop = { precision = "3%", of = "mean" } into the metric, or take looks = "two-stage"'
-        problems.add(key, f"{_NAMES[looks]} rule knows a mean only", hint)
+        _check_tilted(key, goal, rule, problems)
+    elif goal.metric.estimand == "pooled" and experiment.reset is not None and experiment.reset.reboot:
+        problems.add(
+            key,
+            "boots are the units here, and the metric is pooled over trials",
+            'take estimand = "per_trial"',
+        )
     if goal.stop.controls != "none" and not _is_tilted(experiment):
         _check_controls(key, experiment, problems)
-    if looks == "cceval" and not goal.stop.precision.relative:
-        problems.add(key, "cceval's rule knows a precision in percent only", 'as in precision = "3%"')
+    if rule.relative_only and not goal.stop.precision.relative:
+        problems.add(
+            key, f"{rule.possessive} rule knows a precision in percent only", 'as in precision = "3%"'
+        )
+
+
+def _asked_of(goal: Goal, experiment: Experiment) -> Judged:
+    """Return what a rule has to judge."""
+    if _is_tilted(experiment):
+        return "batches" if goal.metric.estimand == "model_based" else "weighted"
+    if goal.metric.estimand == "pooled":
+        return "pooled"
+    return "mean" if goal.kind == "metric" and goal.stop.of == "mean" else "percentile"
+
+
+_REFUSALS: Mapping[Judged, tuple[str, str]] = {
+    "mean": ("{rule.name} judges no mean", 'write of = "median"'),
+    "percentile": (
+        "{rule.possessive} rule knows a mean only",
+        'write stop = { precision = "3%", of = "mean" } into the metric',
+    ),
+    "pooled": (
+        "{rule.name} judges one number for each trial, and the metric is pooled",
+        'write estimand = "per_trial"',
+    ),
+    "batches": ("{rule.name} judges no batches of tilted trials", 'write estimand = "pooled"'),
+    "weighted": (
+        "{rule.name} judges no weighted quantile of all trials",
+        'write estimand = "model_based" for CCEval\'s batches',
+    ),
+}
+"""What is said where a rule does not judge what it is asked for, and what to do instead of taking another."""
 
 
 def _is_tilted(experiment: Experiment) -> bool:
     return isinstance(experiment.trial, SimulationTrial) and bool(experiment.trial.workload.tilt)
 
 
-def _check_tilted(key: Key, goal: Goal, looks: Looks, problems: Problems) -> None:
+def _check_tilted(key: Key, goal: Goal, rule: Rule, problems: Problems) -> None:
     """Weighted quantiles are looked at over all trials together, or in CCEval's batches."""
     if goal.stop.controls != "none":
         hint = "leave controls out, or take the tilt out of trial.workload"
         problems.add((*key, "controls"), "controls are of workloads as they are, and these are tilted", hint)
-    if goal.metric.estimand == "model_based":
-        if looks not in ("geometric", "cceval"):
-            hint = 'take looks = "cceval", the loop as printed, or "geometric"'
-            problems.add(key, f"{looks} judges no batches of tilted trials", hint)
-        elif goal.stop.of != "mean":
-            problems.add((*key, "of"), "of batches the mean is known", 'leave "of" out')
-    elif looks != "geometric":
-        hint = 'take looks = "geometric", or estimand = "model_based" for CCEval\'s batches'
-        problems.add(key, f"{looks} judges no weighted quantile of all trials", hint)
+    if goal.metric.estimand == "model_based" and "batches" in rule.judges and goal.stop.of != "mean":
+        problems.add((*key, "of"), "of batches the mean is known", 'leave "of" out')
 
 
 def _check_controls(key: Key, experiment: Experiment, problems: Problems) -> None:
@@ -203,8 +224,5 @@ def _check_controls(key: Key, experiment: Experiment, problems: Problems) -> Non
         problems.add(at, "is for simulated trials, whose workloads are known", none)
     elif experiment.trial.workload.flows:
         problems.add(at, "takes flows that are drawn at random, and these are of a file", none)
-    elif experiment.design.looks != "geometric":
-        problems.add(at, f"does not go with looks = {experiment.design.looks!r}", 'take looks = "geometric"')
-
-
-_NAMES = {"cceval": "cceval's", "geometric": "the geometric"}
+    elif "controls" not in RULES[experiment.design.looks].judges:
+        problems.add(at, f"does not go with looks = {experiment.design.looks!r}", judging("controls"))

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
-from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
 from trialwise.report.numbers import ABSENT, counted, percent
 from trialwise.report.section import Line, Part, Section, marks_counted, part
 from trialwise.report.tables import Table
 from trialwise.report.units import Scale, scale
+from trialwise.rules import RULES
 
-_LOOKS: Mapping[Looks, str] = {
-    "two-stage": "looks twice: a pilot forecasts how many fresh trials are run, and these are judged once",
-    "anytime": "looks after each round, by bounds that hold at all looks together",
-    "geometric": "looks from 30 trials on, each time at a tenth more, by intervals that miss with four fifths of what is reported",
-    "cceval": "looks after each round, by CCEval's rule for a mean",
-}
 _COLUMNS = (
     "claim", "asked", "state", "estimate", "low", "high", "±", "±, asked", "n", "forecast", "looks", "level",
     "confidence", "estimand", "convention", "method",
@@ -44,7 +38,7 @@ def _phase(state: StoppingState) -> str:
 
 
 def _facts(state: StoppingState) -> Iterator[str]:
-    yield _LOOKS[state.looks]
+    yield RULES[state.looks].words
     yield f"{counted(state.rounds, 'round')} of at most {state.most}"
     if state.forecast is not None:
         yield f"forecast: {counted(state.forecast, 'round')}"

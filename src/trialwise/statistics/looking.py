@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, exp, inf, sqrt
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import chdtri, ndtri, stdtrit
 
 from trialwise.errors import StatisticsError
+from trialwise.rules import GEOMETRIC, RULES, SEQUENTIAL, Rule
 from trialwise.statistics.checks import as_percent, one_of, percent
 from trialwise.statistics.confidence_sequences import asymptotic_reach
 
-Rule: TypeAlias = Literal["geometric", "cceval", "anytime"]
 MOST = 10**9
 """No forecast beyond so many trials."""
-_RULES = ("geometric", "cceval", "anytime")
-STARTS = {"geometric": 30, "cceval": 20, "anytime": 50}
-"""Trials before the first look of each rule."""
-_GROWTHS = {"geometric": 1.1, "cceval": 1.0, "anytime": 1.02}
-INNER = 0.8
+INNER = GEOMETRIC.share
 """The geometric rule looks at intervals that miss with so much of the probability that is reported."""
 _FORECAST_LEVEL = 0.95
 
@@ -49,34 +45,40 @@ class Looks:
         StatisticsError
             No such rule, a precision that is not above 0, a confidence that is no percentage, or a start below 2.
         """
-        one_of(rule, "rule", _RULES)
+        one_of(rule, "rule", SEQUENTIAL)
         as_percent(confidence, "confidence")
         if not 0 < precision < inf:
             raise StatisticsError(f"the precision is {precision!r}; a number above 0 is wanted")
-        first = STARTS[rule] if start is None else start
+        known = RULES[rule]
+        first = known.start if start is None else start
         if first < 2 or first != int(first):
             raise StatisticsError(f"start is {start!r}; a whole number from 2 is wanted")
-        known: Rule = "geometric" if rule == "geometric" else "cceval" if rule == "cceval" else "anytime"
         return cls(known, float(precision), relative, float(confidence), int(first))
+
+    @property
+    def is_tuned(self) -> bool:
+        """Whether the interval is made for a number of trials that is known at the first look, and holds from there on."""
+        return self.rule.interval == "sequence"
 
     @property
     def inner(self) -> float:
         """The confidence that the rule itself uses, in percent: 96 for 95 by the geometric rule."""
-        share = INNER if self.rule == "geometric" else 1.0
-        return 100 - share * (100 - self.confidence)
+        return 100 - self.rule.share * (100 - self.confidence)
 
     def after(self, n: int) -> int:
         """The number of trials at the next look after a look at n."""
-        return max(n + 1, ceil(n * _GROWTHS[self.rule]), self.start)
+        return max(n + 1, ceil(n * self.rule.growth), self.start)
 
     def reach(self, n: float, tuned_for: int) -> float:
         """Standard errors on either side of the estimate, from n trials."""
         miss = 1 - self.inner / 100
-        if self.rule == "anytime":
-            return float(asymptotic_reach(np.array([n]), miss, tuned_for)[0] * sqrt(n))
-        if self.rule == "cceval":
-            return float(ndtri(1 - miss / 2))
-        return float(stdtrit(n - 1, 1 - miss / 2))
+        match self.rule.interval:
+            case "sequence":
+                return float(asymptotic_reach(np.array([n]), miss, tuned_for)[0] * sqrt(n))
+            case "normal":
+                return float(ndtri(1 - miss / 2))
+            case _:
+                return float(stdtrit(n - 1, 1 - miss / 2))
 
     def target(self, estimate: float) -> float:
         """Half of the width wanted at this estimate, in its unit."""
@@ -105,15 +107,8 @@ class Looks:
     @property
     def method(self) -> str:
         """What the rule does, in words."""
-        level = percent(self.confidence / 100)
-        if self.rule == "cceval":
-            return f"CCEval: normal quantile at {level}, a look after every trial from {self.start} on"
-        if self.rule == "anytime":
-            return f"asymptotic confidence sequence at {level}, looks from {self.start} trials on at any time"
-        return (
-            f"Student's t at {percent(self.inner / 100)} for a reported {level}, "
-            f"looks from {self.start} trials on, each at a tenth more"
-        )
+        level, inner = percent(self.confidence / 100), percent(self.inner / 100)
+        return self.rule.method.format(level=level, inner=inner, start=self.start)
 
 
 Factors: TypeAlias = tuple[float, float]

@@ -10,18 +10,13 @@ import numpy as np
 from scipy.special import ndtri
 
 from trialwise.errors import StatisticsError
+from trialwise.rules import CCEVAL
 from trialwise.statistics.checks import as_percent, as_tolerance, as_values
 from trialwise.statistics.confidence_sequences import running_moments
 from trialwise.statistics.running import RunningMoments, tail_warnings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-WARNING = (
-    "the rule looks after every trial and stops where the spread happens to be small: nominal 95 % intervals held in 93 to "
-    "95 % (normal, from 20 trials), 79 to 96 % (from 3), 76 to 95 % (Pareto 2.5) and 0 to 35 % where rare trials are far "
-    "off; the two-stage rule or a confidence sequence keeps its level"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +87,5 @@ def relative_margin_stop(
         margin=float(margin),
         confidence=float(confidence),
         method=f"CCEval: normal quantile, a look after every trial from {start} on",
-        warning="; ".join([WARNING, *tail_warnings(RunningMoments.of(np.array(scaled[:count])))]),
+        warning="; ".join([CCEVAL.warning, *tail_warnings(RunningMoments.of(np.array(scaled[:count])))]),
     )

@@ -9,9 +9,9 @@ from math import ceil, inf, isfinite, nan
 from typing import Generic, TypeVar
 
 from trialwise.errors import StatisticsError
+from trialwise.rules import CCEVAL, RuleName
 from trialwise.statistics.clusters import FEWEST_TRIALS, NoSamplesError
-from trialwise.statistics.looking import MOST, Factors, Looks, Rule, TrialForecast, forecast_of
-from trialwise.statistics.relative_margin import WARNING
+from trialwise.statistics.looking import MOST, Factors, Looks, TrialForecast, forecast_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SequentialState:
     """In percent, as reported."""
     inner_confidence: float
     """In percent: that of the interval which the rule looks at, and which is given."""
-    rule: Rule
+    rule: RuleName
     looks: int
     """Looks so far."""
     next_look: int
@@ -114,7 +114,7 @@ class Course:
         """Refuse a trial after the end; only a confidence sequence may be extended."""
         if self._result is None:
             return
-        if self.looks.rule != "anytime":
+        if not self.looks.rule.goes_on:
             raise StatisticsError(
                 f"the rule stopped after {self._result.n} trials, and its interval holds for these; to go on, take the rule "
                 "'anytime' from the start"
@@ -126,7 +126,7 @@ class Course:
         if n < self._next:
             return False
         try:
-            if self._count == 0 and self.looks.rule == "anytime":
+            if self._count == 0 and self.looks.is_tuned:
                 self._tuned_for = self._fixed_number(measured)
             seen = measured(self.looks.reach(n, self._tuned_for))
         except NoSamplesError:
@@ -145,7 +145,7 @@ class Course:
         looks = self.looks
         # Before the first look there may be one trial, or no sample at all: no interval.
         seen = measured(looks.reach(n, self._tuned_for)) if n >= FEWEST_TRIALS else _nothing(n)
-        if looks.rule == "anytime" and n < looks.start:
+        if looks.is_tuned and n < looks.start:
             seen = replace(seen, low=-inf, high=inf)
         target = looks.target(seen.estimate) if isfinite(seen.estimate) else nan
         known = isfinite(seen.deviation)
@@ -157,8 +157,8 @@ class Course:
             else TrialForecast(None, None, None)
         )
         warnings = list(seen.warnings)
-        if looks.rule == "cceval":
-            warnings.insert(0, WARNING)
+        if looks.rule.warning:
+            warnings.insert(0, looks.rule.warning)
         if known and forecast.trials is None:
             warnings.append(_ENDLESS)
         return SequentialState(
@@ -172,7 +172,7 @@ class Course:
             relative=looks.relative,
             confidence=looks.confidence,
             inner_confidence=looks.inner,
-            rule=looks.rule,
+            rule=looks.rule.name,
             looks=self._count,
             next_look=self._next,
             forecast=forecast,
@@ -184,7 +184,7 @@ class Course:
     def _fixed_number(self, measured: Measured) -> int:
         """A confidence sequence is about the narrowest where a fixed number of trials would do, by the first ones' forecast."""
         looks = self.looks
-        fixed = Looks("cceval", looks.precision, looks.relative, looks.confidence, looks.start)
+        fixed = Looks(CCEVAL, looks.precision, looks.relative, looks.confidence, looks.start)
         seen = measured(fixed.reach(looks.start, looks.start))
         if not isfinite(seen.deviation):
             return looks.start

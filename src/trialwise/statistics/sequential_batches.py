@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from trialwise.errors import StatisticsError
+from trialwise.rules import RuleName
 from trialwise.statistics.checks import as_percent
 from trialwise.statistics.importance import BATCH, BIAS, importance_quantile, weighted_tail_quantile
-from trialwise.statistics.looking import Rule, TrialForecast
+from trialwise.statistics.looking import TrialForecast
 from trialwise.statistics.sequential import SequentialState
 from trialwise.statistics.sequential_importance import WeightedTrial
 from trialwise.statistics.sequential_mean import SequentialMean
@@ -31,7 +32,7 @@ class SequentialBatches:
         *,
         relative: bool = True,
         confidence: float = 95,
-        rule: Rule = "cceval",
+        rule: RuleName = "cceval",
         start: int | None = None,
         batch: int = BATCH,
     ) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from trialwise.errors import StatisticsError
+from trialwise.rules import RULES
 from trialwise.statistics.checks import Array, as_values
 from trialwise.statistics.clusters import NoSamplesError
 from trialwise.statistics.control_variates import SPIKE, ControlVariates
@@ -58,7 +59,7 @@ class SequentialControlled:
         StatisticsError
             Another rule: only the geometric one has been tried with controls.
         """
-        if plain.state.rule != "geometric":
+        if "controls" not in RULES[plain.state.rule].judges:
             raise StatisticsError(f"controls go with the geometric rule, and this is {plain.state.rule!r}")
         self._plain = plain
         self._fit = fit

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from math import isfinite, sqrt
 
 from trialwise.errors import StatisticsError
-from trialwise.statistics.looking import Looks, Rule, chi_square_factors
+from trialwise.rules import RuleName
+from trialwise.statistics.looking import Looks, chi_square_factors
 from trialwise.statistics.running import RunningMoments, tail_warnings
 from trialwise.statistics.sequential import Seen, Sequential, SequentialState
 
@@ -27,7 +28,7 @@ class SequentialMean(Sequential[float]):
         *,
         relative: bool = True,
         confidence: float = 95,
-        rule: Rule = "geometric",
+        rule: RuleName = "geometric",
         start: int | None = None,
     ) -> None:
         """State what is wanted.
@@ -79,7 +80,7 @@ def sequential_mean(
     *,
     relative: bool = True,
     confidence: float = 95,
-    rule: Rule = "geometric",
+    rule: RuleName = "geometric",
     start: int | None = None,
 ) -> SequentialState:
     """Feed trials in their order to `SequentialMean` until it stops or they end; options as there.

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trialwise.rules import RuleName
 from trialwise.statistics.checks import as_values
 from trialwise.statistics.clusters import NoSamplesError, ratio_standard_error
-from trialwise.statistics.looking import Looks, Rule, chi_square_factors
+from trialwise.statistics.looking import Looks, chi_square_factors
 from trialwise.statistics.running import RunningMoments, tail_warnings
 from trialwise.statistics.sequential import Seen, Sequential, SequentialState
 
@@ -30,7 +31,7 @@ class SequentialPooledMean(Sequential["ArrayLike"]):
         *,
         relative: bool = True,
         confidence: float = 95,
-        rule: Rule = "geometric",
+        rule: RuleName = "geometric",
         start: int | None = None,
     ) -> None:
         """State what is wanted, as in `SequentialMean`.
@@ -76,7 +77,7 @@ def sequential_pooled_mean(
     *,
     relative: bool = True,
     confidence: float = 95,
-    rule: Rule = "geometric",
+    rule: RuleName = "geometric",
     start: int | None = None,
 ) -> SequentialState:
     """Feed the samples of trials in their order to `SequentialPooledMean` until it stops or they end; options as there.

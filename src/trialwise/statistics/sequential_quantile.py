@@ -6,9 +6,10 @@ from collections.abc import Iterable
 from math import isfinite, sqrt
 from typing import TYPE_CHECKING
 
+from trialwise.rules import RuleName
 from trialwise.statistics.checks import Array, as_percent, as_values
 from trialwise.statistics.clusters import Clusters, NoSamplesError, require_enough
-from trialwise.statistics.looking import Looks, Rule, lognormal_factors
+from trialwise.statistics.looking import Looks, lognormal_factors
 from trialwise.statistics.pooled_forecast import forecast_spread
 from trialwise.statistics.pooled_quantile import clustered_quantile
 from trialwise.statistics.quantiles import Convention, as_convention
@@ -32,7 +33,7 @@ class SequentialQuantile(Sequential["ArrayLike"]):
         *,
         relative: bool = True,
         confidence: float = 95,
-        rule: Rule = "geometric",
+        rule: RuleName = "geometric",
         start: int | None = None,
         convention: Convention = "nearest_rank",
     ) -> None:
@@ -95,7 +96,7 @@ def sequential_quantile(
     *,
     relative: bool = True,
     confidence: float = 95,
-    rule: Rule = "geometric",
+    rule: RuleName = "geometric",
     start: int | None = None,
     convention: Convention = "nearest_rank",
 ) -> SequentialState:

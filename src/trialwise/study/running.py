@@ -21,6 +21,7 @@ from trialwise.experiment.model import Experiment
 from trialwise.experiment.reading import parse_experiment
 from trialwise.experiment.stopping import stops_by_itself
 from trialwise.experiment.writing import with_looks, write_experiment
+from trialwise.rules import ANYTIME
 from trialwise.store.directory import EXPERIMENT, ExperimentDirectory
 from trialwise.study.opening import load, sources
 from trialwise.study.sessions import RunResult, run_session, tell
@@ -79,7 +80,7 @@ def run(
         Workers cannot be allocated, or the cluster cannot be used.
     """
     text, experiment, directory = sources(source, path)
-    if anytime and experiment.design.looks != "anytime":
+    if anytime and experiment.design.looks != ANYTIME.name:
         text, experiment = _at_any_time(text, experiment, source, directory)
     if workers:
         experiment = with_workers(experiment, workers)
@@ -116,12 +117,12 @@ def _at_any_time(
             f"{experiment.name}: --anytime says how to look, and nothing says when to stop",
             hint='add stop = { precision = "1%" } to a metric',
         )
-    if directory.is_begun and (began := load(directory.path).design.looks) != "anytime":
+    if directory.is_begun and (began := load(directory.path).design.looks) != ANYTIME.name:
         raise PlanError(
             f"{directory.path}: --anytime has to be there from the beginning; this began with looks = {began!r}",
             hint="bounds that hold at any time hold only where they were the rule from the first look on: take another --directory",
         )
-    text = with_looks(text, "anytime")
+    text = with_looks(text, ANYTIME.name)
     return text, parse_experiment(text, source)
 
 

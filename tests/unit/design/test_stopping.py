@@ -63,7 +63,7 @@ def test_pairs_are_all_or_those_with_the_base():
         (STOP + '\nestimand = "pooled"', "", "two-stage judges one number for each trial"),
         (STOP + '\nestimand = "pooled"', 'looks = "cceval"', "cceval judges one number for each trial"),
         (STOP[:-2] + ', of = 90 }\nestimand = "pooled"', 'looks = "anytime"', "is one number for all trials"),
-        ('margin = "3%"\nestimand = "pooled"', 'stop = "verdict"\nlooks = "anytime"', "no verdict at any time is known"),
+        ('margin = "3%"\nestimand = "pooled"', 'stop = "verdict"\nlooks = "anytime"', "anytime knows no verdict of what is pooled"),
         ('stop = { precision = "5%", of = "mean" }', 'looks = "geometric"\nmax_trials = 20', "takes at least 30 trials"),
         ('margin = "3%"', 'stop = "verdict"\nlooks = "cceval"', "knows no verdicts"),
         (STOP + "\nkpi = { percentile = 99, confidence = 95 }", "max_trials = 100", "needs 299 trials; max_trials is 100"),

@@ -31,7 +31,7 @@ from trialwise.report.print_figures import print_figures
 from trialwise.report.section import Section
 from trialwise.report.stopping_section import stopping_section
 from trialwise.report.verdict_section import MOST_PAIRS, shown_pairs, verdict_section
-from trialwise.statistics.relative_margin import WARNING
+from trialwise.rules import CCEVAL
 
 
 def bench(count: int, better: Better | None = "lower", margin: float | None = 3.0) -> VerdictView:
@@ -247,10 +247,13 @@ def test_every_way_to_look_is_said(looks: Looks) -> None:
 def test_while_it_runs_nothing_is_told_and_cceval_warns() -> None:
     blank = claim(state="open", estimate=None, low=None, high=None, width=None, target=None, wanted=None)
     found = stopping_section(
-        stopping(blank, reason=None, decided=False, looks="cceval", warnings=(WARNING,), forecast=None), None
+        stopping(
+            blank, reason=None, decided=False, looks="cceval", warnings=(CCEVAL.warning,), forecast=None
+        ),
+        None,
     )
     assert found.verdict == "Goes on: 0 of 1 claim known."
-    assert found.warnings == (WARNING,)
+    assert found.warnings == (CCEVAL.warning,)
     assert "forecast" not in found.facts
     assert found.parts[0].lines[0].text == "time k=0: mean ±2 %, n = 26 trials, 95 %, two stages: Student's t"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.stopping import goals, has_course
-from trialwise.statistics.relative_margin import WARNING
+from trialwise.rules import RULES
 
 
 def looks_harm(experiment: Experiment) -> bool:
-    """Whether the rule that looks does not hold its level: CCEval's (Eq. 2); the others pay for their looks."""
-    return experiment.design.looks == "cceval"
+    """Whether the rule that looks does not hold its level; the others pay for their looks."""
+    return bool(RULES[experiment.design.looks].warning)
 
 
 def looked_at_note(experiment: Experiment) -> str:
@@ -24,4 +24,5 @@ def looked_at_note(experiment: Experiment) -> str:
         f'looks at these estimates said when to stop (looks = "{looks}"): intervals of all trials, as here, are made for a number '
         "fixed before; those at the looks stand with the claims (`trialwise status`)"
     )
-    return f"{text}. CCEval's: {WARNING}" if looks_harm(experiment) else text
+    rule = RULES[looks]
+    return f"{text}. {rule.name}: {rule.warning}" if rule.warning else text

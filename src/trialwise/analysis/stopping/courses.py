@@ -23,8 +23,7 @@ from trialwise.design.few_samples import wants_enough_samples
 from trialwise.experiment.model import Design
 from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.experiment.stopping import Goal
-from trialwise.statistics.looking import Rule
-from trialwise.statistics.relative_margin import WARNING
+from trialwise.rules import RULES, RuleName
 from trialwise.statistics.sequential_blocks import FEWEST_BLOCKS
 
 _Plain = st.SequentialMean | st.SequentialPooledMean | st.SequentialQuantile
@@ -51,8 +50,9 @@ class ClaimCourse:
         self.claim = claim
         self._make_columns = columns
         self._columns: ControlColumns | None = None
-        self._rule: Rule = _rule_of(design)
-        self._start = design.pilot if self._rule == "cceval" else None
+        rule = RULES[design.looks]
+        self._rule: RuleName = rule.name
+        self._start = design.pilot if rule.starts_at_pilot else None
         self._begin(0)
 
     def _begin(self, revision: int) -> None:
@@ -144,7 +144,7 @@ class ClaimCourse:
             return replace(claim, note=f"the first look is at {seen.next_look} {level}s")
         refusal = self._refusal()
         bounded = isfinite(seen.low) and isfinite(seen.high)
-        notes = [text for text in (refusal, *seen.warnings) if text and text != WARNING]
+        notes = [text for text in (refusal, *seen.warnings) if text and text != RULES[self._rule].warning]
         found = replace(
             claim,
             state="open" if not seen.stopped else "undecided" if refusal else "decided",
@@ -201,13 +201,7 @@ def _finite(bound: float) -> float | None:
     return bound if isfinite(bound) else None
 
 
-def _rule_of(design: Design) -> Rule:
-    if design.looks == "two-stage":
-        raise ValueError("two stages are judged once")
-    return design.looks
-
-
-def _sequence(goal: Goal, rule: Rule, start: int | None) -> _Plain:
+def _sequence(goal: Goal, rule: RuleName, start: int | None) -> _Plain:
     stop, metric = goal.stop, goal.metric
     precision, relative, confidence = stop.precision.value, stop.precision.relative, stop.confidence
     if metric.estimand == "per_trial":
@@ -227,13 +221,13 @@ def _sequence(goal: Goal, rule: Rule, start: int | None) -> _Plain:
     )
 
 
-def _of_blocks(goal: Goal, rule: Rule) -> st.SequentialBlocks:
+def _of_blocks(goal: Goal, rule: RuleName) -> st.SequentialBlocks:
     """Of Sobol samples: the same estimate, of whole blocks."""
     percentile = goal.metric.percentile if goal.metric.estimand == "pooled" else None
     return st.SequentialBlocks(_sequence(goal, rule, FEWEST_BLOCKS), SOBOL_BLOCK, percentile)
 
 
-def _weighted(goal: Goal, rule: Rule, start: int | None) -> _Weighted:
+def _weighted(goal: Goal, rule: RuleName, start: int | None) -> _Weighted:
     """Of tilted trials: over all of them together, or CCEval's batches."""
     stop, metric = goal.stop, goal.metric
     precision, relative, confidence = stop.precision.value, stop.precision.relative, stop.confidence

@@ -24,7 +24,7 @@ from trialwise.experiment.model import Experiment, Level
 from trialwise.experiment.sampling import is_sobol
 from trialwise.experiment.stopping import compared_metrics, goals, has_course, stops_by_series
 from trialwise.measurement.samples import Samples
-from trialwise.statistics.relative_margin import WARNING
+from trialwise.rules import RULES
 from trialwise.store.records import TrialRow
 
 
@@ -103,7 +103,7 @@ class Judge:
         ended = upcoming is None or cut
         verdicts = (
             self._two_stages.after(rounds, list(self._look_points(rounds, following)), ended=ended)
-            if self._design.looks == "two-stage"
+            if RULES[self._design.looks].judges_once
             else self._every_round(rounds if ended else rounds[: self._last_look(rounds, following)], told)
         )
         decided = all(claim.state == "decided" for claim in verdicts.claims)
@@ -132,8 +132,8 @@ class Judge:
         )
 
     def _warnings(self, claims: Sequence[ClaimState]) -> Iterator[str]:
-        if self._design.looks == "cceval":
-            yield WARNING
+        if warning := RULES[self._design.looks].warning:
+            yield warning
         for claim in claims:
             if text := too_many(claim, self._most):
                 yield text

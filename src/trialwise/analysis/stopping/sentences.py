@@ -9,6 +9,7 @@ from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, write
+from trialwise.rules import RULES
 from trialwise.statistics.looking import MOST
 
 
@@ -38,8 +39,7 @@ def reason_text(
         return f"what is asked for takes over {FAR} times max_trials, at best: {so_far}"
     if not judged:
         return None
-    once = "the trials that the pilot asked for have run, and are judged once"
-    return f"{once if looks == 'two-stage' else 'every rule has come to its end'}: {so_far}"
+    return f"{RULES[looks].ended}: {so_far}"
 
 
 def _claims(number: int) -> str:
@@ -55,15 +55,10 @@ def what_lifts(state: StoppingState) -> str | None:
             "ask for a wider precision, or raise max_trials (--extend), and run the same command: it goes on from here, and nothing "
             'is lost; simulated trials may need fewer with controls = "fluid"; `rounds` in place of `stop` takes what they give'
         )
-    if state.looks == "two-stage":
-        return (
-            "more trials now, until it is narrow, would break the level: begin anew in another directory, with a longer pilot "
-            "(its forecast is steadier), more max_trials or budget where these cut it short, or ask for less"
-        )
-    why = "bounds at any time allow that" if state.looks == "anytime" else "the rule has not come to its end"
-    if any(claim.state == "undecided" for claim in state.claims):
+    rule = RULES[state.looks]
+    if not rule.judges_once and any(claim.state == "undecided" for claim in state.claims):
         return "what is not decided, although its rule has come to its end, says why beside it"
-    return f"raise max_trials (--extend) or the budget and go on: {why}; or ask for less"
+    return rule.lifts
 
 
 def open_texts(state: StoppingState) -> list[str]:
