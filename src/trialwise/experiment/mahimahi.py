@@ -14,6 +14,7 @@ from shutil import which
 from typing import Literal
 
 from trialwise.errors import PlanError
+from trialwise.visible import visible
 
 Direction = Literal["uplink", "downlink"]
 Group = tuple[tuple[str, str], ...]
@@ -122,8 +123,15 @@ def read_shells(words: Sequence[str]) -> Shells:
     Raises
     ------
     PlanError
-        What mahimahi itself would refuse, and what cannot be said of a link.
+        What mahimahi itself would refuse, and what cannot be said of a link; in one line, whatever the words hold.
     """
+    try:
+        return _read(words)
+    except PlanError as error:
+        raise PlanError(visible(error.message), hint=error.hint and visible(error.hint)) from error
+
+
+def _read(words: Sequence[str]) -> Shells:
     shells: list[_Shell] = []
     spoken: list[tuple[str, ...]] = []
     rest = list(words)

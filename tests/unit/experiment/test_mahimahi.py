@@ -276,3 +276,18 @@ def test_every_delay_below_eleven_days_makes_a_link(delay: str):
 def test_what_is_too_large_is_said_in_mahimahis_words():
     with pytest.raises(PlanError, match="mm-delay: `1000000000` is not a delay below"):
         read("mm-delay 1000000000 cmd")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["mA\n\nm]-delay"], r"mA\x0a\x0am]-delay: this is none of mahimahi's shells"),
+        (["mm-link", "--uplinA\n\nk-queue=droptail"], r"mm-link: unknown option --uplinA\x0a\x0ak-queue"),
+        (["mm-loss", "up\x1b[31m", "0.1"], r"mm-loss: `up\x1b[31m` is not uplink or downlink"),
+    ],
+)
+def test_words_with_line_ends_and_escapes_are_refused_in_one_line(words: list[str], said: str):
+    with pytest.raises(PlanError) as refused:
+        read_shells(words)
+    assert refused.value.message.startswith(said)
+    assert "\n" not in refused.value.message + (refused.value.hint or "")
