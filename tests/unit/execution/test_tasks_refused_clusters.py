@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,10 +28,11 @@ def experiment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @contextmanager
-def configured(cores: int | None) -> Iterator[None]:
+def configured(cores: int | None, **more: object) -> Iterator[None]:
     """Jobs of SLURM with so many cores; None: `jobqueue.yaml` does not say."""
     import_module("dask_jobqueue")  # it adds its own defaults when it is imported
     job = {"cores": cores, "processes": 1, "memory": "1GB", "interface": "lo", "python": sys.executable}
+    job |= {key.replace("_", "-"): value for key, value in more.items()}
     with import_module("dask").config.set({f"jobqueue.slurm.{key}": value for key, value in job.items()}):
         yield
 
@@ -41,6 +43,21 @@ def test_without_sbatch_it_is_said_at_once(experiment: Path, tmp_path: Path, mon
     with configured(1), pytest.raises(WorkerError, match="sbatch: No such file or directory"):
         study.run(experiment, tmp_path / "cluster", cluster="slurm")
     assert not (tmp_path / "cluster").exists()
+
+
+@needs_jobqueue
+def test_a_job_has_the_arguments_of_the_configuration_beside_ours(
+    experiment: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "sbatch").write_text(f"#!/bin/sh\ncat > '{tmp_path}/job'\necho no >&2\nexit 1\n")
+    (programs / "sbatch").chmod(0o755)
+    monkeypatch.setenv("PATH", str(programs), prepend=os.pathsep)
+    refused = pytest.raises(WorkerError, match="sbatch takes no such job: no")
+    with configured(1, worker_extra_args=["--lifetime", "5m"]), refused:
+        study.run(experiment, tmp_path / "cluster", cluster="slurm")
+    assert "--lifetime 5m --worker-class trialwise." in (tmp_path / "job").read_text()
 
 
 @needs_jobqueue

@@ -7,6 +7,7 @@ import contextlib
 import io
 import os
 import signal
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -136,6 +137,15 @@ def test_time_out_kill_and_output_limit(worker: Worker):
     assert (len(loud.body), loud.head["runs"]["command"]["stdout_total"]) == (1000, 3893)
     nothing = worker.run(connection, "3.1", "", command=["/no/such"])
     assert "No such file" in nothing.head["runs"]["command"]["problem"]
+
+
+def test_memory_is_told_in_bytes_and_input_is_empty(worker: Worker):
+    """64 MiB are written; Python itself takes some 10 MiB."""
+    connection = worker.attach()
+    program = "import sys; sys.stdout.write(repr(sys.stdin.read())); held = b'x' * (64 << 20)"
+    reply = worker.run(connection, "1.1", "", command=[sys.executable, "-c", program])
+    assert reply.body == b"''"
+    assert 64 << 20 < reply.head["runs"]["command"]["max_rss_bytes"] < 256 << 20
 
 
 def test_what_is_set_up_once_is_not_set_up_again(worker: Worker):
