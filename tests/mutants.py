@@ -6,7 +6,7 @@ the room's unit and property tests that execute its line, the quickest first. Wh
 (`pip install coverage`), and kept in `.venv/mutants`. One that they let pass is tried again, with those of the room's unit and system
 tests (and of FILE…) that execute the very expression in a process that they start, be it a worker's agent: each drawn expression of
 the copy leaves a file behind when it is executed, and these tests run once with that. A mutant survives rightly where what it changes
-cannot be seen: a message, a speed, an equal bound.
+cannot be seen: a message, a speed, an equal bound. TMPDIR must not lie below /dev, where programs do not belong to what is measured.
 """
 
 from __future__ import annotations

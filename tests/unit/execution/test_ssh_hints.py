@@ -55,3 +55,22 @@ def test_the_hint_leaves_out_the_file_that_ssh_keygen_takes_by_itself():
     usual = Path("~/.ssh/known_hosts").expanduser()
     errors = f"Offending ED25519 key in {usual}:3\n" + CHANGED.format(entry="w2")
     assert explain(addresses(["ssh://w2"])[0], errors, 255).hint.endswith("ssh-keygen -R w2")
+
+
+@pytest.mark.parametrize(
+    ("errors", "exit_code", "message", "lasting"),
+    [
+        ("sh: 1: python3: not found\n", 127, "there is no python3 (sh: 1: python3: not found)", True),
+        ("trialwise: Python 3.8 or newer is needed; this is 3.6.9\n", 1, "its Python is too old (", True),
+        ("    if x := 1:\nSyntaxError: invalid syntax\n", 1, "its Python is too old (SyntaxError", True),
+        ("client_loop: send disconnect\n", None, "the connection was lost (client_loop: send", False),
+        ("", 255, "ssh ended with exit code 255", False),
+        ("connect to host w2 port 22: Connection refused\n", 255, "nothing listens there (connect to", False),
+    ],
+)
+def test_what_trying_again_will_not_mend_is_told_from_what_it_may(
+    errors: str, exit_code: int | None, message: str, lasting: bool
+):
+    found = explain(addresses(["ssh://w2"])[0], errors, exit_code)
+    assert found.message.startswith(f"ssh://w2: {message}")
+    assert found.lasting is lasting

@@ -1,0 +1,140 @@
+"""A worker behind `ssh`, where that is a program of ours that runs the words on this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+
+from trialwise.errors import WorkerError
+from trialwise.execution.workers.address import Address
+from trialwise.execution.workers.remote import Remote
+from trialwise.execution.workers.tasks import RemoteRun, Tasks
+from trialwise.experiment.model import Workers
+
+MARKER = f"unit-test-of-remotes:{os.getpid()}"
+HERE = 'for last; do :; done; exec sh -c "$last"'
+
+
+@dataclass
+class Place:
+    """A worker, what ssh is, and what is told of the connection."""
+
+    folder: Path
+    cancel: int
+    told: list[str] = field(default_factory=list[str])
+
+    def ssh(self, script: str) -> None:
+        program = self.folder / "programs" / "ssh"
+        program.write_text(f"#!/bin/sh\n{script}\n")
+        program.chmod(0o755)
+
+    def remote(self, **settings: float) -> Remote:
+        workers = replace(Workers(use=("ssh://w2",)), **{"heartbeat": 1.0, "reconnect": 30.0, **settings})
+        return Remote(
+            Address("ssh://w2", "w2"), workers, str(self.folder / "worker"), self.cancel, self.told.append
+        )
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Place]:
+    readable, writable = os.pipe()
+    (tmp_path / "programs").mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "programs"), prepend=os.pathsep)
+    made = Place(tmp_path, readable)
+    made.ssh(HERE)
+    yield made
+    os.close(readable)
+    os.close(writable)
+
+
+@pytest.fixture
+def tasks(place: Place) -> Iterator[Tasks]:
+    remote = place.remote()
+    remote.connect()
+    yield Tasks(remote, "1")
+    remote.close()
+
+
+def _command(tasks: Tasks, what: str, script: str, once: str | None = None) -> RemoteRun | str:
+    words = ["sh", "-c", script]
+    return tasks.command(what, words, marker=MARKER, timeout=30.0, cancel=None, once=once)
+
+
+def test_a_command_tells_its_end_and_its_errors(tasks: Tasks):
+    run = _command(tasks, "a", "echo oh >&2; exit 3")
+    assert isinstance(run, RemoteRun)
+    assert (run.exit_code, run.stderr) == (3, b"oh\n")
+
+
+def test_what_is_to_be_done_once_ends_well_the_second_time_too(tasks: Tasks, place: Place):
+    for key in ("a", "b"):
+        run = _command(tasks, key, f"echo x >> {place.folder}/log", once="setup")
+        assert isinstance(run, RemoteRun)
+        assert run.exit_code == 0
+    assert (place.folder / "log").read_text() == "x\n"
+
+
+def test_a_task_that_nothing_came_of_is_told_in_words_and_one_that_was_never_there_as_none(
+    tasks: Tasks, place: Place
+):
+    kill = f"kill -KILL $(sed -n 's/.*\"pid\": *\\([0-9]*\\).*/\\1/p' {place.folder}/worker/hand.lock)"
+    assert _command(tasks, "a", kill) == (
+        "the worker was restarted, or the process that executed it was killed"
+    )
+    assert tasks.execute("b-1", None, marker=MARKER, cancel=None) is None
+
+
+def test_a_task_goes_on_when_its_connection_ends_and_is_told_by_the_next(place: Place):
+    place.ssh(f"echo $$ >> {place.folder}/connections; {HERE}")
+    remote = place.remote()
+    remote.connect()
+    kill = f"kill -s KILL -- -$(head -n 1 {place.folder}/connections)"
+    run = _command(Tasks(remote, "1"), "a", f"{kill}; sleep 0.3; echo x >> {place.folder}/log; exit 5")
+    assert isinstance(run, RemoteRun)
+    assert run.exit_code == 5
+    assert (place.folder / "log").read_text() == "x\n"
+    assert len((place.folder / "connections").read_text().split()) == 2
+    assert [text.startswith("the connection was lost; connecting again") for text in place.told] == [True]
+    remote.close()
+
+
+def test_what_may_take_the_worker_down_is_not_asked_for_again(place: Place):
+    place.ssh(f"echo $$ >> {place.folder}/connections; {HERE}")
+    remote = place.remote()
+    remote.connect()
+    words = ["sh", "-c", f"kill -s KILL -- -$(head -n 1 {place.folder}/connections); sleep 1"]
+    found = Tasks(remote, "1").command("a", words, marker=MARKER, timeout=30.0, cancel=None, patience=30.0)
+    assert found == "the worker knows nothing of it"
+    assert len((place.folder / "connections").read_text().split()) == 1
+    remote.close()
+
+
+def test_one_that_cannot_be_had_is_tried_as_long_as_is_asked_for(place: Place):
+    place.ssh("echo ssh: connect to host w2 port 22: Connection refused >&2; exit 255")
+    began = time.monotonic()
+    with pytest.raises(WorkerError, match=r"nothing listens there .*, tried for 1s"):
+        place.remote(reconnect=1.0).connect()
+    assert time.monotonic() - began > 0.25
+
+
+def test_one_that_never_can_is_tried_once(place: Place):
+    place.ssh(f"echo x >> {place.folder}/tried; echo python3: not found >&2; exit 127")
+    with pytest.raises(WorkerError, match=r"there is no python3 \(python3: not found\)"):
+        place.remote().connect()
+    assert (place.folder / "tried").read_text() == "x\n"
+
+
+def test_waiting_for_one_ends_on_request(place: Place):
+    place.ssh("echo ssh: connect to host w2 port 22: Connection refused >&2; exit 255")
+    readable, writable = os.pipe()
+    os.write(writable, b"x")
+    waiting = replace(place, cancel=readable)
+    with pytest.raises(WorkerError, match="not waited for on request"):
+        waiting.remote(reconnect=20.0).connect()
+    os.close(readable)
+    os.close(writable)
