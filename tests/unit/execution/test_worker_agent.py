@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import json
 import os
 import signal
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from agent_worker import MARKER, Worker
+from trialwise.execution.workers.agent.execution import Execution
 from trialwise.execution.workers.connection import Connection, DisconnectedError
 from trialwise.execution.workers.ssh import agent_archive
 
@@ -91,6 +93,21 @@ def test_one_trial_at_a_time(worker: Worker):
     reply = connection.reply(number, patience=50)
     assert reply is not None
     assert reply.head["runs"]["command"]["cancelled"]
+
+
+def test_what_is_cancelled_before_it_starts_is_ended_at_once(tmp_path: Path):
+    """The moment between two commands of a task is too short to be met from outside."""
+    worker = Worker(tmp_path, supervised=False)
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        execution = Execution(json.loads(worker.task("sleep 9")))
+        execution.cancel()
+        execution.run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    run = execution.head["runs"]["command"]
+    assert run["cancelled"]
+    assert run["wall_ns"] < 8e9
 
 
 def test_what_a_program_writes_comes_back_raw(worker: Worker):
