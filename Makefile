@@ -18,7 +18,7 @@ export TRIALWISE_OML4PY ?= $(or $(wildcard $(CURDIR)/.venv/bin/python),python3)
 unexport PYTHONDONTWRITEBYTECODE
 RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.c' -o -name '*.h' -o -name '*.o') Cargo.toml Cargo.lock
 
-.PHONY: setup FORCE demo test test-system lint check-python check-rust bench soak fuzz mutants test-lowest docs schemas install-c clean
+.PHONY: setup FORCE demo test test-system lint check-python check-rust bench soak fuzz mutants test-lowest deny coverage docs schemas install-c clean
 
 setup: .venv/.core $(NS3)
 
@@ -51,6 +51,7 @@ lint: setup
 	$(BIN)/ruff check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/typos
 	$(BIN)/stubtest trialwise._core
 	cargo fmt --all --check
 	cargo clippy --quiet --workspace --all-targets --locked $(CARGO_FEATURES) -- -D warnings
@@ -111,6 +112,18 @@ test-lowest: setup
 	sed '1s|.*|#!$(CURDIR)/$(LOWEST)/bin/python|' $(BIN)/trialwise > $(LOWEST)/bin/trialwise && chmod +x $(LOWEST)/bin/trialwise
 	nice $(LOWEST)/bin/python -m pytest -n 2 -m 'not soak and not alone' -W ignore::DeprecationWarning $(LOWEST_TESTS)
 
+# Licences, duplicates and sources of all crates, and what is known against them where the database can be reached.
+deny:
+	@cargo deny --version >/dev/null 2>&1 || { echo "make: no cargo-deny; install it (cargo install --locked cargo-deny)"; exit 2; }
+	cargo deny --locked check licenses bans sources
+	cargo deny --locked check advisories || echo "make: advisories were not checked, or there are some; see above"
+
+# What tests execute of the package, as a figure; no gate.
+coverage: setup
+	@$(BIN)/python -c 'import coverage' 2>/dev/null || { echo "make: no coverage.py; install it ($(BIN)/pip install coverage)"; exit 2; }
+	$(BIN)/python -m coverage run --branch --source src/trialwise -m pytest -q -m 'not soak and not alone' tests/unit tests/property tests/golden
+	$(BIN)/python -m coverage report --format total
+
 PREFIX ?= /usr/local
 install-c:
 	cargo build --release --locked -p trialwise-streams-c
@@ -118,6 +131,10 @@ install-c:
 
 clean:
 	rm -rf .venv target demo
+
+# Tables, schemas and the pages' own commands.
+docs: setup schemas
+	$(BIN)/pytest -q tests/unit/docs
 
 schemas: setup
 	$(BIN)/python docs/generate_reference.py

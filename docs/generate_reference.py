@@ -16,6 +16,7 @@ from typing import Any, get_args
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from trialwise import _core
 from trialwise.cli.schema import Format, json_schema
 from trialwise.experiment import document, document_design, document_trial
 from trialwise.experiment.checking import document_schema
@@ -63,6 +64,7 @@ SECTIONS = {
     "instrumentation": document_trial.InstrumentationSection,
     "fresh": FreshDirectory,
 }
+PATH_PAGE = ROOT / "docs/reference/path.md"
 SCHEME_PAGE = ROOT / "docs/reference/schemes.md"
 SCHEME_SECTIONS = {
     "scheme": reading.SchemeDocument,
@@ -74,6 +76,7 @@ SCHEME_SECTIONS = {
 _TABLE = re.compile(r"(<!-- keys of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
+_QUEUES = re.compile(r"(<!-- queues -->\n).*?(<!-- end -->)", re.DOTALL)
 _QUANTITIES = re.compile(r"(<!-- quantities of (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 QUANTITIES_OF: Mapping[str, Mapping[str, Quantity]] = {
     "path": QUANTITIES,
@@ -97,6 +100,24 @@ def quantities(kind: str) -> Iterator[str]:
     yield "|---|---|---|---|"
     for name, quantity in QUANTITIES_OF[kind].items():
         yield f"| `{name}` | {quantity.unit} | {quantity.better or ''} | {quantity.meaning} |"
+
+
+def path_page(text: str) -> str:
+    """The page on paths with its table of queues written anew."""
+    return _QUEUES.sub(lambda found: found.group(1) + "\n".join(queue_rows()) + "\n" + found.group(2), text)
+
+
+def queue_rows() -> Iterator[str]:
+    """The queues as a Markdown table: as the core's register has them; what most share is not repeated."""
+    yield "| queue | key | takes | what it does |"
+    yield "|---|---|---|---|"
+    told: set[tuple[str, str, str]] = set()
+    for name, words, keys in _core.queues():
+        yield f"| `{name}` | {', '.join(f'`{key}`' for key, _, _ in keys)} | | {words} |"
+        for key in keys:
+            if key not in told:
+                yield f"| | `{key[0]}` | {key[1]} | {key[2]} |"
+        told.update(keys)
 
 
 def table(section: str) -> Iterator[str]:
@@ -137,6 +158,7 @@ def default(field: FieldInfo) -> str:
 def files() -> Iterator[tuple[Path, str]]:
     """Everything that is generated."""
     yield PAGE, page(PAGE.read_text())
+    yield PATH_PAGE, path_page(PATH_PAGE.read_text())
     yield SCHEME_PAGE, page(SCHEME_PAGE.read_text())
     for name in get_args(Format):
         yield (

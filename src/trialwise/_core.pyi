@@ -72,6 +72,7 @@ __all__ = [
     "parse_size",
     "parse_trace",
     "path_controllers",
+    "queues",
     "read_flow_list",
     "read_packet_log",
     "run_command",
@@ -515,6 +516,7 @@ class LinkDescription:
     @property
     def elements(self) -> list[str]: ...
 
+def queues() -> list[tuple[str, str, list[tuple[str, str, str]]]]: ...
 def check_link(
     groups: Sequence[Sequence[tuple[str, str]]],
     directory: str | os.PathLike[str],

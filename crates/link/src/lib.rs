@@ -60,8 +60,8 @@ pub use queue::{
 pub use rate::{ConstantRate, TraceRate};
 pub use series::{Series, SeriesError};
 pub use spec::{
-    BatchSpec, DelaySpec, ElementSpec, LimitSpec, LinkSpec, LossSpec, OutageSpec, PolicerSpec, QueueSpec,
-    RateSpec, ReadFile, SpecError, Surroundings,
+    BatchSpec, DelaySpec, ElementSpec, Key, LimitSpec, LinkSpec, Listed, LossSpec, OutageSpec, PolicerSpec,
+    QueueSpec, RateSpec, ReadFile, SpecError, Surroundings,
 };
 pub use trace::{
     ByteConvention, Cellular, MAXIMUM_MILLISECOND, MAXIMUM_OPPORTUNITIES, OnOff, Phases, Repeat, Schedule,

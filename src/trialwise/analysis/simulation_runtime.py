@@ -49,21 +49,21 @@ def simulation_runtime(
     """
     asked = _asked(experiment, question, metric)
     rows = treatments_of(ledger.trials())
-    advices: list[DurationAdvice] = []
+    all_advice: list[DurationAdvice] = []
     skipped: list[str] = []
     for place, (treatment, members) in enumerate(rows.items(), start=1):
         flows = read_flows(directory, members)
         confidence = question.confidence or _CONFIDENCE
         found = list(duration_advice(asked, treatment, flows, confidence, question.tolerance))
-        advices += found
+        all_advice += found
         if not found:
             skipped.append(f"{treatment}: fewer than two finished trials with flows")
         if watch is not None:
             watch(place, len(rows))
-    if not advices:
+    if not all_advice:
         why = "; ".join(skipped) or "no trial has finished"
         raise AnalysisError(f"{directory.path}: {why}", hint="run more rounds: trialwise run")
-    return _together(str(directory.path), advices, tuple(skipped), tuple(_notes(experiment)))
+    return _together(str(directory.path), all_advice, tuple(skipped), tuple(_notes(experiment)))
 
 
 def _asked(experiment: Experiment, question: Question, metric: str | None) -> Experiment:
@@ -108,20 +108,20 @@ def _notes(experiment: Experiment) -> Iterator[str]:
 
 
 def _together(
-    file: str, advices: Sequence[DurationAdvice], skipped: tuple[str, ...], notes: tuple[str, ...]
+    file: str, all_advice: Sequence[DurationAdvice], skipped: tuple[str, ...], notes: tuple[str, ...]
 ) -> RuntimeAdvice:
-    missing = [one for one in advices if one.needed is None]
-    needs = [one.needed or 0.0 for one in advices]
+    missing = [one for one in all_advice if one.needed is None]
+    needs = [one.needed or 0.0 for one in all_advice]
     runtime = None if missing else max(needs)
-    decisive = missing[0] if missing else advices[needs.index(max(needs))]
+    decisive = missing[0] if missing else all_advice[needs.index(max(needs))]
     more = f" (and {len(missing) - 1} more below without a duration)" if len(missing) > 1 else ""
     return RuntimeAdvice(
         format="trialwise.runtime/1",
         file=file,
         unit="s",
         runtime=runtime,
-        startup=max(one.warmup_end or 0.0 for one in advices),
-        steady=all(one.warmup_end is not None for one in advices),
+        startup=max(one.warmup_end or 0.0 for one in all_advice),
+        steady=all(one.warmup_end is not None for one in all_advice),
         runtime_line=None
         if runtime is None
         else f'workload = {{ …, duration = "{rounded_up(runtime).replace(" ", "")}" }}',
@@ -132,5 +132,5 @@ def _together(
         pilots=(),
         skipped=skipped,
         notes=notes,
-        durations=tuple(advices),
+        durations=tuple(all_advice),
     )

@@ -30,16 +30,16 @@ _HEIGHT = 260
 
 
 def duration_figures(
-    advices: Sequence[DurationAdvice],
+    all_advice: Sequence[DurationAdvice],
     looks: Mapping[str, Look],
     names: Mapping[str, str],
     sheets: dict[str, Sheet],
 ) -> Iterator[Figure]:
     """A figure for each advice that has estimates, and one of the active flows of all treatments."""
-    for place, advice in enumerate(advices):
+    for place, advice in enumerate(all_advice):
         if any(step.pooled for step in advice.steps):
             yield _durations(place, advice, names.get(advice.treatment, advice.treatment), sheets)
-    by_treatment = {advice.treatment: advice for advice in advices}
+    by_treatment = {advice.treatment: advice for advice in all_advice}
     if by_treatment:
         shown = {names.get(name, name): look for name, look in looks.items() if name in by_treatment}
         yield _phases(list(by_treatment.values()), names, shown, sheets)
@@ -121,14 +121,14 @@ def _lengths(advice: DurationAdvice, lengths: Scale, sheets: dict[str, Sheet]) -
 
 
 def _phases(
-    advices: Sequence[DurationAdvice],
+    all_advice: Sequence[DurationAdvice],
     names: Mapping[str, str],
     looks: Mapping[str, Look],
     sheets: dict[str, Sheet],
 ) -> Figure:
-    found = active_rows(advices, names)
+    found = active_rows(all_advice, names)
     shown = scale(numbers(found, "time"), "s")
-    rows, ends = (in_unit(each, shown, ("time",)) for each in (found, phase_rows(advices, names)))
+    rows, ends = (in_unit(each, shown, ("time",)) for each in (found, phase_rows(all_advice, names)))
     x = alt.X("time:Q", title=f"time in a trial{shown.heading}")
     lines = charted(rows, sheets).encode(
         x=x,

@@ -134,20 +134,20 @@ def stable_value(advice: DurationAdvice) -> float | None:
     return whole.estimate / (1 + advice.transient.estimate / 100)
 
 
-def phase_rows(advices: Sequence[DurationAdvice], names: Mapping[str, str]) -> list[Row]:
+def phase_rows(all_advice: Sequence[DurationAdvice], names: Mapping[str, str]) -> list[Row]:
     """When the warm-up of each treatment ends, and until when flows begin."""
     return [
         {"treatment": names.get(one.treatment, one.treatment), "time": time, "phase": phase}
-        for one in advices
+        for one in all_advice
         for time, phase in ((one.warmup_end, "stable from here"), (one.duration, "cool-down from here"))
         if time is not None
     ]
 
 
-def active_rows(advices: Sequence[DurationAdvice], names: Mapping[str, str]) -> list[Row]:
+def active_rows(all_advice: Sequence[DurationAdvice], names: Mapping[str, str]) -> list[Row]:
     """The mean number of active flows over time."""
     return [
         {"treatment": names.get(one.treatment, one.treatment), "time": time, "active": active}
-        for one in advices
+        for one in all_advice
         for time, active in zip(one.active_times, one.active, strict=True)
     ]

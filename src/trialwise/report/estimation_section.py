@@ -74,9 +74,9 @@ def _line(one: MetricEstimate, found: Estimation, names: Mapping[str, str]) -> L
     return Line(text, "descriptive" if own.note else "claim", own.estimand.replace("_", " "))
 
 
-def duration_lines(advices: tuple[DurationAdvice, ...], names: Mapping[str, str]) -> Iterator[str]:
+def duration_lines(all_advice: tuple[DurationAdvice, ...], names: Mapping[str, str]) -> Iterator[str]:
     """What the duration of trials does to each quantile, in words."""
-    for one in advices:
+    for one in all_advice:
         name = names.get(one.treatment, one.treatment)
         phases = (
             f"warm-up until {duration_text(one.warmup_end)}"

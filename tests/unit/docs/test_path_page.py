@@ -32,7 +32,8 @@ def test_every_key_and_option_stands_on_the_page():
     told = "\n".join(LINKS)
     keys = set(LinkSection.model_fields)
     assert {line.split()[0] for line in LINKS} | {"queue"} == keys
-    known: set[str] = set()
+    known = set[str]()
+    assert {name for name, _, _ in _core.queues()} <= set(re.findall(r"queue ([a-z_-]+)", told))
     for file in ("rate", "delay", "loss", "gates"):
         text = (SPEC / f"{file}.rs").read_text()
         for listed in re.findall(r"(?:Arguments::parse|arguments)\([^&]*?&\[([^\]]*)\]", text) + re.findall(

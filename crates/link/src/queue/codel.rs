@@ -5,7 +5,11 @@ use trialwise_units::{Bytes, Duration, Time};
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
+use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
+use crate::spec::arguments::Arguments;
+use crate::spec::declared::{Declared, Key};
+use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// Which CoDel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -239,6 +243,88 @@ impl<P: Packet> Queue<P> for CoDel<P> {
 
     fn marked(&self) -> u64 {
         self.controller.marked
+    }
+}
+
+/// Keys of CoDel, wherever it stands.
+pub(super) const TARGET: Key =
+    Key { name: "target", takes: "a time", words: "The standing delay that is accepted; 5 ms." };
+pub(super) const INTERVAL: Key =
+    Key { name: "interval", takes: "a time", words: "How long the delay may stay above it; 100 ms." };
+/// Of every queue that marks.
+pub(super) const ECN: Key = Key {
+    name: "ecn",
+    takes: "yes or no",
+    words: "Mark packets that can be marked instead of dropping them.",
+};
+
+/// `codel:packets=1000,target=5ms,interval=100ms`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct CoDelSpec {
+    /// 1000 packets unless given.
+    pub(crate) limit: LimitSpec,
+    /// What it goes by.
+    pub(crate) parameters: CoDelParameters,
+}
+
+impl Declared for CoDelSpec {
+    const NAME: &'static str = "codel";
+    const WORDS: &'static str = "CoDel (RFC 8289); a limit of 1000 packets unless given.";
+    const KEYS: &'static [Key] =
+        &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP, TARGET, INTERVAL, ECN];
+
+    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        let parameters = CoDelParameters::read(arguments, CoDelParameters::default())?;
+        Ok(Self { limit: LimitSpec::read(arguments)?.or_packets(1000), parameters })
+    }
+}
+
+impl DeclaredQueue for CoDelSpec {
+    fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        Ok(Box::new(CoDel::new(self.parameters, self.limit.resolve(surroundings)?)))
+    }
+}
+
+impl CoDelParameters {
+    /// What is set of CoDel, and the rest as in `default`.
+    pub(super) fn read(arguments: &Arguments<'_>, default: Self) -> Result<Self, SpecError> {
+        Ok(Self {
+            target: arguments.span("target")?.unwrap_or(default.target),
+            interval: arguments.span("interval")?.unwrap_or(default.interval),
+            ecn: arguments.flag("ecn")?.unwrap_or(default.ecn),
+            ..default
+        })
+    }
+}
+
+/// `codel-mahimahi:packets=1000,target=5ms,interval=100ms`, as mm-link has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MahimahiCoDelSpec {
+    /// At least one limit.
+    pub(crate) limit: LimitSpec,
+    /// What it goes by.
+    pub(crate) parameters: CoDelParameters,
+}
+
+impl Declared for MahimahiCoDelSpec {
+    const NAME: &'static str = "codel-mahimahi";
+    const WORDS: &'static str = "CoDel as mm-link has it: a limit, target and interval, all given.";
+    const KEYS: &'static [Key] = &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP, TARGET, INTERVAL];
+
+    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        let limit = LimitSpec::required(arguments)?;
+        match (arguments.span("target")?, arguments.span("interval")?) {
+            (Some(target), Some(interval)) => {
+                Ok(Self { limit, parameters: CoDelParameters::mahimahi(target, interval) })
+            }
+            _ => Err(arguments.missing("target and interval", "packets=1000,target=5ms,interval=100ms")),
+        }
+    }
+}
+
+impl DeclaredQueue for MahimahiCoDelSpec {
+    fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        Ok(Box::new(CoDel::new(self.parameters, self.limit.resolve(surroundings)?)))
     }
 }
 

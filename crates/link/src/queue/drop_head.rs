@@ -3,9 +3,13 @@
 use trialwise_units::Time;
 
 use crate::element::{Cause, Drops};
-use crate::packet::Tally;
+use crate::packet::{Packet, Tally};
 use crate::queue::buffer::Buffer;
+use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
+use crate::spec::arguments::Arguments;
+use crate::spec::declared::{Declared, Key};
+use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// A queue that takes every arrival and then drops from its head until it is within its limit.
 #[derive(Debug)]
@@ -38,5 +42,28 @@ impl<P: Send> Queue<P> for DropHead<P> {
 
     fn backlog(&self) -> Tally {
         self.buffer.tally()
+    }
+}
+
+/// `drophead:packets=50`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DropHeadSpec {
+    /// At least one limit.
+    pub(crate) limit: LimitSpec,
+}
+
+impl Declared for DropHeadSpec {
+    const NAME: &'static str = "drophead";
+    const WORDS: &'static str = "An arrival beyond the limit pushes out the oldest.";
+    const KEYS: &'static [Key] = &[LimitSpec::PACKETS, LimitSpec::BYTES, LimitSpec::BDP];
+
+    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        Ok(Self { limit: LimitSpec::required(arguments)? })
+    }
+}
+
+impl DeclaredQueue for DropHeadSpec {
+    fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        Ok(Box::new(DropHead::new(self.limit.resolve(surroundings)?)))
     }
 }

@@ -5,7 +5,11 @@ use trialwise_units::Time;
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
+use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
+use crate::spec::arguments::Arguments;
+use crate::spec::declared::{Declared, Key};
+use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// A queue that drops what arrives when it is full; without a limit, mm-link's `infinite`.
 ///
@@ -53,6 +57,70 @@ impl<P: Packet> Queue<P> for DropTail<P> {
 
     fn marked(&self) -> u64 {
         self.marked
+    }
+}
+
+/// `infinite`
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct InfiniteSpec;
+
+impl Declared for InfiniteSpec {
+    const NAME: &'static str = "infinite";
+    const WORDS: &'static str = "Nothing is dropped.";
+    const KEYS: &'static [Key] = &[];
+
+    fn read(_arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        Ok(Self)
+    }
+}
+
+impl DeclaredQueue for InfiniteSpec {
+    fn build<P: Packet>(&self, _surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        Ok(Box::new(DropTail::new(Limit::NONE)))
+    }
+}
+
+/// `droptail:packets=50,mark=20`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct DropTailSpec {
+    /// At least one limit.
+    pub(crate) limit: LimitSpec,
+    /// Up to which nothing is marked.
+    pub(crate) threshold: Limit,
+}
+
+impl Declared for DropTailSpec {
+    const NAME: &'static str = "droptail";
+    const WORDS: &'static str = "An arrival beyond the limit is dropped.";
+    const KEYS: &'static [Key] = &[
+        LimitSpec::PACKETS,
+        LimitSpec::BYTES,
+        LimitSpec::BDP,
+        Key {
+            name: "mark",
+            takes: "packets or a size",
+            words: "Each ECN-capable packet that finds more than that waiting is marked, others pass: DCTCP's switch.",
+        },
+    ];
+
+    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        let threshold = arguments.with("mark", parse_threshold)?.unwrap_or(Limit::NONE);
+        Ok(Self { limit: LimitSpec::required(arguments)?, threshold })
+    }
+}
+
+/// A whole number of packets, or a size.
+fn parse_threshold(text: &str) -> Result<Limit, String> {
+    let size = || text.parse().map(Limit::bytes);
+    text.parse()
+        .map(Limit::packets)
+        .or_else(|_| size())
+        .map_err(|_| format!("`{text}` is neither packets nor a size; write 20 or 30kB"))
+}
+
+impl DeclaredQueue for DropTailSpec {
+    fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        Ok(Box::new(DropTail::marking(self.limit.resolve(surroundings)?, self.threshold)))
     }
 }
 

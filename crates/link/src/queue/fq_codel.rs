@@ -6,8 +6,12 @@ use trialwise_units::{Bytes, Seed, Time};
 
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally};
-use crate::queue::codel::{CoDelParameters, Controller, Source};
+use crate::queue::codel::{CoDelParameters, Controller, ECN, INTERVAL, Source, TARGET};
+use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
+use crate::spec::arguments::Arguments;
+use crate::spec::declared::{Declared, Key};
+use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// No more packets are dropped at one overflow (RFC 8290 section 4.1).
 const DROP_BATCH: u64 = 64;
@@ -226,6 +230,53 @@ impl<P: Packet> Queue<P> for FqCoDel<P> {
 
     fn marked(&self) -> u64 {
         self.flows.iter().map(|flow| flow.controller.marked).sum()
+    }
+}
+
+/// Queues that are kept at most.
+const MOST_FLOWS: u32 = 65_536;
+
+/// `fq_codel:packets=10240,target=5ms,interval=100ms`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct FqCoDelSpec {
+    /// 10240 packets unless given.
+    pub(crate) limit: LimitSpec,
+    /// What it goes by.
+    pub(crate) parameters: FqCoDelParameters,
+}
+
+impl Declared for FqCoDelSpec {
+    const NAME: &'static str = "fq_codel";
+    const WORDS: &'static str =
+        "FQ-CoDel (RFC 8290), which marks unless told otherwise; a limit of 10240 packets unless given.";
+    const KEYS: &'static [Key] = &[
+        LimitSpec::PACKETS,
+        LimitSpec::BYTES,
+        LimitSpec::BDP,
+        TARGET,
+        INTERVAL,
+        ECN,
+        Key { name: "flows", takes: "a whole number", words: "How many queues flows are hashed to; 1024." },
+        Key { name: "quantum", takes: "bytes", words: "What a queue may send in its turn; 1514." },
+    ];
+
+    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        let default = FqCoDelParameters::default();
+        let flows = arguments.count("flows")?.unwrap_or(default.flows.into());
+        let parameters = FqCoDelParameters {
+            codel: CoDelParameters::read(arguments, default.codel)?,
+            flows: u32::try_from(flows).ok().filter(|flows| *flows <= MOST_FLOWS).ok_or_else(|| {
+                arguments.bad("flows", format!("more than {MOST_FLOWS} queues are not kept; write 1024"))
+            })?,
+            quantum: arguments.count("quantum")?.map_or(default.quantum, Bytes::new),
+        };
+        Ok(Self { limit: LimitSpec::read(arguments)?.or_packets(10_240), parameters })
+    }
+}
+
+impl DeclaredQueue for FqCoDelSpec {
+    fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        Ok(Box::new(FqCoDel::new(self.parameters, self.limit.resolve(surroundings)?, surroundings.seed)))
     }
 }
 

@@ -1,14 +1,15 @@
 //! Queues: what waits before a bottleneck, and what is dropped or marked there.
 
 mod buffer;
-mod codel;
-mod drop_head;
-mod drop_tail;
-mod fq_codel;
+pub(crate) mod codel;
+pub(crate) mod drop_head;
+pub(crate) mod drop_tail;
+pub(crate) mod fq_codel;
 mod limit;
-mod pie;
-mod pie_mahimahi;
-mod red;
+pub(crate) mod pie;
+pub(crate) mod pie_mahimahi;
+pub(crate) mod red;
+pub(crate) mod register;
 #[cfg(test)]
 mod testing;
 
@@ -20,6 +21,7 @@ pub use limit::Limit;
 pub use pie::{Pie, PieParameters};
 pub use pie_mahimahi::{MahimahiPie, MahimahiPieParameters};
 pub use red::{Red, RedParameters};
+pub use register::QueueSpec;
 
 use trialwise_units::{Bytes, Time};
 

@@ -9,8 +9,13 @@ use trialwise_units::{Bytes, Duration, Seed, Time};
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
+use crate::queue::codel::ECN;
+use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
 use crate::random::Random;
+use crate::spec::arguments::Arguments;
+use crate::spec::declared::{Declared, Key};
+use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// Weights of the controller, per second (RFC 8033 appendix A).
 const ALPHA: f64 = 0.125;
@@ -208,6 +213,47 @@ impl<P: Packet> Queue<P> for Pie<P> {
 
     fn marked(&self) -> u64 {
         self.marked
+    }
+}
+
+/// `pie:packets=1000,target=15ms`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct PieSpec {
+    /// 1000 packets unless given.
+    pub(crate) limit: LimitSpec,
+    /// What it goes by.
+    pub(crate) parameters: PieParameters,
+}
+
+impl Declared for PieSpec {
+    const NAME: &'static str = "pie";
+    const WORDS: &'static str = "PIE (RFC 8033); a limit of 1000 packets unless given.";
+    const KEYS: &'static [Key] = &[
+        LimitSpec::PACKETS,
+        LimitSpec::BYTES,
+        LimitSpec::BDP,
+        Key { name: "target", takes: "a time", words: "The latency aimed at; 15 ms." },
+        Key { name: "update", takes: "a time", words: "How often the probability is computed; 15 ms." },
+        Key { name: "max_burst", takes: "a time", words: "How long a burst is let through; 150 ms." },
+        ECN,
+    ];
+
+    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        let default = PieParameters::default();
+        let parameters = PieParameters {
+            target: arguments.span("target")?.unwrap_or(default.target),
+            update: arguments.span("update")?.unwrap_or(default.update),
+            max_burst: arguments.get("max_burst")?.unwrap_or(default.max_burst),
+            ecn: arguments.flag("ecn")?.unwrap_or(default.ecn),
+            ..default
+        };
+        Ok(Self { limit: LimitSpec::read(arguments)?.or_packets(1000), parameters })
+    }
+}
+
+impl DeclaredQueue for PieSpec {
+    fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        Ok(Box::new(Pie::new(self.parameters, self.limit.resolve(surroundings)?, surroundings.seed)))
     }
 }
 

@@ -16,8 +16,12 @@ use trialwise_units::{Duration, Seed, Time};
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally};
 use crate::queue::buffer::Buffer;
+use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
 use crate::random::Random;
+use crate::spec::arguments::Arguments;
+use crate::spec::declared::{Declared, Key};
+use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 const UPDATE_MILLISECONDS: u64 = 30;
 const MEASURED_BYTES: u64 = 16_384;
@@ -167,6 +171,44 @@ impl<P: Packet> Queue<P> for MahimahiPie<P> {
 
     fn backlog(&self) -> Tally {
         self.buffer.tally()
+    }
+}
+
+/// `pie-mahimahi:packets=1000,target=20ms,max_burst=100ms`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct MahimahiPieSpec {
+    /// At least one limit.
+    pub(crate) limit: LimitSpec,
+    /// What it goes by.
+    pub(crate) parameters: MahimahiPieParameters,
+}
+
+impl Declared for MahimahiPieSpec {
+    const NAME: &'static str = "pie-mahimahi";
+    const WORDS: &'static str = "PIE as mm-link has it: a limit, target and max_burst, all given.";
+    const KEYS: &'static [Key] = &[
+        LimitSpec::PACKETS,
+        LimitSpec::BYTES,
+        LimitSpec::BDP,
+        Key { name: "target", takes: "a time", words: "The latency aimed at, mm-link's qdelay_ref." },
+        Key { name: "max_burst", takes: "a time", words: "How long a burst is let through." },
+    ];
+
+    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        let limit = LimitSpec::required(arguments)?;
+        match (arguments.span("target")?, arguments.span("max_burst")?) {
+            (Some(target), Some(max_burst)) => {
+                Ok(Self { limit, parameters: MahimahiPieParameters { target, max_burst } })
+            }
+            _ => Err(arguments.missing("target and max_burst", "packets=1000,target=20ms,max_burst=100ms")),
+        }
+    }
+}
+
+impl DeclaredQueue for MahimahiPieSpec {
+    fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        let Surroundings { start, seed, .. } = *surroundings;
+        Ok(Box::new(MahimahiPie::new(self.parameters, self.limit.resolve(surroundings)?, start, seed)))
     }
 }
 

@@ -6,8 +6,13 @@ use trialwise_units::{Duration, Seed, Time};
 use crate::element::{Cause, Drops};
 use crate::packet::{Packet, Tally, mark_congestion};
 use crate::queue::buffer::Buffer;
+use crate::queue::codel::ECN;
+use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
 use crate::random::Random;
+use crate::spec::arguments::Arguments;
+use crate::spec::declared::{Declared, Key};
+use crate::spec::{FULL_PACKET, LimitSpec, SpecError, Surroundings};
 
 /// What RED goes by; the queue is measured in packets.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -158,6 +163,71 @@ impl<P: Packet> Queue<P> for Red<P> {
 
     fn marked(&self) -> u64 {
         self.marked
+    }
+}
+
+/// `red:packets=100,min=5,max=15`
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct RedSpec {
+    /// At least one limit.
+    pub(crate) limit: LimitSpec,
+    /// What it goes by; the packet time is that of the link.
+    pub(crate) parameters: RedParameters,
+}
+
+impl Declared for RedSpec {
+    const NAME: &'static str = "red";
+    const WORDS: &'static str = "RED (Floyd and Jacobson 1993) on the average number of packets; with ecn it marks below max and drops above it.";
+    const KEYS: &'static [Key] = &[
+        LimitSpec::PACKETS,
+        LimitSpec::BYTES,
+        LimitSpec::BDP,
+        Key { name: "min", takes: "packets", words: "Below this average nothing is dropped; 5." },
+        Key {
+            name: "max",
+            takes: "packets",
+            words: "From this average on everything is, or, gentle, ever more; three times min.",
+        },
+        Key { name: "probability", takes: "a share", words: "Just below max; 0.1." },
+        Key { name: "weight", takes: "a share", words: "Of a new sample in the average; 0.002." },
+        Key { name: "gentle", takes: "yes or no", words: "Rise to 1 between max and twice that; yes." },
+        ECN,
+    ];
+
+    fn read(arguments: &Arguments<'_>) -> Result<Self, SpecError> {
+        let minimum = arguments.number("min")?.unwrap_or(5.0);
+        // Three times min_th and max_p of 0.1, as Floyd recommends ("RED: discussions of setting parameters",
+        // 1997).
+        let maximum = arguments.number("max")?.unwrap_or(3.0 * minimum);
+        if maximum < minimum {
+            return Err(
+                arguments.bad("max", format!("{maximum} is below min ({minimum}); write at least that"))
+            );
+        }
+        let weight = arguments.fraction("weight")?.unwrap_or(0.002);
+        if weight == 0.0 {
+            return Err(
+                arguments.bad("weight", "at 0 the average would never move; write one like 0.002".to_owned())
+            );
+        }
+        let parameters = RedParameters {
+            minimum,
+            maximum,
+            probability: arguments.fraction("probability")?.unwrap_or(0.1),
+            weight,
+            is_gentle: arguments.flag("gentle")?.unwrap_or(true),
+            ecn: arguments.flag("ecn")?.unwrap_or(false),
+            packet_time: Duration::ZERO,
+        };
+        Ok(Self { limit: LimitSpec::required(arguments)?, parameters })
+    }
+}
+
+impl DeclaredQueue for RedSpec {
+    fn build<P: Packet>(&self, surroundings: &Surroundings) -> Result<Box<dyn Queue<P>>, SpecError> {
+        let packet_time = surroundings.rate.transmission_time(FULL_PACKET);
+        let parameters = RedParameters { packet_time, ..self.parameters };
+        Ok(Box::new(Red::new(parameters, self.limit.resolve(surroundings)?, surroundings.seed)))
     }
 }
 

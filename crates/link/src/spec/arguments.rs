@@ -8,14 +8,14 @@ use trialwise_units::{Duration, parse_fraction};
 use crate::spec::{SpecError, words};
 
 /// The keys and values that follow a name.
-pub(super) struct Arguments<'a> {
+pub(crate) struct Arguments<'a> {
     what: String,
     pairs: Vec<(&'a str, &'a str)>,
 }
 
 impl<'a> Arguments<'a> {
     /// Reads what follows the name of `what`; only `allowed` keys may be there, each once.
-    pub(super) fn parse(
+    pub(crate) fn parse(
         what: impl Into<String>,
         text: &'a str,
         allowed: &'static [&'static str],
@@ -54,7 +54,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// The value of a key, by a reader of its own.
-    pub(super) fn with<T, E: Display>(
+    pub(crate) fn with<T, E: Display>(
         &self,
         key: &str,
         read: impl Fn(&str) -> Result<T, E>,
@@ -64,12 +64,12 @@ impl<'a> Arguments<'a> {
     }
 
     /// The value of a key.
-    pub(super) fn get<T: FromStr<Err: Display>>(&self, key: &str) -> Result<Option<T>, SpecError> {
+    pub(crate) fn get<T: FromStr<Err: Display>>(&self, key: &str) -> Result<Option<T>, SpecError> {
         self.with(key, str::parse)
     }
 
     /// A whole number above zero.
-    pub(super) fn count(&self, key: &str) -> Result<Option<u64>, SpecError> {
+    pub(crate) fn count(&self, key: &str) -> Result<Option<u64>, SpecError> {
         self.with(key, |text| match text.parse() {
             Ok(0) => Err("0 would let nothing pass; write 1 or more".to_owned()),
             Ok(count) => Ok(count),
@@ -78,7 +78,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A number above zero.
-    pub(super) fn number(&self, key: &str) -> Result<Option<f64>, SpecError> {
+    pub(crate) fn number(&self, key: &str) -> Result<Option<f64>, SpecError> {
         self.with(key, |text| match text.parse() {
             Ok(number) if number > 0.0 && number < 1e9 => Ok(number),
             _ => Err(format!("`{text}` is not a number above 0; write one like 1.5")),
@@ -86,7 +86,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// A span above zero.
-    pub(super) fn span(&self, key: &str) -> Result<Option<Duration>, SpecError> {
+    pub(crate) fn span(&self, key: &str) -> Result<Option<Duration>, SpecError> {
         match self.get(key)? {
             Some(Duration::ZERO) => Err(self.bad(key, "it must be above 0; write one like 5ms".to_owned())),
             span => Ok(span),
@@ -94,12 +94,12 @@ impl<'a> Arguments<'a> {
     }
 
     /// A fraction from 0 to 1.
-    pub(super) fn fraction(&self, key: &str) -> Result<Option<f64>, SpecError> {
+    pub(crate) fn fraction(&self, key: &str) -> Result<Option<f64>, SpecError> {
         self.with(key, parse_fraction)
     }
 
     /// `yes` or `no`.
-    pub(super) fn flag(&self, key: &str) -> Result<Option<bool>, SpecError> {
+    pub(crate) fn flag(&self, key: &str) -> Result<Option<bool>, SpecError> {
         self.with(key, |text| match text {
             "yes" => Ok(true),
             "no" => Ok(false),
@@ -108,18 +108,18 @@ impl<'a> Arguments<'a> {
     }
 
     /// What a key that was not given, but must be, makes of the whole.
-    pub(super) fn missing(&self, missing: &'static str, example: &'static str) -> SpecError {
+    pub(crate) fn missing(&self, missing: &'static str, example: &'static str) -> SpecError {
         SpecError::Missing { what: self.what.clone(), missing, example }
     }
 
     /// What a value that cannot be makes of the whole.
-    pub(super) fn bad(&self, key: &str, problem: String) -> SpecError {
+    pub(crate) fn bad(&self, key: &str, problem: String) -> SpecError {
         SpecError::BadValue { what: self.what.clone(), key: key.to_owned(), problem }
     }
 }
 
 /// `name:rest` or `name`.
-pub(super) fn split_name(text: &str) -> (&str, &str) {
+pub(crate) fn split_name(text: &str) -> (&str, &str) {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     (name.trim(), rest)
 }

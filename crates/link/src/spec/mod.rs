@@ -1,20 +1,25 @@
 //! Links as people write them: `12Mbit/s`, `28ms`, `0.4%`, `codel:packets=1000,target=5ms,interval=100ms`.
 
-mod arguments;
+pub(crate) mod arguments;
+pub(crate) mod declared;
 mod delay;
 mod gates;
 mod link;
 mod loss;
 mod queue;
 mod rate;
-mod words;
+pub(crate) mod words;
 
 pub use arguments::ReadFile;
 pub use delay::{BatchSpec, DelaySpec};
 pub use gates::{OutageSpec, PolicerSpec};
 pub use link::{ElementSpec, LinkSpec};
 pub use loss::LossSpec;
-pub use queue::{LimitSpec, QueueSpec, Surroundings};
+pub(crate) use queue::FULL_PACKET;
+pub use queue::{LimitSpec, Surroundings};
+
+pub use crate::queue::QueueSpec;
+pub use declared::{Key, Listed};
 pub use rate::RateSpec;
 
 use thiserror::Error;

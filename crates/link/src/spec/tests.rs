@@ -2,6 +2,13 @@ use proptest::prelude::*;
 use trialwise_units::{Bytes, Duration, Rate, Seed, Time};
 
 use super::*;
+use crate::queue::codel::{CoDelSpec, MahimahiCoDelSpec};
+use crate::queue::drop_head::DropHeadSpec;
+use crate::queue::drop_tail::{DropTailSpec, InfiniteSpec};
+use crate::queue::fq_codel::FqCoDelSpec;
+use crate::queue::pie::PieSpec;
+use crate::queue::red::RedSpec;
+use crate::queue::register::Choice;
 use crate::queue::{CoDelParameters, CoDelVariant, FqCoDelParameters, Limit, PieParameters, RedParameters};
 use crate::trace::{ByteConvention, Phases, Repeat};
 use crate::{Exit, Fate, Packet};
@@ -26,8 +33,8 @@ fn files(path: &str) -> Result<String, String> {
     }
 }
 
-fn queue(text: &str) -> QueueSpec {
-    text.parse().unwrap()
+fn queue(text: &str) -> Choice {
+    text.parse::<QueueSpec>().unwrap().0
 }
 
 fn message<T: std::str::FromStr<Err = SpecError>>(text: &str) -> String {
@@ -37,20 +44,28 @@ fn message<T: std::str::FromStr<Err = SpecError>>(text: &str) -> String {
 #[test]
 fn queues_read_as_written() {
     let packets = |packets| LimitSpec { packets: Some(packets), ..LimitSpec::default() };
-    assert_eq!(queue("infinite"), QueueSpec::Infinite);
-    assert_eq!(queue("droptail:packets=50"), QueueSpec::DropTail(packets(50), Limit::NONE));
+    assert_eq!(queue("infinite"), Choice::Infinite(InfiniteSpec));
+    assert_eq!(
+        queue("droptail:packets=50"),
+        Choice::DropTail(DropTailSpec { limit: packets(50), threshold: Limit::NONE })
+    );
     for (mark, threshold) in [("20", Limit::packets(20)), ("30kB", Limit::bytes(Bytes::new(30_000)))] {
         let found = queue(&format!("droptail:packets=50,mark={mark}"));
-        assert_eq!(found, QueueSpec::DropTail(packets(50), threshold));
+        assert_eq!(found, Choice::DropTail(DropTailSpec { limit: packets(50), threshold }));
     }
     let both = LimitSpec { packets: Some(50), bytes: Some(Bytes::new(75_000)), bdp: None };
-    assert_eq!(queue("drophead: packets=50, bytes=75kB"), QueueSpec::DropHead(both));
+    assert_eq!(queue("drophead: packets=50, bytes=75kB"), Choice::DropHead(DropHeadSpec { limit: both }));
     assert_eq!(
         queue("codel:packets=1000,target=5ms,interval=100ms"),
-        QueueSpec::CoDel(packets(1000), CoDelParameters::default())
+        Choice::CoDel(CoDelSpec { limit: packets(1000), parameters: CoDelParameters::default() })
     );
-    assert_eq!(queue("fq_codel"), QueueSpec::FqCoDel(packets(10_240), FqCoDelParameters::default()));
-    let QueueSpec::Red(limit, red) = queue("red:packets=100,min=10,ecn=yes") else { panic!("not red") };
+    assert_eq!(
+        queue("fq_codel"),
+        Choice::FqCoDel(FqCoDelSpec { limit: packets(10_240), parameters: FqCoDelParameters::default() })
+    );
+    let Choice::Red(RedSpec { limit, parameters: red }) = queue("red:packets=100,min=10,ecn=yes") else {
+        panic!("not red")
+    };
     assert_eq!((limit, red.minimum, red.maximum, red.ecn), (packets(100), 10.0, 30.0, true));
 }
 
@@ -64,14 +79,20 @@ fn each_argument_of_a_managed_queue_is_taken_and_what_is_left_out_is_the_default
         ecn: true,
         ..CoDelParameters::default()
     };
-    assert_eq!(queue("codel:bytes=90kB,target=3ms,interval=70ms,ecn=yes"), QueueSpec::CoDel(limit, codel));
+    assert_eq!(
+        queue("codel:bytes=90kB,target=3ms,interval=70ms,ecn=yes"),
+        Choice::CoDel(CoDelSpec { limit, parameters: codel })
+    );
     let arguments = "bytes=90kB,target=3ms,interval=70ms,ecn=no,flows=8,quantum=300";
     let fair = FqCoDelParameters {
         codel: CoDelParameters { ecn: false, ..codel },
         flows: 8,
         quantum: Bytes::new(300),
     };
-    assert_eq!(queue(&format!("fq_codel:{arguments}")), QueueSpec::FqCoDel(limit, fair));
+    assert_eq!(
+        queue(&format!("fq_codel:{arguments}")),
+        Choice::FqCoDel(FqCoDelSpec { limit, parameters: fair })
+    );
     let pie = PieParameters {
         target: milliseconds(11),
         update: milliseconds(12),
@@ -80,9 +101,9 @@ fn each_argument_of_a_managed_queue_is_taken_and_what_is_left_out_is_the_default
         ..PieParameters::default()
     };
     let arguments = "bytes=90kB,target=11ms,update=12ms,max_burst=130ms,ecn=yes";
-    assert_eq!(queue(&format!("pie:{arguments}")), QueueSpec::Pie(limit, pie));
+    assert_eq!(queue(&format!("pie:{arguments}")), Choice::Pie(PieSpec { limit, parameters: pie }));
     let thousand = LimitSpec { packets: Some(1000), ..LimitSpec::default() };
-    assert_eq!(queue("pie"), QueueSpec::Pie(thousand, PieParameters::default()));
+    assert_eq!(queue("pie"), Choice::Pie(PieSpec { limit: thousand, parameters: PieParameters::default() }));
     let red = RedParameters {
         minimum: 4.0,
         maximum: 9.0,
@@ -93,22 +114,22 @@ fn each_argument_of_a_managed_queue_is_taken_and_what_is_left_out_is_the_default
         packet_time: Duration::ZERO,
     };
     let arguments = "bytes=90kB,min=4,max=9,probability=2%,weight=0.001,gentle=no,ecn=yes";
-    assert_eq!(queue(&format!("red:{arguments}")), QueueSpec::Red(limit, red));
+    assert_eq!(queue(&format!("red:{arguments}")), Choice::Red(RedSpec { limit, parameters: red }));
     // Floyd (1997) recommends min_th 5, max_th three times that, max_p 0.1 and w_q 0.002.
     let plain = RedParameters { minimum: 5.0, maximum: 15.0, probability: 0.1, weight: 0.002, ..red };
     let plain = RedParameters { is_gentle: true, ecn: false, ..plain };
-    assert_eq!(queue("red:bytes=90kB"), QueueSpec::Red(limit, plain));
+    assert_eq!(queue("red:bytes=90kB"), Choice::Red(RedSpec { limit, parameters: plain }));
 }
 
 #[test]
 fn queues_of_mm_link_read_as_its_arguments() {
-    let codel = QueueSpec::from_mahimahi("codel", "packets=100, target=50, interval=100").unwrap();
-    let QueueSpec::CoDel(limit, parameters) = codel else { panic!("not codel") };
+    let codel = QueueSpec::from_mahimahi("codel", "packets=100, target=50, interval=100").unwrap().0;
+    let Choice::MahimahiCoDel(MahimahiCoDelSpec { limit, parameters }) = codel else { panic!("not codel") };
     assert_eq!((limit.packets, parameters.variant), (Some(100), CoDelVariant::Mahimahi));
     assert_eq!(parameters.target, Duration::from_milliseconds(50));
     let pie = QueueSpec::from_mahimahi("pie", "bytes=90000, qdelay_ref=20, max_burst=100");
-    assert_eq!(pie.unwrap(), queue("pie-mahimahi:bytes=90000,target=20ms,max_burst=100ms"));
-    assert_eq!(QueueSpec::from_mahimahi("infinite", "").unwrap(), QueueSpec::Infinite);
+    assert_eq!(pie.unwrap().0, queue("pie-mahimahi:bytes=90000,target=20ms,max_burst=100ms"));
+    assert_eq!(QueueSpec::from_mahimahi("infinite", "").unwrap().0, Choice::Infinite(InfiniteSpec));
     assert!(QueueSpec::from_mahimahi("infinite", "packets=1").is_err());
     assert!(QueueSpec::from_mahimahi("droptail", "").is_err());
 }
@@ -178,10 +199,14 @@ fn limits_in_bdps_are_bytes_of_rate_and_round_trip() {
         start: Time::ZERO,
         seed: Seed::new(1),
     };
-    let QueueSpec::DropTail(limit, _) = queue("droptail:bdp=1") else { panic!("not droptail") };
+    let Choice::DropTail(DropTailSpec { limit, .. }) = queue("droptail:bdp=1") else {
+        panic!("not droptail")
+    };
     let sixty = surroundings(Some(Duration::from_milliseconds(60)));
     assert_eq!(limit.resolve(&sixty), Ok(Limit::bytes(Bytes::new(90_000))));
-    let QueueSpec::DropTail(small, _) = queue("droptail:bdp=0.001") else { panic!("not droptail") };
+    let Choice::DropTail(DropTailSpec { limit: small, .. }) = queue("droptail:bdp=0.001") else {
+        panic!("not droptail")
+    };
     assert_eq!(small.resolve(&sixty), Ok(Limit::bytes(Bytes::new(1_500))), "a full packet must fit");
     let refusal = limit.resolve(&surroundings(None)).unwrap_err().to_string();
     assert_eq!(

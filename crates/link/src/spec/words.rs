@@ -8,7 +8,7 @@ pub(super) fn suggestion(nearest: Option<&str>) -> String {
 }
 
 /// The error that says a word is unknown.
-pub(super) fn unknown(what: impl Into<String>, found: &str, allowed: &'static [&'static str]) -> SpecError {
+pub(crate) fn unknown(what: impl Into<String>, found: &str, allowed: &'static [&'static str]) -> SpecError {
     SpecError::UnknownWord {
         what: what.into(),
         found: found.to_owned(),

@@ -41,7 +41,7 @@ def numbers_of(table: Table, name: str) -> Numbers:
         raise _not_a_number(table, name, found)
     _refuse_lost_digits(table, name, found.values)
     notes: list[str] = []
-    if found.example is not None and found.decimal is not None and table.dialect.decimal is None:
+    if found.example is not None and table.dialect.decimal is None:
         words = "decimal commas" if found.decimal == "," else "thousands set apart"
         notes.append(f"{name} has {words}, as {found.example}")
     if found.unit:

@@ -40,8 +40,8 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """The names of the columns of the file."""
-        return self.frame.columns[1:]
+        """The names of the columns of the file; those that were made beside them begin with NUL, which no header does."""
+        return [name for name in self.frame.columns if not name.startswith("\0")]
 
     def of(self, frame: pl.DataFrame) -> Table:
         """The same table with other rows or further columns."""

@@ -54,6 +54,7 @@ _NAME = re.compile(
 _ERA = (datetime(1980, 1, 1, tzinfo=UTC).timestamp(), datetime(2101, 1, 1, tzinfo=UTC).timestamp())
 """Epochs in units other than seconds are believed inside these bounds."""
 _YEARS = (1970, 2100)
+_YEARS_OF_DATA = (1900, 2100)
 _SPREADSHEET = "spreadsheet"
 _NUMERIC = (*_UNITS, _SPREADSHEET)
 """What `--time-format` may say of numbers."""
@@ -63,8 +64,16 @@ _SERIAL_EPOCH = 25_569
 """1970-01-01 in days of a spreadsheet (ISO/IEC 29500-1, 18.17.4.1: the 1900 date base)."""
 _LAST_SECOND = 1e11
 _COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})(?:(\d{2})(\d{2})(\d{2}(?:\.\d+)?)?)?(?:\.0*)?")
-_LENGTHS = (8, 12, 14)
-_PATTERNS = {8: "YYYYMMDD", 12: "YYYYMMDDhhmm", 14: "YYYYMMDDhhmmss"}
+_PATTERNS = {
+    8: "YYYYMMDD",
+    10: "YYYYMMDDhh",
+    11: "YYYYDDDhhmm",
+    12: "YYYYMMDDhhmm",
+    13: "YYYYDDDhhmmss",
+    14: "YYYYMMDDhhmmss",
+}
+"""Dates of so many digits; as numbers of seconds or milliseconds since 1970 they lie in 1971, after 2030, or beyond 2600."""
+_OF_DAYS_OF_THE_YEAR = (7, 11, 13)
 _ALMOST = 0.9
 
 
@@ -379,10 +388,10 @@ def _no_unit(table: Table, name: str, most: float, named: str | None) -> Analysi
 
 
 def _compact(table: Table, name: str) -> Times | None:
-    """Dates of 8, 12 and 14 digits without a mark between them; None where these are other numbers.
+    """Dates of 8 and 10 to 14 digits without a mark between them; None where these are other numbers.
 
-    As numbers of seconds, milliseconds or microseconds since 1970 the same digits lie in the year 1970, in 1976, or beyond
-    2600, so that valid dates are believed.
+    As numbers of seconds, milliseconds or microseconds since 1970 the same digits lie in the years 1970 to 1976, after 2030, or
+    beyond 2600, so that valid dates are believed.
     """
     column = table.frame[name]
     if column.dtype.is_float() and _are_whole(column):
@@ -391,9 +400,9 @@ def _compact(table: Table, name: str) -> Times | None:
     known = ~is_missing(text, table.dialect.missing)
     cells = text.filter(known).str.replace(r"\.0*$", "")
     whole = cells.str.extract(r"^(\d+)(?:\.\d+)?$", 1).str.len_chars()
-    if not cells.len() or not whole.is_in(_LENGTHS).fill_null(value=False).all():
+    if not cells.len() or not whole.is_in(list(_PATTERNS)).fill_null(value=False).all():
         return None
-    seconds = moments(cells).seconds
+    seconds = moments(_with_month_and_minute(cells)).seconds
     years = cells.str.slice(0, 4).cast(pl.Int64).to_numpy()
     wrong = np.isnan(seconds) | (years < _YEARS[0]) | (years > _YEARS[1])
     places = np.flatnonzero(known.to_numpy())
@@ -411,12 +420,37 @@ def _compact(table: Table, name: str) -> Times | None:
     )
 
 
-_SHORT_DATES = {6: "%y%m%d", 8: "%y%m%d%H", 10: "%y%m%d%H%M", 12: "%y%m%d%H%M%S"}
+def _with_month_and_minute(cells: pl.Series) -> pl.Series:
+    """Dates of digits with month and day where they have the day of the year, and with minutes where they end with the hour."""
+    length = cells.str.len_chars()
+    ordinal = length.is_in(list(_OF_DAYS_OF_THE_YEAR))
+    frame = pl.DataFrame({"cell": cells, "length": length, "ordinal": ordinal}).with_columns(
+        year=pl.col("cell").str.slice(0, 4).cast(pl.Int32, strict=False),
+        day=pl.col("cell").str.slice(4, 3).cast(pl.Int64, strict=False),
+    )
+    first = pl.date(pl.col("year").clip(1, 9999), 1, 1)
+    date = first + pl.duration(days=pl.col("day") - 1)
+    valid = pl.col("day").is_between(1, 366) & (date.dt.year() == pl.col("year"))
+    text = (
+        pl.when(valid)
+        .then(date.dt.strftime("%Y%m%d") + pl.col("cell").str.slice(7))
+        .otherwise(pl.lit("none"))
+    )
+    return frame.select(
+        pl.when(pl.col("ordinal"))
+        .then(text)
+        .when(pl.col("length") == 10)
+        .then(pl.col("cell") + "0000")
+        .otherwise(pl.col("cell"))
+    ).to_series()
+
+
+_SHORT_DATES = {4: "%Y", 6: "%y%m%d", 7: "%Y%j", 8: "%y%m%d%H", 10: "%y%m%d%H%M", 12: "%y%m%d%H%M%S"}
 _LEAST_SHORT_DATES = 3
 
 
 def _ask_short_dates(table: Table, name: str) -> None:
-    """Ask where every number is a valid date too whose year has two digits, as 2503312359: nothing tells it from seconds."""
+    """Ask where every number is a valid date too, as 2503312359, 2025060, or a year: nothing tells it from seconds."""
     column = table.frame[name]
     if column.dtype.is_float() and _are_whole(column):
         column = column.cast(pl.Int64, strict=False)
@@ -427,15 +461,29 @@ def _ask_short_dates(table: Table, name: str) -> None:
         return
     if not (cells.str.contains(r"^\d+$") & (cells.str.len_chars() == len(cells[0]))).all():
         return
-    whole = "20" + cells + ("00" if len(cells[0]) == 8 else "")
-    if np.isnan(moments(whole).seconds).any():
+    if not _may_be_dates(cells):
         return
     unit = "s" if float(cells[0]) <= _LAST_SECOND else "ms"
+    instead = ", or write dates whole" if pattern == "%Y" else f" or --time-format {pattern}"
     raise AnalysisError(
         f"{table.path}: {cells[0]} in column {name!r} may be a number of {_UNIT_NAMES[unit]}, or a date of the form {pattern}, "
         "and nothing tells",
-        hint=f"add --time-format {unit} or --time-format {pattern}",
+        hint=f"add --time-format {unit}{instead}",
     )
+
+
+def _may_be_dates(cells: pl.Series) -> bool:
+    """Whether numbers of as many digits each can all be dates; years follow each other."""
+    length = len(cells[0])
+    if length == 4:
+        years = cells.cast(pl.Int64).unique().sort()
+        return bool(years.is_between(*_YEARS_OF_DATA).all() and (years.diff().drop_nulls() == 1).all())
+    if length in _OF_DAYS_OF_THE_YEAR:
+        years = cells.str.slice(0, 4).cast(pl.Int64)
+        return not np.isnan(moments(_with_month_and_minute(cells)).seconds).any() and bool(
+            years.is_between(*_YEARS).all()
+        )
+    return not np.isnan(moments("20" + cells + ("00" if length == 8 else "")).seconds).any()
 
 
 def _are_whole(column: pl.Series) -> bool:

@@ -401,3 +401,21 @@ def test_digits_that_doubles_hold_are_kept(tmp_path: Path, cells: list[float]):
     path = tmp_path / "t.csv"
     path.write_text("s,v\n" + "".join(f"a,{cell}\n" for cell in cells))
     assert numbers_of(read_table(path), "v").values.to_list() == [float(cell) for cell in cells]
+
+
+@pytest.mark.parametrize("gap", [" ", "\u00a0", "\u202f", "'", "’"])
+def test_thousands_that_gaps_set_apart_are_said(tmp_path, gap):
+    (tmp_path / "t.csv").write_text(f"v;w\n1{gap}234{gap}567;1\n12{gap}345;2\n", encoding="utf-8")
+    found = numbers_of(read_table(tmp_path / "t.csv"), "v")
+    assert found.values.to_list() == [1_234_567.0, 12_345.0]
+    assert f"v has thousands set apart, as 1{gap}234{gap}567" in found.notes
+
+
+def test_columns_that_were_made_beside_those_of_the_file_are_not_named(tmp_path):
+    (tmp_path / "t.csv").write_text("v,w\nx1,1\nx2,2\n")
+    table = read_table(tmp_path / "t.csv")
+    made = table.of(table.frame.with_columns(pl.lit(1).alias("\0trial")))
+    assert made.columns == ["v", "w"]
+    with pytest.raises(AnalysisError) as refused:
+        numbers_of(made, "v")
+    assert refused.value.hint == "columns of numbers: w"

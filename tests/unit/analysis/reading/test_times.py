@@ -84,6 +84,47 @@ def test_text_of_any_year_is_read_to_the_second(form, moment):
     assert moments(pl.Series([FORMS[form](moment)])).seconds[0] == moment.timestamp()
 
 
+@pytest.mark.parametrize("form", ["%Y%m%d%H", "%Y%j%H%M", "%Y%j%H%M%S"])
+@pytest.mark.parametrize("year", [1970, 1999, 2000, 2024, 2025, 2099])
+@pytest.mark.parametrize("apart", [timedelta(hours=1), timedelta(days=1), timedelta(days=31)])
+def test_dates_with_the_hour_or_the_day_of_the_year_are_no_epochs(tmp_path, form, year, apart):
+    moments = [datetime(year, 1, 1, 22, tzinfo=UTC) + place * apart for place in range(13)]
+    found = read(tmp_path, [f"{moment:{form}}" for moment in moments])
+    assert found.seconds.to_list() == [moment.timestamp() for moment in moments]
+    assert "read as dates, YYYY" in found.notes[0]
+
+
+@pytest.mark.parametrize("start", ["1740787200", "1740787200000", "86399", "20250"])
+def test_epochs_and_other_numbers_are_no_dates_of_digits(tmp_path, start):
+    cells = [str(int(start) + 3600 * place) for place in range(30)]
+    factor = 1e-3 if len(start) == 13 else 1.0
+    assert read(tmp_path, cells).seconds.to_list() == [int(cell) * factor for cell in cells]
+
+
+@pytest.mark.parametrize(
+    ("cells", "hint"),
+    [
+        ([f"2024{day:03}" for day in range(300, 367)], "--time-format s or --time-format %Y%j"),
+        ([str(year) for year in range(1990, 2026)], "--time-format s, or write dates whole"),
+    ],
+)
+def test_days_of_the_year_and_years_are_asked(tmp_path, cells, hint):
+    with pytest.raises(AnalysisError, match="nothing tells") as refused:
+        read(tmp_path, cells)
+    assert hint in str(refused.value.hint)
+    assert read(tmp_path, cells, time_format="s").seconds.to_list() == [float(cell) for cell in cells]
+    if "%Y%j" in hint:
+        found = read(tmp_path, cells, time_format="%Y%j").seconds.to_list()
+        assert found == [datetime.strptime(cell, "%Y%j").replace(tzinfo=UTC).timestamp() for cell in cells]
+
+
+@pytest.mark.parametrize(
+    "cells", [["2025366", "2025001", "2025002"], ["2000", "2002", "2003"], ["2025000", "2025001", "2025003"]]
+)
+def test_numbers_that_are_no_days_of_a_year_and_no_run_of_years_are_seconds(tmp_path, cells):
+    assert read(tmp_path, cells).seconds.to_list() == [float(cell) for cell in cells]
+
+
 @pytest.mark.parametrize("digits", [8, 12, 14])
 @pytest.mark.parametrize("year", [1970, 1999, 2000, 2024, 2099, 2100])
 @pytest.mark.parametrize("apart", [timedelta(days=1), timedelta(days=31)])
