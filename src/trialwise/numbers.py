@@ -29,7 +29,7 @@ def write(value: float | None, rounding: Rounding = "nearest", power: int = 0, d
         return ABSENT
     if isinstance(value, int) and power == 0:
         return str(value)
-    exact = Decimal(f"{value:.12g}").scaleb(-power)
+    exact = _scaled(value, power)
     if exact == 0:
         return "0"
     size = exact.adjusted()
@@ -38,9 +38,9 @@ def write(value: float | None, rounding: Rounding = "nearest", power: int = 0, d
     return _plainly(exact, min(size - digits + 1, 0), rounding)
 
 
-def signed(value: float | None, rounding: Rounding = "nearest", digits: int = 3) -> str:
+def signed(value: float | None, rounding: Rounding = "nearest", digits: int = 3, power: int = 0) -> str:
     """Write a change with its sign and so many significant digits: "+12.3", "-0.5", "0"."""
-    written = write(value, rounding, digits=digits)
+    written = write(value, rounding, power, digits)
     return f"+{written}" if written[0].isdigit() and written != "0" else written
 
 
@@ -57,6 +57,58 @@ def change(estimate: float | None, low: float | None, high: float | None, unit: 
         shown = decimals(estimate, -finest)
         written = "0" if not float(shown) else shown if estimate < 0 else f"+{shown}"
     return f"{written}{unit} ({bounds(low, high)})"
+
+
+def with_bounds(
+    value: float | None, low: float | None, high: float | None, *, power: int = 0, sign: bool = False
+) -> tuple[str, str, str]:
+    """Write an estimate and its bounds to one place: that of the second significant digit of half their distance.
+
+    Finer digits are noise. Bounds are rounded outward, and one that is not 0 is not written as 0, since its sign tells a
+    difference from none. Whole parts keep all their digits. All are divided by 10 to the power of `power` before; `sign`
+    writes a plus before what is above 0.
+    """
+    ends = (value, low, high)
+    place = _place_of_bounds(*ends, power)
+    written = [
+        _to_place(each, place, power, rounding, keep=rounding != "nearest")
+        for each, rounding in zip(ends, ("nearest", "down", "up"), strict=True)
+    ]
+    signs = [
+        "+" if sign and each is not None and each > 0 and text not in ("0", ABSENT) else ""
+        for each, text in zip(ends, written, strict=True)
+    ]
+    one, two, three = (mark + text for mark, text in zip(signs, written, strict=True))
+    return one, two, three
+
+
+def _place_of_bounds(value: float | None, low: float | None, high: float | None, power: int) -> int | None:
+    """The power of ten to which an estimate is written; None where its bounds give none."""
+    ends = [end for end in (low, high) if end is not None and math.isfinite(end)]
+    known = [each for each in (value, *ends) if each is not None and math.isfinite(each)]
+    if not ends or len(known) < 2:
+        return None
+    half = _scaled(max(known) - min(known), power) / (2 if len(ends) == 2 else 1)
+    largest = max(abs(_scaled(each, power)) for each in known)
+    if not half or largest.adjusted() >= 9 or largest.adjusted() < -4:
+        return None
+    return min(half.adjusted() - 1, 0)
+
+
+def _to_place(value: float | None, place: int | None, power: int, rounding: Rounding, *, keep: bool) -> str:
+    if value is None or not math.isfinite(value) or place is None:
+        return write(None if value is None else float(value), rounding, power)
+    exact = _scaled(value, power)
+    if not exact:
+        return "0"
+    rounded = exact.quantize(Decimal(1).scaleb(place), rounding=_MODES[rounding])
+    if keep and not rounded:
+        return write(float(value), rounding, power, digits=1)
+    return f"{rounded or abs(rounded):f}"
+
+
+def _scaled(value: float, power: int) -> Decimal:
+    return Decimal(f"{value:.12g}").scaleb(-power)
 
 
 def _place(value: float) -> int:

@@ -13,8 +13,8 @@ from trialwise.cli.output import print_json
 from trialwise.cli.text import echo, say, whole_words
 from trialwise.exchange.csv_text import csv_text
 from trialwise.report.html import environment
-from trialwise.report.markdown import markdown_text
 from trialwise.report.page_parts import script_json
+from trialwise.report.render.markdown import markdown_text
 from trialwise.visible import visible
 
 _HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b2J\u202eevil\u2066\u2028\x7f\ud800b"

@@ -102,14 +102,14 @@ class FileOptions:
 
     def _texts(self, found: Comparison, *, paper: bool) -> Iterator[tuple[Path, Callable[[], str]]]:
         from trialwise.exchange.comparison_json import bencher_document, comparison_csv
-        from trialwise.report.comparison_junit import junit_xml
+        from trialwise.report.comparison_junit import comparison_junit
         from trialwise.report.comparison_latex import comparison_latex, paper_latex
         from trialwise.report.comparison_markdown import comparison_markdown
 
         if self.markdown is not None:
             yield self.markdown, lambda: comparison_markdown(found)
         if self.junit is not None:
-            yield self.junit, lambda: junit_xml(found, datetime.now(UTC))
+            yield self.junit, lambda: comparison_junit(found, datetime.now(UTC))
         if self.bmf is not None:
             yield self.bmf, lambda: json.dumps(bencher_document(found), indent=2, allow_nan=False) + "\n"
         if self.csv is not None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from trialwise.report.terminal_table import Grid, Line, aligned
+from trialwise.report.terminal_table import Grid, Line, aligned, wrapped
 from trialwise.visible import cell_width, visible_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from trialwise.report.document import Document
+    from trialwise.report.render.terminal import Span, Style
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -50,6 +53,24 @@ def say(lines: Iterable[Line]) -> None:
             print(text)
 
 
+_STYLES: dict[Style, str] = {"good": "32", "bad": "31", "open": "33", "strong": "1", "dim": "2", "": ""}
+"""Codes of SGR (ECMA-48). Only marks are coloured, so that words can be read on dark and on light terminals."""
+
+
+def say_document(document: Document, *, full: bool = False, rest: str = "all with --json") -> None:
+    """Print a document to standard output, in styles on a terminal that has them; `rest` names where more of it is."""
+    from trialwise.report.render.terminal import terminal
+
+    has_styles = sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    for line in terminal(document, room(), full=full, rest=rest):
+        print("".join(_styled(span) if has_styles else span.text for span in line))
+
+
+def _styled(span: Span) -> str:
+    code = _STYLES[span.style]
+    return f"\x1b[{code}m{span.text}\x1b[0m" if code else span.text
+
+
 def show(console: Console, lines: Iterable[Line]) -> None:
     """Print lines and tables to a console, as `say` does to standard output."""
     width = console.width if console.is_terminal else None
@@ -65,20 +86,7 @@ def fitted(line: Line, width: int | None) -> Iterator[str]:
     elif width is None or width <= 20:
         yield visible_lines(line)
     else:
-        yield from _wrapped(visible_lines(line), width)
-
-
-def _wrapped(line: str, width: int) -> list[str]:
-    indent = len(line) - len(line.lstrip()) + 4
-    return textwrap.wrap(
-        line,
-        width,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        replace_whitespace=False,
-        drop_whitespace=True,
-    ) or [""]
+        yield from wrapped(visible_lines(line), width)
 
 
 def whole_words(text: str, width: int) -> str:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 from trialwise.analysis.results import Analysis, SeriesKpi
 from trialwise.experiment.model import Kpi
-from trialwise.report.claims import Claim, Piece, Term
+from trialwise.report.claims import Claim, Piece
+from trialwise.report.document import Name
 from trialwise.report.numbers import Number, counted, ordinal, percent
 
 
@@ -48,7 +49,7 @@ def of_several(treatments: Sequence[str]) -> list[Piece]:
         return [f" of {len(names)} treatments (named in the table)"]
     pieces: list[Piece] = []
     for place, name in enumerate(names):
-        pieces += [link(place, len(names)) if place else " of ", Term(name)]
+        pieces += [link(place, len(names)) if place else " of ", Name(name)]
     return pieces
 
 
@@ -58,7 +59,7 @@ _NAMED = 4
 
 def of_treatment(treatment: str) -> tuple[Piece, ...]:
     """A treatment by name; nothing where the table has no treatments."""
-    return () if treatment == "-" else (" of ", Term(treatment))
+    return () if treatment == "-" else (" of ", Name(treatment))
 
 
 def percentile_text(kpi: Kpi | None) -> str:

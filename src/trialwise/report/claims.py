@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from trialwise.analysis.results import (
     Analysis,
@@ -14,20 +13,11 @@ from trialwise.analysis.results import (
     SeriesVariability,
 )
 from trialwise.experiment.model import Kpi
+from trialwise.report.document import Name, Standing
 from trialwise.report.numbers import Number, ordinal, percent
 from trialwise.report.units import standing_alone
 
-Standing = Literal["claim", "descriptive", "refusal", "remark"]
-
-
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A name that the user gave, set apart from the words around it."""
-
-    text: str
-
-
-Piece = str | Number | Term
+Piece = str | Number | Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +48,7 @@ class Claim:
 def _plain(piece: Piece) -> str:
     if isinstance(piece, Number):
         return standing_alone(piece).with_unit
-    return f"`{piece.text}`" if isinstance(piece, Term) else piece
+    return f"`{piece.text}`" if isinstance(piece, Name) else piece
 
 
 def in_order(

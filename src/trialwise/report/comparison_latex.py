@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
 from trialwise.report.comparison_text import PAPER_HEAD, paper_rows
-from trialwise.report.latex import escaped
+from trialwise.report.render.latex import escaped
 from trialwise.report.units import Scale
 
 

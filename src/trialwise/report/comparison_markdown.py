@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from trialwise.analysis.comparison.gate import gate_of
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow
 from trialwise.report import comparison_words as words
-from trialwise.report.markdown import markdown_code, markdown_text
+from trialwise.report.render.markdown import markdown_code, markdown_text
 from trialwise.report.units import Scale
 
 _MARKS = {"passed": "✅", "failed": "❌", "undecided": "❔"}

@@ -9,8 +9,8 @@ from trialwise.analysis.effects.paper import stars
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric, PaperTerm
 from trialwise.analysis.effects.results import EffectsAnalysis, MetricEffects, PairDifference, TermEffect
 from trialwise.report.effects_text import at_text
-from trialwise.report.latex import escaped, latex_number
 from trialwise.report.numbers import ABSENT, about, decimals, p_value, percent
+from trialwise.report.render.latex import escaped, latex_number
 
 _LEVEL = 0.05
 _LEGEND = r"Significance level: $\star$ 0.05, $\star\star$ 0.01, $\star\star\star$ 0.001"

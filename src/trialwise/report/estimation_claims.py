@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from trialwise.analysis.estimation.results import Estimate, Estimation, MetricEstimate
-from trialwise.report.claims import Claim, Piece, Term
+from trialwise.report.claims import Claim, Piece
+from trialwise.report.document import Name
 from trialwise.report.macros import MacroNames
 from trialwise.report.numbers import Basis, Number, percent
 from trialwise.statistics import MeanInterval
@@ -55,7 +56,7 @@ def _note(text: str) -> str:
 
 
 def _about(one: MetricEstimate, found: Estimate) -> list[Piece]:
-    return ["Of ", Term(one.metric), " for ", Term(one.treatment), f", the {found.what}"]
+    return ["Of ", Name(one.metric), " for ", Name(one.treatment), f", the {found.what}"]
 
 
 def _with_bounds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trialwise.analysis.estimation.results import ControlledEstimate, Estimate, Estimation
-from trialwise.report.claims import Term
+from trialwise.report.document import Name
 from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent
 from trialwise.report.tables import Cell, Table
 from trialwise.report.units import Scale, scale
@@ -70,7 +70,7 @@ def _row(
     notes = [own.note, one.controls_note]
     return (
         one.metric + shown.heading,
-        Term(names.get(one.treatment, one.treatment)),
+        Name(names.get(one.treatment, one.treatment)),
         own.what,
         shown.number(own.estimate, f"{at}/estimate", basis=basis),
         shown.number(own.low, f"{at}/low", "down", basis),
@@ -149,7 +149,7 @@ def _control_row(
     ]
     return (
         metric + shown.heading,
-        Term(treatment),
+        Name(treatment),
         *cells,
         Number(result.gain, f"{at}/gain"),
         controlled.used,
@@ -175,7 +175,7 @@ def size_table(found: Estimation, names: Mapping[str, str]) -> Table:
             ]
         count = Number(one.flows, f"/estimation/sizes/{place}/flows")
         rows.append(
-            (Term(names.get(one.treatment, one.treatment)), str(one.low), str(one.high), count, *numbers)
+            (Name(names.get(one.treatment, one.treatment)), str(one.low), str(one.high), count, *numbers)
         )
     levels = {percent(each.confidence) for one in found.sizes for each in one.quantiles.values()}
     return Table(

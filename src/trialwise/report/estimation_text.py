@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
-from trialwise.report.claims import Term
+from trialwise.report.document import Name
 from trialwise.report.estimation_tables import estimate_scales, interval_words, other_words
 from trialwise.report.numbers import ABSENT, percent, write
 from trialwise.report.tables import Table
@@ -43,7 +43,7 @@ def _table(members: Sequence[MetricEstimate], names: Mapping[str, str], shown: S
         caption=f"{members[0].metric}{shown.heading}: {first.what} "
         f"({percent(first.confidence)}{convention}; {first.method or 'refused'})",
         columns=tuple(_COLUMNS[place] for place in kept),
-        rows=tuple(tuple(Term(row[0]) if place == 0 else row[place] for place in kept) for row in rows),
+        rows=tuple(tuple(Name(row[0]) if place == 0 else row[place] for place in kept) for row in rows),
         numeric=frozenset(at for at, place in enumerate(kept) if _COLUMNS[place] in _NUMERIC),
     )
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report.board import Figure
 from trialwise.report.claim_writing import claims
-from trialwise.report.claims import Claim, Piece, Term
+from trialwise.report.claims import Claim, Piece
 from trialwise.report.estimation_section import estimation_section
 from trialwise.report.figures import figures
 from trialwise.report.looks import looks
@@ -34,6 +34,7 @@ from trialwise.report.plan_tables import (
     trials_text,
 )
 from trialwise.report.points import factor_names, labels
+from trialwise.report.render.html import html_text, number_html, unbroken
 from trialwise.report.section import MOST_LINES
 from trialwise.report.sheets import Sheet
 from trialwise.report.stopping_section import stopping_section
@@ -41,7 +42,7 @@ from trialwise.report.tables import Cell, Table, result_tables
 from trialwise.report.trial_tables import MOST_ROWS, convergence_tables, trial_table
 from trialwise.report.units import standing_alone
 from trialwise.report.verdict_section import verdict_section
-from trialwise.visible import visible, visible_lines
+from trialwise.visible import visible_lines
 
 _OPEN = 12
 """More sentences on one objective than this are folded."""
@@ -183,30 +184,10 @@ def _present(*tables: Table | None) -> list[Table]:
 
 
 def piece_html(piece: Piece | Cell, *, unit: bool = True, place: str = "data-path") -> Markup:
-    """A word, a name or a number as HTML; numbers carry their place in the JSON document and how they were rounded and scaled."""
-    if isinstance(piece, Term):
-        return Markup("<code>{}</code>").format(visible(piece.text))
-    if not isinstance(piece, Number):
-        return _quoted(piece)
-    shown = standing_alone(piece) if unit else piece
-    tag = Markup('<span class="number" {}="{}" data-rounding="{}"{}{}>{}</span>')
-    known = Markup(' title="{}"').format(piece.basis.text) if piece.basis else ""
-    power = Markup(' data-power="{}"').format(shown.power) if shown.power else ""
-    number = tag.format(place, piece.pointer, piece.rounding, power, known, shown.text)
-    return number + Markup("&nbsp;{}").format(shown.unit) if unit and shown.unit else number
-
-
-def _quoted(text: str) -> Markup:
-    """A text in which what stands between backticks is code."""
-    words, *parts = (escape(unbroken(part)) for part in visible_lines(text).split("`"))
-    return words + Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 == 0 else part for place, part in enumerate(parts)
-    )
-
-
-def unbroken(text: str) -> str:
-    """A text whose percentages and counts do not break across lines."""
-    return text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
+    """A word, a name or a number as HTML; a number stands in the unit that suits it, or without one."""
+    if isinstance(piece, Number):
+        return number_html(standing_alone(piece) if unit else piece, place, unit=unit)
+    return html_text(piece)
 
 
 def claim_html(claim: Claim) -> Markup:

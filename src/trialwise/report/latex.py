@@ -6,57 +6,24 @@ each macro stands beside the sentence that it comes from.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
-from trialwise.report.claims import Claim, Piece, Term
+from trialwise.report.claims import Claim
+from trialwise.report.document import Name
 from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.macros import MacroNames
-from trialwise.report.numbers import ABSENT, Number
+from trialwise.report.numbers import Number
 from trialwise.report.order_tables import order_tables
 from trialwise.report.path_tables import path_paper_tables
 from trialwise.report.points import labels
+from trialwise.report.render.latex import escaped, floating, latex_number, latex_text, tabular
 from trialwise.report.tables import Cell, Table, kpi_tables
 from trialwise.report.verdict_section import section_tables
-
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "–": "--",
-    "−": "$-$",
-    "µ": r"$\mu$",
-    "μ": r"$\mu$",
-    "Δ": r"$\Delta$",
-    "η": r"$\eta$",
-    "²": r"$^2$",
-    "°": r"$^\circ$",
-    "±": r"$\pm$",
-    "·": r"$\cdot$",
-    "×": r"$\times$",
-    "√": r"$\surd$",
-    "→": r"$\rightarrow$",
-    "…": r"\ldots{}",
-    "`": r"\textasciigrave{}",
-    "\n": " ",
-}
-_EXPONENT = re.compile(r"^(-?[\d.]+)e([+-]\d+)$")
 
 
 def latex_files(
@@ -66,7 +33,7 @@ def latex_files(
     sentences = _sentences(analysis)
     return {
         "numbers.tex": "\n".join([_HEAD, *_macros(sentences)]) + "\n",
-        "claims.tex": "\n\n".join([_CLAIMS, *map(_sentence, sentences)]) + "\n",
+        "claims.tex": "\n\n".join([_CLAIMS, *(latex_text(claim.pieces) for claim in sentences)]) + "\n",
         "tables.tex": "\n\n".join(
             [_TABLES, *(latex_table(table.without_remarks) for table in _tables(analysis, order, verdicts))]
         )
@@ -120,62 +87,19 @@ def _comment(claim: Claim) -> str:
     return " ".join("".join(plain).split())
 
 
-def _marked(piece: str | Term) -> str:
-    return f"`{piece.text}`" if isinstance(piece, Term) else piece
-
-
-def latex_number(text: str) -> str:
-    """A number as it is printed, in LaTeX; it works in text and in formulas."""
-    exponent = _EXPONENT.match(text)
-    if exponent:
-        return f"\\ensuremath{{{exponent[1]} \\times 10^{{{int(exponent[2])}}}}}"
-    return f"\\ensuremath{{{text}}}" if text.startswith("-") else "--" if text == ABSENT else text
+def _marked(piece: str | Name) -> str:
+    return f"`{piece.text}`" if isinstance(piece, Name) else piece
 
 
 # Sentences and tables
 
 
-def _sentence(claim: Claim) -> str:
-    return "".join(map(_piece, claim.pieces))
-
-
-def _piece(piece: Piece) -> str:
-    if isinstance(piece, Number):
-        number = f"\\{piece.macro}{{}}" if piece.macro else latex_number(piece.text)
-        return f"{number}~{escaped(piece.unit)}" if piece.unit else number
-    if isinstance(piece, Term):
-        return f"\\texttt{{{escaped(piece.text)}}}"
-    return escaped(piece).replace(r" \%", r"~\%").replace("n = ", "$n$~=~")
-
-
 def latex_table(table: Table) -> str:
     """A table with booktabs."""
-    columns = "".join("r" if place in table.numeric else "l" for place in range(len(table.columns)))
-    lines = [
-        r"\begin{table}",
-        rf"\caption{{{escaped(table.caption)}}}\label{{tab:{re.sub(r'[^A-Za-z0-9-]', '-', table.key)}}}",
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        _line(map(escaped, table.columns)),
-        r"\midrule",
-        *(_line(map(_cell, row)) for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines)
-
-
-def _line(cells: Iterable[str]) -> str:
-    return " & ".join(cells) + r" \\"
+    rows = [tuple(map(_cell, row)) for row in table.rows]
+    return floating(table.key, escaped(table.caption), tabular(table.columns, rows, table.numeric))
 
 
 def _cell(cell: Cell) -> str:
-    if isinstance(cell, Number):
-        return latex_number(cell.text)
-    return f"\\texttt{{{escaped(cell.text)}}}" if isinstance(cell, Term) else escaped(cell)
-
-
-def escaped(text: str) -> str:
-    """A text that LaTeX prints as it is; what the common fonts lack becomes a question mark."""
-    return "".join(_SPECIAL.get(letter) or (letter if letter.isprintable() else "?") for letter in text)
+    """A cell without its unit, which stands in the caption."""
+    return latex_number(cell.text) if isinstance(cell, Number) else latex_text(cell)

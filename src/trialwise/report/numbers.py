@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
+from math import isfinite
+from typing import Literal
 
+from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import (
     ABSENT,
     Rounding,
@@ -18,13 +22,18 @@ from trialwise.numbers import (
     p_value,
     percent,
     signed,
+    with_bounds,
     write,
 )
 
 __all__ = [
-    "ABSENT", "Basis", "Number", "Rounding", "about", "bounds", "change", "counted", "decimals", "interval", "ordinal", "p_equals",
-    "p_value", "percent", "signed", "write",
+    "ABSENT", "Basis", "Estimate", "Kind", "Number", "Rounding", "about", "bounds", "change", "counted", "decimals", "estimate",
+    "interval", "ordinal", "p_equals", "p_value", "percent", "signed", "write", "written",
 ]  # fmt: skip
+
+Kind = Literal["number", "given", "count", "p_value", "duration"]
+"""What is written: a value to so many digits, one that the user gave as it was given, a count with its thousands apart, a p-value,
+seconds as people say them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +56,109 @@ class Number:
 
     `pointer` is its place in the JSON document (RFC 6901). A lower bound is rounded down and an upper bound up, so
     that what is printed holds as well. `macro` is its name in LaTeX, empty where it has none. `power`: what is printed is
-    the value times 10 to the power of minus that, in `unit`.
+    the value times 10 to the power of minus that, in `unit`. `sign` writes a plus before what is above 0.
     """
 
     value: float | None
-    pointer: str
+    pointer: str = ""
     unit: str = ""
     rounding: Rounding = "nearest"
     basis: Basis | None = None
     macro: str = ""
     power: int = 0
+    kind: Kind = "number"
+    sign: bool = False
+    digits: int = 4
 
     @property
     def text(self) -> str:
         """The number as it is printed, without its unit."""
-        return write(self.value, self.rounding, self.power)
+        return written(self)
 
     @property
     def with_unit(self) -> str:
-        """The number and its unit."""
-        return f"{self.text} {self.unit}".strip()
+        """The number and its unit; no unit where there is no number."""
+        text = self.text
+        return text if text == ABSENT else f"{text} {self.unit}".strip()
 
     def scaled(self, unit: str, power: int) -> Number:
         """The same number as it is printed in another unit, which is 10 to the power of `power` of its own."""
         return replace(self, unit=unit, power=power)
+
+
+def written(number: Number) -> str:
+    """Write a number, without its unit: the one function of documents that makes digits."""
+    value = number.value
+    if value is None or not isfinite(value):
+        return ABSENT
+    match number.kind:
+        case "p_value":
+            return p_value(value)
+        case "given":
+            return f"{value:.10g}"
+        case "count":
+            return f"{value:,.0f}"
+        case "duration":
+            return duration_text(value)
+        case "number":
+            write_one = partial(signed if number.sign else write, value, number.rounding)
+            return write_one(digits=number.digits, power=number.power)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """An estimate with its bounds, which stand in one cell: "+16 % (+0.2 to +35)".
+
+    The numbers have one unit, power and sign. `unbounded` are the words where there are no bounds.
+    """
+
+    value: Number
+    low: Number
+    high: Number
+    unbounded: str = "no bounds"
+
+    @property
+    def texts(self) -> tuple[str, str, str]:
+        """The estimate and its bounds as they are printed, without their unit."""
+        shown = self.value
+        return with_bounds(shown.value, self.low.value, self.high.value, power=shown.power, sign=shown.sign)
+
+    @property
+    def before(self) -> str:
+        """The estimate with its unit."""
+        value, _, _ = self.texts
+        return value if value == ABSENT else f"{value} {self.value.unit}".strip()
+
+    @property
+    def inside(self) -> str:
+        """The bounds, or why there are none; empty where there is no estimate either."""
+        value, low, high = self.texts
+        if low == high == ABSENT:
+            return "" if value == ABSENT else self.unbounded
+        return interval(low, high)
+
+    @property
+    def text(self) -> str:
+        """The whole cell."""
+        return f"{self.before} ({self.inside})" if self.inside else self.before
+
+
+def estimate(
+    value: float | None,
+    low: float | None,
+    high: float | None,
+    unit: str = "",
+    *,
+    power: int = 0,
+    sign: bool = False,
+    pointers: tuple[str, str, str] = ("", "", ""),
+    unbounded: str = "no bounds",
+) -> Estimate:
+    """An estimate with its bounds: the lower one rounds down, the upper one up. `pointers` are the places of the three in JSON."""
+    one, two, three = (
+        Number(each, pointer, unit, rounding, power=power, sign=sign)
+        for each, pointer, rounding in zip(
+            (value, low, high), pointers, ("nearest", "down", "up"), strict=True
+        )
+    )
+    return Estimate(one, two, three, unbounded)

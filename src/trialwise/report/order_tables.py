@@ -11,7 +11,7 @@ from trialwise.analysis.order_results import (
     PairEffect,
     TreatmentOrder,
 )
-from trialwise.report.claims import Term
+from trialwise.report.document import Name
 from trialwise.report.numbers import Number, Rounding
 from trialwise.report.tables import Cell, Table
 
@@ -68,7 +68,7 @@ def _treatment(names: tuple[str, ...], one: TreatmentOrder, place: int) -> tuple
     known: dict[str, Cell] = {
         "metric": one.metric,
         "group": one.group or "",
-        "treatment": Term(one.treatment),
+        "treatment": Name(one.treatment),
     }
     numbers = (
         Number(getattr(one, field), f"{at}/{field}", rounding=rounding) for _, field, rounding in _COLUMNS
@@ -115,11 +115,11 @@ def _where(group: GroupCarryOver, *, several: bool) -> tuple[Cell, ...]:
 
 
 def _pair(pair: PairEffect, at: str) -> tuple[Cell, ...]:
-    return Term(pair.treatment), Term(pair.predecessor), *_numbers(pair, at, _PAIR_COLUMNS)
+    return Name(pair.treatment), Name(pair.predecessor), *_numbers(pair, at, _PAIR_COLUMNS)
 
 
 def _lasting_cells(one: LastingEffect, at: str) -> tuple[Cell, ...]:
-    return Term(one.treatment), Term(one.earlier), *_numbers(one, at, _LASTING_COLUMNS)
+    return Name(one.treatment), Name(one.earlier), *_numbers(one, at, _LASTING_COLUMNS)
 
 
 def _numbers(

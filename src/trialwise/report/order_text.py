@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from trialwise import statistics as st
 from trialwise.analysis.order_results import GroupCarryOver, OrderAnalysis, PairConclusion, TreatmentOrder
-from trialwise.report.latex import escaped
 from trialwise.report.numbers import ABSENT, change, counted, p_equals, percent
+from trialwise.report.render.latex import escaped
 
 _MOST = 30
 _RANK = {"location": 0, "distribution": 1, "small": 2, "open": 3, "untested": 4, "same": 5}

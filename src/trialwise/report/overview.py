@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
 from trialwise.experiment.model import Kpi
-from trialwise.report.claims import Term, objective_text
+from trialwise.report.claims import objective_text
+from trialwise.report.document import Name
 from trialwise.report.numbers import ABSENT, percent
 from trialwise.report.points import factor_names, labels
 from trialwise.report.tables import Cell, Table, metric_scale
@@ -84,7 +85,7 @@ def _row(
     counts = sorted({item.n for item in members.values()})
     n = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}" if counts else ABSENT
     cells = [_bound(members.get(name), shown) for name in analysis.series]
-    return (Term(label), n, *cells, *(_score(item, shown) for item in scores))
+    return (Name(label), n, *cells, *(_score(item, shown) for item in scores))
 
 
 def _bound(item: SeriesKpi | None, shown: Scale) -> str:

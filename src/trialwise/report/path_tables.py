@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from trialwise.analysis.path_results import AxisRange, FlowResult, PathAnalysis, PlaneRegion, Typical
 from trialwise.analysis.results import Analysis
-from trialwise.report.claims import Term
+from trialwise.report.document import Name
 from trialwise.report.numbers import ABSENT, Basis, Number
 from trialwise.report.tables import Cell, Table
 
@@ -228,4 +228,4 @@ def _paths(path: PathAnalysis) -> Table:
 
 
 def _named(name: str) -> Cell:
-    return ABSENT if name == "-" else Term(name)
+    return ABSENT if name == "-" else Name(name)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from trialwise.analysis.context import PlanSummary
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.claims import Term
+from trialwise.report.document import Name
 from trialwise.report.numbers import ABSENT, Number, counted
 from trialwise.report.tables import Cell, Table, moment
 from trialwise.store.records import Session
@@ -88,9 +88,9 @@ def _further(plan: PlanSummary) -> Iterator[tuple[Cell, ...]]:
         Number(plan.warmup_trials, "/plan/warmup_trials"),
     )
     yield "start of a trial that is cut", duration_text(plan.warmup) if plan.warmup else "nothing"
-    yield f"trial ({plan.kind})", Term(plan.command)
+    yield f"trial ({plan.kind})", Name(plan.command)
     if plan.reset:
-        yield "reset", Term(plan.reset)
+        yield "reset", Name(plan.reset)
     for name, levels in plan.factors.items():
         yield f"factor {name}", ", ".join(map(str, levels))
 
@@ -185,7 +185,7 @@ def failure_table(analysis: Analysis, most: int | None = None) -> Table | None:
     rows = tuple(
         (
             str(found.number) if found.attempt == 1 else f"{found.number} (attempt {found.attempt})",
-            Term(found.treatment),
+            Name(found.treatment),
             found.series,
             str(found.round),
             found.status,

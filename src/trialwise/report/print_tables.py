@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.results import Analysis
-from trialwise.report.claims import Term
+from trialwise.report.document import Name
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.numbers import ABSENT, Number, counted
 from trialwise.report.path_tables import path_paper_tables, path_tables
@@ -154,7 +154,7 @@ def _draw(figure: Figure, part: _Sheet, top: float) -> None:
 
 
 def _text(cell: Cell) -> str:
-    return cell.text if isinstance(cell, Number | Term) else cell
+    return cell.text if isinstance(cell, Number | Name) else cell
 
 
 def _cut(text: str) -> str:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.report.board import Figure
+from trialwise.report.document import Standing
 from trialwise.report.tables import Table
 
 MOST_LINES = 30
 """Of more lines, so many are shown."""
 OPEN = 12
 """More lines than this are folded."""
-Standing = Literal["claim", "descriptive", "refusal", "remark"]
 Tone = Literal["", "better", "worse", "different"]
 Look = Literal["", "fine", "matters"]
 

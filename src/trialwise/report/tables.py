@@ -14,11 +14,12 @@ from trialwise.analysis.results import (
     SeriesVariability,
 )
 from trialwise.experiment.model import Kpi
-from trialwise.report.claims import Term, in_order, objective_text, scored
+from trialwise.report.claims import in_order, objective_text, scored
+from trialwise.report.document import Name
 from trialwise.report.numbers import ABSENT, Basis, Number, percent
 from trialwise.report.units import Scale, scale
 
-Cell = str | Number | Term
+Cell = str | Number | Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,7 @@ def moment(seconds: float | None) -> str:
 
 def treatment_cell(name: str) -> Cell:
     """The name of a treatment, a dash where there is but one."""
-    return ABSENT if name == "-" else Term(name)
+    return ABSENT if name == "-" else Name(name)
 
 
 def metric_scale(found: MetricAnalysis) -> Scale:

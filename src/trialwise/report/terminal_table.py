@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -82,7 +81,7 @@ class Grid:
         for row in rows:
             for place, (title, cell) in enumerate(zip(heading or [""] * len(row), row, strict=True)):
                 text = cell if place == 0 else f"  {title}: {cell}" if title else f"  {cell}"
-                for line in _wrapped(text, room, hanging=0 if place == 0 else 4):
+                for line in wrapped(text, room, hanging=0 if place == 0 else 4):
                     yield " " * self.indent + line, place == 0
 
 
@@ -125,7 +124,7 @@ def _least(rows: Sequence[Sequence[str]], right: Collection[int]) -> dict[int, i
     least: dict[int, int] = {}
     for place in range(len(rows[0])):
         bodies = [cell_width(row[place]) for row in rows[1:]] if place in right else []
-        words = [_word_width(word) for row in rows for word in row[place].split()]
+        words = [_word_width(word) for row in rows for word in row[place].split(" ")]
         least[place] = max([1, *bodies, *words])
     return least
 
@@ -175,13 +174,20 @@ def _justified(text: str, width: int, *, right: bool) -> str:
     return blanks + text if right else text + blanks
 
 
-def _wrapped(text: str, width: int, hanging: int) -> list[str]:
-    return textwrap.wrap(
-        text,
-        max(width, hanging + 1),
-        subsequent_indent=" " * hanging,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-        replace_whitespace=False,
-    ) or [text]
+def wrapped(text: str, width: int, hanging: int = 4) -> list[str]:
+    """The text in lines of at most so many columns, later ones further in; it breaks between words, and no word is cut.
+
+    A no-break space holds two words together.
+    """
+    indent = len(text) - len(text.lstrip(" "))
+    further = " " * (indent + hanging if width > 3 * (indent + hanging) else indent)
+    line, lines, is_begun = text[:indent], list[str](), False
+    for word in text.split(" "):
+        if not word:
+            continue
+        joined = f"{line} {word}" if is_begun else line + word
+        if is_begun and cell_width(joined) > width:
+            lines.append(line)
+            joined = further + word
+        line, is_begun = joined, True
+    return [*lines, line]

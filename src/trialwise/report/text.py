@@ -10,7 +10,8 @@ from rich.text import Text
 
 from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
-from trialwise.report.claims import Claim, Term
+from trialwise.report.claims import Claim
+from trialwise.report.document import Name
 from trialwise.report.estimation_section import duration_lines
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.numbers import Number
@@ -155,7 +156,7 @@ def _piece(claim: Claim) -> Iterator[str | tuple[str, str]]:
     for piece in claim.pieces:
         if isinstance(piece, Number):
             yield standing_alone(piece).with_unit, "bold"
-        elif isinstance(piece, Term):
+        elif isinstance(piece, Name):
             yield visible(piece.text), "cyan"
         else:
             yield visible(piece)
@@ -171,4 +172,4 @@ def _with_caption(table: Table, width: int | None) -> Iterator[RenderableType]:
 
 
 def _cell(cell: Cell) -> str:
-    return cell.text if isinstance(cell, Number | Term) else cell
+    return cell.text if isinstance(cell, Number | Name) else cell

@@ -9,7 +9,7 @@ from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.analysis.versions.looks import LooksPlan
 from trialwise.analysis.versions.results import Outcome, VersionsResult
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.markdown import markdown_text
+from trialwise.report.render.markdown import markdown_text
 from trialwise.report.numbers import ABSENT, about, counted, percent, signed, write
 from trialwise.report.terminal_table import Line, aligned
 

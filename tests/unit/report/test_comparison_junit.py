@@ -10,7 +10,7 @@ from comparison_data import hyperfine
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.exchange.result_files import read_trials
 from trialwise.experiment.model import Extent
-from trialwise.report.comparison_junit import junit_xml
+from trialwise.report.comparison_junit import comparison_junit
 from trialwise.report.comparison_markdown import comparison_markdown
 
 ATTRIBUTES = {
@@ -53,7 +53,7 @@ def found(tmp_path):
 
 
 def test_it_keeps_to_both_schemas(found):
-    root = ET.fromstring(junit_xml(found, datetime(2026, 11, 22, 12, 0, tzinfo=UTC)))  # noqa: S314 our own
+    root = ET.fromstring(comparison_junit(found, datetime(2026, 11, 22, 12, 0, tzinfo=UTC)))  # noqa: S314 our own
     assert root.tag == "testsuites"
     check(root)
     suite = root[0]
@@ -73,7 +73,7 @@ def test_it_keeps_to_both_schemas(found):
 
 
 def test_a_checker_that_lets_everything_pass_is_none(found):
-    root = ET.fromstring(junit_xml(found, datetime(2026, 11, 22, tzinfo=UTC)))  # noqa: S314 our own
+    root = ET.fromstring(comparison_junit(found, datetime(2026, 11, 22, tzinfo=UTC)))  # noqa: S314 our own
     del root[0].attrib["hostname"]
     with pytest.raises(AssertionError):
         check(root)

@@ -23,7 +23,7 @@ from trialwise.report.estimation_figures import estimation_figures
 from trialwise.report.estimation_section import estimation_section
 from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
-from trialwise.report.latex import latex_files, latex_number
+from trialwise.report.latex import latex_files
 from trialwise.report.looks import looks
 from trialwise.report.macros import MacroNames
 from trialwise.report.notes import method_notes
@@ -32,6 +32,7 @@ from trialwise.report.points import labels
 from trialwise.report.print_figures import print_figures
 from trialwise.report.print_style import PAGE
 from trialwise.report.print_tables import table_pages
+from trialwise.report.render.latex import latex_number
 from trialwise.report.stopping_section import stopping_section
 from trialwise.study import analyse, run, verdict_view
 

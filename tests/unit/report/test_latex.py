@@ -9,7 +9,8 @@ import pytest
 
 from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
-from trialwise.report.latex import escaped, latex_files, latex_number
+from trialwise.report.latex import latex_files
+from trialwise.report.render.latex import escaped, latex_number
 
 _COMMAND = re.compile(r"^\\newcommand\{\\([A-Za-z]+)\}\{(.*)\}$", re.MULTILINE)
 

@@ -1,0 +1,178 @@
+"""What a result is made of before anything is rendered: an answer, evidence, the method; blocks of text and tables of typed cells.
+
+A document holds numbers, names and words apart. The renderers of `trialwise.report.render` turn it into a terminal's lines, HTML,
+Markdown, LaTeX and JUnit; rounding, escaping, wrapping and "and N more" happen there alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from trialwise.report.numbers import Estimate, Number
+
+Item = TypeVar("Item")
+Standing = Literal["claim", "descriptive", "refusal", "remark"]
+"""What a sentence is worth: it holds for further trials, it describes these, nothing can be claimed, or it is to be known."""
+Outcome = Literal["good", "bad", "open", "plain"]
+"""What an answer means for who asked: may pass, may not, is not decided, or is neither good nor bad."""
+
+
+@dataclass(frozen=True, slots=True)
+class Name:
+    """A name that a user or a file gave, set apart from the words around it."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """What is typed: a command, an option, a key of the experiment file."""
+
+    text: str
+
+
+Piece = str | Number | Estimate | Name | Code
+Text = tuple[Piece, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A judgement in words, with what it means."""
+
+    outcome: Outcome
+    text: Text
+
+
+Cell = Piece | Text | Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column; one of numbers is set flush right."""
+
+    title: str
+    is_numeric: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """The title of what follows."""
+
+    text: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A sentence by itself, `is_aside` one that belongs to what stands above it."""
+
+    text: Text
+    standing: Standing = "remark"
+    is_aside: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Sentences of one kind, of which at most so many are shown unless all are asked for."""
+
+    lines: tuple[Text, ...]
+    most: int | None = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table; `key` is its name in files and links. Of more than `most` rows the first are shown unless all are asked for.
+
+    `facts` are sentences below it that say what its columns are.
+    """
+
+    key: str
+    caption: Text
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    facts: tuple[Text, ...] = ()
+    most: int | None = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Lines to be copied as they are, such as those of an experiment file; or a picture of characters."""
+
+    lines: tuple[str, ...]
+    caption: Text = ()
+    indent: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """What is folded where a medium can fold."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+Block = Heading | Note | Items | Table | Listing | Details
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A result: the answer in one sentence, the evidence for it, and last the method."""
+
+    key: str
+    answer: Verdict
+    evidence: tuple[Block, ...] = ()
+    method: tuple[Block, ...] = ()
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """All blocks, in the order in which they are read."""
+        return (*self.evidence, *self.method)
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """All tables, also those that are folded."""
+        return tuple(block for block in _unfolded(self.blocks) if isinstance(block, Table))
+
+
+def _unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
+    for block in blocks:
+        if isinstance(block, Details):
+            yield from _unfolded(block.blocks)
+        else:
+            yield block
+
+
+def plain(piece: Cell) -> str:
+    """A cell or a text in characters, without any markup; foreign characters stay as they are."""
+    if isinstance(piece, str):
+        return piece
+    if isinstance(piece, Number):
+        return piece.with_unit
+    if isinstance(piece, Verdict):
+        return plain(piece.text)
+    if isinstance(piece, tuple):
+        return "".join(map(plain, piece))
+    return piece.text
+
+
+def joined(texts: Iterable[Cell], between: str = ", ") -> Text:
+    """Texts one after the other, with words between them."""
+    found: list[Piece] = []
+    for text in texts:
+        found += [between] if found else []
+        found += pieces(text)
+    return tuple(found)
+
+
+def pieces(cell: Cell) -> Text:
+    """A cell as a text."""
+    if isinstance(cell, Verdict):
+        return cell.text
+    return cell if isinstance(cell, tuple) else (cell,)
+
+
+def shown_of(items: tuple[Item, ...], most: int | None, *, full: bool) -> tuple[tuple[Item, ...], int]:
+    """The items that are shown, and how many are not."""
+    kept = items if full or most is None else items[:most]
+    return kept, len(items) - len(kept)

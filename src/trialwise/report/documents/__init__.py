@@ -1,0 +1,1 @@
+"""What each result says, as a document; one module for each kind of result."""

@@ -1,0 +1,169 @@
+"""Documents in HTML: a section that a page takes in, with each number's place in the JSON document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from markupsafe import Markup, escape
+
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Code,
+    Details,
+    Document,
+    Heading,
+    Items,
+    Listing,
+    Name,
+    Note,
+    Piece,
+    Table,
+    Text,
+    Verdict,
+    pieces,
+    shown_of,
+)
+from trialwise.report.numbers import ABSENT, Estimate, Number
+from trialwise.visible import visible, visible_lines
+
+_EMPTY = Markup("")
+
+
+def html(document: Document, *, place: str = "data-path") -> Markup:
+    """Write a document as a section; `place` is the attribute that says where a number stands in its JSON document."""
+    page = _Page(place)
+    answer = Markup('<p class="verdict {}">{}</p>\n').format(
+        document.answer.outcome, page.text(document.answer.text)
+    )
+    body = answer + page.blocks(document.evidence) + page.blocks(document.method)
+    return Markup('<section id="{}">\n{}</section>\n').format(document.key, body)
+
+
+class _Page:
+    def __init__(self, place: str) -> None:
+        self.place = place
+
+    def text(self, cell: Cell) -> Markup:
+        """A text or a cell; a verdict says by its class what it means."""
+        found = _EMPTY.join(html_text(piece, self.place) for piece in pieces(cell))
+        return (
+            Markup('<span class="{}">{}</span>').format(cell.outcome, found)
+            if isinstance(cell, Verdict)
+            else found
+        )
+
+    def blocks(self, blocks: Iterable[Block]) -> Markup:
+        return _EMPTY.join(map(self.block, blocks))
+
+    def block(self, block: Block) -> Markup:
+        match block:
+            case Heading(text):
+                return Markup("<h3>{}</h3>\n").format(self.text(text))
+            case Note(text, standing):
+                return Markup('<p class="{}">{}</p>\n').format(standing, self.text(text))
+            case Items(lines, most):
+                shown, left_out = shown_of(lines, most, full=False)
+                items = [Markup("<li>{}</li>\n").format(self.text(line)) for line in shown]
+                return Markup("<ul>\n{}</ul>\n").format(_EMPTY.join(items) + _left_out("li", left_out))
+            case Table():
+                return self.table(block)
+            case Listing(lines, caption):
+                return self.caption("p", caption) + Markup("<pre>{}</pre>\n").format(
+                    "\n".join(map(visible, lines))
+                )
+            case Details(title, blocks):
+                inner = self.blocks(blocks)
+                return Markup("<details>\n<summary>{}</summary>\n{}</details>\n").format(
+                    visible(title), inner
+                )
+
+    def table(self, table: Table) -> Markup:
+        shown, left_out = shown_of(table.rows, table.most, full=False)
+        kinds = [Markup(' class="numeric"') if column.is_numeric else _EMPTY for column in table.columns]
+        heads = [
+            Markup('<th scope="col"{}>{}</th>').format(kind, visible(column.title))
+            for kind, column in zip(kinds, table.columns, strict=True)
+        ]
+        rows = [
+            [
+                Markup("<td{}>{}</td>").format(kind, self.text(cell))
+                for kind, cell in zip(kinds, row, strict=True)
+            ]
+            for row in shown
+        ]
+        body = _EMPTY.join(Markup("<tr>{}</tr>\n").format(_EMPTY.join(row)) for row in rows)
+        facts = [Markup("<p>{}</p>\n").format(self.text(text)) for text in table.facts]
+        if not shown:
+            return self.caption("p", table.caption) + _EMPTY.join(facts)
+        whole = Markup(
+            '<table id="table-{}">\n{}<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n'
+        ).format(visible(table.key), self.caption("caption", table.caption), _EMPTY.join(heads), body)
+        return whole + _left_out("p", left_out) + _EMPTY.join(facts)
+
+    def caption(self, tag: str, caption: Text) -> Markup:
+        return Markup("<{0}>{1}</{0}>\n").format(tag, self.text(caption)) if caption else _EMPTY
+
+
+def _left_out(tag: str, count: int) -> Markup:
+    return Markup("<{0}>… and {1} more</{0}>\n").format(tag, count) if count else _EMPTY
+
+
+def html_text(piece: Piece, place: str = "data-path") -> Markup:
+    """A piece of a text; numbers carry their place in the JSON document and how they were rounded and scaled."""
+    match piece:
+        case Number():
+            return number_html(piece, place)
+        case Estimate():
+            return _estimate(piece, place)
+        case Name(text) | Code(text):
+            return Markup("<code>{}</code>").format(visible(text))
+        case str():
+            return _quoted(piece)
+
+
+def number_html(number: Number, place: str, *, unit: bool = True) -> Markup:
+    """A number with its unit, or without."""
+    shown = _number(number, number.text, place)
+    return (
+        shown + Markup("&nbsp;{}").format(number.unit)
+        if unit and number.unit and number.text != ABSENT
+        else shown
+    )
+
+
+def _estimate(found: Estimate, place: str) -> Markup:
+    value, low, high = found.texts
+    unit = Markup("&nbsp;{}").format(found.value.unit) if found.value.unit and value != ABSENT else _EMPTY
+    ends = [
+        _number(number, text, place)
+        for number, text in ((found.low, low), (found.high, high))
+        if text != ABSENT
+    ]
+    words = "at most " if low == ABSENT else "at least " if high == ABSENT else ""
+    inside = words + Markup(" to ").join(ends)
+    bounds = Markup(" ({})").format(inside if ends else found.unbounded) if found.inside else _EMPTY
+    return _number(found.value, value, place) + unit + bounds
+
+
+def _number(number: Number, text: str, place: str) -> Markup:
+    tag = Markup('<span class="number" {}="{}" data-rounding="{}"{}{}>{}</span>')
+    known = Markup(' title="{}"').format(number.basis.text) if number.basis else _EMPTY
+    power = Markup(' data-power="{}"').format(number.power) if number.power else _EMPTY
+    return tag.format(place, number.pointer, number.rounding, power, known, text)
+
+
+def _quoted(text: str) -> Markup:
+    """A text in which what stands between backticks is code."""
+    words, *parts = (escape(unbroken(part)) for part in visible_lines(text).split("`"))
+    return words + _EMPTY.join(_code(parts))
+
+
+def _code(parts: Iterable[Markup]) -> Iterator[Markup]:
+    for place, part in enumerate(parts):
+        yield Markup("<code>{}</code>").format(part) if place % 2 == 0 else part
+
+
+def unbroken(text: str) -> str:
+    """A text whose percentages and counts do not break across lines."""
+    return text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")

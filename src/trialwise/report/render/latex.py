@@ -1,0 +1,149 @@
+r"""Documents in LaTeX: one `\newcommand` for each number that has a name, sentences that use them, and tables with booktabs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Code,
+    Details,
+    Document,
+    Items,
+    Name,
+    Note,
+    Piece,
+    Table,
+    Text,
+    pieces,
+)
+from trialwise.report.numbers import ABSENT, Estimate, Number
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}",
+    "{": r"\{",
+    "}": r"\}",
+    "$": r"\$",
+    "&": r"\&",
+    "%": r"\%",
+    "#": r"\#",
+    "_": r"\_",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "–": "--",
+    "−": "$-$",
+    "µ": r"$\mu$",
+    "μ": r"$\mu$",
+    "Δ": r"$\Delta$",
+    "η": r"$\eta$",
+    "²": r"$^2$",
+    "°": r"$^\circ$",
+    "±": r"$\pm$",
+    "·": r"$\cdot$",
+    "×": r"$\times$",
+    "√": r"$\surd$",
+    "→": r"$\rightarrow$",
+    "…": r"\ldots{}",
+    "`": r"\textasciigrave{}",
+    "\n": " ",
+}
+_EXPONENT = re.compile(r"^(-?[\d.]+)e([+-]\d+)$")
+
+
+def latex(document: Document) -> Mapping[str, str]:
+    """The texts of `numbers.tex`, `claims.tex` and `tables.tex` by file name; nothing is left out for its length."""
+    sentences = [document.answer.text, *_sentences(document.blocks)]
+    return {
+        "numbers.tex": "".join(f"{line}\n" for line in _macros(sentences)),
+        "claims.tex": "\n\n".join(map(latex_text, sentences)) + "\n",
+        "tables.tex": "\n\n".join(latex_table(table) for table in document.tables if table.rows) + "\n",
+    }
+
+
+def _sentences(blocks: Iterable[Block]) -> Iterator[Text]:
+    for block in blocks:
+        match block:
+            case Note(text):
+                yield text
+            case Items(lines):
+                yield from lines
+            case Details(_, inner):
+                yield from _sentences(inner)
+            case _:
+                pass
+
+
+def _macros(sentences: Iterable[Text]) -> Iterator[str]:
+    for text in sentences:
+        named = [piece for piece in text if isinstance(piece, Number) and piece.macro]
+        yield from (f"\\newcommand{{\\{number.macro}}}{{{latex_number(number.text)}}}" for number in named)
+
+
+def latex_text(cell: Cell) -> str:
+    """A text or cell; a number that has a macro is that macro."""
+    return "".join(map(_piece, pieces(cell)))
+
+
+def _piece(piece: Piece) -> str:
+    match piece:
+        case Number():
+            number = f"\\{piece.macro}{{}}" if piece.macro else latex_number(piece.text)
+            return f"{number}~{escaped(piece.unit)}" if piece.unit and piece.text != ABSENT else number
+        case Estimate():
+            inside = f" ({escaped(piece.inside)})" if piece.inside else ""
+            return escaped(piece.before).replace(" ", "~") + inside
+        case Name(text) | Code(text):
+            return f"\\texttt{{{escaped(text)}}}"
+        case str():
+            return escaped(piece).replace(r" \%", r"~\%").replace("n = ", "$n$~=~")
+
+
+def latex_table(table: Table) -> str:
+    """A table with booktabs, and the sentences below it."""
+    heads = [column.title for column in table.columns]
+    numeric = {place for place, column in enumerate(table.columns) if column.is_numeric}
+    rows = [tuple(map(latex_text, row)) for row in table.rows]
+    facts = (f"\\par {latex_text(text)}" for text in table.facts)
+    return floating(table.key, latex_text(table.caption), [*tabular(heads, rows, numeric), *facts])
+
+
+def floating(key: str, caption: str, lines: Iterable[str]) -> str:
+    """Lines in a `table` environment with a caption, which is LaTeX already, and a label."""
+    label = re.sub(r"[^A-Za-z0-9-]", "-", key)
+    begin = [r"\begin{table}", rf"\caption{{{caption}}}\label{{tab:{label}}}"]
+    return "\n".join([*begin, *lines, r"\end{table}"])
+
+
+def tabular(heads: Iterable[str], rows: Iterable[Sequence[str]], numeric: Collection[int]) -> Iterator[str]:
+    """The lines of a tabular with booktabs: headings are escaped, cells are LaTeX already; columns of `numeric` flush right."""
+    titles = [escaped(head) for head in heads]
+    yield rf"\begin{{tabular}}{{{''.join('r' if place in numeric else 'l' for place in range(len(titles)))}}}"
+    yield r"\toprule"
+    yield _line(titles)
+    yield r"\midrule"
+    yield from map(_line, rows)
+    yield r"\bottomrule"
+    yield r"\end{tabular}"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
+
+
+def latex_number(text: str) -> str:
+    """A number as it is printed, in LaTeX; it works in text and in formulas."""
+    exponent = _EXPONENT.match(text)
+    if exponent:
+        return f"\\ensuremath{{{exponent[1]} \\times 10^{{{int(exponent[2])}}}}}"
+    return f"\\ensuremath{{{text}}}" if text.startswith("-") else "--" if text == ABSENT else text
+
+
+def escaped(text: str) -> str:
+    """A text that LaTeX prints as it is; what the common fonts lack becomes a question mark."""
+    return "".join(_SPECIAL.get(letter) or (letter if letter.isprintable() else "?") for letter in text)

@@ -1,0 +1,180 @@
+"""Documents in a terminal or a pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Details,
+    Document,
+    Heading,
+    Items,
+    Listing,
+    Note,
+    Outcome,
+    Standing,
+    Table,
+    Text,
+    Verdict,
+    pieces,
+    plain,
+    shown_of,
+)
+from trialwise.report.numbers import Estimate, Number
+from trialwise.report.terminal_table import aligned, wrapped
+from trialwise.visible import visible
+
+Style = Literal["", "good", "bad", "open", "strong", "dim"]
+_MARKS: dict[Outcome, str] = {"good": "✓", "bad": "✗", "open": "?", "plain": "·"}
+_STANDINGS: dict[Standing, tuple[str, Style]] = {
+    "claim": ("✓", "good"),
+    "descriptive": ("~", "open"),
+    "refusal": ("✗", "bad"),
+    "remark": ("", ""),
+}
+_JOINT = "\u00a0"
+"""Holds a number and its unit together while lines are broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Characters of one style."""
+
+    text: str
+    style: Style = ""
+
+
+StyledLine = tuple[Span, ...]
+
+
+def terminal(
+    document: Document, width: int | None, *, full: bool = False, rest: str = "all with --json"
+) -> Iterator[StyledLine]:
+    """Lay a document out in at most so many columns; None is a pipe, which has no width and no marks.
+
+    `rest` says where the lines are that a block leaves out unless `full`.
+    """
+    page = _Page(width, rest, full=full)
+    yield from page.answer(document.answer)
+    yield from page.blocks(document.evidence)
+    if document.method:
+        yield ()
+        yield from page.method(document.method)
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    width: int | None
+    rest: str
+    full: bool
+
+    def answer(self, verdict: Verdict) -> Iterator[StyledLine]:
+        if self.width is None:
+            yield (Span(self.lines(_written(verdict))[0], "strong"),)
+            return
+        mark = Span(_MARKS[verdict.outcome], "" if verdict.outcome == "plain" else verdict.outcome)
+        first, *others = self.lines(_written(verdict), len(mark.text) + 1)
+        yield mark, Span(first[len(mark.text) :], "strong")
+        yield from ((Span(line, "strong"),) for line in others)
+
+    def blocks(self, blocks: Iterable[Block]) -> Iterator[StyledLine]:
+        before: Block | None = None
+        for block in blocks:
+            if _is_apart(before, block):
+                yield ()
+            yield from self.block(block)
+            before = block
+
+    def method(self, blocks: Sequence[Block]) -> Iterator[StyledLine]:
+        for before, block in zip((None, *blocks), blocks, strict=False):
+            if before is not None and _is_apart(before, block):
+                yield ()
+            yield from self.block(block, "dim")
+
+    def block(self, block: Block, style: Style = "") -> Iterator[StyledLine]:
+        match block:
+            case Heading(text):
+                yield from ((Span(line, "strong"),) for line in self.lines(_written(text)))
+            case Note():
+                yield from self.note(block, style)
+            case Items(lines, most):
+                yield from self.items(lines, most, style)
+            case Table():
+                yield from self.table(block)
+            case Listing(lines, caption, indent):
+                yield from self.caption(caption)
+                yield from ((Span((" " * indent + visible(line)).rstrip()),) for line in lines)
+            case Details(title, blocks):
+                yield (Span(visible(title), "strong"),)
+                yield from self.blocks(blocks)
+
+    def note(self, note: Note, style: Style) -> Iterator[StyledLine]:
+        mark, tone = _STANDINGS[note.standing]
+        indent = 2 if note.is_aside or mark else 0
+        first, *others = self.lines(_written(note.text), indent)
+        yield (Span(mark, tone), Span(first[len(mark) :], style)) if mark else (Span(first, style),)
+        yield from ((Span(line, style),) for line in others)
+
+    def items(self, lines: tuple[Text, ...], most: int | None, style: Style = "") -> Iterator[StyledLine]:
+        shown, left_out = shown_of(lines, most, full=self.full)
+        for text in shown:
+            yield from ((Span(line, style),) for line in self.lines(_written(text), 2))
+        yield from self.left_out(left_out)
+
+    def table(self, table: Table) -> Iterator[StyledLine]:
+        yield from self.caption(table.caption)
+        shown, left_out = shown_of(table.rows, table.most, full=self.full)
+        rows = [
+            tuple(column.title for column in table.columns),
+            *(tuple(map(_written, row)) for row in shown),
+        ]
+        numeric = [place for place, column in enumerate(table.columns) if column.is_numeric]
+        for line, is_heading in aligned(rows, numeric).lines(self.width) if shown else ():
+            yield (Span(line.replace(_JOINT, " "), "strong" if is_heading else ""),)
+        yield from self.left_out(left_out)
+        yield from self.items(table.facts, None, "dim")
+
+    def caption(self, caption: Text) -> Iterator[StyledLine]:
+        if caption:
+            yield from ((Span(line, "strong"),) for line in self.lines(_written(caption)))
+
+    def left_out(self, count: int) -> Iterator[StyledLine]:
+        if count:
+            yield (Span(f"  … and {count} more ({self.rest})", "dim"),)
+
+    def lines(self, text: str, indent: int = 0) -> list[str]:
+        whole = " " * indent + text
+        broken = [whole] if self.width is None else wrapped(whole, self.width, 2)
+        return [line.replace(_JOINT, " ") for line in broken]
+
+
+def _is_apart(before: Block | None, block: Block) -> bool:
+    """Whether an empty line stands between a block and the one before it; an aside follows the answer or a sentence at once."""
+    if isinstance(before, Heading):
+        return False
+    beside = isinstance(block, Note | Items)
+    return not (beside and isinstance(before, Note | Items)) and not (
+        before is None and isinstance(block, Note) and block.is_aside
+    )
+
+
+def _written(cell: Cell) -> str:
+    """A cell or text with foreign characters as escapes; what a number is made of holds together."""
+    return "".join(
+        plain(piece).replace(" ", _JOINT) if isinstance(piece, Number) else _escaped(piece)
+        for piece in pieces(cell)
+    )
+
+
+def _escaped(piece: Cell) -> str:
+    return _bounds_together(piece) if isinstance(piece, Estimate) else visible(plain(piece))
+
+
+def _bounds_together(found: Estimate) -> str:
+    """An estimate that may break before its bounds, and nowhere else."""
+    inside = f" ({found.inside})".replace(" ", _JOINT).replace(_JOINT, " ", 1) if found.inside else ""
+    return found.before.replace(" ", _JOINT) + inside
