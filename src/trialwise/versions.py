@@ -26,8 +26,7 @@ from trialwise.execution.events import (
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.quantity import duration_text
 from trialwise.measurement.file_identity import NamedFile
-from trialwise.report.numbers import counted
-from trialwise.report.versions_text import announcement, bill_words
+from trialwise.numbers import counted
 from trialwise.store.records import TrialRow
 from trialwise.study.pairs import pair_of
 
@@ -104,7 +103,7 @@ class Steering:
         if self._looks.looked and not looked:
             self._open()
         elif first:
-            self._pass_on(Remarked(announcement(self._looks.plan, self._budget)))
+            self._pass_on(Remarked(_announcement(self._looks.plan, self._budget)))
         elif not self._timed and self._ran > 1:
             self._timed = True
             self._pass_on(Remarked(f"a trial takes about {duration_text(self._each())}: {self._time_left()}"))
@@ -116,7 +115,9 @@ class Steering:
         self.forecast = Forecast(fresh, None if fresh is None or not self._ran else 2 * fresh * self._each())
         self._pass_on(StoppingOutlook(self._total(), ()))
         self._pass_on(
-            Remarked(f"the pilot does not decide; {bill_words(self._looks.plan, fresh)}: {self._time_left()}")
+            Remarked(
+                f"the pilot does not decide; {_bill_words(self._looks.plan, fresh)}: {self._time_left()}"
+            )
         )
 
     def _time_left(self) -> str:
@@ -211,3 +212,22 @@ def _result(
         return result
     stage, comparison, outcomes, outcome = judge(trials, plan, floor)
     return dataclasses.replace(result, stage=stage, comparison=comparison, outcomes=outcomes, outcome=outcome)
+
+
+def _announcement(plan: LooksPlan, budget: float | None) -> str:
+    """Say before the first trial how many will run, and what bounds them (`budget` in seconds)."""
+    limit = "no budget" if budget is None else f"the budget is {duration_text(budget)}"
+    if plan.fixed is not None:
+        return f"{counted(plan.fixed, 'trial')} of each version, judged once at the end; {limit}"
+    rest = max(plan.most - plan.pilot, 0)
+    return f"a pilot of {plan.pilot} trials of each version, then at most {rest} fresh ones of each; {limit}"
+
+
+def _bill_words(plan: LooksPlan, fresh: int | None) -> str:
+    """Say how many fresh trials of each version the pilot asks for (`fresh`, None for no number), and how many run."""
+    rest = max(plan.most - plan.pilot, 0)
+    if fresh is None:
+        return f"no number of fresh trials is known to decide, so {rest} of each version may run"
+    if fresh > rest:
+        return f"{fresh} fresh trials of each version would give a 90 % chance to decide, and {rest} of each may run"
+    return f"{counted(fresh, 'fresh trial')} of each version give a 90 % chance to decide"

@@ -29,8 +29,8 @@ def trialwise(*words, cwd, code=0):
 def test_a_half_slower_is_worse(tmp_path):
     words = ("--base", "sleep 0.10", "--head", "sleep 0.15", "--margin", "3%", "--pilot", "10", "--quiet")
     printed = trialwise("ab", *words, "--markdown", cwd=tmp_path, code=1).stdout
-    assert printed.startswith("**Head is worse: time +")
-    assert "| different: worse |" in printed
+    assert printed.startswith("### ❌ Head is worse: time +")
+    assert "| **different: worse** |" in printed
 
 
 def test_the_same_program_twice_may_pass(tmp_path):

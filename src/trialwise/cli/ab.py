@@ -12,7 +12,7 @@ from cyclopts import Parameter
 
 from trialwise.cli.files import STANDARD, check_out, write_text
 from trialwise.cli.output import messages, print_json
-from trialwise.cli.text import print_data, say
+from trialwise.cli.text import print_data, say_document
 from trialwise.errors import TrialwiseError
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.quantity import seconds
@@ -241,19 +241,18 @@ def _budget(text: str | None, trials: int | None) -> float | None:
 
 
 def _show(found: VersionsResult, *, json: bool, markdown: Path | None) -> None:
-    if markdown is not None and markdown != STANDARD:
-        from trialwise.report.versions_text import versions_markdown
+    from trialwise.report.documents.ab import ab_document
+    from trialwise.report.render import markdown as in_markdown
 
-        write_text(markdown, "\n".join([*versions_markdown(found), ""]))
+    told = ab_document(found)
+    if markdown is not None and markdown != STANDARD:
+        write_text(markdown, in_markdown.markdown(told))
         messages().print(f"wrote {markdown}", markup=False)
     if json:
         from trialwise.exchange.versions_json import versions_document
 
         print_json(versions_document(found))
-        return
-    from trialwise.report.versions_text import versions_lines, versions_markdown
-
-    if markdown == STANDARD:
-        print_data("\n".join([*versions_markdown(found), ""]))
+    elif markdown == STANDARD:
+        print_data(in_markdown.markdown(told))
     else:
-        say(versions_lines(found))
+        say_document(told)

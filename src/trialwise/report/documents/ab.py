@@ -1,0 +1,179 @@
+"""What `trialwise ab` says: head against base."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from trialwise.analysis.comparison.results import ComparisonRow
+from trialwise.analysis.versions.results import Outcome, VersionsResult
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Code,
+    Column,
+    Document,
+    Items,
+    Name,
+    Note,
+    Table,
+    Text,
+    Verdict,
+    joined,
+)
+from trialwise.report.document import Outcome as Meaning
+from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate
+
+_STAGES = {"all": "all trials", "pilot": "the pilot", "fresh": "the fresh trials after the pilot"}
+_MEANINGS: dict[Outcome, Meaning] = {"fine": "good", "worse": "bad", "undecided": "open"}
+_COLUMNS = (
+    Column("metric"),
+    Column("base", is_numeric=True),
+    Column("head", is_numeric=True),
+    Column("change", is_numeric=True),
+    Column("margin", is_numeric=True),
+    Column("verdict"),
+)
+_FLOOR = Column("noise floor", is_numeric=True)
+_Judged = tuple[tuple[int, ComparisonRow, Outcome], ...]
+
+
+def ab_document(found: VersionsResult) -> Document:
+    """The outcome, a row for each metric, why what is open is open, and what it rests on."""
+    rows = found.comparison.rows if found.comparison else ()
+    judged = tuple(zip(range(len(rows)), rows, found.outcomes, strict=True)) if rows else ()
+    return Document("ab", _answer(found, judged), tuple(_evidence(found, judged)), tuple(_method(found)))
+
+
+def _answer(found: VersionsResult, judged: _Judged) -> Verdict:
+    """The outcome in a sentence; where trials failed, that comes first, since nothing passes then."""
+    if not judged:
+        return Verdict("open", (f"No verdict: too few trials have a value ({found.ending}).",))
+    outcome, text = _MEANINGS[found.outcome], _verdict(found, judged)
+    if not found.failed or found.outcome == "worse":
+        return Verdict(outcome, text)
+    first, *others = text
+    said = str(first)
+    return Verdict(
+        "bad",
+        (
+            f"Not passed: {counted(found.failed, 'trial')} failed. By the others: {said[0].lower()}{said[1:]}",
+            *others,
+        ),
+    )
+
+
+def _verdict(found: VersionsResult, judged: _Judged) -> Text:
+    if found.outcome == "undecided":
+        return (f"Undecided after {_counts(judged[0][1])}.",)
+    if found.outcome == "worse":
+        changes = [_change_of(at, row) for at, row, outcome in judged if outcome == "worse"]
+        return ("Head is worse: ", *joined(changes), ".")
+    texts = {row.metric.name: _judgement(row, outcome) for _, row, outcome in judged}
+    return ("Head may pass: ", *joined((Name(name), " ", *texts[name]) for name in sorted(texts)), ".")
+
+
+def _change_of(at: int, row: ComparisonRow) -> Text:
+    return (Name(row.metric.name), " ", _change(at, row)) if row.difference else (Name(row.metric.name),)
+
+
+def _change(at: int, row: ComparisonRow) -> Estimate:
+    """The change in percent of base."""
+    one, place = (
+        row.difference.percent if row.difference else None,
+        f"/comparison/rows/{at}/difference/percent",
+    )
+    places = (f"{place}/estimate", f"{place}/low", f"{place}/high")
+    if one is None:
+        return estimate(None, None, None)
+    return estimate(one.estimate, one.low, one.high, "%", sign=True, pointers=places)
+
+
+def _judgement(row: ComparisonRow, outcome: Outcome) -> Text:
+    """The one judgement of a row, which the answer and the reasons share."""
+    if row.verdict == "equivalent":
+        return ("equivalent within ", _margin(row))
+    if row.verdict == "different":
+        return (f"{row.direction or 'different'} by more than ", _margin(row))
+    return ("not worse by ", _margin(row)) if outcome == "fine" else (row.verdict,)
+
+
+def _margin(row: ComparisonRow) -> Number | str:
+    one = row.difference
+    if one is None or one.margin is None:
+        return ABSENT
+    if one.margin_percent is not None:
+        return Number(one.margin_percent, unit="%", kind="given")
+    return Number(one.margin, unit=row.metric.unit, kind="given")
+
+
+def _evidence(found: VersionsResult, judged: _Judged) -> Iterator[Block]:
+    if judged:
+        floors = any(row.floor for _, row, _ in judged)
+        columns = (*_COLUMNS, _FLOOR) if floors else _COLUMNS
+        yield Table("ab", (), columns, tuple(_row(*each)[: len(columns)] for each in judged), most=None)
+    reasons = tuple(_reasons(judged))
+    if reasons:
+        yield Items(reasons)
+    if found.failed:
+        failed = f"{counted(found.failed, 'trial')} failed and have no value: "
+        yield Note((failed, Code(f"trialwise status {found.directory}")), is_aside=True)
+
+
+def _row(at: int, row: ComparisonRow, outcome: Outcome) -> tuple[Cell, ...]:
+    base, head = row.difference.means if row.difference else (None, None)
+    place = f"/comparison/rows/{at}/difference/means"
+    return (
+        Name(row.metric.name),
+        Number(base, f"{place}/0", row.metric.unit),
+        Number(head, f"{place}/1", row.metric.unit),
+        _change(at, row),
+        _margin(row),
+        Verdict(_MEANINGS[outcome], (_verdict_cell(row, outcome),)),
+        Number(
+            row.floor.percent if row.floor else None, f"/comparison/rows/{at}/floor/percent", "%", digits=3
+        ),
+    )
+
+
+def _verdict_cell(row: ComparisonRow, outcome: Outcome) -> str:
+    """The judgement without the margin, which has a column of its own."""
+    if row.verdict == "undecided" and outcome == "fine":
+        return "not worse"
+    return f"{row.verdict}: {row.direction}" if row.direction else row.verdict
+
+
+def _reasons(judged: _Judged) -> Iterator[Text]:
+    for _, row, outcome in judged:
+        if outcome == "fine" and row.verdict == "undecided":
+            yield (Name(row.metric.name), ": the interval leaves out that head is worse by ", _margin(row))
+        elif row.reason and row.verdict in ("undecided", "no inference"):
+            yield (Name(row.metric.name), f": {row.reason}", *_bill(row))
+
+
+def _bill(row: ComparisonRow) -> Text:
+    if not row.more:
+        return ()
+    time = () if row.more_seconds is None else (", about ", Number(row.more_seconds, kind="duration"))
+    return (
+        f"; with {counted(row.more, 'more trial')} of each version there is a 90 % chance to decide",
+        *time,
+    )
+
+
+def _method(found: VersionsResult) -> Iterator[Block]:
+    going_on = "" if found.complete else "; the same command goes on"
+    ended = f"ended: {found.ending}{going_on}"
+    if found.comparison is None:
+        yield Note((ended,), is_aside=True)
+    else:
+        row = found.comparison.rows[0]
+        level = Number(found.comparison.confidence, unit="%", kind="given")
+        method = row.difference.method if row.difference else ABSENT
+        judged = f"judged: {_STAGES[found.stage]}, {_counts(row)} ({method}, "
+        yield Note((judged, level, f", {found.comparison.correction}); {ended}"), is_aside=True)
+    confidence = Number(found.confidence, unit="%", kind="given")
+    yield Note((f"{found.method}; ", confidence, "; ", Name(found.directory)), is_aside=True)
+
+
+def _counts(row: ComparisonRow) -> str:
+    return f"{row.units.a.size} + {row.units.b.size} trials"
