@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from trialwise.cli.defaults import gated
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
-from trialwise.cli.text import say
+from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ def _show(found: Calibration, *, json: bool) -> None:
 
         print_json(calibration_document(found))
     else:
-        from trialwise.report.calibration_text import calibration_lines
+        from trialwise.report.documents.aa import aa_document
 
-        say(calibration_lines(found))
+        say_document(aa_document(found))
 
 
 def _check(source: Path, trials: int | None, directory: Path | None, confidence: float, splits: int) -> None:
