@@ -124,9 +124,9 @@ def _show(found: Calibration, *, json: bool) -> None:
 
         print_json(calibration_document(found))
     else:
-        from trialwise.report.documents.aa import aa_document
+        from trialwise.report.documents.aa import document
 
-        say_document(aa_document(found))
+        say_document(document(found))
 
 
 def _check(source: Path, trials: int | None, directory: Path | None, confidence: float, splits: int) -> None:

@@ -241,10 +241,10 @@ def _budget(text: str | None, trials: int | None) -> float | None:
 
 
 def _show(found: VersionsResult, *, json: bool, markdown: Path | None) -> None:
-    from trialwise.report.documents.ab import ab_document
+    from trialwise.report.documents.ab import document
     from trialwise.report.render import markdown as in_markdown
 
-    told = ab_document(found)
+    told = document(found)
     if markdown is not None and markdown != STANDARD:
         write_text(markdown, in_markdown.markdown(told))
         messages().print(f"wrote {markdown}", markup=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
-from typing import Literal
+from typing import Literal, Protocol
 
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import (
@@ -28,7 +28,7 @@ from trialwise.numbers import (
 
 __all__ = [
     "ABSENT", "Basis", "Estimate", "Kind", "Number", "Rounding", "about", "bounds", "change", "counted", "decimals", "estimate",
-    "interval", "ordinal", "p_equals", "p_value", "percent", "signed", "write", "written",
+    "estimate_of", "given", "interval", "ordinal", "p_equals", "p_value", "percent", "signed", "write", "written",
 ]  # fmt: skip
 
 Kind = Literal["number", "given", "count", "p_value", "duration"]
@@ -162,3 +162,36 @@ def estimate(
         )
     )
     return Estimate(one, two, three, unbounded)
+
+
+class Bounded(Protocol):
+    """A result that has an estimate and bounds."""
+
+    @property
+    def estimate(self) -> float | None:
+        """The estimate."""
+        ...
+
+    @property
+    def low(self) -> float | None:
+        """The lower bound."""
+        ...
+
+    @property
+    def high(self) -> float | None:
+        """The upper bound."""
+        ...
+
+
+def estimate_of(
+    found: Bounded | None, at: str, unit: str = "", *, power: int = 0, sign: bool = False
+) -> Estimate:
+    """A result that stands at `at` in the JSON document, with its bounds; a dash where there is none."""
+    places = (f"{at}/estimate", f"{at}/low", f"{at}/high")
+    ends = (None, None, None) if found is None else (found.estimate, found.low, found.high)
+    return estimate(*ends, unit, power=power, sign=sign, pointers=places)
+
+
+def given(value: float, unit: str = "%") -> Number:
+    """A number that the user gave, such as a level, as it was given."""
+    return Number(value, unit=unit, kind="given")

@@ -20,7 +20,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
-from trialwise.report.numbers import ABSENT, Estimate, Number, Rounding, estimate
+from trialwise.report.numbers import ABSENT, Estimate, Number, Rounding, estimate, estimate_of, given
 
 _TITLES: dict[Finding, tuple[Outcome, str]] = {
     "fine": ("good", "The ruler is fine"),
@@ -34,18 +34,13 @@ _SHOWN = {
 _ROW = (Column("metric"), Column("treatment"))
 
 
-def aa_document(found: Calibration) -> Document:
+def document(found: Calibration) -> Document:
     """The finding, the sides that ran, floors and false alarms, what can be seen, where the noise comes from."""
     outcome, title = _TITLES[found.finding]
     answer = Verdict(outcome, (f"{title}: {found.reason}.",))
-    method = Note(
-        (f"How: {found.method}; ", Number(found.splits, kind="count"), f" re-splits, seed {found.seed}; ", _level(found), ".")
-    )  # fmt: skip
+    splits = (Number(found.splits, "/splits", kind="count"), f" re-splits, seed {found.seed}; ")
+    method = Note((f"How: {found.method}; ", *splits, given(found.confidence), "."))
     return Document("aa", answer, tuple(_evidence(found)), (method,))
-
-
-def _level(found: Calibration | Spread | Comparison) -> Number:
-    return Number(found.confidence, unit="%", kind="given")
 
 
 def _evidence(found: Calibration) -> Iterator[Block]:
@@ -66,7 +61,7 @@ def _evidence(found: Calibration) -> Iterator[Block]:
 def _real(found: Comparison) -> Table:
     return Table(
         "aa-sides",
-        (f"A against A' as they ran ({found.correction}, ", _level(found), ")"),
+        (f"A against A' as they ran ({found.correction}, ", given(found.confidence), ")"),
         (
             *_ROW,
             Column("A' − A", is_numeric=True),
@@ -80,17 +75,11 @@ def _real(found: Comparison) -> Table:
 
 def _side(row: ComparisonRow, at: str) -> tuple[Cell, ...]:
     change = row.difference.percent if row.difference else None
-    places = (
-        f"{at}/difference/percent/estimate",
-        f"{at}/difference/percent/low",
-        f"{at}/difference/percent/high",
-    )
-    ends = (change.estimate, change.low, change.high) if change else (None, None, None)
     n = f"{row.units.a.size} + {row.units.b.size} {plural(row.units.level)}"
     return (
         Name(row.metric.name),
         Name(row.treatment),
-        estimate(*ends, unit="%", sign=True, pointers=places),
+        estimate_of(change, f"{at}/difference/percent", "%", sign=True),
         Number(row.p_adjusted if change else None, f"{at}/p_adjusted", kind="p_value"),
         n,
         row.verdict,
@@ -102,9 +91,9 @@ def _floors(title: str, rows: Sequence[tuple[int, CalibrationRow]], found: Calib
     quantile = next((row.floor.quantile for _, row in known if row.floor), None)
     facts: list[Text] = []
     if quantile is not None:
-        shown = Number(quantile, unit="%", kind="given")
+        shown = given(quantile)
         words = " of differences without a change are smaller; false alarms: of re-splits judged at "
-        facts = [("noise floor: ", shown, words, _level(found))]
+        facts = [("noise floor: ", shown, words, given(found.confidence))]
     yield Table(
         f"aa-{rows[0][1].arrangement}",
         (title,),
@@ -194,7 +183,7 @@ def _spreads(spreads: Sequence[Spread]) -> Block:
     facts: dict[Text, None] = {}
     if rows:
         spread = next(spread for spread in spreads if spread.levels)
-        facts[(f"{spread.method}, ", _level(spread))] = None
+        facts[(f"{spread.method}, ", given(spread.confidence))] = None
     for spread in spreads:
         if not spread.levels:
             facts[(Name(spread.metric), " of ", Name(spread.treatment), f": {spread.note}")] = None

@@ -21,7 +21,7 @@ from trialwise.report.document import (
     joined,
 )
 from trialwise.report.document import Outcome as Meaning
-from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate
+from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate_of, given
 
 _STAGES = {"all": "all trials", "pilot": "the pilot", "fresh": "the fresh trials after the pilot"}
 _MEANINGS: dict[Outcome, Meaning] = {"fine": "good", "worse": "bad", "undecided": "open"}
@@ -37,7 +37,7 @@ _FLOOR = Column("noise floor", is_numeric=True)
 _Judged = tuple[tuple[int, ComparisonRow, Outcome], ...]
 
 
-def ab_document(found: VersionsResult) -> Document:
+def document(found: VersionsResult) -> Document:
     """The outcome, a row for each metric, why what is open is open, and what it rests on."""
     rows = found.comparison.rows if found.comparison else ()
     judged = tuple(zip(range(len(rows)), rows, found.outcomes, strict=True)) if rows else ()
@@ -78,14 +78,8 @@ def _change_of(at: int, row: ComparisonRow) -> Text:
 
 def _change(at: int, row: ComparisonRow) -> Estimate:
     """The change in percent of base."""
-    one, place = (
-        row.difference.percent if row.difference else None,
-        f"/comparison/rows/{at}/difference/percent",
-    )
-    places = (f"{place}/estimate", f"{place}/low", f"{place}/high")
-    if one is None:
-        return estimate(None, None, None)
-    return estimate(one.estimate, one.low, one.high, "%", sign=True, pointers=places)
+    change = row.difference.percent if row.difference else None
+    return estimate_of(change, f"/comparison/rows/{at}/difference/percent", "%", sign=True)
 
 
 def _judgement(row: ComparisonRow, outcome: Outcome) -> Text:
@@ -102,8 +96,8 @@ def _margin(row: ComparisonRow) -> Number | str:
     if one is None or one.margin is None:
         return ABSENT
     if one.margin_percent is not None:
-        return Number(one.margin_percent, unit="%", kind="given")
-    return Number(one.margin, unit=row.metric.unit, kind="given")
+        return given(one.margin_percent)
+    return given(one.margin, row.metric.unit)
 
 
 def _evidence(found: VersionsResult, judged: _Judged) -> Iterator[Block]:
@@ -167,12 +161,11 @@ def _method(found: VersionsResult) -> Iterator[Block]:
         yield Note((ended,), is_aside=True)
     else:
         row = found.comparison.rows[0]
-        level = Number(found.comparison.confidence, unit="%", kind="given")
+        level = given(found.comparison.confidence)
         method = row.difference.method if row.difference else ABSENT
         judged = f"judged: {_STAGES[found.stage]}, {_counts(row)} ({method}, "
         yield Note((judged, level, f", {found.comparison.correction}); {ended}"), is_aside=True)
-    confidence = Number(found.confidence, unit="%", kind="given")
-    yield Note((f"{found.method}; ", confidence, "; ", Name(found.directory)), is_aside=True)
+    yield Note((f"{found.method}; ", given(found.confidence), "; ", Name(found.directory)), is_aside=True)
 
 
 def _counts(row: ComparisonRow) -> str:
