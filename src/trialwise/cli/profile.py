@@ -11,7 +11,7 @@ from trialwise.cli.output import print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.reading import ReadingOptions
-from trialwise.cli.text import say
+from trialwise.cli.text import say_document
 from trialwise.experiment.model import Method
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def profile(
 
         print_json(condition_document(found))
     else:
-        from trialwise.report.condition_text import profile_lines
+        from trialwise.report.documents.profile import document
 
-        say(profile_lines(found, plot=plot is None))
+        say_document(document(found, has_sketch=plot is None))
     if plot is not None and table.times is not None:
         times, values = table.times, table.values
         write_plot(plot, lambda: _page(found, times, values), lambda path: _print(found, times, values, path))

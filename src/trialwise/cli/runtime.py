@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +11,8 @@ from trialwise.cli.output import print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage, checked_plot, write_plot
 from trialwise.cli.reading import ReadingOptions, refuse_table_options
-from trialwise.cli.text import say
+from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
-from trialwise.report.terminal_table import Line
 
 if TYPE_CHECKING:
     from trialwise.analysis.reading.dialect import Dialect
@@ -179,19 +177,11 @@ def _show(advice: RuntimeAdvice, pilots: list[Pilot], plot: Path | None, *, json
 
         print_json(condition_document(advice))
     else:
-        say(_lines(advice))
+        from trialwise.report.documents.runtime import document
+
+        say_document(document(advice))
     if plot is not None:
         write_plot(plot, lambda: _page(advice, pilots), lambda path: _print(advice, pilots, path))
-
-
-def _lines(advice: RuntimeAdvice) -> Iterable[Line]:
-    if advice.durations:
-        from trialwise.report.duration_text import simulation_runtime_lines
-
-        return simulation_runtime_lines(advice)
-    from trialwise.report.condition_text import runtime_lines
-
-    return runtime_lines(advice)
 
 
 def _page(advice: RuntimeAdvice, pilots: list[Pilot]) -> str:

@@ -15,15 +15,16 @@ from trialwise import __version__
 from trialwise.report import condition_points as points
 from trialwise.report import marks
 from trialwise.report.board import Figure
-from trialwise.report.condition_text import profile_lines, runtime_lines
+from trialwise.report.document import Document
+from trialwise.report.documents import profile as profiles
+from trialwise.report.documents import runtime as runtimes
 from trialwise.report.duration_figures import duration_figures
-from trialwise.report.duration_text import simulation_runtime_lines
 from trialwise.report.looks import look_of
 from trialwise.report.marks import Chart
 from trialwise.report.page_parts import asset, bundle, script_json
 from trialwise.report.palette import COLOURS, VERDICT_COLOURS, VERDICT_SHAPES
+from trialwise.report.render.html import html
 from trialwise.report.sheets import Sheet, packed
-from trialwise.report.terminal_table import unwrapped
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Profile
@@ -54,8 +55,7 @@ def profile_page(profile: Profile, times: Array, values: Array) -> str:
     figures = [_data_over_time(sheets, profile, times, values)]
     if profile.autocorrelation.lags:
         figures.insert(0, _autocorrelation(sheets, profile))
-    text = "\n".join(line for line in profile_lines(profile, plot=False))
-    return _page(f"Profile of {profile.value}", text, figures, sheets)
+    return _page(f"Profile of {profile.value}", profiles.document(profile, has_sketch=False), figures, sheets)
 
 
 def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
@@ -64,7 +64,7 @@ def runtime_page(advice: RuntimeAdvice, pilots: Sequence[Pilot]) -> str:
     figures = [
         _growth(sheets, advice, place, _samples_of(advice.pilots[place], pilots)) for place in _order(advice)
     ]
-    return _page("Runtime of a trial", "\n".join(runtime_lines(advice)), figures, sheets)
+    return _page("Runtime of a trial", runtimes.document(advice), figures, sheets)
 
 
 def simulation_runtime_page(advice: RuntimeAdvice) -> str:
@@ -77,7 +77,7 @@ def simulation_runtime_page(advice: RuntimeAdvice) -> str:
     figures = list(duration_figures([*deciding, *others][:_MOST_PILOTS], looks, {}, sheets.packed))
     return _page(
         "Duration of a simulated trial",
-        "\n".join(unwrapped(simulation_runtime_lines(advice, tables=False))),
+        runtimes.document(advice, has_tables=False),
         figures,
         sheets,
     )
@@ -93,13 +93,13 @@ def _samples_of(need: PilotNeed, pilots: Sequence[Pilot]) -> Pilot:
     return next(pilot for pilot in pilots if (pilot.metric, pilot.treatment, pilot.trial) == wanted)
 
 
-def _page(title: str, text: str, figures: Sequence[Figure], sheets: Sheets) -> str:
+def _page(title: str, document: Document, figures: Sequence[Figure], sheets: Sheets) -> str:
     environment = Environment(
         loader=PackageLoader("trialwise.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     return environment.get_template("figure.html.j2").render(
         title=title,
-        text=text,
+        document=html(document),
         version=__version__,
         figures=figures,
         specs=script_json({figure.key: figure.spec for figure in figures}),

@@ -13,7 +13,8 @@ from trialwise.analysis.condition_table import read_conditions
 from trialwise.analysis.profile import length_words, profile_of
 from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.experiment.quantity import seconds
-from trialwise.report.condition_text import profile_lines
+from trialwise.report.document import plain
+from trialwise.report.documents.profile import document
 
 DAY, WEEK = 86_400.0, 604_800.0
 SHARED = Path(__file__).parents[4] / "shared" / "data" / "triscale"
@@ -178,5 +179,5 @@ def test_the_link_of_the_paper_has_a_day_and_a_week(method):
 def test_one_of_a_unit_is_told_in_the_singular(step, words, tmp_path):
     rows = [f"{1_700_000_000 + step * place},{place % 3}" for place in range(19)]
     path = write(tmp_path, "\n".join(["time,value", *rows]) + "\n")
-    lines = list(profile_lines(profile_of(read(path)), plot=False))
-    assert lines[1].endswith(words)
+    about_the_data = document(profile_of(read(path))).evidence[0]
+    assert plain(about_the_data.text).endswith(words)
