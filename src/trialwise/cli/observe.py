@@ -15,7 +15,7 @@ from trialwise.cli.files import write_text
 from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
-from trialwise.cli.text import say
+from trialwise.cli.text import say, say_document
 from trialwise.errors import AnalysisError, PlanError, TrialwiseError
 from trialwise.experiment.model import Extent
 from trialwise.foreign_files import named
@@ -285,9 +285,9 @@ def _judge(directory: Path, options: ObserveOptions, csv: Path | None, *, json: 
 
         print_json(observe_document(found))
     else:
-        from trialwise.report.observe_text import observe_lines
+        from trialwise.report.documents.observe import document
 
-        say(observe_lines(found))
+        say_document(document(found))
     if csv is not None:
         _write_csv(found, csv)
     return _CODES[found.verdict]
