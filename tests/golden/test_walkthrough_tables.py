@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from document_text import piped
 from trialwise.analysis.comparison.comparing import compare
 from trialwise.exchange.result_files import read_trials
-from trialwise.report.comparison_text import PAPER_HEAD, paper_lines
-from trialwise.report.terminal_table import unwrapped
+from trialwise.report.documents.compare import PAPER_HEAD, paper_document
 
 WALKTHROUGH = Path(__file__).resolve().parents[3] / "shared" / "papers" / "004_cebae020dc70e8ff.txt"
 ROW = re.compile(
@@ -61,8 +61,8 @@ def test_every_row_of_every_table(tmp_path):
     seen = 0
     for place, rows in enumerate(tables()):
         a, b = (folder(tmp_path / f"{place}{side}", rows, side) for side in (0, 1))
-        lines = list(unwrapped(paper_lines(compare(read_trials(a), read_trials(b)))))
-        assert re.split(r" {2,}", lines[1].strip()) == list(PAPER_HEAD)
+        lines = piped(paper_document(compare(read_trials(a), read_trials(b)))).splitlines()
+        assert re.split(r" {2,}", lines[2].strip()) == list(PAPER_HEAD)
         printed = [match.groups() for line in lines if (match := ROW.match(line))]
         assert len(printed) == len(rows)
         for ours, theirs in zip(printed, rows, strict=True):

@@ -13,7 +13,7 @@ from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions
-from trialwise.cli.text import room, say
+from trialwise.cli.text import say_document
 from trialwise.errors import TrialwiseError
 from trialwise.foreign_files import named
 
@@ -164,12 +164,12 @@ def compare(
     if found is None:
         _show_ranking(rankings, sides[0], confidence, json=json)
     elif not files.fill_output:
-        _show(found, rankings, json=json, paper=paper)
+        _show(found, rankings, json=json, paper=paper, gate=gate)
     for path in files.write(found, rankings, sides, paper=paper):
         messages().print(f"wrote {path}", markup=False)
     if not gate or found is None:
         return 0
-    outcome = _gate(found, told=not json and not files.fill_output)
+    outcome = _gate(found, is_told=not (json or paper or files.fill_output))
     return 0 if undecided_passes and outcome == "undecided" else _CODES[outcome]
 
 
@@ -264,17 +264,15 @@ def _floored(found: Comparison, floor: Path) -> Comparison:
     return with_floor(found, study.calibration(floor))
 
 
-def _show(found: Comparison, rankings: tuple[Ranking, ...], *, json: bool, paper: bool) -> None:
+def _show(found: Comparison, rankings: tuple[Ranking, ...], *, json: bool, paper: bool, gate: bool) -> None:
     if json:
         from trialwise.exchange.comparison_json import comparison_document
 
         print_json(comparison_document(found, rankings))
         return
-    from trialwise.report.comparison_text import comparison_lines, paper_lines, ranking_lines
+    from trialwise.report.documents import compare
 
-    say(paper_lines(found) if paper else comparison_lines(found, room()))
-    for ranking in rankings:
-        say(ranking_lines(ranking))
+    say_document(compare.paper_document(found) if paper else compare.document(found, rankings, has_gate=gate))
 
 
 def _show_ranking(rankings: tuple[Ranking, ...], side: TrialSet, confidence: float, *, json: bool) -> None:
@@ -284,18 +282,15 @@ def _show_ranking(rankings: tuple[Ranking, ...], side: TrialSet, confidence: flo
 
         print_json(ranking_document(ranking, confidence, side.notes))
         return
-    from trialwise.report.comparison_text import ranking_lines
+    from trialwise.report.documents.compare import ranking_document as document_of
 
-    say(ranking_lines(ranking))
-    say(f"{side.name}: {note}" for note in side.notes)
+    say_document(document_of(ranking, side.notes))
 
 
-def _gate(found: Comparison, *, told: bool) -> Outcome:
+def _gate(found: Comparison, *, is_told: bool) -> Outcome:
     from trialwise.analysis.comparison.gate import gate_of
 
     gate = gate_of(found)
-    if told:
-        say(["", f"Gate {gate.sentence}"])
-    else:
+    if not is_told:
         messages().print(f"gate {gate.sentence}", markup=False)
     return gate.outcome

@@ -103,11 +103,12 @@ class FileOptions:
     def _texts(self, found: Comparison, *, paper: bool) -> Iterator[tuple[Path, Callable[[], str]]]:
         from trialwise.exchange.comparison_json import bencher_document, comparison_csv
         from trialwise.report.comparison_junit import comparison_junit
-        from trialwise.report.comparison_latex import comparison_latex, paper_latex
-        from trialwise.report.comparison_markdown import comparison_markdown
+        from trialwise.report.documents import compare
+        from trialwise.report.render.latex import latex_file
+        from trialwise.report.render.markdown import markdown
 
         if self.markdown is not None:
-            yield self.markdown, lambda: comparison_markdown(found)
+            yield self.markdown, lambda: markdown(compare.document(found, has_gate=True))
         if self.junit is not None:
             yield self.junit, lambda: comparison_junit(found, datetime.now(UTC))
         if self.bmf is not None:
@@ -115,4 +116,5 @@ class FileOptions:
         if self.csv is not None:
             yield self.csv, lambda: comparison_csv(found)
         if self.latex is not None:
-            yield self.latex, lambda: (paper_latex if paper else comparison_latex)(found)
+            table = compare.paper_table(found) if paper else compare.table_for_print(found)
+            yield self.latex, lambda: latex_file(table, "trialwise compare --latex")

@@ -19,7 +19,7 @@ from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.report import comparison_words as words
 from trialwise.report.comparison_pictures import BEST, NOT_BEST, Differences, Ranks, differences, ranks
-from trialwise.report.comparison_text import by_metric
+from trialwise.report.comparison_words import by_metric
 from trialwise.report.numbers import percent
 from trialwise.report.palette import COLOURS, COMPARED, MARKERS, MOST
 from trialwise.report.path_axes import WIDE, Axis, padded

@@ -73,6 +73,14 @@ def method_of(found: Comparison) -> str:
     )
 
 
+def by_metric(found: Comparison) -> list[list[ComparisonRow]]:
+    """The rows of each metric, those with inference first: they say by which margin it is judged."""
+    groups: dict[str, list[ComparisonRow]] = {}
+    for row in found.rows:
+        groups.setdefault(row.metric.name, []).append(row)
+    return [sorted(rows, key=lambda row: row.difference is None) for rows in groups.values()]
+
+
 def scales_of(rows: Sequence[ComparisonRow]) -> dict[str, Scale]:
     """The unit in which the rows of each metric stand under one another, by its name."""
     means: dict[str, list[float | None]] = {}

@@ -10,7 +10,7 @@ from trialwise.analysis.comparison.ranking import MetricRanking, ParetoFront, Ra
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, Direction
 from trialwise.report import comparison_words as words
 from trialwise.report.comparison_pictures import Differences, Ranks, differences, ranks
-from trialwise.report.comparison_text import by_metric
+from trialwise.report.comparison_words import by_metric
 from trialwise.report.numbers import counted, percent
 from trialwise.report.section import (
     Attached,

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 from scipy import stats
 
+from document_text import piped
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.analysis.comparison.gate import gate_of
 from trialwise.analysis.comparison.sides import selected
@@ -15,10 +16,10 @@ from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.errors import AnalysisError
 from trialwise.exchange.comparison_json import comparison_document
 from trialwise.experiment.model import Extent
-from trialwise.report.comparison_latex import comparison_latex
-from trialwise.report.comparison_markdown import comparison_markdown
-from trialwise.report.comparison_text import comparison_lines
 from trialwise.report.comparison_words import change_of, claim_p_of, difference_of, ratio_of
+from trialwise.report.documents import compare as compare_words
+from trialwise.report.render.latex import latex_file
+from trialwise.report.render.markdown import markdown
 
 MARGIN = Extent(3.0, relative=True)
 
@@ -205,8 +206,12 @@ def test_both_sides_are_named_where_they_hold_one_treatment_each():
     b = trial_set("./new 9", {("time", "-"): draw(6, 100, 5, 20)})
     found = compare(a, b, CompareOptions(margin=MARGIN))
     assert gate_of(found).sentence == "undecided: time of ./new 9 against ./old 9"
-    terminal = [part if isinstance(part, str) else "\n".join(part) for part in comparison_lines(found)]
-    for told in ("\n".join(terminal), comparison_markdown(found), comparison_latex(found)):
+    document = compare_words.document(found)
+    for told in (
+        piped(document),
+        markdown(document),
+        latex_file(compare_words.table_for_print(found), "compare"),
+    ):
         assert "./new 9 against ./old 9" in told.replace("\\", "")
 
 
@@ -234,10 +239,8 @@ def test_two_machines_are_described_where_inference_is_refused():
     ]
     assert ratio_of(row) == "2 (these trials alone)"
     assert difference_of(row) == "11 (these trials alone)"
-    terminal = "\n".join(
-        part if isinstance(part, str) else "\n".join(part) for part in comparison_lines(found)
-    )
-    for told in (terminal, comparison_markdown(found)):
+    document = compare_words.document(found)
+    for told in (piped(document), markdown(document)):
         assert "2 (these trials alone)" in told.replace("\\", "")
         assert "processor.model: EPYC | Xeon" in told.replace("\\", "")
     document = comparison_document(found)

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from document_text import piped
 from flow_records import records_of
 from simulation_directory import FILE, run_simulation
 from trialwise import statistics as st
@@ -17,8 +18,7 @@ from trialwise.analysis.estimation.phases import phases_of
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
 from trialwise.errors import PlanError
 from trialwise.exchange.comparison_json import comparison_document
-from trialwise.report.comparison_text import comparison_lines, ranking_lines
-from trialwise.report.terminal_table import unwrapped
+from trialwise.report.documents import compare as compare_words
 from trialwise.trials import drawn_means
 
 SIDES = {"scheme": ["dctcp"]}, {"scheme": ["hpcc"]}
@@ -196,9 +196,9 @@ def test_comparisons_and_ranks_name_what_they_estimate(directory: Path) -> None:
     }
     rows = {row["metric"]: row["what"] for row in comparison_document(found)["rows"]}
     assert rows == named
-    text = "\n".join(unwrapped(comparison_lines(found)))
+    text = piped(compare_words.document(found))
     assert "p90 [µs]: p90 of all samples, lower is better" in text
-    ranks = "\n".join(unwrapped(ranking_lines(rank(trials))))
+    ranks = piped(compare_words.ranking_document(rank(trials), ()))
     assert "p90 of all samples, lower is better" in ranks
     assert "mean " not in ranks.split("p90 of all samples")[1].splitlines()[1]
 

@@ -135,7 +135,7 @@ def test_files(folder):
 def test_markdown_may_fill_the_output(folder):
     done = run("base.json", "noisy.json", "--margin", "5%", "--gate", "--markdown", "-", cwd=folder)
     assert done.returncode == 3
-    assert done.stdout.startswith("### ❔ 2 comparisons: 1 equivalent, 1 undecided\n")
+    assert done.stdout.startswith("### ❔ 2 comparisons: 1 equivalent, 1 undecided.\n")
     assert "gate undecided" in done.stderr
 
 

@@ -18,8 +18,10 @@ from trialwise.report.document import (
     Table,
     Text,
     pieces,
+    plain,
 )
 from trialwise.report.numbers import ABSENT, Estimate, Number
+from trialwise.visible import visible
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -41,6 +43,7 @@ _SPECIAL = {
     "µ": r"$\mu$",
     "μ": r"$\mu$",
     "Δ": r"$\Delta$",
+    "δ": r"$\delta$",
     "η": r"$\eta$",
     "²": r"$^2$",
     "°": r"$^\circ$",
@@ -53,6 +56,7 @@ _SPECIAL = {
     "`": r"\textasciigrave{}",
     "\n": " ",
 }
+_MINUS = re.compile(r"(?<![\w.])-(?=\d)")
 _EXPONENT = re.compile(r"^(-?[\d.]+)e([+-]\d+)$")
 
 
@@ -97,7 +101,7 @@ def _piece(piece: Piece) -> str:
             return f"{number}~{escaped(piece.unit)}" if piece.unit and piece.text != ABSENT else number
         case Estimate():
             inside = f" ({escaped(piece.inside)})" if piece.inside else ""
-            return escaped(piece.before).replace(" ", "~") + inside
+            return _MINUS.sub("$-$", escaped(piece.before).replace(" ", "~") + inside)
         case Name(text) | Code(text):
             return f"\\texttt{{{escaped(text)}}}"
         case str():
@@ -106,11 +110,21 @@ def _piece(piece: Piece) -> str:
 
 def latex_table(table: Table) -> str:
     """A table with booktabs, and the sentences below it."""
+    facts = (f"\\par {latex_text(text)}" for text in table.facts)
+    return floating(table.key, latex_text(table.caption), [*_tabular_of(table), *facts])
+
+
+def latex_file(table: Table, command: str) -> str:
+    """A table without a float around it, for a file of its own; its caption is a comment."""
+    caption = " ".join(plain(table.caption).split()) or "no inference"
+    begin = (f"% Written by `{command}`; needs \\usepackage{{booktabs}}.", f"% {visible(caption)}")
+    return "".join(f"{line}\n" for line in (*begin, *_tabular_of(table)))
+
+
+def _tabular_of(table: Table) -> Iterator[str]:
     heads = [column.title for column in table.columns]
     numeric = {place for place, column in enumerate(table.columns) if column.is_numeric}
-    rows = [tuple(map(latex_text, row)) for row in table.rows]
-    facts = (f"\\par {latex_text(text)}" for text in table.facts)
-    return floating(table.key, latex_text(table.caption), [*tabular(heads, rows, numeric), *facts])
+    return tabular(heads, [tuple(map(latex_text, row)) for row in table.rows], numeric)
 
 
 def floating(key: str, caption: str, lines: Iterable[str]) -> str:

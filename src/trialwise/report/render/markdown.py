@@ -120,7 +120,7 @@ def _row(cells: Iterable[Cell]) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    if isinstance(cell, Verdict) and cell.outcome in ("good", "bad"):
+    if isinstance(cell, Verdict) and cell.outcome == "bad":
         return f"**{_inline(cell)}**"
     return _inline(cell)
 

@@ -81,8 +81,7 @@ class _Page:
         yield mark, Span(first[len(mark.text) :], "strong")
         yield from ((Span(line, "strong"),) for line in others)
 
-    def blocks(self, blocks: Iterable[Block]) -> Iterator[StyledLine]:
-        before: Block | None = None
+    def blocks(self, blocks: Iterable[Block], before: Block | None = None) -> Iterator[StyledLine]:
         for block in blocks:
             if _is_apart(before, block):
                 yield ()
@@ -110,7 +109,7 @@ class _Page:
                 yield from ((Span((" " * indent + visible(line)).rstrip()),) for line in lines)
             case Details(title, blocks):
                 yield (Span(visible(title), "strong"),)
-                yield from self.blocks(blocks)
+                yield from self.blocks(blocks, Heading(()))
 
     def note(self, note: Note, style: Style) -> Iterator[StyledLine]:
         mark, tone = _STANDINGS[note.standing]

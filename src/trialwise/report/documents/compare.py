@@ -1,0 +1,340 @@
+"""What `trialwise compare` says: one side against another, and the ranks of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from trialwise.analysis.comparison.gate import gate_of
+from trialwise.analysis.comparison.ranking import MetricRanking, ParetoFront, Ranking
+from trialwise.analysis.comparison.results import Comparison, ComparisonRow
+from trialwise.report import comparison_words as words
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Code,
+    Column,
+    Details,
+    Document,
+    Heading,
+    Items,
+    Name,
+    Note,
+    Outcome,
+    Table,
+    Text,
+    Verdict,
+    joined,
+)
+from trialwise.report.numbers import ABSENT, Number, counted, decimals, estimate_of, given
+from trialwise.report.units import Scale, scale
+
+_GATES: dict[str, Outcome] = {"passed": "good", "failed": "bad", "undecided": "open"}
+_ROWS: dict[str, Outcome] = {"equivalent": "good", "undecided": "open", "no inference": "open"}
+_MOST = 100
+_Placed = tuple[int, ComparisonRow]
+
+
+def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: bool = False) -> Document:
+    """How many rows end in which word, the rows, their intervals and what would decide them, the ranks.
+
+    `has_gate` asks for what the comparison means for a gate.
+    """
+    gate = gate_of(found)
+    sides = Note((Code(found.b), " against ", Code(found.a)), is_aside=True)
+    told = (Note((f"Gate {gate.sentence}",), is_aside=True),) if has_gate else ()
+    outcome = _GATES[gate.outcome] if has_gate else _outcome(found)
+    title, names = words.row_names(found)
+    groups = _by_metric(found)
+    details = (*(_details(rows, names, title) for rows in groups), *_remarks(found))
+    ranks = (block for ranking in rankings for block in ranks_of(ranking))
+    return Document(
+        "compare",
+        Verdict(outcome, (f"{words.counts_of(found)}.",)),
+        (
+            sides,
+            *told,
+            *(_summary(rows, names, title) for rows in groups),
+            Details("Intervals, and what would decide", details),
+            *ranks,
+        ),
+        (Note((words.method_of(found),)),),
+    )
+
+
+def _outcome(found: Comparison) -> Outcome:
+    if any(row.direction == "worse" for row in found.rows):
+        return "bad"
+    if any(row.verdict == "different" and row.direction is None for row in found.rows):
+        return "plain"
+    return _GATES[gate_of(found).outcome]
+
+
+def _row_outcome(row: ComparisonRow) -> Outcome:
+    if row.verdict != "different":
+        return _ROWS[row.verdict]
+    return {"better": "good", "worse": "bad"}.get(row.direction or "", "plain")  # pyright: ignore[reportReturnType]
+
+
+# Rows
+
+
+def _by_metric(found: Comparison) -> list[list[_Placed]]:
+    """The rows of each metric with their places: what needs a look comes first, equal verdicts as the experiment has them."""
+    groups: dict[str, list[_Placed]] = {}
+    for at, row in sorted(enumerate(found.rows), key=lambda placed: _urgency(placed[1])):
+        groups.setdefault(row.metric.name, []).append((at, row))
+    return list(groups.values())
+
+
+def _summary(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
+    scales = words.scales_of([row for _, row in rows])
+    first = next((row for _, row in rows if row.difference is not None), rows[0][1])
+    numbers = (Column("change", is_numeric=True), Column("A", is_numeric=True), Column("B", is_numeric=True))
+    return Table(
+        f"comparison-{first.metric.name}",
+        (words.title_of(first, scales[first.metric.name]),),
+        (Column(title), Column("verdict"), *numbers),
+        tuple((Name(names[row.treatment]), *_judged(at, row, scales[row.metric.name])) for at, row in rows),
+        most=_MOST,
+    )
+
+
+def _urgency(row: ComparisonRow) -> int:
+    if row.verdict == "different":
+        return 1 if row.direction == "better" else 0
+    return {"undecided": 2, "no inference": 3, "equivalent": 4}[row.verdict]
+
+
+def _judged(at: int, row: ComparisonRow, shown: Scale) -> tuple[Cell, ...]:
+    a, b = (
+        Number(mean, f"/rows/{at}/summary/means/{place}", power=shown.power)
+        for place, mean in enumerate(row.summary.means)
+    )
+    return Verdict(_row_outcome(row), (words.verdict_of(row),)), _change(at, row), a, b
+
+
+def _change(at: int, row: ComparisonRow) -> Cell:
+    """The change in percent with its interval; without inference that of the means alone."""
+    if row.difference is not None:
+        return estimate_of(row.difference.percent, f"/rows/{at}/difference/percent", "%", sign=True)
+    alone = row.summary.percent_difference if row.is_described else None
+    return _alone(Number(alone, unit="%", sign=True, digits=3))
+
+
+def _alone(number: Number) -> Cell:
+    return ABSENT if number.text == ABSENT else (number, f" {words.DESCRIPTIVE}")
+
+
+def _details(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
+    shown = words.scales_of([row for _, row in rows])[rows[0][1].metric.name]
+    heads = ("B − A", "B / A", words.P_FOR, "Hodges–Lehmann", "more")
+    floors = (Column("noise floor", is_numeric=True),) if any(row.floor for _, row in rows) else ()
+    columns = (Column(title), Column("n"), *(Column(head, is_numeric=True) for head in heads), *floors)
+    cells = ((Name(names[row.treatment]), *_intervals(at, row, shown)) for at, row in rows)
+    caption = (words.metric_of(rows[0][1], shown),)
+    return Table(
+        f"intervals-{rows[0][1].metric.name}",
+        caption,
+        columns,
+        tuple(row[: len(columns)] for row in cells),
+        most=_MOST,
+    )
+
+
+def _intervals(at: int, row: ComparisonRow, shown: Scale) -> tuple[Cell, ...]:
+    return (
+        words.n_of(row),
+        *_differences(f"/rows/{at}", row, shown),
+        words.claim_p_of(row),
+        _shift(f"/rows/{at}", row, shown),
+        words.short_bill(row),
+        words.floor_of(row, shown),
+    )
+
+
+def _differences(at: str, row: ComparisonRow, shown: Scale) -> tuple[Cell, Cell]:
+    """B − A in the unit of the metric, and B / A; without inference those of these trials alone."""
+    one = row.difference
+    if one is not None:
+        difference = estimate_of(one.welch, f"{at}/difference/welch", power=shown.power, sign=True)
+        return difference, estimate_of(one.ratio, f"{at}/difference/ratio")
+    a, b = row.summary.means
+    if not row.is_described:
+        return ABSENT, ABSENT
+    return _alone(Number(b - a, power=shown.power, sign=True)), _alone(Number(b / a if a else None))
+
+
+def _shift(at: str, row: ComparisonRow, shown: Scale) -> Cell:
+    """Hodges and Lehmann's shift; none of pooled metrics, whose values of single trials mean nothing by themselves."""
+    if row.difference is None or row.metric.estimand == "pooled":
+        return ABSENT
+    shift = row.difference.hodges_lehmann
+    return estimate_of(shift, f"{at}/difference/hodges_lehmann", power=shown.power, sign=True)
+
+
+def _remarks(found: Comparison) -> Iterator[Block]:
+    parts = {
+        "Open": [f"{name}: {why}" for name, why in words.open_rows(found)],
+        "What differs between the environments, A | B": list(words.environment_lines(found)),
+        "Not compared": list(words.lacking(found)),
+        "Remarks": list(words.remarks(found)),
+    }
+    for title, lines in parts.items():
+        if lines:
+            yield Heading((title,))
+            yield Items(tuple((line,) for line in lines), most=None)
+
+
+def table_for_print(found: Comparison) -> Table:
+    """Means, the difference and the ratio with their intervals, p and the verdict of each row."""
+    title, names = words.row_names(found)
+    heads = ("A", "B", "B − A", "B / A", words.P_FOR)
+    scales = words.scales_of(found.rows)
+    rows: list[tuple[Cell, ...]] = []
+    for at, row in enumerate(found.rows):
+        shown = scales[row.metric.name]
+        verdict, _, a, b = _judged(at, row, shown)
+        differences = _differences(f"/rows/{at}", row, shown)
+        metric = words.metric_of(row, shown)
+        p_value = words.claim_p_of(row)
+        rows.append((names[row.treatment], metric, words.n_of(row), a, b, *differences, p_value, verdict))
+    columns = (
+        Column(title),
+        Column("metric"),
+        Column("n"),
+        *(Column(head, is_numeric=True) for head in heads),
+    )
+    return Table("comparison", (words.method_of(found),), (*columns, Column("verdict")), tuple(rows))
+
+
+# Ranks
+
+
+def ranking_document(found: Ranking, notes: Sequence[str]) -> Document:
+    """Which treatments of one side may be the best; `notes` are on its trials."""
+    best = [(_best(one), f" in {one.metric}") for one in found.metrics]
+    answer: Text = (
+        "May be the best: ",
+        *joined((text for pair in best for text in (joined(pair, ""),)), "; "),
+        ".",
+    )
+    if not best:
+        answer = ("No metric says which way is better.",)
+    told = Items(tuple((f"{found.side}: {note}",) for note in notes), most=None)
+    return Document("compare", Verdict("plain", answer), (*ranks_of(found), *((told,) if notes else ())))
+
+
+def _best(one: MetricRanking) -> Text:
+    _, names = words.labels([place.treatment for place in one.treatments])
+    return joined(Name(names[place.treatment]) for place in one.treatments if place.may_be_best)
+
+
+def ranks_of(found: Ranking) -> Iterator[Block]:
+    """Ranks by each metric, the set that may contain the best, and the Pareto set."""
+    yield from (_metric_ranks(found.side, one) for one in found.metrics)
+    if found.pareto is not None:
+        yield from _front(found.side, found.pareto)
+    if found.notes:
+        yield Items(tuple((f"{found.side}: {note}",) for note in found.notes), most=None)
+
+
+def _metric_ranks(side: str, one: MetricRanking) -> Table:
+    shown = scale((place.mean for place in one.treatments), one.unit)
+    title, names = words.labels([place.treatment for place in one.treatments])
+    mean = "estimate" if one.what else "mean"
+    columns = (
+        Column("rank"), Column(title), Column(mean, is_numeric=True), Column(f"n ({one.level})", is_numeric=True), Column(""),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            f"{place.best}" if place.best == place.worst else f"{place.best} to {place.worst}",
+            Name(names[place.treatment]),
+            Number(place.mean, power=shown.power),
+            Number(place.n),
+            "may be the best" if place.may_be_best else "",
+        )
+        for place in one.treatments
+    )
+    metric = words.named_metric(one.metric, one.what, shown)
+    facts = (
+        ("all ranks together ", given(one.confidence), f": {one.method}"),
+        *((note,) for note in one.notes),
+    )
+    return Table(
+        f"ranks-{one.metric}",
+        (f"Ranks in {side}: {metric}, {one.better} is better",),
+        columns,
+        rows,
+        facts,
+        _MOST,
+    )
+
+
+def _front(side: str, front: ParetoFront) -> Iterator[Block]:
+    _, names = words.labels(list(front.n))
+    sizes = sorted(set(front.n.values()))
+    n = f"n = {sizes[0]}" if len(sizes) == 1 else f"n = {sizes[0]} to {sizes[-1]}"
+    members = f"{counted(len(front.members), 'treatment')} of {len(front.n)} ({n} each)"
+    yield Heading((f"Pareto set in {side}, by {' and '.join(front.metrics)}: {members}",))
+    excluded = (
+        (
+            "not ",
+            Name(names[name]),
+            ": ",
+            *joined(Name(names[each]) for each in by[:3]),
+            " better in all of them",
+        )
+        for name, by in front.excluded.items()
+    )
+    lines = (joined(Name(names[name]) for name in front.members), *excluded)
+    held: Text = ("each of the front is in it at ", given(front.confidence), f": {front.method}")
+    yield Items((*lines, held, *((note,) for note in front.notes)), most=None)
+
+
+# Pantheon's table
+
+_PAPER = {
+    "pantheon_throughput": "throughput (Mbit/s)",
+    "pantheon_delay": "95th percentile delay (ms)",
+    "pantheon_loss": "% loss rate",
+}
+PAPER_HEAD = (
+    "scheme", "exp 1 runs", "exp 2 runs", "aggregate metric", "mean 1", "mean 2", "% difference", "std dev 1", "std dev 2",
+    "% difference",
+)  # fmt: skip
+
+
+def paper_document(found: Comparison) -> Document:
+    """The table of Pantheon's `compare_two_experiments.py`, as its replication walkthrough shows it: no inference in it."""
+    note = "Standard deviations have n in the denominator: that of a single run is 0, and its change of −100 % says nothing."
+    answer = ("Comparison of: ", Name(found.a), " and ", Name(found.b))
+    return Document("paper", Verdict("plain", answer), (paper_table(found),), (Note((note,)),))
+
+
+def paper_table(found: Comparison) -> Table:
+    """The cells of that table."""
+    _, names = words.row_names(found)
+    rows = tuple(
+        (
+            names[row.treatment],
+            *map(str, row.summary.n),
+            paper_metric(row),
+            *(decimals(mean, 2) for mean in row.summary.means),
+            _signed(row.summary.percent_difference),
+            *(decimals(deviation, 2) for deviation in row.summary.standard_deviations),
+            _signed(row.summary.percent_difference_deviation),
+        )
+        for row in found.rows
+    )
+    return Table("paper", (), tuple(Column(head, is_numeric=True) for head in PAPER_HEAD), rows, most=None)
+
+
+def paper_metric(row: ComparisonRow) -> str:
+    """What the walkthrough calls a metric."""
+    unit = f" ({row.metric.unit})" if row.metric.unit else ""
+    return _PAPER.get(row.metric.name, f"{row.metric.name}{unit}")
+
+
+def _signed(value: float) -> str:
+    written = decimals(value, 2)
+    return ABSENT if written == ABSENT else f"{'' if written.startswith('-') else '+'}{written}%"
