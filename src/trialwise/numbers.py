@@ -75,11 +75,15 @@ def with_bounds(
         for each, rounding in zip(ends, ("nearest", "down", "up"), strict=True)
     ]
     signs = [
-        "+" if sign and each is not None and each > 0 and text not in ("0", ABSENT) else ""
+        "+" if sign and each is not None and each > 0 and _is_not_0(text) else ""
         for each, text in zip(ends, written, strict=True)
     ]
     one, two, three = (mark + text for mark, text in zip(signs, written, strict=True))
     return one, two, three
+
+
+def _is_not_0(written: str) -> bool:
+    return written != ABSENT and bool(Decimal(written))
 
 
 def _place_of_bounds(value: float | None, low: float | None, high: float | None, power: int) -> int | None:
@@ -136,6 +140,13 @@ def _with_exponent(exact: Decimal, digits: int, rounding: Rounding) -> str:
     exponent = rounded.adjusted()
     mantissa = f"{rounded.scaleb(-exponent):f}"
     return f"{mantissa}e{exponent:+03d}"
+
+
+def scientific(value: float) -> str:
+    """Write a sum of squares as tables of variance have it: four digits, or three and a power of ten: "0.7675", "2.69e+06"."""
+    if not math.isfinite(value) or not value or 0.01 <= abs(value) < 1e4:
+        return write(value)
+    return f"{value:.2e}"
 
 
 def percent(value: float) -> str:

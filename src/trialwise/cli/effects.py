@@ -15,7 +15,7 @@ from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, check_is_table, check_there, refuse_table_options
-from trialwise.cli.text import say
+from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Extent
 from trialwise.foreign_files import named
@@ -301,13 +301,13 @@ def _show(found: EffectsAnalysis | PaperEffects, *, json: bool) -> None:
 
         print_json(effects_document(found))
     elif isinstance(found, PaperEffects):
-        from trialwise.report.effects_paper_text import paper_lines
+        from trialwise.report.documents.effects_paper import document
 
-        say(paper_lines(found))
+        say_document(document(found))
     else:
-        from trialwise.report.effects_text import effects_lines
+        from trialwise.report.documents.effects import document
 
-        say(effects_lines(found))
+        say_document(document(found))
 
 
 def _write(

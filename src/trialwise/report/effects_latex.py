@@ -8,7 +8,7 @@ from math import isinf, isnan
 from trialwise.analysis.effects.paper import stars
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric, PaperTerm
 from trialwise.analysis.effects.results import EffectsAnalysis, MetricEffects, PairDifference, TermEffect
-from trialwise.report.effects_text import at_text
+from trialwise.analysis.effects.sentences import at_text
 from trialwise.report.numbers import ABSENT, about, decimals, p_value, percent
 from trialwise.report.render.latex import escaped, latex_number
 

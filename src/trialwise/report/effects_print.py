@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric
 from trialwise.analysis.effects.results import CellMean, EffectsAnalysis, LevelComparison, MetricEffects
-from trialwise.report.effects_text import at_text
+from trialwise.analysis.effects.sentences import at_text
 from trialwise.report.palette import COLOURS, DASHES, MARKERS, MOST
 from trialwise.report.print_style import GREY, WIDTH, save_all
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from trialwise.analysis.effects.paper_results import PaperMetric
 from trialwise.analysis.effects.results import EffectsVerdict, MetricEffects
@@ -14,9 +14,14 @@ def margin_text(margin: Extent) -> str:
     return f"{margin.value:g} %" if margin.relative else f"{margin.value:g}"
 
 
+def at_text(at: Mapping[str, str]) -> str:
+    """Levels that are held: "load=high rate=10"."""
+    return " ".join(f"{name}={level}" for name, level in at.items())
+
+
 def part_text(one: MetricEffects | PaperMetric) -> str:
     """The metric, and the part of the data."""
-    held = " ".join(f"{name}={level}" for name, level in one.part.items())
+    held = at_text(one.part)
     return f"{one.metric} at {held}" if held else one.metric
 
 
