@@ -14,7 +14,7 @@ from trialwise.cli.output import messages, print_json
 from trialwise.cli.patience import Patience
 from trialwise.cli.plots import check_percentage
 from trialwise.cli.reading import ReadingOptions, refuse_table_options
-from trialwise.cli.text import say
+from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Better, Method
 from trialwise.foreign_files import named
@@ -230,9 +230,9 @@ def _show(found: OrderAnalysis, *, json: bool) -> None:
 
         print_json(order_document(found))
     else:
-        from trialwise.report.order_text import order_lines
+        from trialwise.report.documents.order import document
 
-        say(order_lines(found))
+        say_document(document(found))
 
 
 def _write(
@@ -251,7 +251,7 @@ def _write(
             write_text(csv, order_csv(found))
             written.append(csv)
         if latex is not None:
-            from trialwise.report.order_text import order_latex
+            from trialwise.report.order_latex import order_latex
 
             write_text(latex, order_latex(found))
             written.append(latex)

@@ -28,7 +28,7 @@ from trialwise.numbers import (
 
 __all__ = [
     "ABSENT", "Basis", "Estimate", "Kind", "Number", "Rounding", "about", "bounds", "change", "counted", "decimals", "estimate",
-    "estimate_of", "given", "interval", "ordinal", "p_equals", "p_value", "percent", "signed", "write", "written",
+    "estimate_of", "given", "interval", "ordinal", "p_equals", "p_text", "p_value", "percent", "signed", "write", "written",
 ]  # fmt: skip
 
 Kind = Literal["number", "given", "count", "p_value", "duration"]
@@ -141,6 +141,12 @@ class Estimate:
     def text(self) -> str:
         """The whole cell."""
         return f"{self.before} ({self.inside})" if self.inside else self.before
+
+
+def p_text(value: float | None, pointer: str = "") -> tuple[str, Number]:
+    """A p-value in a sentence, with the sign before it: "p = 0.012", "p < 0.0001"."""
+    number = Number(value, pointer, kind="p_value")
+    return ("p " if number.text.startswith("<") else "p = ", number)
 
 
 def estimate(

@@ -7,12 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from trialwise.analysis.order_results import Change, GroupCarryOver, OrderAnalysis, Outcome, Verdict
 from trialwise.analysis.order_sentences import one_order
 from trialwise.analysis.order_view import OrderView
-from trialwise.report.numbers import counted
-from trialwise.report.order_figures import order_figures
-from trialwise.report.order_picture import Kind, Picture
-from trialwise.report.order_pictures import left_out, pictures
-from trialwise.report.order_tables import order_tables
-from trialwise.report.order_text import (
+from trialwise.report.document import plain
+from trialwise.report.documents.order import (
     carry_over_title,
     conclusion_of,
     how_compared,
@@ -21,6 +17,11 @@ from trialwise.report.order_text import (
     sentence_of,
     trends,
 )
+from trialwise.report.numbers import counted
+from trialwise.report.order_figures import order_figures
+from trialwise.report.order_picture import Kind, Picture
+from trialwise.report.order_pictures import left_out, pictures
+from trialwise.report.order_tables import order_tables
 from trialwise.report.section import (
     MOST_LINES,
     OPEN,
@@ -136,8 +137,8 @@ def _carry_over(view: OrderView, group: GroupCarryOver, *, several: bool) -> Ite
     lasting = [Line(one.sentence, "descriptive", "lasts") for one in group.lasting[:MOST_LINES]]
     none = [Line(no_pair(group), *(("claim", "none") if group.tested else ("refusal", "not tested")))]
     slopes = [
-        Line(f"{name}: {text}", mark="trend")
-        for name, text in trends(group, view.units.get(group.metric, ""))
+        Line(f"{name}: {plain(text)}", mark="trend")
+        for name, text in trends(group, "", view.units.get(group.metric, ""))
     ]
     notes = [Line(group.note, "refusal", "note")] if group.note else []
     method = Line(f"n = {group.n_pairs}: {group.method}", mark="method")

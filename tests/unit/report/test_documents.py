@@ -16,12 +16,14 @@ from comparison_data import hyperfine
 from condition_data import condition_csv, pilot_csv
 from effects_data import normal, trial_set
 from json_pointer import resolve
+from order_data import fixed_and_random
 from trialwise.analysis.calibration.calibrating import calibrate
 from trialwise.analysis.comparison.comparing import CompareOptions, compare
 from trialwise.analysis.condition_table import read_conditions
 from trialwise.analysis.effects.analysing import EffectsOptions, analyse_effects
 from trialwise.analysis.effects.trials import factor_trials
 from trialwise.analysis.observing.observing import observe as observed
+from trialwise.analysis.order import analyse_order
 from trialwise.analysis.profile import profile_of
 from trialwise.analysis.runtime import runtime_advice
 from trialwise.analysis.runtime_pilots import Question, pilots_of_table
@@ -32,6 +34,7 @@ from trialwise.exchange.comparison_json import comparison_document
 from trialwise.exchange.condition_json import condition_document
 from trialwise.exchange.effects_json import effects_document
 from trialwise.exchange.observe_json import observe_document
+from trialwise.exchange.order_json import order_document
 from trialwise.exchange.result_files import read_trials
 from trialwise.exchange.versions_json import versions_document
 from trialwise.experiment.model import Extent
@@ -53,6 +56,7 @@ from trialwise.report.documents import ab as ab_words
 from trialwise.report.documents import compare as compare_words
 from trialwise.report.documents import effects as effects_words
 from trialwise.report.documents import observe as observe_words
+from trialwise.report.documents import order as order_words
 from trialwise.report.documents import profile as profile_words
 from trialwise.report.documents import runtime as runtime_words
 from trialwise.report.numbers import Estimate, Number
@@ -125,7 +129,13 @@ def compared(folder: Path) -> Made:
     return compare_words.document(found, has_gate=True), comparison_document(found)
 
 
+def order(folder: Path) -> Made:
+    found = analyse_order(fixed_and_random(1, shift=4.0))
+    return order_words.document(found), order_document(found)
+
+
 MADE = {
+    "order": order,
     "compare": compared,
     "effects": effects,
     "ab": ab,

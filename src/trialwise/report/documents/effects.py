@@ -32,7 +32,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
-from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate, given
+from trialwise.report.numbers import ABSENT, Estimate, Number, counted, estimate, given, p_text
 
 OUTCOMES: dict[EffectsVerdict, Outcome] = {
     "factors matter": "plain",
@@ -209,9 +209,10 @@ def _bill(row: LevelComparison) -> Cell:
 def _remarks(one: MetricEffects, *, has_bills: bool) -> Iterator[Text]:
     if has_bills:
         each = "" if all(row.paired for row in one.comparisons) else " of each treatment"
-        yield (
-            f"more: {plural(one.level)}{each} that would decide with a chance of 90 %, and how long they take",
+        time = (
+            ", and how long they take" if any(row.more_seconds is not None for row in one.comparisons) else ""
         )
+        yield (f"more: {plural(one.level)}{each} that would decide with a chance of 90 %{time}",)
     for row in one.comparisons:
         name = f"{row.factor}={row.level}{f' at {at_text(row.at)}' if row.at else ''}"
         if row.verdict == "no inference" or (row.verdict == "undecided" and row.more is None):
@@ -271,9 +272,8 @@ def _assumptions(one: MetricEffects, facts: AssumptionFacts) -> Iterator[Text]:
     tested = [cell for cell in facts.cells if not isnan(cell.shapiro_p)]
     low = sum(cell.shapiro_p < _ALPHA for cell in tested)
     yield (f"Shapiro-Wilk: {low} of {counted(len(tested), 'treatment')} below p = 0.05",)
-    said = Number(facts.breusch_pagan_p, kind="p_value")
-    equals = "p " if said.text.startswith("<") else "p = "
-    yield (f"Breusch-Pagan (studentised): {equals}", said, " against one variance for all treatments")
+    said = p_text(facts.breusch_pagan_p)
+    yield ("Breusch-Pagan (studentised): ", *said, " against one variance for all treatments")
     turned = [cell for cell in facts.cells if cell.turning_p is not None]
     odd = sum((cell.turning_p or 0.0) < _ALPHA for cell in turned)
     yield (

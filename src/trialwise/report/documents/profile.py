@@ -19,7 +19,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
-from trialwise.report.numbers import Number, counted, decimals, given
+from trialwise.report.numbers import Number, counted, decimals, given, p_text
 from trialwise.report.terminal_plot import correlogram_lines
 
 
@@ -77,18 +77,12 @@ def _changes(profile: Profile) -> Iterator[Text]:
         place = f"/shifts/{at}"
         before, after = Number(shift.before, f"{place}/before"), Number(shift.after, f"{place}/after")
         medians = (": median ", before, " before, ", after, " after, ")
-        yield (f"level shift at {shift.words}", *medians, *p_equals(shift.p_value, f"{place}/p_value"))
+        yield (f"level shift at {shift.words}", *medians, *p_text(shift.p_value, f"{place}/p_value"))
     if profile.drift is not None:
         shape = ", not along a line, " if profile.drift.bent else ", "
         size = Number(profile.drift.change, "/drift/change")
-        p_value = p_equals(profile.drift.p_value, "/drift/p_value")
+        p_value = p_text(profile.drift.p_value, "/drift/p_value")
         yield ("drift of ", size, f" from the first to the last value{shape}", *p_value)
-
-
-def p_equals(value: float | None, pointer: str) -> Text:
-    """A p-value in a sentence: "p = 0.012", "p < 0.0001"."""
-    number = Number(value, pointer, kind="p_value")
-    return ("p " if number.text.startswith("<") else "p = ", number)
 
 
 def _periods(profile: Profile) -> Iterator[Block]:

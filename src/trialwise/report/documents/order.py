@@ -1,0 +1,312 @@
+"""What `trialwise order` says: whether the order of trials changes what they measure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from trialwise import statistics as st
+from trialwise.analysis.order_results import (
+    Change,
+    GroupCarryOver,
+    LastingEffect,
+    OrderAnalysis,
+    PairConclusion,
+    PairEffect,
+    TreatmentOrder,
+)
+from trialwise.analysis.order_results import Outcome as Conclusion
+from trialwise.analysis.order_results import Verdict as Finding
+from trialwise.report.document import (
+    Block,
+    Cell,
+    Column,
+    Document,
+    Heading,
+    Items,
+    Name,
+    Note,
+    Outcome,
+    Table,
+    Text,
+    Verdict,
+)
+from trialwise.report.numbers import ABSENT, Estimate, Number, estimate, given, p_text
+
+_FINDINGS: dict[Finding, Outcome] = {
+    "order matters": "bad",
+    "order does not matter": "good",
+    "undecided": "open",
+}
+CHANGES: dict[Change, tuple[Outcome, str]] = {
+    "location": ("bad", "changes"),
+    "distribution": ("bad", "changes"),
+    "small": ("good", "within the margin"),
+    "same": ("good", "no difference"),
+    "open": ("open", "open"),
+    "untested": ("open", "not tested"),
+}
+CONCLUSIONS: dict[Conclusion, tuple[Outcome, str]] = {
+    "same winner": ("good", "stays"),
+    "no winner": ("good", "stays"),
+    "another winner": ("bad", "changes"),
+    "winner in one order only": ("bad", "changes"),
+    "untested": ("open", "not tested"),
+}
+_RANK = {"location": 0, "distribution": 1, "small": 2, "open": 3, "untested": 4, "same": 5}
+CORRECTIONS = {
+    "holm": "Holm's correction",
+    "bonferroni": "Bonferroni's correction",
+    "none": "p-values not corrected",
+}
+_TESTS = {"default": "Kruskal-Wallis and Anderson-Darling", "paper": "Kruskal-Wallis"}
+_MOST_PROBLEMS = 20
+
+
+def document(found: OrderAnalysis) -> Document:
+    """The verdict, treatments, conclusions, carry-over, workers, what to do next, what is wrong in the data."""
+    rounds = f"{found.rounds_fixed} fixed and {found.rounds_random} random rounds"
+    groups = [
+        block
+        for at, group in enumerate(found.carry_over)
+        for block in _carry_over(group, f"/carry_over/{at}", several=len(found.carry_over) > 1)
+    ]
+    evidence = (
+        *_treatments(found),
+        *_conclusions(found),
+        *groups,
+        *_workers(found),
+        *_listed("Next", found.next_steps),
+    )
+    return Document(
+        "order",
+        Verdict(_FINDINGS[found.verdict], (found.sentence,)),
+        (*(Note((note,), is_aside=True) for note in found.notes), *evidence, *_problems(found)),
+        (
+            Note((Name(found.source), f": {found.n_trials} values, {rounds}")),
+            Note((how_compared(found),)),
+            *(Note((f"carry-over: n = {group.n_pairs}: {group.method}",)) for group in found.carry_over[:1]),
+        ),
+    )
+
+
+def _listed(title: str, lines: Sequence[str], most: int | None = 30) -> Iterator[Block]:
+    if lines:
+        yield Heading((title,))
+        yield Items(tuple((line,) for line in lines), most)
+
+
+# Treatments
+
+
+def _treatments(found: OrderAnalysis) -> Iterator[Block]:
+    if not found.treatments:
+        return
+    several, has_groups = _about_several(found), any(one.group for one in found.treatments)
+    where = (*(["metric"] if several else []), *(["group"] if has_groups else []))
+    is_open = any(one.further_rounds for one in found.treatments)
+    columns = (
+        *map(Column, where), Column("treatment"), Column("verdict"), Column("shift", is_numeric=True),
+        Column("p", is_numeric=True), Column("case", is_numeric=True), Column("n", is_numeric=True),
+        *((Column("more", is_numeric=True),) if is_open else ()),
+    )  # fmt: skip
+    rows = tuple(
+        (
+            *_names(one, where),
+            Name(one.treatment),
+            *_treatment(one, f"/treatments/{found.treatments.index(one)}", is_paper=found.method == "paper"),
+        )[: len(columns)]
+        for one in ranked(found)
+    )
+    facts = ["shift: fixed minus random, in percent of the median in fixed order"]
+    facts += ["more: further rounds of each order that would settle it"] if is_open else []
+    told = (sentence_of(found, one) for one in ranked(found) if one.change in ("distribution", "untested"))
+    yield Table(
+        "order-treatments",
+        ("Fixed against random order",),
+        columns,
+        tuple(rows),
+        tuple((each,) for each in (*facts, *told)),
+    )
+
+
+def _names(one: TreatmentOrder, where: Sequence[str]) -> tuple[Cell, ...]:
+    known = {"metric": one.metric, "group": one.group or ""}
+    return tuple(Name(known[each]) for each in where)
+
+
+def _treatment(one: TreatmentOrder, at: str, *, is_paper: bool) -> tuple[Cell, ...]:
+    outcome, word = CHANGES["same" if is_paper and one.change == "open" else one.change]
+    places = (f"{at}/shift_percent", f"{at}/shift_percent_low", f"{at}/shift_percent_high")
+    ends = (one.shift_percent, one.shift_percent_low, one.shift_percent_high)
+    return (
+        Verdict(outcome, (word,)),
+        estimate(*ends, unit="%", sign=True, pointers=places),
+        Number(one.p_corrected, f"{at}/p_corrected", kind="p_value"),
+        Number(one.case, f"{at}/case"),
+        f"{one.n_fixed}, {one.n_random}",
+        Number(one.further_rounds, f"{at}/further_rounds") if one.change == "open" else "",
+    )
+
+
+def _about_several(found: OrderAnalysis) -> bool:
+    return len({known.metric for known in found.treatments}) > 1
+
+
+def ranked(found: OrderAnalysis) -> list[TreatmentOrder]:
+    """The treatments, those that change most first."""
+    return sorted(found.treatments, key=lambda one: (_RANK[one.change], -abs(one.shift_percent or 0.0)))
+
+
+def sentence_of(found: OrderAnalysis, one: TreatmentOrder) -> str:
+    """The sentence of a treatment, with its metric where there are several."""
+    return f"{one.metric}: {one.sentence}" if _about_several(found) else one.sentence
+
+
+def how_compared(found: OrderAnalysis) -> str:
+    """Test, correction, levels and margin."""
+    level, confidence, margin = (
+        f"{given(value).text} %" for value in (100 * found.alpha, found.confidence, found.margin)
+    )
+    method = "the paper's method" if found.method == "paper" else f"margin {margin}"
+    return f"{_TESTS[found.method]}, {CORRECTIONS[found.correction]} at {level}; medians at {confidence}; {method}"
+
+
+# Conclusions
+
+
+def _conclusions(found: OrderAnalysis) -> Iterator[Block]:
+    if not found.conclusions:
+        return
+    several = len({(known.metric, known.group) for known in found.conclusions}) > 1
+    names = ("in", "first", "second") if several else ("first", "second")
+    columns = (
+        *map(Column, names),
+        Column("wins in fixed order"),
+        Column("in random order"),
+        Column("conclusion"),
+    )
+    rows = tuple(
+        (*((_where(one.metric, one.group),) if several else ()), *_conclusion(one))
+        for one in found.conclusions
+    )
+    facts = tuple((conclusion_of(found, one),) for one in found.conclusions if one.outcome == "untested")
+    yield Table("order-conclusions", ("Would the conclusion change?",), columns, rows, facts)
+
+
+def _conclusion(one: PairConclusion) -> tuple[Cell, ...]:
+    outcome, word = CONCLUSIONS[one.outcome]
+    winners = (ABSENT if name is None else Name(name) for name in (one.fixed_winner, one.random_winner))
+    return Name(one.first), Name(one.second), *winners, Verdict(outcome, (word,))
+
+
+def conclusion_of(found: OrderAnalysis, one: PairConclusion) -> str:
+    """The sentence of a pair of treatments, with its metric and group where there are several."""
+    several = len({(known.metric, known.group) for known in found.conclusions}) > 1
+    return f"{_where(one.metric, one.group)}: {one.sentence}" if several else one.sentence
+
+
+def _where(metric: str, group: str | None) -> str:
+    return f"{metric} ({group})" if group else metric
+
+
+# Carry-over
+
+
+def _carry_over(group: GroupCarryOver, at: str, *, several: bool) -> Iterator[Block]:
+    yield Heading((carry_over_title(group, several=several),))
+    if not group.pairs and not group.lasting:
+        yield Note((no_pair(group),), is_aside=True)
+    if group.lasting:
+        rows = tuple(_lasting(one, f"{at}/lasting/{place}") for place, one in enumerate(group.lasting))
+        told = tuple((one.sentence,) for one in group.lasting if one.alike or one.explains)
+        columns = (
+            Column("treatment"),
+            Column("once it has run"),
+            *_EFFECT,
+            Column("n after"),
+            Column("n before"),
+        )
+        yield Table(f"order-lasting-{at}", (), columns, rows, told)
+    if group.pairs:
+        rows = tuple(_pair(pair, f"{at}/pairs/{place}") for place, pair in enumerate(group.pairs))
+        yield Table(
+            f"order-pairs-{at}", (), (Column("treatment"), Column("right after"), *_EFFECT, Column("n")), rows
+        )
+    yield from (Note((f"{name}: ", *text), is_aside=True) for name, text in trends(group, f"{at}"))
+    if group.note:
+        yield Note((group.note,), is_aside=True)
+
+
+_EFFECT = (Column("effect", is_numeric=True), Column("p", is_numeric=True))
+
+
+def _effect(one: PairEffect | LastingEffect, at: str) -> tuple[Cell, ...]:
+    p_value = Number(one.p_value, f"{at}/p_value", kind="p_value")
+    if one.percent is None:
+        places = (f"{at}/effect", f"{at}/low", f"{at}/high")
+        return estimate(one.effect, one.low, one.high, sign=True, pointers=places), p_value
+    places = (f"{at}/percent", f"{at}/percent_low", f"{at}/percent_high")
+    return estimate(one.percent, one.percent_low, one.percent_high, "%", sign=True, pointers=places), p_value
+
+
+def _pair(pair: PairEffect, at: str) -> tuple[Cell, ...]:
+    return Name(pair.treatment), Name(pair.predecessor), *_effect(pair, at), Number(pair.n, f"{at}/n")
+
+
+def _lasting(one: LastingEffect, at: str) -> tuple[Cell, ...]:
+    n = Number(one.n_after, f"{at}/n_after"), Number(one.n_before, f"{at}/n_before")
+    return Name(one.treatment), Name(one.earlier), *_effect(one, at), *n
+
+
+def carry_over_title(group: GroupCarryOver, *, several: bool) -> str:
+    """Whose carry-over, and how surely."""
+    where = f" of {_where(group.metric, group.group)}" if several else ""
+    tested = f"{group.tested} pairs"
+    if group.tested_lasting:
+        tested += f" right after and {group.tested_lasting} once earlier in the round"
+    return f"Carry-over{where} ({tested} tested, {given(group.confidence).text} % for all together)"
+
+
+def no_pair(group: GroupCarryOver) -> str:
+    """What to say where no pair stands out."""
+    return "no pair stands out" if group.tested else "no pair can be tested"
+
+
+def trends(group: GroupCarryOver, at: str, unit: str = "") -> Iterator[tuple[str, Text]]:
+    """Position, drift and the first trial of a round, each as a name and what was found."""
+    for name, trend, step in (
+        ("position", group.position, "for each step into the round"),
+        ("drift", group.drift, "from round to round"),
+        ("first", group.first, "for the first trial of a round"),
+    ):
+        if trend.n:
+            yield (
+                name,
+                (
+                    _trend(trend, f"{at}/{name}", unit),
+                    f" {step}, ",
+                    *p_text(trend.p_value, f"{at}/{name}/p_value"),
+                ),
+            )
+
+
+def _trend(trend: st.Trend, at: str, unit: str) -> Estimate:
+    places = (f"{at}/estimate", f"{at}/low", f"{at}/high")
+    return estimate(trend.estimate, trend.low, trend.high, unit, sign=True, pointers=places)
+
+
+# Workers and problems
+
+
+def _workers(found: OrderAnalysis) -> Iterator[Block]:
+    if len(found.workers) > 1:
+        lines = [one.sentence for one in (*found.worker_spread, *found.worker_differences)]
+        yield from _listed(f"Workers ({len(found.workers)})", lines or ["none differs from the others"])
+
+
+def _problems(found: OrderAnalysis) -> Iterator[Block]:
+    if found.n_problems:
+        title = f"Wrong in the data ({found.n_problems}); the rest was used"
+        more = found.n_problems - len(found.problems)
+        lines = [*(problem.text for problem in found.problems), *([f"and {more} more"] if more else [])]
+        yield from _listed(title, lines, _MOST_PROBLEMS)
