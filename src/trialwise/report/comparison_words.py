@@ -171,14 +171,6 @@ def difference_of(row: ComparisonRow, shown: Scale | None = None) -> str:
     return interval_of(found.estimate, found.low, found.high, shown)
 
 
-def shift_of(row: ComparisonRow, shown: Scale | None = None) -> str:
-    """Hodges and Lehmann's shift; none of pooled metrics, whose values of single trials mean nothing by themselves."""
-    if row.difference is None or row.metric.estimand == "pooled":
-        return ABSENT
-    found = row.difference.hodges_lehmann
-    return ABSENT if found is None else interval_of(found.estimate, found.low, found.high, shown)
-
-
 def ratio_of(row: ComparisonRow) -> str:
     """The ratio with Fieller's interval; where that has no bounds, A's mean may be 0. Without inference that of the means alone."""
     if row.difference is not None:

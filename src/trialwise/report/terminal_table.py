@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
@@ -100,15 +100,6 @@ def aligned(
 
 Line = str | Grid
 """What the text of a result is made of: sentences, which wrap between words, and tables, which change their layout."""
-
-
-def unwrapped(lines: Iterable[Line]) -> Iterator[str]:
-    """Write lines and tables at full width, as files and pipes get them."""
-    for line in lines:
-        if isinstance(line, Grid):
-            yield from line
-        else:
-            yield line
 
 
 def _natural(rows: Sequence[Sequence[str]], places: Sequence[int]) -> dict[int, int]:

@@ -13,8 +13,7 @@ import termios
 import pytest
 
 from trialwise.cli.collector_status import lines
-from trialwise.cli.text import size
-from trialwise.report.terminal_table import unwrapped
+from trialwise.cli.text import fitted, size
 
 SENDER = {
     "domain": "demo",
@@ -60,13 +59,17 @@ def test_sizes_are_short(count: int, text: str):
     assert size(count) == text
 
 
+def unwrapped(told):
+    return [text for line in told for text in fitted(line, None)]
+
+
 def test_senders_stand_in_a_table_where_there_is_room():
-    text = list(unwrapped(lines(STATUS)))
+    text = unwrapped(lines(STATUS))
     assert text[0].endswith(": 550 rows stored, 91.3 KiB received, 1 of 2 connections open")
     assert text[1:3] == ["spool: 2.2 KiB of 64 GiB wait", "damaged rows: 1 prefix"]
     assert text[3].split()[:3] == ["domain", "sender", "protocol"]
     assert text[4].endswith("  -0.327 ± 0.924 ms")
-    assert list(unwrapped(lines(STATUS, max(map(len, text))))) == text
+    assert unwrapped(lines(STATUS, max(map(len, text)))) == text
 
 
 def test_what_is_forwarded_is_not_called_stored_and_a_refusal_names_what_would_lift_it():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -38,6 +39,7 @@ from trialwise.exchange.order_json import order_document
 from trialwise.exchange.result_files import read_trials
 from trialwise.exchange.versions_json import versions_document
 from trialwise.experiment.model import Extent
+from trialwise.report import numbers as numbers_module
 from trialwise.report.document import (
     Block,
     Details,
@@ -213,3 +215,12 @@ def test_a_gate_that_fails_names_the_change_with_its_interval(tmp_path: Path) ->
     assert document.answer.outcome == "bad"
     assert plain(document.answer).startswith("Head is worse: time +")
     assert " % (+" in plain(document.answer)
+
+
+def test_digits_are_made_by_the_one_writer_alone() -> None:
+    """No format of a float in documents and renderers: `numbers` rounds bounds outward, and a format does not."""
+    form = re.compile(r"[:][-+,#0-9.]*[efgEFG%][}]")
+    folder = Path(numbers_module.__file__).parent
+    files = [path for name in ("documents", "render") for path in (folder / name).glob("*.py")]
+    assert len(files) > 12
+    assert [path.name for path in files if form.search(path.read_text())] == []

@@ -83,7 +83,7 @@ def _evidence(found: Observation) -> Iterator[Block]:
 def _table(rows: list[_Placed], found: Observation) -> Table:
     first = rows[0][1]
     is_error = first.question == "error"
-    interval = f"{found.confidence:g} % interval"
+    interval = f"{given(found.confidence).with_unit} interval"
     where = [Column(name) for name in (found.factor, *first.load)]
     numbers = ("mean", interval) if is_error else (found.base, "mean", f"effect ({interval})")
     return Table(

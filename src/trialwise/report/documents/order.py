@@ -165,7 +165,7 @@ def sentence_of(found: OrderAnalysis, one: TreatmentOrder) -> str:
 def how_compared(found: OrderAnalysis) -> str:
     """Test, correction, levels and margin."""
     level, confidence, margin = (
-        f"{given(value).text} %" for value in (100 * found.alpha, found.confidence, found.margin)
+        given(value).with_unit for value in (100 * found.alpha, found.confidence, found.margin)
     )
     method = "the paper's method" if found.method == "paper" else f"margin {margin}"
     return f"{_TESTS[found.method]}, {CORRECTIONS[found.correction]} at {level}; medians at {confidence}; {method}"
@@ -264,7 +264,7 @@ def carry_over_title(group: GroupCarryOver, *, several: bool) -> str:
     tested = f"{group.tested} pairs"
     if group.tested_lasting:
         tested += f" right after and {group.tested_lasting} once earlier in the round"
-    return f"Carry-over{where} ({tested} tested, {given(group.confidence).text} % for all together)"
+    return f"Carry-over{where} ({tested} tested, {given(group.confidence).with_unit} for all together)"
 
 
 def no_pair(group: GroupCarryOver) -> str:

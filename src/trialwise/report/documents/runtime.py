@@ -83,7 +83,7 @@ def _answer(advice: RuntimeAdvice) -> Iterator[str]:
 
 def _length(value: float, unit: str) -> str:
     """A length that suffices: rounded up."""
-    return rounded_up(value) if unit == "s" else f"{math.ceil(value - 1e-9):d} samples"
+    return rounded_up(value) if unit == "s" else f"{math.ceil(value - 1e-9)} samples"
 
 
 def _lines(advice: RuntimeAdvice) -> Iterator[Block]:
