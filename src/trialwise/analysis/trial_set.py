@@ -14,6 +14,7 @@ from trialwise.analysis.environments import Facts, facts_of
 from trialwise.analysis.equal_trials import may_repeat
 from trialwise.analysis.estimation.weighted import refuse_tilted
 from trialwise.analysis.observations import StoreObservations
+from trialwise.analysis.range import OTHER_UNIT, beyond_range
 from trialwise.analysis.timescales import trial_metrics
 from trialwise.errors import AnalysisError
 from trialwise.experiment.estimands import estimand_text
@@ -85,6 +86,19 @@ class TrialSet:
     environments: tuple[Facts, ...] = ()
     may_repeat: bool = False
     booted: Mapping[str, Boot] = field(default_factory=dict[str, Boot])
+
+    def __post_init__(self) -> None:
+        """Refuse values that no variance can be computed of.
+
+        Raises
+        ------
+        AnalysisError
+            The squares of values of a metric are beyond the numbers of 64 bits.
+        """
+        for name in self.metrics:
+            values = self.table.filter(pl.col("metric") == name)["value"].drop_nulls()
+            if said := beyond_range(values.to_numpy()):
+                raise AnalysisError(f"{self.name}: {name}: {said}", hint=OTHER_UNIT)
 
     def replaced(self, table: pl.DataFrame, note: str) -> TrialSet:
         """The same trials with another table, and a note on what is different in it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from trialwise.analysis.range import OTHER_UNIT, beyond_range
 from trialwise.analysis.reading.numbers import Parsed, parsed
 from trialwise.analysis.reading.table import Table
 from trialwise.errors import AnalysisError
@@ -39,6 +40,8 @@ def numbers_of(table: Table, name: str) -> Numbers:
         raise _units(table, name, found)
     if found.wrong.any():
         raise _not_a_number(table, name, found)
+    if said := beyond_range(found.values.to_numpy()):
+        raise AnalysisError(f"{table.path}: column {name!r}: {said}", hint=OTHER_UNIT)
     _refuse_lost_digits(table, name, found.values)
     notes: list[str] = []
     if found.example is not None and table.dialect.decimal is None:

@@ -1,0 +1,32 @@
+"""The sizes of values whose powers floating-point numbers of 64 bits hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+LARGEST = 1e70
+SMALLEST = 1e-70
+OTHER_UNIT = "give the values in another unit"
+
+
+def beyond_range(values: ArrayLike) -> str:
+    """Say which value is too large, or that all are too small, for their moments to be computed; empty where none is.
+
+    Sums of fourth powers, by which tails are judged, and squares of variances are infinite beyond 1e77, and lose their digits below
+    1e-77. Missing values are NaN.
+    """
+    sizes = np.abs(np.asarray(values, dtype=np.float64))
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    if not sizes.size:
+        return ""
+    largest = float(sizes.max())
+    if largest > LARGEST:
+        return f"a value of the size {largest:.3g} is beyond {LARGEST:g}: its fourth power is no number of 64 bits"
+    if largest < SMALLEST:
+        return f"all values are below {SMALLEST:g} in size: their fourth powers lose all digits"
+    return ""
