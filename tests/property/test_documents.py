@@ -231,11 +231,21 @@ def test_html_holds_the_tags_of_the_renderer_alone(document: Document) -> None:
     found.feed(text)
     found.close()
     assert found.tags <= {
-        "section", "p", "span", "code", "h3", "ul", "li", "pre", "details", "summary", "table", "caption", "thead", "tbody", "tr",
-        "th",
-        "td",
+        "section", "div", "p", "span", "code", "h3", "h4", "ul", "li", "pre", "details", "summary",
+        "table", "caption", "thead", "tbody", "tr", "th", "td",
     }  # fmt: skip
-    assert found.attributes <= {"id", "class", "scope", "data-path", "data-rounding", "data-power", "title"}
+    assert found.attributes <= {
+        "id",
+        "class",
+        "tabindex",
+        "role",
+        "aria-label",
+        "scope",
+        "data-path",
+        "data-rounding",
+        "data-power",
+        "title",
+    }
     assert found.open == []
     assert visible_lines(text) == text
 

@@ -18,16 +18,25 @@ from trialwise.report.document import (
     Name,
     Note,
     Piece,
+    Standing,
     Table,
     Text,
     Verdict,
     pieces,
+    plain,
     shown_of,
 )
 from trialwise.report.numbers import ABSENT, Estimate, Number
 from trialwise.visible import visible, visible_lines
 
 _EMPTY = Markup("")
+_LETTERS = 12
+_STANDINGS: dict[Standing, str] = {
+    "claim": "claim",
+    "descriptive": "descriptive",
+    "refusal": "warning",
+    "remark": "lead",
+}
 
 
 def html(document: Document, *, place: str = "data-path") -> Markup:
@@ -61,7 +70,7 @@ class _Page:
             case Heading(text):
                 return Markup("<h3>{}</h3>\n").format(self.text(text))
             case Note(text, standing):
-                return Markup('<p class="{}">{}</p>\n').format(standing, self.text(text))
+                return Markup('<p class="{}">{}</p>\n').format(_STANDINGS[standing], self.text(text))
             case Items(lines, most):
                 shown, left_out = shown_of(lines, most, full=False)
                 items = [Markup("<li>{}</li>\n").format(self.text(line)) for line in shown]
@@ -69,7 +78,7 @@ class _Page:
             case Table():
                 return self.table(block)
             case Listing(lines, caption):
-                return self.caption("p", caption) + Markup("<pre>{}</pre>\n").format(
+                return self.caption("h4", caption) + Markup("<pre>{}</pre>\n").format(
                     "\n".join(map(visible, lines))
                 )
             case Details(title, blocks):
@@ -85,21 +94,25 @@ class _Page:
             Markup('<th scope="col"{}>{}</th>').format(kind, visible(column.title))
             for kind, column in zip(kinds, table.columns, strict=True)
         ]
-        rows = [
-            [
-                Markup("<td{}>{}</td>").format(kind, self.text(cell))
-                for kind, cell in zip(kinds, row, strict=True)
-            ]
-            for row in shown
-        ]
+        rows = [[self.cell(cell, kind) for kind, cell in zip(kinds, row, strict=True)] for row in shown]
         body = _EMPTY.join(Markup("<tr>{}</tr>\n").format(_EMPTY.join(row)) for row in rows)
         facts = [Markup("<p>{}</p>\n").format(self.text(text)) for text in table.facts]
         if not shown:
             return self.caption("p", table.caption) + _EMPTY.join(facts)
-        whole = Markup(
-            '<table id="table-{}">\n{}<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n'
-        ).format(visible(table.key), self.caption("caption", table.caption), _EMPTY.join(heads), body)
+        frame = Markup(
+            '<div class="wide" tabindex="0" role="region" aria-label="{}">\n<table id="table-{}">\n{}'
+            "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n"
+        )
+        title = visible(plain(table.caption)) or visible(table.key)
+        whole = frame.format(
+            title, visible(table.key), self.caption("caption", table.caption), _EMPTY.join(heads), body
+        )
         return whole + _left_out("p", left_out) + _EMPTY.join(facts)
+
+    def cell(self, cell: Cell, kind: Markup) -> Markup:
+        """A cell of a row; a name of some length keeps room in narrow pages."""
+        is_long = not kind and len(plain(cell)) > _LETTERS
+        return Markup("<td{}>{}</td>").format(Markup(' class="words"') if is_long else kind, self.text(cell))
 
     def caption(self, tag: str, caption: Text) -> Markup:
         return Markup("<{0}>{1}</{0}>\n").format(tag, self.text(caption)) if caption else _EMPTY
@@ -147,10 +160,11 @@ def _estimate(found: Estimate, place: str) -> Markup:
 
 
 def _number(number: Number, text: str, place: str) -> Markup:
-    tag = Markup('<span class="number" {}="{}" data-rounding="{}"{}{}>{}</span>')
+    tag = Markup('<span class="number"{} data-rounding="{}"{}{}>{}</span>')
     known = Markup(' title="{}"').format(number.basis.text) if number.basis else _EMPTY
     power = Markup(' data-power="{}"').format(number.power) if number.power else _EMPTY
-    return tag.format(place, number.pointer, number.rounding, power, known, text)
+    pointer = Markup(' {}="{}"').format(place, number.pointer) if number.pointer else _EMPTY
+    return tag.format(pointer, number.rounding, power, known, text)
 
 
 def _quoted(text: str) -> Markup:
