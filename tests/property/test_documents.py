@@ -318,6 +318,7 @@ def test_latex_holds_no_command_of_names(document: Document) -> None:
         assert visible_lines(text) == text
         assert set(re.findall(r"(?<!\\)(?:\\\\)*\\([A-Za-z]+)", text)) <= commands
         assert not re.search(r"(?<!\\)[%#]", text)
+        assert not re.search(r"[<>|\"]", re.sub(r"\\ensuremath\{[^}]*\}", "", text))
         assert not re.search(r"(?<!\\)(?:\\\\)*\^(?!\{|2|\\circ)", text)
 
 

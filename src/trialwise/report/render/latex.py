@@ -152,10 +152,13 @@ def _line(cells: Iterable[str]) -> str:
 
 def latex_number(text: str) -> str:
     """A number as it is printed, in LaTeX; it works in text and in formulas."""
-    exponent = _EXPONENT.match(text)
-    if exponent:
+    if text == ABSENT:
+        return "--"
+    if exponent := _EXPONENT.match(text):
         return f"\\ensuremath{{{exponent[1]} \\times 10^{{{int(exponent[2])}}}}}"
-    return f"\\ensuremath{{{text}}}" if text.startswith("-") else "--" if text == ABSENT else text
+    if text.startswith(("-", "<")):
+        return f"\\ensuremath{{{text.replace('< ', '<')}}}"
+    return escaped(text)
 
 
 def escaped(text: str) -> str:
