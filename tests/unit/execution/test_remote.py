@@ -10,14 +10,30 @@ from pathlib import Path
 
 import pytest
 
+from trialwise.design.plan import make_plan
 from trialwise.errors import WorkerError
+from trialwise.execution.lanes import planned_row
 from trialwise.execution.workers.address import Address
+from trialwise.execution.workers.machine import RemoteMachine
 from trialwise.execution.workers.remote import Remote
 from trialwise.execution.workers.tasks import RemoteRun, Tasks
 from trialwise.experiment.model import Workers
+from trialwise.experiment.reading import parse_experiment
 
 MARKER = f"unit-test-of-remotes:{os.getpid()}"
 HERE = 'for last; do :; done; exec sh -c "$last"'
+
+EXPERIMENT = """
+[experiment]
+name = "x"
+[trial]
+command = "true"
+[metrics.m]
+resource = "wall"
+[design]
+rounds = 2
+series = 1
+"""
 
 
 @dataclass
@@ -112,6 +128,28 @@ def test_what_may_take_the_worker_down_is_not_asked_for_again(place: Place):
     assert found == "the worker knows nothing of it"
     assert len((place.folder / "connections").read_text().split()) == 1
     remote.close()
+
+
+def test_what_a_reset_starts_lives_through_trials_until_the_next_and_no_longer_than_the_run(
+    tasks: Tasks, place: Place
+):
+    script = f"sleep 60 >/dev/null 2>&1 & echo $! >> {place.folder}/servers"
+    text = EXPERIMENT + f'[reset]\ncommand = ["sh", "-c", "{script}"]\nevery = "trial"\n'
+    experiment = parse_experiment(text, place.folder / "e.toml")
+    machine = RemoteMachine(tasks._remote, tasks, [], place.told.append)
+
+    def alive() -> list[bool]:
+        servers = (place.folder / "servers").read_text().split()
+        lines = [Path(f"/proc/{server}/cmdline") for server in servers]
+        return [line.exists() and line.read_bytes() != b"" for line in lines]
+
+    for number, expected in [(1, [True]), (2, [False, True])]:
+        row = planned_row(replace(make_plan(experiment).trials[0], number=number))
+        assert machine.reset(experiment, row, MARKER, place.cancel) is None
+        assert isinstance(_command(tasks, f"trial-{number}", "true"), RemoteRun)
+        assert alive() == expected
+    machine.leave()
+    assert alive() == [False, False]
 
 
 def test_one_that_cannot_be_had_is_tried_as_long_as_is_asked_for(place: Place):
