@@ -482,9 +482,9 @@ def test_what_programs_start_there_has_an_identity(bench: Bench, two: Machines, 
 def test_what_runs_beside_trials_there_has_an_identity(bench: Bench, two: Machines, how: str):
     """A script starts a program that its text does not name, and writes a file that the trials read."""
     subprocess.run(["cp", "/bin/sleep", bench.folder / "server"], check=True)
-    end = "" if how == "conclude" else "&"
+    linger = "0.5" if how == "conclude" else "20 &"  # it is ended with the trial, or by the next reset
     executable(
-        bench.folder / "start", f"name=$(printf ser%s ver)\nsetsid ./$name 0.5 {end}\ndate +%N > state.txt"
+        bench.folder / "start", f"name=$(printf ser%s ver)\nsetsid ./$name {linger}\ndate +%N > state.txt"
     )
     trial, reset = ("", '[reset]\ncommand = "./start"') if how == "reset" else (f'{how} = "./start"', "")
     command = "sh -c 'cat state.txt; sleep 0.1'" if how != "conclude" else "true"
