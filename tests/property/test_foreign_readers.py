@@ -7,6 +7,7 @@ array as large as a number in a file fails.
 from __future__ import annotations
 
 import random
+import re
 import resource
 import time
 import zipfile
@@ -43,6 +44,19 @@ def change_and_read(name: str, folder: Path, rng: random.Random) -> None:
 @given(rng=st.randoms(use_true_random=False))
 def test_a_changed_file_is_read_or_refused(name: str, tmp_path: Path, rng: random.Random):
     change_and_read(name, tmp_path, rng)
+
+
+LONG = (b"9" * 5000, b"-" + b"9" * 5000, b"1" * 5000 + b".5", b"1e99999", b"0x" + b"f" * 5000)
+"""Numbers beyond what Python writes (4300 digits), what doubles hold, and what 64 bits hold."""
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_numbers_of_any_length_are_read_or_refused(name: str, tmp_path: Path):
+    seed = READERS[name][0](tmp_path)
+    places = [found.span() for found in re.finditer(rb"\d+(\.\d+)?", seed)][:40]
+    for begin, end in places:
+        for number in LONG:
+            read_or_refused(name, tmp_path / "x.log", seed[:begin] + number + seed[end:])
 
 
 def test_every_reader_is_fuzzed_with_one_parser():

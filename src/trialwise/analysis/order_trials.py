@@ -114,7 +114,8 @@ def _numbers(raw: Table, names: Mapping[str, str]) -> Iterator[pl.Series]:
         numbers_of(raw, names["value"])
     yield values.values.alias("number")
     yield values.missing.alias("missing")
-    yield parsed(raw.frame[names["position"]], said.missing, said.decimal, raw.custom).values.alias("place")
+    places = parsed(raw.frame[names["position"]], said.missing, said.decimal, raw.custom).values
+    yield places.set(~(places.abs() <= LARGEST_PLACE), None).alias("place")
 
 
 def _of_metrics(path: Path, table: pl.DataFrame, wanted: Sequence[str]) -> pl.DataFrame:
@@ -221,6 +222,8 @@ def recorded_trials(
     )
 
 
+LARGEST_PLACE = 2**53
+"""Up to here doubles hold every whole number; nothing beyond is a position."""
 _TRIAL = ("metric", "group", "worker", "known_order", "round")
 """What tells rounds apart."""
 

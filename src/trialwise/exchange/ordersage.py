@@ -20,6 +20,7 @@ from typing import cast
 
 from trialwise.errors import PlanError
 from trialwise.exchange.printed_lines import READERS, NotUnderstoodError, values_by_python
+from trialwise.experiment.problems import shown
 from trialwise.experiment.template import usable_name
 from trialwise.experiment.text import read_text
 from trialwise.experiment.toml_writing import toml_value
@@ -97,12 +98,18 @@ def read_ordersage(folder: Path, commands: Path | None = None) -> OrderSage:
     return OrderSage(config, found.folder, tuple(tests))
 
 
+_MOST_RUNS = 500_000
+"""Of each order: an experiment has at most a million rounds."""
+
+
 def experiment_text(source: OrderSage, file: Path) -> str:
     """The experiment file, with comments, that does what OrderSage does; `file` is where it will stand."""
     config = source.config
     runs = config.get("n_runs", 10)
-    if not isinstance(runs, int) or isinstance(runs, bool) or runs < 1:
-        raise PlanError(f"config.py: n_runs must be a whole number of at least 1; given: {runs!r}")
+    if not isinstance(runs, int) or isinstance(runs, bool) or not 1 <= runs <= _MOST_RUNS:
+        raise PlanError(
+            f"config.py: n_runs must be a whole number from 1 to {_MOST_RUNS}; given: {shown(runs)}"
+        )
     seed = config.get("seed")
     directory = os.path.relpath(source.folder.resolve(), file.resolve().parent)
     return _TEXT.format(

@@ -328,3 +328,17 @@ def test_options_are_written_alone_for_a_program_that_is_there(tmp_path):
     ]
     subprocess.run(compiled, check=True)
     subprocess.run([tmp_path / "main"], check=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("a.shortDescription", "line 2: shortDescription needs 1 arguments or more"),
+        (f"a.version({'1' * 5000})", "line 2: a number of 5000 characters; at most 100 are read"),
+        (f"a.defProperty('x', 'y', '-x', {{:default => '{'9' * 5000}'}})", "a number of 5000 characters"),
+    ],
+)
+def test_a_description_in_ruby_that_cannot_be_read_is_refused_in_one_line(line: str, said: str):
+    with pytest.raises(PlanError) as refused:
+        read_description(f"defApplication('a', 'b') do |a|\n  {line}\nend\n", "x.rb")
+    assert said in refused.value.message

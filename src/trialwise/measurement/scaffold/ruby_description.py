@@ -225,9 +225,20 @@ def _literal(token: _Token) -> str | int | float:
         case "char":
             return text[1]
         case "number":
-            return float(text) if "." in text else int(text.replace("_", ""))
+            return _number(text, token.line)
         case _:
             return text
+
+
+_LONGEST_NUMBER = 100
+"""Characters; longer ones are no number that a program takes, and Python reads whole numbers of 4300 digits at most."""
+
+
+def _number(text: str, line: int | None = None) -> int | float:
+    if len(text) > _LONGEST_NUMBER:
+        where = "" if line is None else f"line {line}: "
+        raise PlanError(f"{where}a number of {len(text)} characters; at most {_LONGEST_NUMBER} are read")
+    return float(text) if "." in text else int(text.replace("_", ""))
 
 
 def _program(application: _Call) -> Program:
@@ -242,7 +253,7 @@ def _program(application: _Call) -> Program:
             names[1] if len(names) > 1 else names[0].rsplit(":", 1)[-1],
             tuple(_point(call) for call in application.block if call.name == "defMeasurement"),
             tuple(_option(call) for call in application.block if _is_option(call)),
-            " ".join(str(about.arguments[0]).split()) if about else "",
+            " ".join(str(_argument(about, 0)).split()) if about else "",
             version,
         )
     )
@@ -292,9 +303,7 @@ def _number_of(default: object, type_name: str) -> object:
     """A default that is a number in quotation marks, as the number, unless the option is a string."""
     if type_name == "string" or not isinstance(default, str):
         return default
-    if re.fullmatch(r"-?\d+", default):
-        return int(default)
-    return float(default) if re.fullmatch(r"-?\d+\.\d*", default) else default
+    return _number(default) if re.fullmatch(r"-?\d+(\.\d*)?", default) else default
 
 
 def _argument(call: _Call, index: int) -> object:
