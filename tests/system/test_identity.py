@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -93,6 +94,22 @@ def test_another_content_of_a_file_begins_a_series(project: Bench, what: str):
     project.write(command, rounds=4)
     epochs, said = epochs_of_halves(project, lambda: file.write_text(file.read_text() + "# changed\n"))
     assert (epochs, said) == ([1, 1, 2, 2], [f"{name} is another"])
+
+
+@pytest.mark.parametrize("name", ["tool", "read.py", "config.toml"])
+def test_files_on_a_file_system_in_memory_belong_to_what_was_measured(project: Bench, name: str):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as place:
+        executable(Path(place, "tool"), "exit 0")
+        Path(place, "read.py").write_text("x = 1\n")
+        Path(place, "config.toml").write_text("a = 1\n")
+        executable(
+            project.folder / "outer",
+            f"cd {place}; ./tool --config=config.toml; {PYTHON} read.py; true",
+        )
+        project.write("./outer", rounds=4)
+        file = Path(place, name)
+        epochs, said = epochs_of_halves(project, lambda: file.write_text(file.read_text() + "# changed\n"))
+    assert (epochs, said) == ([1, 1, 2, 2], [f"{file} is another"])
 
 
 def test_an_input_that_is_younger_than_a_tick_when_a_trial_begins_is_none_that_trials_write(
