@@ -16,6 +16,8 @@ use crate::spec::{LimitSpec, SpecError, Surroundings};
 /// No more packets are dropped at one overflow (RFC 8290 section 4.1).
 const DROP_BATCH: u64 = 64;
 const NONE: u32 = u32::MAX;
+/// Bytes of a turn; deficits are signed, and twice this has to fit.
+const MOST_QUANTUM: Bytes = Bytes::new(u32::MAX as u64);
 
 /// What FlowQueue-CoDel goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,7 +136,7 @@ impl<P: Packet> FqCoDel<P> {
     /// An empty queue; `seed` perturbs the hash of flows (RFC 8290 section 4.1).
     pub fn new(mut parameters: FqCoDelParameters, limit: Limit, seed: Seed) -> Self {
         // With none, no turn would ever come.
-        parameters.quantum = parameters.quantum.max(Bytes::new(1));
+        parameters.quantum = parameters.quantum.clamp(Bytes::new(1), MOST_QUANTUM);
         let chain = Chain { head: NONE, tail: NONE, tally: Tally::default() };
         let flow = Flow { chain, deficit: 0, is_listed: false, controller: Controller::default() };
         let count = parameters.flows.max(1) as usize;
@@ -268,10 +270,19 @@ impl Declared for FqCoDelSpec {
             flows: u32::try_from(flows).ok().filter(|flows| *flows <= MOST_FLOWS).ok_or_else(|| {
                 arguments.bad("flows", format!("more than {MOST_FLOWS} queues are not kept; write 1024"))
             })?,
-            quantum: arguments.count("quantum")?.map_or(default.quantum, Bytes::new),
+            quantum: quantum(arguments)?.unwrap_or(default.quantum),
         };
         Ok(Self { limit: LimitSpec::read(arguments)?.or_packets(10_240), parameters })
     }
+}
+
+fn quantum(arguments: &Arguments<'_>) -> Result<Option<Bytes>, SpecError> {
+    let given = arguments.count("quantum")?.map(Bytes::new);
+    if given.is_some_and(|bytes| bytes > MOST_QUANTUM) {
+        let problem = format!("more than {} bytes are not sent in one turn; write 1514", MOST_QUANTUM.get());
+        return Err(arguments.bad("quantum", problem));
+    }
+    Ok(given)
 }
 
 impl DeclaredQueue for FqCoDelSpec {
@@ -287,6 +298,20 @@ mod tests {
 
     fn bench(limit: u64) -> Bench<FqCoDel<Numbered>> {
         Bench::new(FqCoDel::new(FqCoDelParameters::default(), Limit::packets(limit), Seed::new(1)))
+    }
+
+    #[test]
+    fn a_turn_beyond_all_deficits_is_refused_and_the_law_bounds_it() {
+        use crate::QueueSpec;
+        for quantum in ["4294967296", "9223372036854775808", "17938878571701105040"] {
+            let refused = format!("fq_codel:quantum={quantum}").parse::<QueueSpec>().unwrap_err().to_string();
+            assert!(refused.contains("are not sent in one turn"), "{refused}");
+        }
+        assert!("fq_codel:quantum=4294967295".parse::<QueueSpec>().is_ok());
+        let parameters = FqCoDelParameters { quantum: Bytes::new(u64::MAX), ..FqCoDelParameters::default() };
+        let mut bench = Bench::new(FqCoDel::new(parameters, Limit::NONE, Seed::new(1)));
+        (0..4).for_each(|_| bench.enqueue(0, 1));
+        assert!((0..4).all(|_| bench.dequeue(0).is_some()));
     }
 
     #[test]
