@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -165,18 +166,19 @@ def _justified(text: str, width: int, *, right: bool) -> str:
     return blanks + text if right else text + blanks
 
 
+_WORDS = re.compile("( *)([^ ]+)")
+
+
 def wrapped(text: str, width: int, hanging: int = 4) -> list[str]:
     """The text in lines of at most so many columns, later ones further in; it breaks between words, and no word is cut.
 
-    A no-break space holds two words together.
+    A no-break space holds two words together; gaps of several spaces, which align columns, stay within a line.
     """
     indent = len(text) - len(text.lstrip(" "))
     further = " " * (indent + hanging if width > 3 * (indent + hanging) else indent)
     line, lines, is_begun = text[:indent], list[str](), False
-    for word in text.split(" "):
-        if not word:
-            continue
-        joined = f"{line} {word}" if is_begun else line + word
+    for gap, word in _WORDS.findall(text):
+        joined = line + gap + word if is_begun else line + word
         if is_begun and cell_width(joined) > width:
             lines.append(line)
             joined = further + word

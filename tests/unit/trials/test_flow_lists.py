@@ -153,7 +153,7 @@ def test_a_list_comes_back_from_its_file(tmp_path: Path):
         ("poisson,sizes=fixed:1kB", "either load=50%"),
         ("poisson,load=50%,rate=2/s,sizes=fixed:1kB", "either load=50%"),
         ("poisson,load=50%", "sizes= is missing"),
-        ("poisson,load=x,sizes=fixed:1kB", "is not a share"),
+        ("poisson,load=x,sizes=fixed:1kB", "is not a fraction"),
         ("poisson,rate=0/s,sizes=fixed:1kB", "above 0"),
         ("poisson,rate=1/s,size=fixed:1kB", "no key is called 'size'"),
         ("poisson,rate=1/s,sizes=lognormal:mean=1kB", "takes mean, cv"),

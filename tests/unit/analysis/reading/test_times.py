@@ -194,8 +194,8 @@ def test_what_may_be_seconds_or_days_is_asked(tmp_path, cells):
 
 
 def test_days_of_a_spreadsheet_beyond_all_years_are_refused(tmp_path):
-    with pytest.raises(AnalysisError, match="4e\\+300 in column 'when' is no plausible time"):
-        read(tmp_path, ["1e300", "4e300"], time_format="spreadsheet")
+    with pytest.raises(AnalysisError, match="4e\\+60 in column 'when' is no plausible time"):
+        read(tmp_path, ["1e60", "4e60"], time_format="spreadsheet")
 
 
 @pytest.mark.parametrize("start", [0, 36_000, 45_658.0123])
