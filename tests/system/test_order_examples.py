@@ -42,7 +42,7 @@ def pairs_named(folder: Path, file: str, code: int) -> dict[str, dict[tuple[str,
     """Run and analyse: of each metric the pairs (treatment, predecessor) that are named, with their effects in percent."""
     ran = done(folder, *TRIALWISE, "run", file, "--directory", "results", "--quiet")
     assert ran.returncode == 0, ran.stderr
-    analysed = done(folder, *TRIALWISE, "order", "results", "--confidence", "98", "--json")
+    analysed = done(folder, *TRIALWISE, "order", "results", "--confidence", "98", "--gate", "--json")
     assert analysed.returncode == code, analysed.stderr
     document = json.loads(analysed.stdout)
     assert (document["n_trials"], document["rounds_random"]) == (2 * 144, 24)

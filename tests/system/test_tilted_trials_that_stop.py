@@ -86,7 +86,7 @@ def test_ccevals_loop_stops_at_whole_batches_and_says_what_it_is_worth(bench: Be
     ("text", "said"),
     [
         (TEXT.replace("[design]", '[design]\nlooks = "anytime"'), 'take looks = "geometric"'),
-        (BATCHES.replace('"cceval"\npilot = 3', '"anytime"'), "the loop as printed"),
+        (BATCHES.replace('"cceval"\npilot = 3', '"anytime"'), 'take looks = "geometric" or "cceval"'),
     ],
 )
 def test_what_cannot_stop_says_what_can(text: str, said: str):
