@@ -218,7 +218,9 @@ def test_a_signal_reaches_the_command(tmp_path: Path, name: str):
 
 
 def test_the_list_of_paths(tmp_path: Path):
-    listed = json.loads(path(tmp_path, "--list", "--json").stdout)
+    document = json.loads(path(tmp_path, "--list", "--json").stdout)
+    assert document["format"] == "trialwise.paths/1"
+    listed = document["paths"]
     assert len(listed) == 18
     assert listed["pantheon:nepal-aws-india"]["uplink"][0][0] == ["rate", "poisson:rate=0.57Mbit/s"]
     assert "pantheon:buffer-bdp" in path(tmp_path, "--list").stdout
