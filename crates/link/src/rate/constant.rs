@@ -39,7 +39,7 @@ impl Instant {
     }
 
     fn rounded_up(self) -> Time {
-        Time::from_picoseconds(self.whole.picoseconds() + u64::from(self.part > 0))
+        Time::from_picoseconds(self.whole.picoseconds().saturating_add(u64::from(self.part > 0)))
     }
 
     fn after_sending(self, size: Bytes, bits_per_second: u64) -> Self {
@@ -116,4 +116,15 @@ pub(super) fn held<P: Packet>(mut backlog: Tally, overhead: Bytes, sending: Opti
         backlog.add(packet.size());
     }
     backlog
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_beyond_all_times_is_the_last_one() {
+        let beyond = Instant::at(Time::ZERO).after_sending(Bytes::new(3_111_111_112_618), 11);
+        assert_eq!(beyond.rounded_up(), Time::MAX);
+    }
 }
