@@ -34,15 +34,15 @@ class Grid:
     def lines(self, width: int | None) -> Iterator[tuple[str, bool]]:
         """Lay the table out in at most so many columns, None for any number; True marks the lines of a heading.
 
-        What does not fit first folds its words, then stands in several tables under one another, each with the first column,
-        and in the narrowest terminals every cell has a line of its own. No cell is left out or cut.
+        What does not fit first folds its words, then stands in several tables under one another, each with the first columns that
+        tell its rows apart, and in the narrowest terminals every cell has a line of its own. No cell is left out or cut.
         """
         room = None if width is None else max(width - self.indent, 1)
         places = range(len(self.rows[0])) if self.rows else ()
         if room is None or _total(_natural(self.rows, places)) <= room:
             yield from self._block(places, _natural(self.rows, places))
             return
-        blocks = _blocks(_least(self.rows, self.right), room)
+        blocks = _blocks(_least(self.rows, self.right), self._naming, room)
         if blocks is None:
             yield from self._records(room)
             return
@@ -50,6 +50,13 @@ class Grid:
             if number:
                 yield "", False
             yield from self._block(block, self._widths(block, room))
+
+    @property
+    def _naming(self) -> int:
+        """The fewest columns, from the first on, that tell all rows apart; one where none do."""
+        bodies = self.rows[1:] if self.has_heading else self.rows
+        counts = range(1, len(self.rows[0]))
+        return next((count for count in counts if len({row[:count] for row in bodies}) == len(bodies)), 1)
 
     def _widths(self, block: Sequence[int], room: int) -> dict[int, int]:
         """Widths that sum up to the room at most: the least that each column takes, and what is left for columns of words."""
@@ -126,16 +133,17 @@ def _word_width(word: str) -> int:
     return width if any(map(str.isdigit, word)) else min(width, _LONGEST_WORD)
 
 
-def _blocks(least: dict[int, int], room: int) -> list[list[int]] | None:
-    """The columns of each table under one another, the first column in each; None where not even two columns fit."""
-    first, *others = least
-    if any(least[first] + _GAP + least[place] > room for place in others):
+def _blocks(least: dict[int, int], naming: int, room: int) -> list[list[int]] | None:
+    """The columns of each table under one another, the first `naming` in each; None where no other fits beside them."""
+    names, others = list(least)[:naming], list(least)[naming:]
+    beside = _total({each: least[each] for each in names}) + _GAP
+    if any(beside + least[place] > room for place in others):
         return None
-    blocks = [[first]]
+    blocks = [names]
     for place in others:
         if _total({each: least[each] for each in (*blocks[-1], place)}) > room:
-            blocks.append([first])
-        blocks[-1].append(place)
+            blocks.append(names)
+        blocks[-1] = [*blocks[-1], place]
     return blocks
 
 

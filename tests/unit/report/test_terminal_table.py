@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -68,3 +69,22 @@ def test_in_the_narrowest_terminal_every_cell_has_its_line() -> None:
 def test_wide_characters_count_as_terminals_draw_them() -> None:
     rows = [("名前", "n"), ("a", "1")]
     assert list(aligned(rows, {1})) == ["  名前  n", "  a     1"]
+
+
+LEVELS = [
+    ("level", "base", "at", "verdict", "change", "difference"),
+    ("flavour=b", "a", "load=x", "different", "+87 % (+72 to +104)", "+9.0 (+7.9 to +10.1)"),
+    ("flavour=b", "a", "load=y", "different", "-50.6 % (-55.5 to -45.7)", "-10.2 (-11.3 to -9.1)"),
+    ("load=y", "x", "flavour=a", "different", "+94 % (+79 to +110)", "+9.71 (+8.81 to +10.60)"),
+]
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_each_of_several_tables_has_the_columns_that_tell_its_rows_apart(width: int) -> None:
+    lines = [line for line, _ in aligned(LEVELS, {4, 5}).lines(width)]
+    named = [line for line in lines if "flavour=b" in line]
+    if "" in lines:
+        assert len(set(named)) == len(named) == 2 * (lines.count("") + 1)
+        assert all("load=x" in line or "load=y" in line for line in named)
+    else:
+        assert sum("at: load=" in line for line in lines) == 2, "a line for each cell"
