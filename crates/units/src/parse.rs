@@ -188,36 +188,32 @@ impl ParseQuantityError {
 
     /// Why the text is not the quantity wanted and what to write, without the text: `not a rate: it is negative; …`.
     pub fn reason(&self) -> String {
-        let message = self.to_string();
-        let whole = message.strip_prefix(&format!("`{}` is ", self.text)).map(str::to_owned);
-        whole.unwrap_or(message)
+        let (what, example) = (self.dimension.what(), self.dimension.example());
+        format!("not a {what}: {}; write one like {example}", self.problem.words(self.dimension))
+    }
+}
+
+impl Problem {
+    fn words(&self, dimension: Dimension) -> String {
+        let units = dimension.shown();
+        match self {
+            Self::Negative => "it is negative".to_owned(),
+            Self::NotANumber => "it does not start with a number".to_owned(),
+            Self::MissingUnit => format!("the unit is missing (units: {units})"),
+            Self::UnknownUnit(unit) => match dimension.meant(unit) {
+                Some(meant) => format!("unknown unit `{unit}`; did you mean {meant}? (units: {units})"),
+                None => format!("unknown unit `{unit}` (units: {units})"),
+            },
+            Self::TooLarge => "it is too large".to_owned(),
+            Self::TooLong => format!("it is longer than {LONGEST} bytes"),
+            Self::AboveOne => "it is larger than 1 (100%)".to_owned(),
+        }
     }
 }
 
 impl fmt::Display for ParseQuantityError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { text, dimension, problem } = self;
-        write!(formatter, "`{text}` is not a {}: ", dimension.what())?;
-        match problem {
-            Problem::UnknownUnit(unit) if dimension.meant(unit).is_some() => {
-                let meant = dimension.meant(unit).unwrap_or_default();
-                write!(
-                    formatter,
-                    "unknown unit `{unit}`; did you mean {meant}? (units: {})",
-                    dimension.shown()
-                )
-            }
-            Problem::TooLong => write!(formatter, "it is longer than {LONGEST} bytes"),
-            Problem::Negative => write!(formatter, "it is negative"),
-            Problem::NotANumber => write!(formatter, "it does not start with a number"),
-            Problem::MissingUnit => write!(formatter, "the unit is missing (units: {})", dimension.shown()),
-            Problem::UnknownUnit(unit) => {
-                write!(formatter, "unknown unit `{unit}` (units: {})", dimension.shown())
-            }
-            Problem::TooLarge => write!(formatter, "it is too large"),
-            Problem::AboveOne => write!(formatter, "it is larger than 1 (100%)"),
-        }?;
-        write!(formatter, "; write one like {}", dimension.example())
+        write!(formatter, "`{}` is {}", self.text, self.reason())
     }
 }
 

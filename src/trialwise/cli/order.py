@@ -17,6 +17,7 @@ from trialwise.cli.reading import ReadingOptions, refuse_table_options
 from trialwise.cli.text import say_document
 from trialwise.errors import AnalysisError, TrialwiseError, not_written
 from trialwise.experiment.model import Better, Method
+from trialwise.experiment.two_versions import margin_of
 from trialwise.foreign_files import named
 
 if TYPE_CHECKING:
@@ -179,14 +180,13 @@ def _options(
 
 
 def _percentage(margin: str) -> float:
-    """The number of a margin in percent, whose sign may be left out."""
+    """Return the number of a margin in percent, whose sign may be left out."""
     try:
-        value = float(margin.strip().removesuffix("%"))
-    except ValueError:
-        value = 0.0
-    if not 0 < value < float("inf"):
-        raise TrialwiseError(f"--margin {margin}: a percentage above 0 is wanted", hint="write --margin 1%")
-    return value
+        return margin_of(margin).value
+    except ValueError as error:
+        raise TrialwiseError(
+            f"--margin {margin}: a percentage above 0 is wanted", hint="write --margin 1%"
+        ) from error
 
 
 def _read(data: Path, columns: ColumnOptions, reading: ReadingOptions) -> OrderTrials:
