@@ -182,7 +182,7 @@ impl Summary {
             ended,
             start_ns: span.start,
             end_ns: span.end,
-            duration_s: (span.end - span.start) as f64 / 1e9,
+            duration_s: span.end.saturating_sub(span.start) as f64 / 1e9,
             flows: totals.flows,
             completed,
             bytes_acknowledged: totals.acknowledged,

@@ -72,7 +72,7 @@ struct PathSimulation {
 /// Raises
 /// ------
 /// PathSimulationError
-///     A link, a load or a congestion control that cannot be; the message says what to write.
+///     A link, a load or a congestion control that cannot be, or a flow that stops before it starts; the message says what to write.
 /// InterruptedError
 ///     `cancelled` said so.
 /// Exception
@@ -147,6 +147,10 @@ fn flow_of(
             Scheme::new(Arc::new(factory), mtu, IpVersion::Four, manner).map_err(|error| refused(&error))?
         }
     };
+    if stop < start {
+        let said = format!("a flow that starts at {start} s cannot stop at {stop} s, before that");
+        return Err(PathSimulationError::new_err(said));
+    }
     let read = |path: &str| read_to_string(path).map_err(|error| error.to_string());
     Ok(PathFlow {
         scheme,

@@ -252,3 +252,9 @@ def test_the_analysis_goes_by_simulated_time(tmp_path: Path) -> None:
     done = subprocess.run([*command, "analyze", results, "--json"], check=False, capture_output=True)
     (treatment,) = json.loads(done.stdout)["path"]["treatments"]
     assert 11.0 < treatment["flows"][0]["throughput"]["median"] < 12.1
+
+
+def test_a_flow_that_stops_before_it_starts_is_refused_by_the_core(tmp_path):
+    flows = [("cubic", "bulk", "uplink", 0.5, 0.2)]
+    with pytest.raises(_core.PathSimulationError, match=r"starts at 0.5 s cannot stop at 0.2 s"):
+        _core.simulate_path([], [], flows, directory=str(tmp_path), seed=0)
