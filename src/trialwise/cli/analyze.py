@@ -12,7 +12,7 @@ from trialwise.cli.pantheon import is_pantheon
 from trialwise.cli.patience import Patience
 from trialwise.cli.reading import ReadingOptions
 from trialwise.cli.tables import TableOptions, analysis_of
-from trialwise.cli.text import print_data, room
+from trialwise.cli.text import print_data, say_document
 from trialwise.experiment.model import Method
 from trialwise.foreign_files import named
 
@@ -97,11 +97,9 @@ def analyze(
 
         print_data(latex_files(analysis)["tables.tex"])
     else:
-        from trialwise.report.text import text_report
+        from trialwise.report.documents.analyze import document
 
-        console, width = results(), room()
-        for part in text_report(analysis, full=full, width=width):
-            console.print(part, soft_wrap=width is None)
+        say_document(document(analysis, full=full), full=full, rest="--full")
         if claims is not None:
             _show_awaited(claims)
     return 0

@@ -1,24 +1,18 @@
 from __future__ import annotations
 
-import io
-
 import pytest
-from rich.console import Console
 
 from trialwise.analysis.results import Analysis
+from trialwise.report.documents.analyze import document
 from trialwise.report.numbers import Number
 from trialwise.report.overview import overview_tables, reasons
+from trialwise.report.render.terminal import terminal
 from trialwise.report.tables import kpi_tables, result_tables
-from trialwise.report.text import text_report
 
 
 def _printed(analysis: Analysis, width: int, *, full: bool = True) -> str:
-    console = Console(width=width, file=io.StringIO(), color_system=None)
-    for part in text_report(analysis, full=full, width=width):
-        console.print(part)
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    assert isinstance(text, str)
-    return text
+    lines = terminal(document(analysis, full=full), width, full=full)
+    return "\n".join("".join(span.text for span in line) for line in lines)
 
 
 @pytest.mark.parametrize("full", [True, False])

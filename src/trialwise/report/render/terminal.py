@@ -77,7 +77,7 @@ class _Page:
             yield (Span(self.lines(_written(verdict))[0], "strong"),)
             return
         mark = Span(_MARKS[verdict.outcome], "" if verdict.outcome == "plain" else verdict.outcome)
-        first, *others = self.lines(_written(verdict), len(mark.text) + 1)
+        first, *others = self.lines(_written(verdict), len(mark.text) + 1, 0)
         yield mark, Span(first[len(mark.text) :], "strong")
         yield from ((Span(line, "strong"),) for line in others)
 
@@ -114,7 +114,7 @@ class _Page:
     def note(self, note: Note, style: Style) -> Iterator[StyledLine]:
         mark, tone = _STANDINGS[note.standing]
         indent = 2 if note.is_aside or mark else 0
-        first, *others = self.lines(_written(note.text), indent)
+        first, *others = self.lines(_written(note.text), indent, 0 if mark else 2)
         yield (Span(mark, tone), Span(first[len(mark) :], style)) if mark else (Span(first, style),)
         yield from ((Span(line, style),) for line in others)
 
@@ -145,9 +145,9 @@ class _Page:
         if count:
             yield (Span(f"  … and {count} more ({self.rest})", "dim"),)
 
-    def lines(self, text: str, indent: int = 0) -> list[str]:
+    def lines(self, text: str, indent: int = 0, hanging: int = 2) -> list[str]:
         whole = " " * indent + text
-        broken = [whole] if self.width is None else wrapped(whole, self.width, 2)
+        broken = [whole] if self.width is None else wrapped(whole, self.width, hanging)
         return [line.replace(_JOINT, " ") for line in broken]
 
 

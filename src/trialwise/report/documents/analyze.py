@@ -1,0 +1,171 @@
+"""What `trialwise analyze` says: claims, estimates and the numbers of every series."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from trialwise.analysis.results import Analysis
+from trialwise.report.claim_writing import claims
+from trialwise.report.claims import Claim
+from trialwise.report.document import (
+    Block,
+    Code,
+    Column,
+    Document,
+    Heading,
+    Items,
+    Note,
+    Piece,
+    Standing,
+    Table,
+    Text,
+    Verdict,
+)
+from trialwise.report.estimation_section import duration_lines
+from trialwise.report.estimation_text import estimate_blocks
+from trialwise.report.numbers import Number, counted
+from trialwise.report.overview import MOST_SERIES, overview_tables, reasons
+from trialwise.report.path_sentences import invalid_sentences, path_lead
+from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
+from trialwise.report.plan_tables import failure_table, trials_text
+from trialwise.report.points import labels
+from trialwise.report.tables import Cell, result_tables
+from trialwise.report.tables import Table as ReportTable
+from trialwise.report.units import standing_alone
+
+_MOST = 12
+"""More sentences than this give way to an overview."""
+_MOST_FAILURES = 12
+"""Attempts without a result that the overview lists."""
+_TILDE = "~ descriptive only: shown, but it says nothing about further trials, because a test failed"
+_WORDS: dict[Standing, tuple[str, str]] = {
+    "claim": ("claim holds", "claims hold"),
+    "descriptive": ("description of these trials alone", "descriptions of these trials alone"),
+    "refusal": ("claim cannot be had", "claims cannot be had"),
+}
+
+
+def document(analysis: Analysis, *, full: bool = False) -> Document:
+    """An overview, or with `full` every sentence and table."""
+    sentences = claims(analysis)
+    evidence = [*_path(analysis, full=full), *_estimation(analysis, full=full)]
+    is_short = len(sentences) <= _MOST
+    if full or is_short:
+        evidence += _sentences(sentences)
+    if full or len(analysis.series) > MOST_SERIES:
+        evidence += [block_of(table.without_remarks) for table in result_tables(analysis)]
+    else:
+        evidence += _overview(analysis, is_explained=is_short)
+    if not full and not is_short:
+        evidence += _sentences([claim for claim in sentences if claim.standing == "remark"])
+    failures = failure_table(analysis, None if full else _MOST_FAILURES)
+    evidence += [] if failures is None else [block_of(failures.without_remarks)]
+    return Document(
+        "analyze",
+        _answer(analysis, sentences),
+        tuple(evidence),
+        tuple(_method(analysis, sentences, full=full)),
+    )
+
+
+def _answer(analysis: Analysis, sentences: Sequence[Claim]) -> Verdict:
+    counts = {word: sum(claim.standing == word for claim in sentences) for word in _WORDS}
+    told = [counted(counts[word], *nouns) for word, nouns in _WORDS.items() if counts[word]]
+    if analysis.estimation is not None:
+        told.append(counted(len(analysis.estimation.estimates), "estimate"))
+    outcome = (
+        "plain"
+        if not any(counts.values())
+        else "open"
+        if counts["descriptive"] or counts["refusal"]
+        else "good"
+    )
+    text = f"{analysis.name}: {trials_text(analysis)}"
+    return Verdict(outcome, (f"{text}; {', '.join(told)}." if told else f"{text}.",))
+
+
+def _method(analysis: Analysis, sentences: Sequence[Claim], *, full: bool) -> Iterator[Block]:
+    methods = "the paper's methods" if analysis.method == "paper" else "default methods"
+    shown = [claim for claim in sentences if full or len(sentences) <= _MOST]
+    if any(claim.standing in ("descriptive", "refusal") for claim in shown):
+        yield Note(("✓ holds   ~ descriptive only   ✗ no claim",))
+    yield Note(
+        (methods,)
+        if full
+        else (f"{methods}; all sentences and tables: ", Code("--full"), ", or ", Code("trialwise report"))
+    )
+
+
+def block_of(table: ReportTable) -> Table:
+    """A table of a report; the unit of its numbers stands in its caption or a heading."""
+    columns = tuple(Column(title, place in table.numeric) for place, title in enumerate(table.columns))
+    rows = tuple(tuple(map(_cell, row)) for row in table.rows)
+    return Table(table.key, (table.caption,), columns, rows, most=None)
+
+
+def _cell(cell: Cell) -> Piece:
+    return replace(cell, unit="") if isinstance(cell, Number) else cell
+
+
+def _notes(lines: Sequence[str]) -> Iterator[Block]:
+    if lines:
+        yield Items(tuple((line,) for line in lines), most=None)
+
+
+def _path(analysis: Analysis, *, full: bool) -> Iterator[Block]:
+    """What an experiment over paths has beside its metrics."""
+    path = analysis.path
+    if path is None:
+        return
+    yield from (
+        Note((line,), is_aside=True) for line in (path_lead(path), *invalid_sentences(analysis), *path.notes)
+    )
+    beside = [table for table in path_tables(analysis) if table.key in ("emulator", "paths")]
+    tables = [*path_paper_tables(analysis), *beside] if full else [path_overview(path)]
+    yield from (block_of(table.without_remarks) for table in tables if table.rows)
+
+
+def _estimation(analysis: Analysis, *, full: bool) -> Iterator[Block]:
+    """What is estimated from simulated trials, each number by its estimand."""
+    found = analysis.estimation
+    if found is None:
+        return
+    names = labels(analysis)
+    yield Heading(("Estimates",))
+    for table, remarks in estimate_blocks(found, names):
+        yield replace(block_of(table), facts=tuple((remark,) for remark in remarks))
+    yield from _notes((*found.notes, *found.remarks))
+    if full:
+        yield from _notes(list(duration_lines(found.durations, names)))
+
+
+def _overview(analysis: Analysis, *, is_explained: bool) -> Iterator[Block]:
+    """One table for each objective; the reasons are left out where the sentences have explained them."""
+    tables = overview_tables(analysis)
+    yield from map(block_of, tables)
+    if is_explained:
+        return
+    is_marked = any(str(cell).startswith("~") for table in tables for row in table.rows for cell in row)
+    yield from _notes([*([_TILDE] if is_marked else []), *reasons(analysis)])
+
+
+def _sentences(shown: Sequence[Claim]) -> Iterator[Block]:
+    topic: tuple[str | None, str] = ("", "")
+    for claim in shown:
+        here = (claim.metric, claim.topic)
+        if here != topic:
+            topic = here
+            yield Heading((_heading(claim),))
+        yield Note(_text(claim), claim.standing, is_aside=claim.standing == "remark")
+
+
+def _heading(claim: Claim) -> str:
+    if claim.metric is None:
+        return "the course of the experiment"
+    return f"{claim.metric}: {claim.topic}" if claim.topic else claim.metric
+
+
+def _text(claim: Claim) -> Text:
+    """A sentence whose numbers have the prefix that suits them."""
+    return tuple(standing_alone(piece) if isinstance(piece, Number) else piece for piece in claim.pieces)
