@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from trialwise.design.draws import drawn_value
 from trialwise.design.orders import OrderOfRound, order_of_round, round_order, rounds_in_block
+from trialwise.design.plan_record import plan_record
 from trialwise.design.schedule import round_starts
 from trialwise.design.seeds import seed_of
 from trialwise.design.sizing import Sizing, size
@@ -103,21 +104,8 @@ def first_rounds(experiment: Experiment, sizing: Sizing, number: int) -> tuple[P
 
 def plan_digest(experiment: Experiment) -> str:
     """Hash what the experiment file says, without its folder, the workers, the numbers of rounds and series, and what ends it."""
-    record = dataclasses.asdict(experiment)
-    del record["folder"], record["workers"]
-    if not experiment.shares_processes:  # as digests were before there was the key
-        record["trial"].pop("process", None)
-    if not record["trial"].get("keep"):
-        record["trial"].pop("keep", None)
-    for name in ("rounds", "series", "stop", "looks", "pilot", "max_trials", "budget", "base", "unseen"):
-        del record["design"][name]
-    for metric in record["metrics"]:
-        for name in ("margin", "estimand", "convention", "few_samples"):
-            del metric[name]
-        for claim in (metric, *metric["kpis"], metric["variability"]):
-            if claim:
-                del claim["stop"]
-    return hashlib.sha256(json.dumps(record, sort_keys=True, default=str).encode()).hexdigest()
+    record = plan_record(experiment)
+    return hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()
 
 
 def _numbered(experiment: Experiment, sizing: Sizing) -> Iterator[PlannedTrial]:

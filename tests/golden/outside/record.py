@@ -273,14 +273,18 @@ def reports(folder: Path) -> dict[str, Any]:
 
 
 def plans(folder: Path) -> dict[str, Any]:
-    """Digest, sizes and the first trials with their seeds of every experiment file in the repository."""
+    """Digest, sizes and the first trials with their seeds of every example, and of files with every key; and the files as written."""
     from trialwise.design.plan import first_rounds, plan_digest
     from trialwise.design.sizing import size
     from trialwise.errors import TrialwiseError
     from trialwise.experiment.reading import read_experiment
+    from trialwise.experiment.writing import write_experiment
 
     found: dict[str, Any] = {}
-    for file in sorted((ROOT / "examples").rglob("*.toml")):
+    for file in [
+        *sorted((ROOT / "examples").rglob("*.toml")),
+        *sorted((HERE / "experiments").glob("*.toml")),
+    ]:
         try:
             experiment = read_experiment(file)
         except TrialwiseError:
@@ -293,6 +297,7 @@ def plans(folder: Path) -> dict[str, Any]:
         ]
         found[str(file.relative_to(ROOT))] = {
             "digest": plan_digest(experiment),
+            "written": write_experiment(experiment).split("\n"),
             "rounds": sizing.rounds,
             "series": sizing.series,
             "first": lines[:2],
