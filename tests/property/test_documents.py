@@ -358,3 +358,11 @@ def test_an_estimate_has_the_digits_that_its_width_leaves() -> None:
 def test_escapes_agree_with_those_of_text_alone() -> None:
     assert escaped("a_b") == r"a\_b"
     assert markdown_text("a_b") == r"a\_b"
+
+
+def test_nothing_comes_alive_where_two_pieces_meet() -> None:
+    """`#` before a number is a reference to an issue, and `@` before a name somebody who is told."""
+    answer = ("#", Number(7.0), " GH-", Number(1.0), " http:", "//", Name("x.org"), " @", Name("somebody"))
+    written = markdown(Document("ab", Verdict("plain", answer)))
+    assert not re.search(r"#7|GH-1|://|@s", written.replace("\\", ""))
+    assert "somebody" in written

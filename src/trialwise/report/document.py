@@ -6,8 +6,8 @@ Markdown, LaTeX and JUnit; rounding, escaping, wrapping and "and N more" happen 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
 
 from trialwise.report.numbers import Estimate, Number
@@ -50,10 +50,11 @@ Cell = Piece | Text | Verdict
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column; one of numbers is set flush right."""
+    """A column; one of numbers is set flush right, one of remarks is left out by media that are narrow."""
 
     title: str
     is_numeric: bool = False
+    is_remark: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,13 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     facts: tuple[Text, ...] = ()
     most: int | None = 30
+
+    @property
+    def without_remarks(self) -> Table:
+        """The table without its columns of remarks."""
+        kept = [place for place, column in enumerate(self.columns) if not column.is_remark]
+        rows = tuple(tuple(row[place] for place in kept) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[place] for place in kept), rows=rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,19 @@ def _unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
             yield from _unfolded(block.blocks)
         else:
             yield block
+
+
+def table_of(
+    key: str,
+    caption: str,
+    titles: Iterable[str],
+    rows: Iterable[tuple[Cell, ...]],
+    numeric: Collection[int] = (),
+    remarks: Collection[int] = (),
+) -> Table:
+    """A table of which every row is shown; `numeric` and `remarks` are the places of columns of these kinds."""
+    columns = (Column(title, place in numeric, place in remarks) for place, title in enumerate(titles))
+    return Table(key, (caption,), tuple(columns), tuple(rows), most=None)
 
 
 def plain(piece: Cell) -> str:

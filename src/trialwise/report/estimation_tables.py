@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from trialwise.analysis.estimation.results import ControlledEstimate, Estimate, Estimation
-from trialwise.report.document import Name
+from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import ABSENT, Basis, Number, Rounding, percent
-from trialwise.report.tables import Cell, Table
 from trialwise.report.units import Scale, scale
 from trialwise.statistics import MeanInterval
 
@@ -23,10 +22,10 @@ def estimation_tables(found: Estimation, names: Mapping[str, str]) -> list[Table
 def estimate_table(found: Estimation, names: Mapping[str, str]) -> Table:
     """A row for each metric and treatment; `names` are what treatments are called."""
     scales = estimate_scales(found)
-    return Table(
+    return table_of(
         key="estimates",
         caption="Estimates with two-sided intervals, each by itself; the other estimand is another number, not a check",
-        columns=(
+        titles=(
             "metric",
             "treatment",
             "estimand",
@@ -43,8 +42,8 @@ def estimate_table(found: Estimation, names: Mapping[str, str]) -> Table:
             "note",
         ),
         rows=tuple(_row(found, place, names, scales) for place in range(len(found.estimates))),
-        numeric=frozenset({3, 4, 5, 7, 8, 9}),
-        remarks=frozenset({12, 13}),
+        numeric={3, 4, 5, 7, 8, 9},
+        remarks={12, 13},
     )
 
 
@@ -112,10 +111,10 @@ def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
         for place, one in enumerate(found.estimates)
         if one.controlled is not None
     ]
-    return Table(
+    return table_of(
         key="controls",
         caption="Control variates: the same estimands with what is known of the workloads; gain: variance without over with",
-        columns=(
+        titles=(
             "metric",
             "treatment",
             "plain",
@@ -130,8 +129,8 @@ def control_table(found: Estimation, names: Mapping[str, str]) -> Table:
             "warnings",
         ),
         rows=tuple(rows),
-        numeric=frozenset(range(2, 9)),
-        remarks=frozenset({10, 11}),
+        numeric=range(2, 9),
+        remarks={10, 11},
     )
 
 
@@ -178,11 +177,11 @@ def size_table(found: Estimation, names: Mapping[str, str]) -> Table:
             (Name(names.get(one.treatment, one.treatment)), str(one.low), str(one.high), count, *numbers)
         )
     levels = {percent(each.confidence) for one in found.sizes for each in one.quantiles.values()}
-    return Table(
+    return table_of(
         key="slowdowns",
         caption="Slowdown of all flows of a size (pooled, trials as clusters), in tenths of all sizes; "
         f"{' and '.join(sorted(levels))} intervals, each by itself",
-        columns=("treatment", "from [B]", "to [B]", "flows", "p50", "low", "high", "p99", "low", "high"),
+        titles=("treatment", "from [B]", "to [B]", "flows", "p50", "low", "high", "p99", "low", "high"),
         rows=tuple(rows),
-        numeric=frozenset(range(1, 10)),
+        numeric=range(1, 10),
     )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
-from trialwise.report.document import Name
+from trialwise.report.document import Name, Table, table_of
 from trialwise.report.estimation_tables import estimate_scales, interval_words, other_words
 from trialwise.report.numbers import ABSENT, percent, write
-from trialwise.report.tables import Table
 from trialwise.report.units import Scale
 
 _COLUMNS = (
@@ -38,13 +37,13 @@ def _table(members: Sequence[MetricEstimate], names: Mapping[str, str], shown: S
     first, rows = members[0].own, [_cells(one, names, shown) for one in members]
     kept = [place for place in range(len(_COLUMNS)) if any(row[place] != ABSENT for row in rows)]
     convention = f", {first.convention.replace('_', ' ')}" if first.convention else ""
-    return Table(
+    return table_of(
         key=f"estimates-{members[0].metric}",
         caption=f"{members[0].metric}{shown.heading}: {first.what} "
         f"({percent(first.confidence)}{convention}; {first.method or 'refused'})",
-        columns=tuple(_COLUMNS[place] for place in kept),
+        titles=tuple(_COLUMNS[place] for place in kept),
         rows=tuple(tuple(Name(row[0]) if place == 0 else row[place] for place in kept) for row in rows),
-        numeric=frozenset(at for at, place in enumerate(kept) if _COLUMNS[place] in _NUMERIC),
+        numeric={at for at, place in enumerate(kept) if _COLUMNS[place] in _NUMERIC},
     )
 
 

@@ -14,6 +14,7 @@ from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report.board import Figure
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim, Piece
+from trialwise.report.document import Table, plain
 from trialwise.report.estimation_section import estimation_section
 from trialwise.report.figures import figures
 from trialwise.report.looks import looks
@@ -34,11 +35,11 @@ from trialwise.report.plan_tables import (
     trials_text,
 )
 from trialwise.report.points import factor_names, labels
-from trialwise.report.render.html import html_text, number_html, unbroken
+from trialwise.report.render.html import html_text, table_html, unbroken
 from trialwise.report.section import MOST_LINES
 from trialwise.report.sheets import Sheet
 from trialwise.report.stopping_section import stopping_section
-from trialwise.report.tables import Cell, Table, result_tables
+from trialwise.report.tables import result_tables
 from trialwise.report.trial_tables import MOST_ROWS, convergence_tables, trial_table
 from trialwise.report.units import standing_alone
 from trialwise.report.verdict_section import verdict_section
@@ -183,21 +184,14 @@ def _present(*tables: Table | None) -> list[Table]:
 # Pieces of text
 
 
-def piece_html(piece: Piece | Cell, *, unit: bool = True, place: str = "data-path") -> Markup:
-    """A word, a name or a number as HTML; a number stands in the unit that suits it, or without one."""
-    if isinstance(piece, Number):
-        return number_html(standing_alone(piece) if unit else piece, place, unit=unit)
-    return html_text(piece)
+def piece_html(piece: Piece) -> Markup:
+    """A word, a name or a number as HTML; a number stands in the unit that suits it."""
+    return html_text(standing_alone(piece) if isinstance(piece, Number) else piece)
 
 
 def claim_html(claim: Claim) -> Markup:
     """A sentence as HTML."""
     return Markup("").join(piece_html(piece) for piece in claim.pieces)
-
-
-def cell_html(cell: Cell, place: str = "data-path") -> Markup:
-    """A table cell as HTML; its unit stands in the heading."""
-    return piece_html(cell, unit=False, place=place)
 
 
 # Parts of the page
@@ -220,6 +214,7 @@ def environment() -> Environment:
         finalize=_harmless,
     )
     made.filters["claim"] = claim_html
-    made.filters["cell"] = cell_html
+    made.filters["table"] = table_html
+    made.filters["plain"] = plain
     made.filters["unbroken"] = unbroken
     return made

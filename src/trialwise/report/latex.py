@@ -13,7 +13,7 @@ from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
-from trialwise.report.document import Name
+from trialwise.report.document import Name, Table
 from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.macros import MacroNames
@@ -21,8 +21,8 @@ from trialwise.report.numbers import Number
 from trialwise.report.order_tables import order_tables
 from trialwise.report.path_tables import path_paper_tables
 from trialwise.report.points import labels
-from trialwise.report.render.latex import escaped, floating, latex_number, latex_text, tabular
-from trialwise.report.tables import Cell, Table, kpi_tables
+from trialwise.report.render.latex import latex_number, latex_table, latex_text
+from trialwise.report.tables import kpi_tables
 from trialwise.report.verdict_section import section_tables
 
 
@@ -89,17 +89,3 @@ def _comment(claim: Claim) -> str:
 
 def _marked(piece: str | Name) -> str:
     return f"`{piece.text}`" if isinstance(piece, Name) else piece
-
-
-# Sentences and tables
-
-
-def latex_table(table: Table) -> str:
-    """A table with booktabs."""
-    rows = [tuple(map(_cell, row)) for row in table.rows]
-    return floating(table.key, escaped(table.caption), tabular(table.columns, rows, table.numeric))
-
-
-def _cell(cell: Cell) -> str:
-    """A cell without its unit, which stands in the caption."""
-    return latex_number(cell.text) if isinstance(cell, Number) else latex_text(cell)

@@ -21,7 +21,7 @@ from trialwise.report.numbers import counted
 from trialwise.report.order_figures import order_figures
 from trialwise.report.order_picture import Kind, Picture
 from trialwise.report.order_pictures import left_out, pictures
-from trialwise.report.order_tables import order_tables
+from trialwise.report.order_tables import PLACE, order_tables
 from trialwise.report.section import (
     MOST_LINES,
     OPEN,
@@ -84,6 +84,7 @@ def order_section(
         parts=tuple(_parts(view, found)) if judged else tuple(_problems(found)),
         groups=groups,
         tables=tuple(order_tables(found)) if judged else (),
+        place=PLACE,
     )
 
 

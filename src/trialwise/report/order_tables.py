@@ -11,9 +11,8 @@ from trialwise.analysis.order_results import (
     PairEffect,
     TreatmentOrder,
 )
-from trialwise.report.document import Name
+from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import Number, Rounding
-from trialwise.report.tables import Cell, Table
 
 PLACE = "data-order-path"
 """The attribute of numbers that stand in the JSON document of `trialwise order`."""
@@ -49,13 +48,12 @@ def order_tables(found: OrderAnalysis) -> Iterator[Table]:
     several = len({one.metric for one in found.treatments}) > 1
     names = (*(["metric"] if several else []), *(["group"] if groups["group"] else []), "treatment")
     if found.treatments:
-        yield Table(
+        yield table_of(
             key="order-treatments",
             caption="Fixed against random order; shifts: fixed minus random, of the fixed median",
-            columns=(*names, "change", *(title for title, _, _ in _COLUMNS)),
+            titles=(*names, "change", *(title for title, _, _ in _COLUMNS)),
             rows=tuple(_treatment(names, one, place) for place, one in enumerate(found.treatments)),
-            numeric=frozenset(range(len(names) + 1, len(names) + 1 + len(_COLUMNS))),
-            place=PLACE,
+            numeric=range(len(names) + 1, len(names) + 1 + len(_COLUMNS)),
         )
     if any(group.pairs for group in found.carry_over):
         yield _pairs(found)
@@ -79,34 +77,32 @@ def _treatment(names: tuple[str, ...], one: TreatmentOrder, place: int) -> tuple
 def _pairs(found: OrderAnalysis) -> Table:
     several = len(found.carry_over) > 1
     names = (*(["metric"] if several else []), "treatment", "right after")
-    return Table(
+    return table_of(
         key="order-pairs",
         caption="Carry-over: pairs that stand out; low and high hold for all pairs together",
-        columns=(*names, *(title for title, _, _ in _PAIR_COLUMNS)),
+        titles=(*names, *(title for title, _, _ in _PAIR_COLUMNS)),
         rows=tuple(
             (*_where(group, several=several), *_pair(pair, f"/carry_over/{at}/pairs/{place}"))
             for at, group in enumerate(found.carry_over)
             for place, pair in enumerate(group.pairs)
         ),
-        numeric=frozenset(range(len(names), len(names) + len(_PAIR_COLUMNS))),
-        place=PLACE,
+        numeric=range(len(names), len(names) + len(_PAIR_COLUMNS)),
     )
 
 
 def _lasting(found: OrderAnalysis) -> Table:
     several = len(found.carry_over) > 1
     names = (*(["metric"] if several else []), "treatment", "once it has run")
-    return Table(
+    return table_of(
         key="order-lasting",
         caption="Effects that last for the rest of the round; low and high hold for all pairs together",
-        columns=(*names, *(title for title, _, _ in _LASTING_COLUMNS)),
+        titles=(*names, *(title for title, _, _ in _LASTING_COLUMNS)),
         rows=tuple(
             (*_where(group, several=several), *_lasting_cells(one, f"/carry_over/{at}/lasting/{place}"))
             for at, group in enumerate(found.carry_over)
             for place, one in enumerate(group.lasting)
         ),
-        numeric=frozenset(range(len(names), len(names) + len(_LASTING_COLUMNS))),
-        place=PLACE,
+        numeric=range(len(names), len(names) + len(_LASTING_COLUMNS)),
     )
 
 

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from trialwise.analysis.results import Analysis, MetricAnalysis, SeriesKpi, SeriesVariability
 from trialwise.experiment.model import Kpi
 from trialwise.report.claims import objective_text
-from trialwise.report.document import Name
+from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import ABSENT, percent
 from trialwise.report.points import factor_names, labels
-from trialwise.report.tables import Cell, Table, metric_scale
+from trialwise.report.tables import metric_scale
 from trialwise.report.units import Scale
 
 MOST_SERIES = 6
@@ -66,12 +66,12 @@ def _overview(analysis: Analysis, found: MetricAnalysis, kpi: Kpi) -> Table:
     better = f", {metric.better} is better" if metric.better else ""
     score = f"; score: {percent(metric.variability.confidence)}" if metric.variability else ""
     shown = metric_scale(found)
-    return Table(
+    return table_of(
         key=f"overview-{metric.kpis.index(kpi)}-{metric.name}",
         caption=f"{metric.name}{shown.heading}{better}: {objective_text(kpi)}{score}",
-        columns=(header, count, *series, *(["score"] if scored else [])),
+        titles=(header, count, *series, *(["score"] if scored else [])),
         rows=tuple(_row(analysis, found, kpi, name, names[name], shown) for name in treatments),
-        numeric=frozenset(range(1, 2 + len(series) + scored)),
+        numeric=range(1, 2 + len(series) + scored),
     )
 
 

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 from trialwise.analysis.path_results import AxisRange, FlowResult, PathAnalysis, PlaneRegion, Typical
 from trialwise.analysis.results import Analysis
-from trialwise.report.document import Name
+from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import ABSENT, Basis, Number
-from trialwise.report.tables import Cell, Table
 
 _QUANTITIES = {"throughput": "Mbit/s", "delay": "ms", "loss": "%"}
 
@@ -47,13 +46,13 @@ def _flows(path: PathAnalysis, *only: str) -> Table:
         for at, found in enumerate(path.treatments)
         for place, flow in enumerate(found.flows)
     )
-    return Table(
+    return table_of(
         key="-".join(("flows", *only)),
         caption=f"{_and([_MEANINGS[name] for name in shown])} of each flow: median over the trials, its two-sided 95 % interval "
         "(exact binomial ranks), and the mean",
-        columns=("treatment", "flow", "direction", "trials", *heads),
+        titles=("treatment", "flow", "direction", "trials", *heads),
         rows=rows,
-        numeric=frozenset(range(3, 4 + len(heads))),
+        numeric=range(3, 4 + len(heads)),
     )
 
 
@@ -69,20 +68,18 @@ def path_overview(path: PathAnalysis) -> Table:
         for at, found in enumerate(path.treatments)
         for place, flow in enumerate(found.flows)
     )
-    return Table(
+    return table_of(
         key="flows-overview",
         caption="Flows: medians over the trials of throughput [Mbit/s], 95th percentile of one-way delay [ms] and loss [%]",
-        columns=("treatment", "flow", "n", "throughput", "delay", "loss"),
+        titles=("treatment", "flow", "n", "throughput", "delay", "loss"),
         rows=rows,
-        numeric=frozenset(range(2, 6)),
+        numeric=range(2, 6),
     )
 
 
 def _overview_row(treatment: str, flow: FlowResult, at: str) -> tuple[Cell, ...]:
     typicals = {"throughput": flow.throughput, "delay": flow.delay, "loss": flow.loss}
-    medians = (
-        Number(found.median, f"{at}/{name}/median", _QUANTITIES[name]) for name, found in typicals.items()
-    )
+    medians = (Number(found.median, f"{at}/{name}/median") for name, found in typicals.items())
     return (_named(treatment), _which(flow), Number(flow.throughput.n, f"{at}/throughput/n"), *medians)
 
 
@@ -92,7 +89,7 @@ def _which(flow: FlowResult) -> str:
 
 def _flow_row(treatment: str, flow: FlowResult, at: str, shown: tuple[str, ...]) -> tuple[Cell, ...]:
     typicals = {"throughput": flow.throughput, "delay": flow.delay, "loss": flow.loss}
-    cells = [cell for name in shown for cell in _typical(typicals[name], f"{at}/{name}", _QUANTITIES[name])]
+    cells = [cell for name in shown for cell in _typical(typicals[name], f"{at}/{name}")]
     return (
         _named(treatment),
         _which(flow),
@@ -102,12 +99,12 @@ def _flow_row(treatment: str, flow: FlowResult, at: str, shown: tuple[str, ...])
     )
 
 
-def _typical(found: Typical, at: str, unit: str) -> Iterator[Cell]:
+def _typical(found: Typical, at: str) -> Iterator[Cell]:
     basis = Basis(found.n, found.confidence, found.method)
-    yield Number(found.median, f"{at}/median", unit)
-    yield Number(found.low, f"{at}/low", unit, "down", basis)
-    yield Number(found.high, f"{at}/high", unit, "up", basis)
-    yield Number(found.mean, f"{at}/mean", unit)
+    yield Number(found.median, f"{at}/median")
+    yield Number(found.low, f"{at}/low", rounding="down", basis=basis)
+    yield Number(found.high, f"{at}/high", rounding="up", basis=basis)
+    yield Number(found.mean, f"{at}/mean")
 
 
 def _fairness(path: PathAnalysis) -> Table:
@@ -115,17 +112,17 @@ def _fairness(path: PathAnalysis) -> Table:
         (
             _named(found.treatment),
             Number(found.fairness.n, f"/path/treatments/{at}/fairness/n"),
-            *_typical(found.fairness, f"/path/treatments/{at}/fairness", ""),
+            *_typical(found.fairness, f"/path/treatments/{at}/fairness"),
         )
         for at, found in enumerate(path.treatments)
         if found.fairness is not None
     )
-    return Table(
+    return table_of(
         key="jain",
         caption="Jain's fairness index of the flows' throughputs: 1 where all have the same, 1/flows where one has all",
-        columns=("treatment", "trials", "median", "low", "high", "mean"),
+        titles=("treatment", "trials", "median", "low", "high", "mean"),
         rows=rows,
-        numeric=frozenset(range(1, 6)),
+        numeric=range(1, 6),
     )
 
 
@@ -140,16 +137,16 @@ def _regions(path: PathAnalysis) -> Table:
     )
     kinds = {region.kind for plane in path.planes for region in plane.regions}
     what = "first KPI of each metric" if kinds == {"kpi"} else "medians and their rectangle"
-    return Table(
+    return table_of(
         key="plane",
         caption=f"Regions of the throughput–delay plane: {what}; together: the confidence of both at least (Bonferroni)",
-        columns=(
+        titles=(
             "treatment", "series", "n", "throughput", "low", "high", "delay", "low", "high", "each %", "together %",
             "standing", "because",
         ),
         rows=rows,
-        numeric=frozenset(range(2, 11)),
-        remarks=frozenset({12}),
+        numeric=range(2, 11),
+        remarks={12},
     )  # fmt: skip
 
 
@@ -199,16 +196,16 @@ def _emulator(path: PathAnalysis) -> Table:
         for at, found in enumerate(path.treatments)
         if path.flows
     )
-    return Table(
+    return table_of(
         key="emulator",
         caption=f"The emulator, by its own account: the worst of all trials; a trial is not valid when one packet in a hundred was "
         f"late by more than {path.lateness:g} ms, or one was lost without a line in the log",
-        columns=(
+        titles=(
             "treatment", "valid trials", "not valid", "late uplink p99 [ms]", "late downlink p99 [ms]", "latest [ms]",
             "did not look p99 [ms]", "of a core [%]", "lost unlogged",
         ),
         rows=rows,
-        numeric=frozenset(range(1, 9)),
+        numeric=range(1, 9),
     )  # fmt: skip
 
 
@@ -224,7 +221,7 @@ def _paths(path: PathAnalysis) -> Table:
         for at, found in enumerate(path.paths)
     )
     columns = ("treatment", "uplink", "downlink", "MTU [B]", "source")
-    return Table("paths", "Paths: what packets meet each way", columns, rows, frozenset({3}))
+    return table_of("paths", "Paths: what packets meet each way", columns, rows, {3})
 
 
 def _named(name: str) -> Cell:

@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from trialwise.analysis.context import PlanSummary
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.document import Name
+from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import ABSENT, Number, counted
-from trialwise.report.tables import Cell, Table, moment
+from trialwise.report.tables import moment
 from trialwise.store.records import Session
 
 
 def objective_table(analysis: Analysis) -> Table:
     """The parameters of each metric, as in TriScale's Table 2."""
-    return Table(
+    return table_of(
         key="objectives",
         caption="Objectives of each metric (TriScale, Table 2)",
-        columns=(
+        titles=(
             "metric",
             "measure",
             "better",
@@ -32,7 +32,7 @@ def objective_table(analysis: Analysis) -> Table:
             "score conf. %",
         ),
         rows=tuple(row for index in range(len(analysis.metrics)) for row in _objectives(analysis, index)),
-        numeric=frozenset({4, 5, 6, 7, 9, 10}),
+        numeric={4, 5, 6, 7, 9, 10},
     )
 
 
@@ -75,7 +75,7 @@ def design_table(analysis: Analysis) -> Table | None:
         ("order of trials", f"{plan.order} in each round, seed {analysis.seed}"),
         *_further(plan),
     ]
-    return Table("design", "Design of the experiment", ("parameter", "value"), tuple(rows))
+    return table_of("design", "Design of the experiment", ("parameter", "value"), tuple(rows))
 
 
 def _further(plan: PlanSummary) -> Iterator[tuple[Cell, ...]]:
@@ -112,7 +112,7 @@ def population_table(analysis: Analysis) -> Table | None:
         )
         rows.append((found.factor, source, size, Number(found.drawn, f"{at}/drawn")))
     columns = ("factor", "drawn from", "values", "different values in finished trials")
-    return Table("populations", "Factors drawn for each round", columns, tuple(rows)) if rows else None
+    return table_of("populations", "Factors drawn for each round", columns, tuple(rows)) if rows else None
 
 
 def session_table(analysis: Analysis) -> Table | None:
@@ -131,7 +131,7 @@ def session_table(analysis: Analysis) -> Table | None:
         "boot",
         "Trialwise",
     )
-    return Table("sessions", "Sessions of the runner", columns, rows) if rows else None
+    return table_of("sessions", "Sessions of the runner", columns, rows) if rows else None
 
 
 def _session(session: Session, at: str) -> tuple[Cell, ...]:
@@ -150,7 +150,7 @@ def _session(session: Session, at: str) -> tuple[Cell, ...]:
 def environment_tables(analysis: Analysis) -> list[Table]:
     """The environment that each session recorded."""
     return [
-        Table(
+        table_of(
             f"environment-{session.record.number}",
             f"Environment of session {session.record.number}",
             ("what", "value"),
@@ -201,7 +201,7 @@ def failure_table(analysis: Analysis, most: int | None = None) -> Table | None:
     title = "Attempts that gave no result"
     if (number := len(analysis.failures)) > len(rows):
         title += f": the first {len(rows)} of {number:,}; trialwise analyze --json has all"
-    return Table("failures", title, columns, rows, remarks=frozenset({6, 7}))
+    return table_of("failures", title, columns, rows, remarks={6, 7})
 
 
 def _duration(seconds: float | None) -> str:

@@ -14,14 +14,13 @@ from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.results import Analysis
-from trialwise.report.document import Name
+from trialwise.report.document import Column, Table, plain
 from trialwise.report.estimation_tables import estimation_tables
-from trialwise.report.numbers import ABSENT, Number, counted
+from trialwise.report.numbers import ABSENT, counted
 from trialwise.report.path_tables import path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.points import labels
 from trialwise.report.section import Section
-from trialwise.report.tables import Cell, Table
 from trialwise.report.trial_tables import MOST_ROWS
 
 _ROW, _TOP, _FOOT = 0.025, 0.95, 0.03
@@ -111,7 +110,7 @@ def _noted(table: Table, of_all: tuple[str, ...]) -> _Sheet:
     numbers: dict[str, int] = {}
     marks: list[str] = []
     for row in table.rows:
-        own = [_text(row[place]) for place in sorted(table.remarks)]
+        own = [plain(row[place]) for place, column in enumerate(table.columns) if column.is_remark]
         said = [text for text in own if text and text != ABSENT]
         marks.append(", ".join(str(numbers.setdefault(text, len(numbers) + 1)) for text in said))
     lines = [line for text in of_all for line in _lines(text)]
@@ -119,7 +118,7 @@ def _noted(table: Table, of_all: tuple[str, ...]) -> _Sheet:
     shown = table.without_remarks
     if numbers:
         rows = tuple((*row, mark) for row, mark in zip(shown.rows, marks, strict=True))
-        shown = dataclasses.replace(shown, columns=(*shown.columns, "notes"), rows=rows)
+        shown = dataclasses.replace(shown, columns=(*shown.columns, Column("notes")), rows=rows)
     return _Sheet(shown, tuple(lines))
 
 
@@ -129,9 +128,9 @@ def _lines(text: str) -> list[str]:
 
 def _draw(figure: Figure, part: _Sheet, top: float) -> None:
     table = part.table
-    figure.text(0.04, top, "\n".join(textwrap.wrap(table.caption, 170)), fontsize=8.5, va="top")
-    texts = [[_cut(_text(cell)) for cell in row] for row in table.rows]
-    heads = list(table.columns)
+    figure.text(0.04, top, "\n".join(textwrap.wrap(plain(table.caption), 170)), fontsize=8.5, va="top")
+    texts = [[_cut(plain(cell)) for cell in row] for row in table.rows]
+    heads = [column.title for column in table.columns]
     widths = [max(len(row[place]) for row in [heads, *texts]) + 2 for place in range(len(heads))]
     height = _ROW * (len(texts) + 1)
     begin = top - 2 * _ROW
@@ -148,13 +147,9 @@ def _draw(figure: Figure, part: _Sheet, top: float) -> None:
     drawn.set_fontsize(min(7.0, 7.0 * 150 / max(sum(widths), 150)))
     for (_, column), cell in drawn.get_celld().items():
         cell.set_linewidth(0.3)
-        cell.set_text_props(ha="right" if column in table.numeric else "left")
+        cell.set_text_props(ha="right" if table.columns[column].is_numeric else "left")
     for place, line in enumerate(part.footnotes):
         figure.text(0.04, begin - height - _ROW / 2 - _LINE * place, line, fontsize=6.5, va="top")
-
-
-def _text(cell: Cell) -> str:
-    return cell.text if isinstance(cell, Number | Name) else cell
 
 
 def _cut(text: str) -> str:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.report.board import Figure
-from trialwise.report.document import Standing
-from trialwise.report.tables import Table
+from trialwise.report.document import Standing, Table
 
 MOST_LINES = 30
 """Of more lines, so many are shown."""
@@ -58,7 +57,10 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The verdict (or why there is none) with its look, facts below it, warnings, notes, sentences, figures, tables."""
+    """The verdict (or why there is none) with its look, facts below it, warnings, notes, sentences, figures, tables.
+
+    `place` is the attribute that says where a number stands in its JSON document.
+    """
 
     verdict: str
     look: Look = ""
@@ -69,6 +71,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     warnings: tuple[str, ...] = ()
     attached: Attached | None = None
+    place: str = "data-path"
 
     @property
     def figures(self) -> tuple[Figure, ...]:

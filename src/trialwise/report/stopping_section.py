@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.experiment.quantity import duration_text
+from trialwise.report.document import Table, table_of
 from trialwise.report.numbers import ABSENT, counted, percent
 from trialwise.report.section import Line, Part, Section, marks_counted, part
-from trialwise.report.tables import Table
 from trialwise.report.units import Scale, scale
 from trialwise.rules import RULES
 
@@ -97,13 +97,13 @@ def _number(claim: ClaimState) -> str:
 
 def claim_table(claims: Sequence[ClaimState]) -> Table:
     """A row for each claim."""
-    return Table(
+    return table_of(
         key="stopping",
         caption="What the experiment waits for; bounds of each claim at its confidence",
-        columns=_COLUMNS,
+        titles=_COLUMNS,
         rows=tuple(_cells(claim) for claim in claims),
-        numeric=frozenset(range(3, 11)),
-        remarks=frozenset({14, 15}),
+        numeric=range(3, 11),
+        remarks={14, 15},
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from trialwise.analysis.results import (
@@ -15,35 +14,9 @@ from trialwise.analysis.results import (
 )
 from trialwise.experiment.model import Kpi
 from trialwise.report.claims import in_order, objective_text, scored
-from trialwise.report.document import Name
+from trialwise.report.document import Cell, Name, Table, table_of
 from trialwise.report.numbers import ABSENT, Basis, Number, percent
 from trialwise.report.units import Scale, scale
-
-Cell = str | Number | Name
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A table; `key` is its name in links and files.
-
-    `numeric` are the columns that are set flush right, `remarks` those in whole sentences, which narrow media leave out.
-    `place` is the attribute that says where a number stands in its JSON document.
-    """
-
-    key: str
-    caption: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    numeric: frozenset[int] = frozenset()
-    remarks: frozenset[int] = frozenset()
-    place: str = "data-path"
-
-    @property
-    def without_remarks(self) -> Table:
-        """The table without its remarks, which are the last columns."""
-        kept = len(self.columns) - len(self.remarks)
-        rows = tuple(row[:kept] for row in self.rows)
-        return Table(self.key, self.caption, self.columns[:kept], rows, self.numeric)
 
 
 def result_tables(analysis: Analysis) -> list[Table]:
@@ -70,13 +43,13 @@ def _kpis(analysis: Analysis, found: MetricAnalysis, objective: Kpi, at: str) ->
         place for place in in_order(analysis, found, found.kpis) if found.kpis[place].objective == objective
     ]
     shown = scale(_bounds(found.kpis[place] for place in places), found.metric.unit)
-    return Table(
+    return table_of(
         key=f"kpi-{found.metric.kpis.index(objective)}-{found.metric.name}",
         caption=f"KPI of {found.metric.name}{shown.heading}: {objective_text(objective)}, for each series; low and high: two-sided",
-        columns=("treatment", "series", "n", "KPI", "attained %", "low", "high", "standing", "because"),
+        titles=("treatment", "series", "n", "KPI", "attained %", "low", "high", "standing", "because"),
         rows=tuple(_kpi_row(found.kpis[place], f"{at}/kpis/{place}", shown) for place in places),
-        numeric=frozenset({2, 3, 4, 5, 6}),
-        remarks=frozenset({8}),
+        numeric={2, 3, 4, 5, 6},
+        remarks={8},
     )
 
 
@@ -118,11 +91,11 @@ def _variability(analysis: Analysis, found: MetricAnalysis, kpi: Kpi | None, at:
     scores = found.variability
     places = [place for place in in_order(analysis, found, scores) if scores[place].kpi == kpi]
     shown = scale(_ends(scores[place] for place in places), found.metric.unit)
-    return Table(
+    return table_of(
         key=f"variability-{scored(found).index(kpi)}-{found.metric.name}",
         caption=f"Variability score of {found.metric.name}{shown.heading}: {_range(found)} of the KPI "
         f"({objective_text(kpi)}) over all series",
-        columns=(
+        titles=(
             "treatment",
             "series",
             "low",
@@ -135,8 +108,8 @@ def _variability(analysis: Analysis, found: MetricAnalysis, kpi: Kpi | None, at:
             "because",
         ),
         rows=tuple(_score_row(scores[place], f"{at}/variability/{place}", shown) for place in places),
-        numeric=frozenset({1, 2, 3, 4, 5, 6, 7}),
-        remarks=frozenset({9}),
+        numeric={1, 2, 3, 4, 5, 6, 7},
+        remarks={9},
     )
 
 
@@ -181,10 +154,10 @@ def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
     rows = (
         _test_row(tests[place], f"{at}/independence/{place}") for place in in_order(analysis, found, tests)
     )
-    return Table(
+    return table_of(
         key=f"independence-{found.metric.name}",
         caption=f"Independence tests of {found.metric.name}, of trials in their order: of time, simulated ones of the plan",
-        columns=(
+        titles=(
             "treatment",
             "series",
             "n",
@@ -196,8 +169,8 @@ def _independence(analysis: Analysis, found: MetricAnalysis, at: str) -> Table:
             "what it says",
         ),
         rows=tuple(rows),
-        numeric=frozenset({2, 5, 6, 7}),
-        remarks=frozenset({8}),
+        numeric={2, 5, 6, 7},
+        remarks={8},
     )
 
 

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialMetric
+from trialwise.report.document import Cell, Table, table_of
 from trialwise.report.numbers import ABSENT, Number
-from trialwise.report.tables import Cell, Table, metric_scale, moment, treatment_cell, yes_no
+from trialwise.report.tables import metric_scale, moment, treatment_cell, yes_no
 from trialwise.report.units import Scale
 
 MOST_ROWS = 200
@@ -31,10 +32,10 @@ def trial_table(analysis: Analysis) -> Table:
     for found in analysis.metrics:
         for trial in found.trials:
             trials.setdefault((trial.number, trial.attempt), trial)
-    return Table(
+    return table_of(
         key="trials",
         caption=f"Metrics of all trials, in the order of the plan{_cut(len(trials), 'CSV', '--csv')}",
-        columns=(
+        titles=(
             "trial",
             "treatment",
             "series",
@@ -48,7 +49,7 @@ def trial_table(analysis: Analysis) -> Table:
         rows=tuple(
             _trial_row(analysis, scales, places, key, trials[key]) for key in sorted(trials)[:MOST_ROWS]
         ),
-        numeric=frozenset({0, 3, *range(5, 5 + len(analysis.metrics))}),
+        numeric={0, 3, *range(5, 5 + len(analysis.metrics))},
     )
 
 
@@ -94,10 +95,10 @@ def convergence_tables(analysis: Analysis) -> list[Table]:
 
 def _convergence(found: MetricAnalysis, at: str) -> Table:
     tested = sum(trial.convergence is not None for trial in found.trials)
-    return Table(
+    return table_of(
         key=f"convergence-{found.metric.name}",
         caption=f"Convergence tests of {found.metric.name}{_cut(tested, 'JSON', '--json')}",
-        columns=(
+        titles=(
             "trial",
             "treatment",
             "samples",
@@ -109,8 +110,8 @@ def _convergence(found: MetricAnalysis, at: str) -> Table:
             "what it says",
         ),
         rows=tuple(islice(_convergence_rows(found, at), MOST_ROWS)),
-        numeric=frozenset({0, 2, 4, 5, 6, 7}),
-        remarks=frozenset({8}),
+        numeric={0, 2, 4, 5, 6, 7},
+        remarks={8},
     )
 
 

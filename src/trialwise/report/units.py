@@ -40,7 +40,7 @@ class Scale:
         self, value: float | None, pointer: str, rounding: Rounding = "nearest", basis: Basis | None = None
     ) -> Number:
         """A number of a table whose heading has the unit."""
-        return Number(value, pointer, self.unit, rounding, basis, power=self.power)
+        return Number(value, pointer, "", rounding, basis, power=self.power)
 
     def write(self, value: float | None, rounding: Rounding = "nearest") -> str:
         """A value with four significant digits, without its unit."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from trialwise.analysis.comparison.ranking import Ranking
 from trialwise.analysis.comparison.results import ComparisonRow
 from trialwise.report import comparison_words as words
+from trialwise.report.document import Table, table_of
 from trialwise.report.numbers import ABSENT
-from trialwise.report.tables import Table
 from trialwise.report.units import Scale, scale
 
 _VERDICT_COLUMNS = (
@@ -19,12 +19,12 @@ _VERDICT_COLUMNS = (
 def verdict_table(rows: Sequence[ComparisonRow], names: Mapping[str, str]) -> Table:
     """A row for each pair and metric; `names` are what pairs are called."""
     scales = words.scales_of(rows)
-    return Table(
+    return table_of(
         key="verdicts",
         caption="Differences between treatments, B − A, with intervals; p and verdicts hold for all together",
-        columns=_VERDICT_COLUMNS,
+        titles=_VERDICT_COLUMNS,
         rows=tuple(_cells(row, names[row.treatment], scales[row.metric.name]) for row in rows),
-        numeric=frozenset(range(4, 11)),
+        numeric=range(4, 11),
     )
 
 
@@ -47,10 +47,10 @@ def _cells(row: ComparisonRow, name: str, shown: Scale) -> tuple[str, ...]:
 def rank_table(ranking: Ranking, labels: Mapping[str, str]) -> Table:
     """The ranks of treatments by each metric; `labels` are what treatments are called."""
     scales = [scale((place.mean for place in one.treatments), one.unit) for one in ranking.metrics]
-    return Table(
+    return table_of(
         key="ranks",
         caption="Ranks that hold together, from the best to the worst",
-        columns=("metric", "treatment", "best rank", "worst rank", "estimate", "n", "level", ""),
+        titles=("metric", "treatment", "best rank", "worst rank", "estimate", "n", "level", ""),
         rows=tuple(
             (
                 words.named_metric(one.metric, one.what, shown),
@@ -65,5 +65,5 @@ def rank_table(ranking: Ranking, labels: Mapping[str, str]) -> Table:
             for one, shown in zip(ranking.metrics, scales, strict=True)
             for place in one.treatments
         ),
-        numeric=frozenset({2, 3, 4, 5}),
+        numeric={2, 3, 4, 5},
     )

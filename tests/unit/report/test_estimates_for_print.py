@@ -18,6 +18,7 @@ from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.estimation.results import SizeBin
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
+from trialwise.report.document import plain
 from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_figures import estimation_figures
 from trialwise.report.estimation_section import estimation_section
@@ -317,7 +318,9 @@ def test_figures_with_bars_say_of_which_level(simulated: Analysis) -> None:
         if one.metric == "mean"
     )
     sized = dataclasses.replace(found, sizes=sizes)
-    assert size_table(sized, {}).caption.replace("\u00a0", " ").endswith("95 % intervals, each by itself")
+    assert (
+        plain(size_table(sized, {}).caption).replace("\u00a0", " ").endswith("95 % intervals, each by itself")
+    )
     figures = estimation_figures(sized, looks(simulated), labels(simulated), {})
     barred = {one.key: one.caption for one in figures if one.key != "phases"}
     assert {key.partition("-")[0] for key in barred} == {"estimates", "slowdowns", "duration"}

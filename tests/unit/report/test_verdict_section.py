@@ -219,7 +219,10 @@ def test_a_claim_has_its_estimand_its_looks_and_the_interval_of_its_forecast() -
     [line] = found.parts[0].lines
     assert "n = 26 trials (forecast 250 (200 to 320), 3 looks)" in line.text
     assert line.text.endswith("two stages: Student's t, pooled, nearest rank")
-    cells = dict(zip(found.tables[0].columns, found.tables[0].rows[0], strict=True))
+    cells = {
+        column.title: cell
+        for column, cell in zip(found.tables[0].columns, found.tables[0].rows[0], strict=True)
+    }
     assert (cells["forecast"], cells["looks"]) == ("250 (200 to 320)", "3")
     assert (cells["estimand"], cells["convention"]) == ("pooled", "nearest rank")
 

@@ -11,14 +11,11 @@ from trialwise.report.claims import Claim
 from trialwise.report.document import (
     Block,
     Code,
-    Column,
     Document,
     Heading,
     Items,
     Note,
-    Piece,
     Standing,
-    Table,
     Text,
     Verdict,
 )
@@ -30,8 +27,7 @@ from trialwise.report.path_sentences import invalid_sentences, path_lead
 from trialwise.report.path_tables import path_overview, path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table, trials_text
 from trialwise.report.points import labels
-from trialwise.report.tables import Cell, result_tables
-from trialwise.report.tables import Table as ReportTable
+from trialwise.report.tables import result_tables
 from trialwise.report.units import standing_alone
 
 _MOST = 12
@@ -54,13 +50,13 @@ def document(analysis: Analysis, *, full: bool = False) -> Document:
     if full or is_short:
         evidence += _sentences(sentences)
     if full or len(analysis.series) > MOST_SERIES:
-        evidence += [block_of(table.without_remarks) for table in result_tables(analysis)]
+        evidence += [table.without_remarks for table in result_tables(analysis)]
     else:
         evidence += _overview(analysis, is_explained=is_short)
     if not full and not is_short:
         evidence += _sentences([claim for claim in sentences if claim.standing == "remark"])
     failures = failure_table(analysis, None if full else _MOST_FAILURES)
-    evidence += [] if failures is None else [block_of(failures.without_remarks)]
+    evidence += [] if failures is None else [failures.without_remarks]
     return Document(
         "analyze",
         _answer(analysis, sentences),
@@ -97,17 +93,6 @@ def _method(analysis: Analysis, sentences: Sequence[Claim], *, full: bool) -> It
     )
 
 
-def block_of(table: ReportTable) -> Table:
-    """A table of a report; the unit of its numbers stands in its caption or a heading."""
-    columns = tuple(Column(title, place in table.numeric) for place, title in enumerate(table.columns))
-    rows = tuple(tuple(map(_cell, row)) for row in table.rows)
-    return Table(table.key, (table.caption,), columns, rows, most=None)
-
-
-def _cell(cell: Cell) -> Piece:
-    return replace(cell, unit="") if isinstance(cell, Number) else cell
-
-
 def _notes(lines: Sequence[str]) -> Iterator[Block]:
     if lines:
         yield Items(tuple((line,) for line in lines), most=None)
@@ -123,7 +108,7 @@ def _path(analysis: Analysis, *, full: bool) -> Iterator[Block]:
     )
     beside = [table for table in path_tables(analysis) if table.key in ("emulator", "paths")]
     tables = [*path_paper_tables(analysis), *beside] if full else [path_overview(path)]
-    yield from (block_of(table.without_remarks) for table in tables if table.rows)
+    yield from (table.without_remarks for table in tables if table.rows)
 
 
 def _estimation(analysis: Analysis, *, full: bool) -> Iterator[Block]:
@@ -134,7 +119,7 @@ def _estimation(analysis: Analysis, *, full: bool) -> Iterator[Block]:
     names = labels(analysis)
     yield Heading(("Estimates",))
     for table, remarks in estimate_blocks(found, names):
-        yield replace(block_of(table), facts=tuple((remark,) for remark in remarks))
+        yield replace(table, facts=tuple((remark,) for remark in remarks))
     yield from _notes((*found.notes, *found.remarks))
     if full:
         yield from _notes(list(duration_lines(found.durations, names)))
@@ -143,7 +128,7 @@ def _estimation(analysis: Analysis, *, full: bool) -> Iterator[Block]:
 def _overview(analysis: Analysis, *, is_explained: bool) -> Iterator[Block]:
     """One table for each objective; the reasons are left out where the sentences have explained them."""
     tables = overview_tables(analysis)
-    yield from map(block_of, tables)
+    yield from tables
     if is_explained:
         return
     is_marked = any(str(cell).startswith("~") for table in tables for row in table.rows for cell in row)

@@ -30,7 +30,10 @@ from trialwise.report.numbers import ABSENT, Estimate, Number
 from trialwise.visible import visible, visible_lines
 
 _EMPTY = Markup("")
-_LETTERS = 12
+_ROOM = ((80, Markup(' class="words long"')), (12, Markup(' class="words"')))
+"""What a cell of more letters is in a page."""
+_TALL = 30
+"""A table of more rows scrolls."""
 _STANDINGS: dict[Standing, str] = {
     "claim": "claim",
     "descriptive": "descriptive",
@@ -47,6 +50,11 @@ def html(document: Document, *, place: str = "data-path") -> Markup:
     )
     body = answer + page.blocks(document.evidence) + page.blocks(document.method)
     return Markup('<section id="{}">\n{}</section>\n').format(document.key, body)
+
+
+def table_html(table: Table, place: str = "data-path") -> Markup:
+    """A table by itself."""
+    return _Page(place).table(table)
 
 
 class _Page:
@@ -100,19 +108,26 @@ class _Page:
         if not shown:
             return self.caption("p", table.caption) + _EMPTY.join(facts)
         frame = Markup(
-            '<div class="wide" tabindex="0" role="region" aria-label="{}">\n<table id="table-{}">\n{}'
+            '<div class="wide{}" tabindex="0" role="region" aria-label="{}">\n<table id="table-{}">\n{}'
             "<thead><tr>{}</tr></thead>\n<tbody>\n{}</tbody>\n</table>\n</div>\n"
         )
         title = visible(plain(table.caption)) or visible(table.key)
+        tall = " tall-table" if len(shown) > _TALL else ""
         whole = frame.format(
-            title, visible(table.key), self.caption("caption", table.caption), _EMPTY.join(heads), body
+            tall,
+            title,
+            visible(table.key),
+            self.caption("caption", table.caption),
+            _EMPTY.join(heads),
+            body,
         )
         return whole + _left_out("p", left_out) + _EMPTY.join(facts)
 
     def cell(self, cell: Cell, kind: Markup) -> Markup:
-        """A cell of a row; a name of some length keeps room in narrow pages."""
-        is_long = not kind and len(plain(cell)) > _LETTERS
-        return Markup("<td{}>{}</td>").format(Markup(' class="words"') if is_long else kind, self.text(cell))
+        """A cell of a row; words and names of some length keep room in narrow pages."""
+        length = 0 if kind else len(plain(cell))
+        room = next((words for least, words in _ROOM if length > least), kind)
+        return Markup("<td{}>{}</td>").format(room, self.text(cell))
 
     def caption(self, tag: str, caption: Text) -> Markup:
         return Markup("<{0}>{1}</{0}>\n").format(tag, self.text(caption)) if caption else _EMPTY
@@ -126,7 +141,7 @@ def html_text(piece: Piece, place: str = "data-path") -> Markup:
     """A piece of a text; numbers carry their place in the JSON document and how they were rounded and scaled."""
     match piece:
         case Number():
-            return number_html(piece, place)
+            return _with_unit(piece, place)
         case Estimate():
             return _estimate(piece, place)
         case Name(text) | Code(text):
@@ -135,14 +150,10 @@ def html_text(piece: Piece, place: str = "data-path") -> Markup:
             return _quoted(piece)
 
 
-def number_html(number: Number, place: str, *, unit: bool = True) -> Markup:
-    """A number with its unit, or without."""
+def _with_unit(number: Number, place: str) -> Markup:
     shown = _number(number, number.text, place)
-    return (
-        shown + Markup("&nbsp;{}").format(number.unit)
-        if unit and number.unit and number.text != ABSENT
-        else shown
-    )
+    has_unit = number.unit and number.text != ABSENT
+    return shown + Markup("&nbsp;{}").format(number.unit) if has_unit else shown
 
 
 def _estimate(found: Estimate, place: str) -> Markup:

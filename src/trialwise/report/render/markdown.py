@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from markupsafe import escape
 
@@ -126,13 +127,17 @@ def _cell(cell: Cell) -> str:
 
 
 def _inline(cell: Cell) -> str:
-    return "".join(map(_piece, pieces(cell)))
+    """A text or cell; words that stand side by side are escaped together, since markup also arises where two of them meet."""
+    return "".join(
+        "".join(markdown_code(plain(piece)) for piece in run)
+        if is_code
+        else markdown_text("".join(map(plain, run)))
+        for is_code, run in groupby(pieces(cell), _is_code)
+    )
 
 
-def _piece(piece: Piece) -> str:
-    if isinstance(piece, Code) and piece.text and not {"`", "|"} & set(piece.text):
-        return markdown_code(piece.text)
-    return markdown_text(plain(piece))
+def _is_code(piece: Piece) -> bool:
+    return isinstance(piece, Code) and bool(piece.text) and not {"`", "|"} & set(piece.text)
 
 
 def markdown_text(text: str) -> str:
