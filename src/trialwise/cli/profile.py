@@ -89,7 +89,7 @@ def profile(
 
 
 def _page(found: Profile, times: Array, values: Array) -> str:
-    from trialwise.report.condition_figures import profile_page
+    from trialwise.report.figures.conditions import profile_page
 
     return profile_page(found, times, values)
 

@@ -185,7 +185,7 @@ def _show(advice: RuntimeAdvice, pilots: list[Pilot], plot: Path | None, *, json
 
 
 def _page(advice: RuntimeAdvice, pilots: list[Pilot]) -> str:
-    from trialwise.report.condition_figures import runtime_page, simulation_runtime_page
+    from trialwise.report.figures.conditions import runtime_page, simulation_runtime_page
 
     return simulation_runtime_page(advice) if advice.durations else runtime_page(advice, pilots)
 

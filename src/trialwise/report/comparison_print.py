@@ -18,11 +18,11 @@ from trialwise.analysis.comparison.ranking import Ranking, RankPlane, trials_of
 from trialwise.analysis.comparison.results import Comparison
 from trialwise.analysis.trial_set import MetricFacts, TrialSet
 from trialwise.report import comparison_words as words
-from trialwise.report.comparison_pictures import BEST, NOT_BEST, Differences, Ranks, differences, ranks
 from trialwise.report.comparison_words import by_metric
+from trialwise.report.figures.axes import WIDE, Axis, padded
+from trialwise.report.figures.comparison import BEST, NOT_BEST, Differences, Ranks, differences, ranks
+from trialwise.report.figures.palette import COLOURS, COMPARED, MARKERS, MOST
 from trialwise.report.numbers import percent
-from trialwise.report.palette import COLOURS, COMPARED, MARKERS, MOST
-from trialwise.report.path_axes import WIDE, Axis, padded
 from trialwise.report.path_print import finish_plane
 from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, WIDTH, save_all

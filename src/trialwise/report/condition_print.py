@@ -15,9 +15,9 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trialwise.report import condition_points as points
-from trialwise.report.condition_figures import PARTS, growth_rows
-from trialwise.report.palette import COLOURS, VERDICT_COLOURS, VERDICT_MARKERS
+from trialwise.report.figures import condition_points as points
+from trialwise.report.figures.conditions import PARTS, growth_rows
+from trialwise.report.figures.palette import COLOURS, VERDICT_COLOURS, VERDICT_MARKERS
 from trialwise.report.print_style import GREY, STYLE, WIDTH, save
 
 if TYPE_CHECKING:

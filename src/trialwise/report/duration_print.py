@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import DurationAdvice
 from trialwise.analysis.runtime_results import RuntimeAdvice
-from trialwise.report.estimation_points import BOUNDS, duration_rows, kind_look, numbers, stable_value
-from trialwise.report.palette import COLOURS, MARKERS
+from trialwise.report.figures.estimation_points import BOUNDS, duration_rows, kind_look, numbers, stable_value
+from trialwise.report.figures.palette import COLOURS, MARKERS
 from trialwise.report.points import in_unit
 from trialwise.report.print_page import column, rows_of
 from trialwise.report.print_style import GREY, STYLE, WIDTH, log_scale, save

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from trialwise.analysis.effects.paper_results import PaperEffects, PaperMetric
 from trialwise.analysis.effects.results import CellMean, EffectsAnalysis, LevelComparison, MetricEffects
 from trialwise.analysis.effects.sentences import at_text
-from trialwise.report.palette import COLOURS, DASHES, MARKERS, MOST
+from trialwise.report.figures.palette import COLOURS, DASHES, MARKERS, MOST
 from trialwise.report.print_style import GREY, WIDTH, save_all
 
 _DASHED = (0, (5, 4))

@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate
-from trialwise.report.estimation_points import estimate_rows, kind_look, size_rows
 from trialwise.report.estimation_tables import estimate_scales
-from trialwise.report.looks import Look
-from trialwise.report.palette import COLOURS, MARKERS
+from trialwise.report.figures.estimation_points import estimate_rows, kind_look, size_rows
+from trialwise.report.figures.looks import Look
+from trialwise.report.figures.palette import COLOURS, MARKERS
 from trialwise.report.points import Row, in_unit
 from trialwise.report.print_page import column, rows_of
 from trialwise.report.print_style import WIDTH, log_scale

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 
 from trialwise.analysis.estimation.results import DurationAdvice, Estimation, MetricEstimate
 from trialwise.experiment.quantity import duration_text
-from trialwise.report.estimation_figures import estimation_figures
 from trialwise.report.estimation_tables import estimate_scales, estimation_tables, interval_words
 from trialwise.report.estimation_text import controlled_words
-from trialwise.report.looks import Look
+from trialwise.report.figures.estimation import estimation_figures
+from trialwise.report.figures.looks import Look
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted, percent
 from trialwise.report.section import FigureGroup, Line, Part, Section, part
-from trialwise.report.sheets import Sheet
 
 _ESTIMANDS = (
     "Pooled is of all flows of all trials, with trials as the unit of the interval; per trial is the mean over trials of each one's "

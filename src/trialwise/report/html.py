@@ -11,18 +11,19 @@ from markupsafe import Markup
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.order_view import OrderView
 from trialwise.analysis.results import Analysis, MetricAnalysis
-from trialwise.report.board import Figure
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim, Piece
 from trialwise.report.document import Table, plain
 from trialwise.report.estimation_section import estimation_section
-from trialwise.report.figures import figures
-from trialwise.report.looks import looks
+from trialwise.report.figures.board import Figure
+from trialwise.report.figures.looks import looks
+from trialwise.report.figures.metric import figures
+from trialwise.report.figures.paths import MOST_PLANES, PathBoard, course_figures, plane_figures
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.notes import method_notes
 from trialwise.report.numbers import Number
 from trialwise.report.order_section import order_section
 from trialwise.report.page_parts import asset, bundle, script_json
-from trialwise.report.path_figures import MOST_PLANES, PathBoard, course_figures, plane_figures
 from trialwise.report.path_sentences import invalid_sentences, path_lead
 from trialwise.report.path_tables import path_tables
 from trialwise.report.plan_tables import (
@@ -37,7 +38,6 @@ from trialwise.report.plan_tables import (
 from trialwise.report.points import factor_names, labels
 from trialwise.report.render.html import html_text, table_html, unbroken
 from trialwise.report.section import MOST_LINES
-from trialwise.report.sheets import Sheet
 from trialwise.report.stopping_section import stopping_section
 from trialwise.report.tables import result_tables
 from trialwise.report.trial_tables import MOST_ROWS, convergence_tables, trial_table

@@ -6,11 +6,11 @@ from markupsafe import Markup
 
 from trialwise import __version__
 from trialwise.analysis.order_view import OrderView
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.html import environment
 from trialwise.report.notes import order_notes
 from trialwise.report.order_section import order_section
 from trialwise.report.page_parts import asset, bundle, script_json
-from trialwise.report.sheets import Sheet
 
 
 def order_page(view: OrderView) -> str:

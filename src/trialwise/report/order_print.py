@@ -16,9 +16,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from trialwise.analysis.order_view import OrderView
-from trialwise.report.order_picture import NAMED, WRITTEN, Picture, powers
-from trialwise.report.order_pictures import pictures
-from trialwise.report.palette import COLOURS, DIVERGING, MARKERS
+from trialwise.report.figures.order_picture import NAMED, WRITTEN, Picture, powers
+from trialwise.report.figures.order_pictures import pictures
+from trialwise.report.figures.palette import COLOURS, DIVERGING, MARKERS
 from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, WIDTH, save_all
 

@@ -17,10 +17,11 @@ from trialwise.report.documents.order import (
     sentence_of,
     trends,
 )
+from trialwise.report.figures.order import order_figures
+from trialwise.report.figures.order_picture import Kind, Picture
+from trialwise.report.figures.order_pictures import left_out, pictures
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted
-from trialwise.report.order_figures import order_figures
-from trialwise.report.order_picture import Kind, Picture
-from trialwise.report.order_pictures import left_out, pictures
 from trialwise.report.order_tables import PLACE, order_tables
 from trialwise.report.section import (
     MOST_LINES,
@@ -34,7 +35,6 @@ from trialwise.report.section import (
     marks_counted,
     part,
 )
-from trialwise.report.sheets import Sheet
 
 _LOOKS: Mapping[Verdict, Look] = {
     "order matters": "matters",

@@ -19,12 +19,12 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from trialwise.analysis.path_results import FlowSeries, PathAnalysis, PathSeries, Plane
 from trialwise.analysis.results import Analysis
-from trialwise.report import path_labels, path_plane, path_series
-from trialwise.report.looks import Look, looks
+from trialwise.report.figures import path_labels, path_plane, path_series
+from trialwise.report.figures.axes import Axis
+from trialwise.report.figures.looks import Look, looks
+from trialwise.report.figures.palette import COLOURS, DASHES, MOST
+from trialwise.report.figures.paths import treatment_labels
 from trialwise.report.numbers import counted
-from trialwise.report.palette import COLOURS, DASHES, MOST
-from trialwise.report.path_axes import Axis
-from trialwise.report.path_figures import treatment_labels
 from trialwise.report.print_style import GREY, PAGE, WIDTH, sheet
 
 MOST_TRIALS = 400

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from trialwise.report.palette import MOST
+from trialwise.report.figures.palette import MOST
 from trialwise.report.points import pooled_rows, pooled_step_rows
 from trialwise.report.print_page import Page, column, legend, rows_of
 from trialwise.report.print_style import log_scale

@@ -16,7 +16,7 @@ from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.results import Analysis
 from trialwise.report.estimation_print import estimation_drawings
-from trialwise.report.looks import looks
+from trialwise.report.figures.looks import looks
 from trialwise.report.path_print import course_pages, plane_pages
 from trialwise.report.path_print_text import title_page
 from trialwise.report.points import labels

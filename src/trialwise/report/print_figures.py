@@ -20,13 +20,13 @@ from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.experiment.model import Kpi
 from trialwise.report import points
 from trialwise.report.claims import objective_text
-from trialwise.report.comparison_pictures import Differences
 from trialwise.report.comparison_print import differences_figure, file_name, ranks_figure
-from trialwise.report.drawn_trials import some, trial_rows
 from trialwise.report.estimation_print import estimation_figures_for_print
-from trialwise.report.looks import looks
+from trialwise.report.figures.comparison import Differences
+from trialwise.report.figures.drawn_trials import some, trial_rows
+from trialwise.report.figures.looks import looks
+from trialwise.report.figures.palette import COLOURS, FAILED, MOST
 from trialwise.report.order_print import order_drawings
-from trialwise.report.palette import COLOURS, FAILED, MOST
 from trialwise.report.path_print import path_figures
 from trialwise.report.points import Row
 from trialwise.report.pooled_print import pooled_drawings

@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report import points
-from trialwise.report.looks import looks
-from trialwise.report.palette import MOST
+from trialwise.report.figures.looks import looks
+from trialwise.report.figures.palette import MOST
 from trialwise.report.points import Row
 from trialwise.report.print_style import GREY, WIDTH
 from trialwise.report.tables import metric_scale

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from trialwise.report.board import Figure
 from trialwise.report.document import Standing, Table
+from trialwise.report.figures.board import Figure
 
 MOST_LINES = 30
 """Of more lines, so many are shown."""

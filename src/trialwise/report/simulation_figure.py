@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from trialwise.report.palette import COLOURS, DASHES
+from trialwise.report.figures.palette import COLOURS, DASHES
 from trialwise.report.print_style import STYLE, WIDTH, save
 from trialwise.report.units import scale
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
 
-from trialwise.report.palette import COLOURS
+from trialwise.report.figures.palette import COLOURS
 from trialwise.report.print_style import GREY, STYLE, WIDTH, save
 
 Array = npt.NDArray[np.float64]

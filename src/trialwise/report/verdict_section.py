@@ -9,8 +9,10 @@ from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.comparison.ranking import MetricRanking, ParetoFront, Ranking
 from trialwise.analysis.comparison.results import Comparison, ComparisonRow, Direction
 from trialwise.report import comparison_words as words
-from trialwise.report.comparison_pictures import Differences, Ranks, differences, ranks
 from trialwise.report.comparison_words import by_metric
+from trialwise.report.figures.comparison import Differences, Ranks, differences, ranks
+from trialwise.report.figures.sheets import Sheet
+from trialwise.report.figures.verdicts import differences_figure, ranks_figure
 from trialwise.report.numbers import counted, percent
 from trialwise.report.section import (
     Attached,
@@ -24,10 +26,8 @@ from trialwise.report.section import (
     marks_counted,
     part,
 )
-from trialwise.report.sheets import Sheet
 from trialwise.report.tables import Table
 from trialwise.report.units import Scale
-from trialwise.report.verdict_figures import differences_figure, ranks_figure
 from trialwise.report.verdict_tables import rank_table, verdict_table
 
 MOST_PAIRS = 60

@@ -20,12 +20,12 @@ from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
 from trialwise.report.document import plain
 from trialwise.report.estimation_claims import estimate_claims
-from trialwise.report.estimation_figures import estimation_figures
 from trialwise.report.estimation_section import estimation_section
 from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
+from trialwise.report.figures.estimation import estimation_figures
+from trialwise.report.figures.looks import looks
 from trialwise.report.latex import latex_files
-from trialwise.report.looks import looks
 from trialwise.report.macros import MacroNames
 from trialwise.report.notes import method_notes
 from trialwise.report.path_print_text import title_page

@@ -9,10 +9,10 @@ from json_pointer import resolve
 from report_page import ReportPage
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.plain import Json
-from trialwise.report.figures import figures
+from trialwise.report.figures.metric import figures
+from trialwise.report.figures.sheets import packed
 from trialwise.report.html import html_report
 from trialwise.report.numbers import write
-from trialwise.report.sheets import packed
 
 
 @pytest.fixture(scope="module")

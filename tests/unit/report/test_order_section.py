@@ -20,12 +20,12 @@ from trialwise.analysis.order import analyse_order
 from trialwise.analysis.order_trials import OrderColumns, read_order_table
 from trialwise.analysis.order_view import OrderView, view_of
 from trialwise.exchange.order_json import order_document
+from trialwise.report.figures.order_picture import Picture
+from trialwise.report.figures.order_pictures import pictures
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
 from trialwise.report.numbers import write
 from trialwise.report.order_page import order_page
-from trialwise.report.order_picture import Picture
-from trialwise.report.order_pictures import pictures
 from trialwise.report.order_print import write_order_figures
 from trialwise.report.print_figures import print_figures
 

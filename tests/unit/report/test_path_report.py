@@ -16,14 +16,15 @@ from report_page import ReportPage
 from trialwise.analysis.path_results import PathFacts, PathScheme, TreatmentPath
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
-from trialwise.report import path_axes, path_labels
 from trialwise.report.documents import analyze
+from trialwise.report.figures import axes as path_axes
+from trialwise.report.figures import path_labels
+from trialwise.report.figures.axes import Axis
+from trialwise.report.figures.looks import looks
+from trialwise.report.figures.paths import PathBoard, course_figures, plane_figures
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
-from trialwise.report.looks import looks
 from trialwise.report.numbers import write
-from trialwise.report.path_axes import Axis
-from trialwise.report.path_figures import PathBoard, course_figures, plane_figures
 from trialwise.report.path_print import path_figures
 from trialwise.report.path_tables import path_tables
 from trialwise.report.print_document import write_document

@@ -16,9 +16,9 @@ from trialwise.analysis.observations import Observation
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.model import Metric
 from trialwise.experiment.reading import read_experiment
-from trialwise.report.estimation_figures import estimation_figures
 from trialwise.report.estimation_section import estimation_section
-from trialwise.report.figures import figures
+from trialwise.report.figures.estimation import estimation_figures
+from trialwise.report.figures.metric import figures
 from trialwise.report.points import pooled_rows, pooled_step_rows
 from trialwise.report.print_figures import print_figures
 from trialwise.study import analyse, run

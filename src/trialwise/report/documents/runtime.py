@@ -27,7 +27,7 @@ from trialwise.report.document import (
     Verdict,
     pieces,
 )
-from trialwise.report.estimation_points import made_of, stable_value
+from trialwise.report.figures.estimation_points import made_of, stable_value
 from trialwise.report.numbers import Number, estimate, estimate_of, given
 from trialwise.report.units import Scale, scale
 

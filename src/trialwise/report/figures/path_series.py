@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise.analysis.path_results import DelayDistribution, PathSeries
-from trialwise.report.path_axes import WIDE, Axis
+from trialwise.report.figures.axes import WIDE, Axis
 from trialwise.report.points import Row
 
 Array = npt.NDArray[np.float64]

@@ -5,16 +5,17 @@ from __future__ import annotations
 import altair as alt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
-from trialwise.report import marks, points
-from trialwise.report.board import Board, Figure
-from trialwise.report.drawn_trials import drawn_words, some, trial_rows
-from trialwise.report.kpi_figures import kpi_figure, series_figure
-from trialwise.report.marks import HEIGHT, Chart
+from trialwise.report import points
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Board, Figure
+from trialwise.report.figures.drawn_trials import drawn_words, some, trial_rows
+from trialwise.report.figures.kpi import kpi_figure, series_figure
+from trialwise.report.figures.marks import HEIGHT, Chart
+from trialwise.report.figures.palette import COLOURS, FAILED, MOST
+from trialwise.report.figures.pooled import pooled_figures
+from trialwise.report.figures.samples import samples_figure
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted
-from trialwise.report.palette import COLOURS, FAILED, MOST
-from trialwise.report.pooled_figures import pooled_figures
-from trialwise.report.sample_figures import samples_figure
-from trialwise.report.sheets import Sheet
 
 
 def figures(analysis: Analysis, found: MetricAnalysis, sheets: dict[str, Sheet]) -> list[Figure]:

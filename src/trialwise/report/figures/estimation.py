@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 import altair as alt
 
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate, SizeBin
-from trialwise.report import marks
-from trialwise.report.board import Figure, charted
-from trialwise.report.duration_figures import duration_figures
-from trialwise.report.estimation_points import BOUNDS, estimate_rows, kind_look, numbers, size_rows
 from trialwise.report.estimation_tables import estimate_scales
-from trialwise.report.looks import Look
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.durations import duration_figures
+from trialwise.report.figures.estimation_points import BOUNDS, estimate_rows, kind_look, numbers, size_rows
+from trialwise.report.figures.looks import Look
+from trialwise.report.figures.palette import COLOURS, SHAPES
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import percent
-from trialwise.report.palette import COLOURS, SHAPES
 from trialwise.report.points import Row, in_unit
-from trialwise.report.sheets import Sheet
 from trialwise.report.units import Scale
 
 _ROW, _AROUND = 34, 100

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.order_results import GroupCarryOver, PairEffect
 from trialwise.analysis.order_view import OrderView
+from trialwise.report.figures.order_picture import WRITTEN, Picture, group_text, names_of
 from trialwise.report.numbers import counted, percent
-from trialwise.report.order_picture import WRITTEN, Picture, group_text, names_of
 from trialwise.report.points import Row
 
 _MOST_PAIRS = 20

@@ -7,8 +7,8 @@ from typing import Any
 
 import altair as alt
 
-from trialwise.report.looks import Look
-from trialwise.report.palette import COLOURS
+from trialwise.report.figures.looks import Look
+from trialwise.report.figures.palette import COLOURS
 
 Chart = Any
 """altair's charts share no public base class that has their methods."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import altair as alt
 
-from trialwise.report import marks
-from trialwise.report.board import Board, Figure
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Board, Figure
+from trialwise.report.figures.palette import MOST
 from trialwise.report.numbers import percent
-from trialwise.report.palette import MOST
 from trialwise.report.points import pooled_rows, pooled_step_rows
 
 

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import altair as alt
 
 from trialwise.experiment.model import Kpi
-from trialwise.report import marks, points
-from trialwise.report.board import Board, Figure
+from trialwise.report import points
 from trialwise.report.claims import objective_text
-from trialwise.report.drawn_trials import drawn_words, trial_rows
-from trialwise.report.marks import Chart
-from trialwise.report.palette import COLOURS
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Board, Figure
+from trialwise.report.figures.drawn_trials import drawn_words, trial_rows
+from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.palette import COLOURS
 from trialwise.report.points import Row
 
 _ROW = 26

@@ -10,8 +10,8 @@ from trialwise.analysis.results import Analysis
 from trialwise.experiment.model import Metric
 from trialwise.experiment.placeholders import level_text
 from trialwise.experiment.sources import PathSource
+from trialwise.report.figures.axes import WIDE, Axis, axis_title, padded
 from trialwise.report.numbers import counted, ordinal, percent
-from trialwise.report.path_axes import WIDE, Axis, axis_title, padded
 from trialwise.report.points import Row
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import altair as alt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
-from trialwise.report import marks, points
-from trialwise.report.looks import looks
-from trialwise.report.marks import Chart
-from trialwise.report.palette import COLOURS, MOST
+from trialwise.report import points
+from trialwise.report.figures import marks
+from trialwise.report.figures.looks import looks
+from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.palette import COLOURS, MOST
+from trialwise.report.figures.sheets import Sheet, packed
 from trialwise.report.points import Row
-from trialwise.report.sheets import Sheet, packed
 from trialwise.report.tables import metric_scale
 
 

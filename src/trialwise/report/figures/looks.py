@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from trialwise.analysis.path_results import PathAnalysis
 from trialwise.analysis.results import Analysis
-from trialwise.report.palette import COLOURS, DASHES, MARKERS, MOST, SHAPES
+from trialwise.report.figures.palette import COLOURS, DASHES, MARKERS, MOST, SHAPES
 
 
 @dataclass(frozen=True, slots=True)

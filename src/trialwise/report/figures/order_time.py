@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from trialwise.analysis.order_view import Bin, Course, OrderView
+from trialwise.report.figures.order_carryover import MOST_GROUPS
+from trialwise.report.figures.order_picture import Picture, group_text
 from trialwise.report.numbers import counted
-from trialwise.report.order_carryover_pictures import MOST_GROUPS
-from trialwise.report.order_picture import Picture, group_text
 from trialwise.report.points import Row
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import altair as alt
 
-from trialwise.report import marks
-from trialwise.report.board import Figure, charted
-from trialwise.report.marks import HEIGHT, Chart
-from trialwise.report.order_picture import NAMED, WRITTEN, Picture, powers
-from trialwise.report.palette import COLOURS, DIVERGING
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.marks import HEIGHT, Chart
+from trialwise.report.figures.order_picture import NAMED, WRITTEN, Picture, powers
+from trialwise.report.figures.palette import COLOURS, DIVERGING
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.points import Row
-from trialwise.report.sheets import Sheet
 
 _ROW = 30
 _CELL = 22

@@ -12,19 +12,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from trialwise import __version__
-from trialwise.report import condition_points as points
-from trialwise.report import marks
-from trialwise.report.board import Figure
 from trialwise.report.document import Document
 from trialwise.report.documents import profile as profiles
 from trialwise.report.documents import runtime as runtimes
-from trialwise.report.duration_figures import duration_figures
-from trialwise.report.looks import look_of
-from trialwise.report.marks import Chart
+from trialwise.report.figures import condition_points as points
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Figure
+from trialwise.report.figures.durations import duration_figures
+from trialwise.report.figures.looks import look_of
+from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.palette import COLOURS, VERDICT_COLOURS, VERDICT_SHAPES
+from trialwise.report.figures.sheets import Sheet, packed
 from trialwise.report.page_parts import asset, bundle, script_json
-from trialwise.report.palette import COLOURS, VERDICT_COLOURS, VERDICT_SHAPES
 from trialwise.report.render.html import html
-from trialwise.report.sheets import Sheet, packed
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Profile

@@ -8,15 +8,16 @@ import altair as alt
 
 from trialwise.analysis.path_results import PathAnalysis, Plane
 from trialwise.analysis.results import Analysis
-from trialwise.report import marks, path_labels, path_plane, path_series, points
-from trialwise.report.board import Figure, charted
-from trialwise.report.looks import Look, looks
-from trialwise.report.marks import Chart
+from trialwise.report import points
+from trialwise.report.figures import marks, path_labels, path_plane, path_series
+from trialwise.report.figures.axes import Axis
+from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.looks import Look, looks
+from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.palette import COLOURS, DASHES, MOST
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import counted, write
-from trialwise.report.palette import COLOURS, DASHES, MOST
-from trialwise.report.path_axes import Axis
 from trialwise.report.points import Row
-from trialwise.report.sheets import Sheet
 
 _PLANE = 380
 _NARROWEST = 280

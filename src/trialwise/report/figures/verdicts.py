@@ -6,13 +6,13 @@ from typing import Literal
 
 import altair as alt
 
-from trialwise.report import marks
-from trialwise.report.board import Figure, charted
-from trialwise.report.comparison_pictures import BEST, NOT_BEST, Differences, Ranks
 from trialwise.report.comparison_words import P_FOR
-from trialwise.report.marks import Chart
-from trialwise.report.palette import COLOURS, COMPARED, MARKERS, SHAPES
-from trialwise.report.sheets import Sheet
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.comparison import BEST, NOT_BEST, Differences, Ranks
+from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.palette import COLOURS, COMPARED, MARKERS, SHAPES
+from trialwise.report.figures.sheets import Sheet
 
 _ROW, _AROUND = 34, 100
 """Pixels of a row, and of what is around all rows."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import altair as alt
 
 from trialwise.analysis.estimation.results import DurationAdvice
-from trialwise.report import marks
-from trialwise.report.board import Figure, charted
-from trialwise.report.estimation_points import (
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.estimation_points import (
     BOUNDS,
     active_rows,
     duration_rows,
@@ -18,12 +18,12 @@ from trialwise.report.estimation_points import (
     phase_rows,
     stable_value,
 )
-from trialwise.report.looks import Look
-from trialwise.report.marks import Chart
+from trialwise.report.figures.looks import Look
+from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.palette import COLOURS, SHAPES
+from trialwise.report.figures.sheets import Sheet
 from trialwise.report.numbers import percent
-from trialwise.report.palette import COLOURS, SHAPES
 from trialwise.report.points import in_unit
-from trialwise.report.sheets import Sheet
 from trialwise.report.units import Scale, scale
 
 _HEIGHT = 260

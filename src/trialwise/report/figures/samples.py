@@ -5,10 +5,11 @@ from __future__ import annotations
 import altair as alt
 
 from trialwise.analysis.results import MetricAnalysis
-from trialwise.report import marks, points
-from trialwise.report.board import Board, Figure
-from trialwise.report.marks import Chart
-from trialwise.report.palette import COLOURS
+from trialwise.report import points
+from trialwise.report.figures import marks
+from trialwise.report.figures.board import Board, Figure
+from trialwise.report.figures.marks import Chart
+from trialwise.report.figures.palette import COLOURS
 
 
 def samples_figure(board: Board) -> Figure | None:

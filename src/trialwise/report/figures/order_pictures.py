@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from trialwise.analysis.order_view import OrderView
-from trialwise.report.order_carryover_pictures import MOST_GROUPS, carry_over_groups, carryover_pictures
-from trialwise.report.order_comparison_pictures import MOST_METRICS, compared_metrics, comparison_pictures
-from trialwise.report.order_picture import Picture, group_text
-from trialwise.report.order_time_pictures import time_pictures
+from trialwise.report.figures.order_carryover import MOST_GROUPS, carry_over_groups, carryover_pictures
+from trialwise.report.figures.order_comparison import MOST_METRICS, compared_metrics, comparison_pictures
+from trialwise.report.figures.order_picture import Picture, group_text
+from trialwise.report.figures.order_time import time_pictures
 
 
 def pictures(view: OrderView, labels: Mapping[str, str]) -> list[Picture]:
