@@ -12,7 +12,7 @@ from report_page import ReportPage
 from trialwise.analysis.order import analyse_order
 from trialwise.analysis.order_trials import OrderColumns, read_order_table
 from trialwise.analysis.order_view import view_of
-from trialwise.report.order_page import order_page
+from trialwise.report.html import order_page
 
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="chromium is not installed (apt-get install chromium)"

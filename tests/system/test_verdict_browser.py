@@ -59,7 +59,7 @@ def test_verdicts_and_claims_are_drawn_and_said(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "3 comparisons: 2 different (1 worse, 1 better), 1 equivalent" in text
     assert "Stopped: everything asked for is known (3 claims)." in text
-    assert "verdicts hold together: Holm over 3 differences" in text.replace("\u00a0", " ")
+    assert "Verdicts hold together: Holm over 3 differences" in text.replace("\u00a0", " ")
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(360, 0), (1280, 1)])

@@ -12,8 +12,8 @@ from trialwise.cli.consoles import result_console
 from trialwise.cli.output import print_json
 from trialwise.cli.text import echo, say, whole_words
 from trialwise.exchange.csv_text import csv_text
-from trialwise.report.html import environment
-from trialwise.report.page_parts import script_json
+from trialwise.report.document import Document, Verdict
+from trialwise.report.html import page, script_json
 from trialwise.report.render.markdown import markdown_text
 from trialwise.visible import visible
 
@@ -53,9 +53,10 @@ def test_each_way_to_a_reader_shows_escapes(capsys: pytest.CaptureFixture[str]) 
     assert printed.count("\\x1b[2J") == 3
     assert _acts(csv_text(["x"], [[_HOSTILE]])) == []
     assert _acts(markdown_text(_HOSTILE)) == []
-    page = environment().from_string("<p>{{ name }}</p>").render(name=f"<b>{_HOSTILE}")
-    assert _acts(page) == []
-    assert "<b>" not in page
+    whole = page(Document("x", Verdict("plain", (_HOSTILE,))), {}, title=f"<b>{_HOSTILE}", lead=[_HOSTILE])
+    written = whole.partition("<script>")[0]  # then come our scripts, which have tabs
+    assert _acts(written) == []
+    assert "<b>" not in written.partition("<style>")[0]
 
 
 def test_json_keeps_its_meaning() -> None:

@@ -272,7 +272,7 @@ def _draw(found: OrderAnalysis, trials: OrderTrials, svg: Path | None, out: Path
 
         written += write_order_figures(view, svg, "svg")
     if out is not None:
-        from trialwise.report.order_page import order_page
+        from trialwise.report.html import order_page
 
         write_text(out, order_page(view))
         written.append(out)

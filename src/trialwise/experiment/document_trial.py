@@ -187,3 +187,48 @@ class TrialSection(Section):
     warmup: Duration = Field(
         0.0, description="Start of each trial that is cut from samples that have times.", examples=["2s"]
     )
+
+
+class InstrumentationSection(Section):
+    """What is recorded of every trial beside its metrics, and where its program runs."""
+
+    perf: Annotated[list[Text], Field(max_length=16)] = Field(
+        default_factory=list,
+        description="Counters of the kernel and the processor, of the program and all that it starts; "
+        ":u leaves out the kernel's part.",
+        examples=[["task-clock", "instructions", "cycles:u"]],
+    )
+    cpus: list[Annotated[int, Field(ge=0, le=1023)]] = Field(
+        default_factory=list[int],
+        description="CPUs that the program is pinned to.",
+        examples=[[2, 3]],
+    )
+    resources: bool = Field(
+        False, description="What the operating system counted for the program.", examples=[True]
+    )
+    interrupts: bool = Field(
+        False, description="What the kernel counted for the whole machine meanwhile.", examples=[True]
+    )
+
+
+class MeasurementSection(Section):
+    """The collector that runs beside each trial, for programs with measurement points."""
+
+    config: Text | None = Field(
+        None,
+        description="OML's XML or a TOML file that says which points become which streams; {collector} and {factor} are filled.",
+        examples=["streams.toml"],
+    )
+    listen: Text = Field(
+        "127.0.0.1",
+        description="Address at which the collector listens, with a free port.",
+        examples=["10.0.0.1"],
+    )
+    patience: Duration = Field(
+        5.0, description="How long after the program the last rows are waited for.", examples=["30s"]
+    )
+    losses: Literal["fail", "allow"] = Field(
+        "fail",
+        description="Whether a trial fails whose programs dropped samples or sent damaged rows.",
+        examples=["allow"],
+    )

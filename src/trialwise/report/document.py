@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from trialwise.report.numbers import Estimate, Number
+from trialwise.report.numbers import ABSENT, Estimate, Number
 
 Item = TypeVar("Item")
-Standing = Literal["claim", "descriptive", "refusal", "remark"]
-"""What a sentence is worth: it holds for further trials, it describes these, nothing can be claimed, or it is to be known."""
+Standing = Literal["claim", "descriptive", "refusal", "remark", "warning"]
+"""What a sentence is worth: it holds for further trials, describes these, claims nothing, is to be known, or warns."""
 Outcome = Literal["good", "bad", "open", "plain"]
 """What an answer means for who asked: may pass, may not, is not decided, or is neither good nor bad."""
 
@@ -114,13 +114,62 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """What is folded where a medium can fold."""
+    """What is folded where a medium can fold, unless it `is_open`; `summary` says in brief what is in it."""
 
     title: str
     blocks: tuple[Block, ...]
+    summary: str = ""
+    is_open: bool = False
 
 
-Block = Heading | Note | Items | Table | Listing | Details
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure: `spec` is Vega-Lite, `caption` says what is seen, `alternative` is read to those who cannot see it.
+
+    `whole`: it takes the whole width of the page; `least` is the width in pixels below which it is scrolled, 0 for none.
+    """
+
+    key: str
+    title: str
+    caption: str
+    alternative: str
+    spec: dict[str, Any]
+    whole: bool = False
+    least: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures under a title, for media that draw."""
+
+    title: str
+    figures: tuple[Figure, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """A file inside a page: its name, what it holds, and its text."""
+
+    name: str
+    what: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """A part of a long document that one can go to; `answer` is what it comes to.
+
+    `place` is the attribute in HTML that says where a number of it stands in its JSON document; empty where there is none.
+    """
+
+    key: str
+    title: str
+    blocks: tuple[Block, ...]
+    answer: Verdict | None = None
+    place: str = "data-path"
+
+
+Block = Heading | Note | Items | Table | Listing | Details | Figures | Attached | Chapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +191,25 @@ class Document:
         """All tables, also those that are folded."""
         return tuple(block for block in _unfolded(self.blocks) if isinstance(block, Table))
 
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures."""
+        groups = (block for block in _unfolded(self.blocks) if isinstance(block, Figures))
+        return tuple(figure for group in groups for figure in group.figures)
+
+    @property
+    def chapters(self) -> tuple[Chapter, ...]:
+        """The chapters, in their order."""
+        return tuple(block for block in self.blocks if isinstance(block, Chapter))
+
+    def as_chapter(self, title: str, place: str = "data-path") -> Chapter:
+        """The document as a chapter of a longer one."""
+        return Chapter(self.key, title, self.blocks, self.answer, place)
+
 
 def _unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
     for block in blocks:
-        if isinstance(block, Details):
+        if isinstance(block, Details | Chapter):
             yield from _unfolded(block.blocks)
         else:
             yield block
@@ -159,9 +223,19 @@ def table_of(
     numeric: Collection[int] = (),
     remarks: Collection[int] = (),
 ) -> Table:
-    """A table of which every row is shown; `numeric` and `remarks` are the places of columns of these kinds."""
-    columns = (Column(title, place in numeric, place in remarks) for place, title in enumerate(titles))
-    return Table(key, (caption,), tuple(columns), tuple(rows), most=None)
+    """A table of which every row is shown; `numeric` and `remarks` are the places of columns of these kinds.
+
+    A column of remarks in which there are none is left out.
+    """
+    members = list(rows)
+    silent = {place for place in remarks if all(row[place] in ("", ABSENT) for row in members)}
+    columns = (
+        Column(title, place in numeric, place in remarks)
+        for place, title in enumerate(titles)
+        if place not in silent
+    )
+    kept = (tuple(cell for place, cell in enumerate(row) if place not in silent) for row in members)
+    return Table(key, (caption,), tuple(columns), tuple(kept), most=None)
 
 
 def plain(piece: Cell) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from trialwise.analysis.estimation.results import Estimation, MetricEstimate
+from trialwise.analysis.estimation.results import DurationAdvice, Estimation, MetricEstimate
+from trialwise.experiment.quantity import duration_text
 from trialwise.report.document import Name, Table, table_of
 from trialwise.report.estimation_tables import estimate_scales, interval_words, other_words
 from trialwise.report.numbers import ABSENT, percent, write
@@ -89,3 +90,18 @@ def _warnings(members: Sequence[MetricEstimate], names: Mapping[str, str]) -> It
     for warning, whose in said.items():
         of = "" if len(whose) == len(members) else f", {', '.join(whose)}"
         yield f"with control variates{of}: {warning}"
+
+
+def duration_lines(all_advice: tuple[DurationAdvice, ...], names: Mapping[str, str]) -> Iterator[str]:
+    """What the duration of trials does to each quantile, in words."""
+    for one in all_advice:
+        name = names.get(one.treatment, one.treatment)
+        phases = (
+            f"warm-up until {duration_text(one.warmup_end)}"
+            if one.warmup_end is not None
+            else "no stable phase"
+        )
+        yield (
+            f"{one.metric}, {name}, trials of {duration_text(one.duration)} ({phases}, cool-down of "
+            f"{duration_text(one.drain)}): {'; '.join((*one.sentences, one.reason))}"
+        )

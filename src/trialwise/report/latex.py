@@ -14,16 +14,16 @@ from trialwise.analysis.results import Analysis
 from trialwise.report.claim_writing import claims
 from trialwise.report.claims import Claim
 from trialwise.report.document import Name, Table
+from trialwise.report.documents import order_page
+from trialwise.report.documents import verdicts as comparisons
 from trialwise.report.estimation_claims import estimate_claims
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.macros import MacroNames
 from trialwise.report.numbers import Number
-from trialwise.report.order_tables import order_tables
 from trialwise.report.path_tables import path_paper_tables
 from trialwise.report.points import labels
 from trialwise.report.render.latex import latex_number, latex_table, latex_text
 from trialwise.report.tables import kpi_tables
-from trialwise.report.verdict_section import section_tables
 
 
 def latex_files(
@@ -54,10 +54,10 @@ def _tables(analysis: Analysis, order: OrderView | None, verdicts: VerdictView |
     judged = order.found if order and not order.refusal else None
     return [
         *path_paper_tables(analysis),
-        *kpi_tables(analysis),
+        *(table for place in range(len(analysis.metrics)) for table in kpi_tables(analysis, place)),
         *(estimation_tables(analysis.estimation, labels(analysis)) if analysis.estimation else ()),
-        *(section_tables(verdicts, labels(analysis)) if verdicts else ()),
-        *(order_tables(judged) if judged else ()),
+        *(comparisons.tables_for_print(verdicts, labels(analysis)) if verdicts else ()),
+        *(order_page.tables(judged) if judged else ()),
     ]
 
 

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from trialwise.analysis.comparison.between import VerdictView
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.results import Analysis
+from trialwise.report.documents import stopping as stops
 from trialwise.report.estimation_print import estimation_drawings
 from trialwise.report.figures.looks import looks
 from trialwise.report.path_print import course_pages, plane_pages
@@ -22,7 +23,6 @@ from trialwise.report.path_print_text import title_page
 from trialwise.report.points import labels
 from trialwise.report.print_style import PAGE, sheet
 from trialwise.report.print_tables import table_pages
-from trialwise.report.stopping_section import stopping_section
 
 _ROOM = 9.5
 """Inches of a page for figures, one below the other."""
@@ -52,7 +52,7 @@ def _pages(analysis: Analysis, version: str, verdicts: VerdictView | None) -> It
         yield from plane_pages(analysis, analysis.path)
     if analysis.estimation is not None:
         yield from _estimate_pages(analysis, analysis.estimation)
-    stopping = verdicts and verdicts.stopping and stopping_section(verdicts.stopping, verdicts.lifts)
+    stopping = verdicts and verdicts.stopping and stops.document(verdicts.stopping, verdicts.lifts)
     yield from table_pages(analysis, (PAGE[1], PAGE[0]), stopping or None)
     if analysis.path is not None:
         yield from course_pages(analysis, analysis.path)

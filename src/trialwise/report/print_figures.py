@@ -21,6 +21,7 @@ from trialwise.experiment.model import Kpi
 from trialwise.report import points
 from trialwise.report.claims import objective_text
 from trialwise.report.comparison_print import differences_figure, file_name, ranks_figure
+from trialwise.report.documents.verdicts import verdict_pictures
 from trialwise.report.estimation_print import estimation_figures_for_print
 from trialwise.report.figures.comparison import Differences
 from trialwise.report.figures.drawn_trials import some, trial_rows
@@ -33,7 +34,6 @@ from trialwise.report.pooled_print import pooled_drawings
 from trialwise.report.print_document import has_document, write_document
 from trialwise.report.print_page import Page, column, legend, rows_of
 from trialwise.report.print_style import GREY, STYLE, save
-from trialwise.report.verdict_section import verdict_pictures
 
 Kind = Literal["pdf", "svg"]
 DOCUMENT = "report.pdf"

@@ -14,13 +14,12 @@ from matplotlib.figure import Figure
 
 from trialwise.analysis.estimation.results import Estimation
 from trialwise.analysis.results import Analysis
-from trialwise.report.document import Column, Table, plain
+from trialwise.report.document import Column, Document, Note, Table, plain
 from trialwise.report.estimation_tables import estimation_tables
 from trialwise.report.numbers import ABSENT, counted
 from trialwise.report.path_tables import path_paper_tables, path_tables
 from trialwise.report.plan_tables import failure_table
 from trialwise.report.points import labels
-from trialwise.report.section import Section
 from trialwise.report.trial_tables import MOST_ROWS
 
 _ROW, _TOP, _FOOT = 0.025, 0.95, 0.03
@@ -48,7 +47,7 @@ class _Sheet:
 
 
 def table_pages(
-    analysis: Analysis, size: tuple[float, float], stopping: Section | None = None
+    analysis: Analysis, size: tuple[float, float], stopping: Document | None = None
 ) -> Iterator[Figure]:
     """Tables one below the other on landscape pages, `stopping` among them; those that are longer than a page go on."""
     figure, height = Figure(figsize=size), _TOP
@@ -62,7 +61,7 @@ def table_pages(
         yield figure
 
 
-def _sheets(analysis: Analysis, stopping: Section | None) -> Iterator[_Sheet]:
+def _sheets(analysis: Analysis, stopping: Document | None) -> Iterator[_Sheet]:
     for table in (
         *path_paper_tables(analysis),
         *(table for table in path_tables(analysis) if table.key == "emulator"),
@@ -73,18 +72,20 @@ def _sheets(analysis: Analysis, stopping: Section | None) -> Iterator[_Sheet]:
             yield from _parts(table, _of_all(found) if table.key == "estimates" else ())
     if stopping is not None:
         for table in stopping.tables:
-            yield from _parts(table, _of_section(stopping))
+            yield from _parts(table, _of_document(stopping))
     if (failures := failure_table(analysis, MOST_ROWS)) is not None:
         yield from _parts(failures.without_remarks)  # exit codes and names of logs are no sentences
 
 
-def _of_section(section: Section) -> tuple[str, ...]:
-    """What a section says beside its tables; of many warnings the first ones."""
-    hidden = len(section.warnings) - _MOST_WARNINGS
+def _of_document(found: Document) -> tuple[str, ...]:
+    """What a document says beside its tables; of many warnings the first ones."""
+    notes = [block for block in found.evidence if isinstance(block, Note)]
+    warnings = [plain(note.text) for note in notes if note.standing == "warning"]
+    hidden = len(warnings) - _MOST_WARNINGS
     more = (f"… and {counted(hidden, 'more warning')}",) if hidden > 0 else ()
-    said = (f"{section.verdict} {section.facts}", *section.notes, *section.warnings[:_MOST_WARNINGS], *more)
-    lifts = (f"{part.title}: {line.text}" for part in section.parts for line in part.lines if not line.mark)
-    return (*said, *lifts)
+    method = (plain(block.text) for block in found.method if isinstance(block, Note))
+    lifts = (f"To know more: {plain(note.text)}" for note in notes if note.standing != "warning")
+    return (plain(found.answer), *method, *warnings[:_MOST_WARNINGS], *more, *lifts)
 
 
 def _of_all(found: Estimation) -> tuple[str, ...]:

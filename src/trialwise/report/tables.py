@@ -21,18 +21,29 @@ from trialwise.report.units import Scale, scale
 
 def result_tables(analysis: Analysis) -> list[Table]:
     """KPIs, variability scores and independence tests, metric by metric; tables without rows are left out."""
+    independence = {table.key: table for table in independence_tables(analysis)}
     tables: list[Table] = []
-    for index, found in enumerate(analysis.metrics):
-        at = f"/metrics/{index}"
-        tables += [_kpis(analysis, found, objective, at) for objective in found.metric.kpis]
-        tables += [_variability(analysis, found, kpi, at) for kpi in scored(found)]
-        tables.append(_independence(analysis, found, at))
+    for place, found in enumerate(analysis.metrics):
+        tables += kpi_tables(analysis, place)
+        key = f"independence-{found.metric.name}"
+        tables += [independence[key]] if key in independence else []
+    return tables
+
+
+def kpi_tables(analysis: Analysis, place: int) -> list[Table]:
+    """The tables of a metric that go into a paper: KPIs and variability scores."""
+    found, at = analysis.metrics[place], f"/metrics/{place}"
+    tables = [_kpis(analysis, found, objective, at) for objective in found.metric.kpis]
+    tables += [_variability(analysis, found, kpi, at) for kpi in scored(found)]
     return [table for table in tables if table.rows]
 
 
-def kpi_tables(analysis: Analysis) -> list[Table]:
-    """The tables that go into a paper: KPIs and variability scores."""
-    return [table for table in result_tables(analysis) if not table.key.startswith("independence")]
+def independence_tables(analysis: Analysis) -> list[Table]:
+    """The independence tests of each metric."""
+    tables = [
+        _independence(analysis, found, f"/metrics/{place}") for place, found in enumerate(analysis.metrics)
+    ]
+    return [table for table in tables if table.rows]
 
 
 # KPIs

@@ -19,8 +19,8 @@ from trialwise.analysis.estimation.results import SizeBin
 from trialwise.analysis.results import Analysis
 from trialwise.exchange.analysis_json import analysis_document
 from trialwise.report.document import plain
+from trialwise.report.documents import estimates, stopping
 from trialwise.report.estimation_claims import estimate_claims
-from trialwise.report.estimation_section import estimation_section
 from trialwise.report.estimation_tables import size_table
 from trialwise.report.estimation_text import estimate_blocks
 from trialwise.report.figures.estimation import estimation_figures
@@ -34,7 +34,6 @@ from trialwise.report.print_figures import print_figures
 from trialwise.report.print_style import PAGE
 from trialwise.report.print_tables import table_pages
 from trialwise.report.render.latex import latex_number
-from trialwise.report.stopping_section import stopping_section
 from trialwise.study import analyse, run, verdict_view
 
 _FILE = """
@@ -120,13 +119,15 @@ def test_a_sentence_says_estimand_interval_level_n_and_method(simulated: Analysi
         assert part in told
 
 
-def test_a_line_of_the_report_says_n_level_and_method(simulated: Analysis) -> None:
+def test_a_row_of_the_report_says_n_level_and_method(simulated: Analysis) -> None:
     assert simulated.estimation is not None
-    section = estimation_section(simulated.estimation, looks(simulated), labels(simulated), {})
-    lines = [line.text for part in section.parts if part.title == "Estimates" for line in part.lines]
-    for one, text in zip(simulated.estimation.estimates, lines, strict=True):
-        for part in (one.own.what, f"n = {one.own.trials} trials", "95 %", one.own.method):
-            assert part in text.replace("\u00a0", " ")
+    found = estimates.document(simulated.estimation, looks(simulated), labels(simulated), {})
+    table = next(table for table in found.tables if table.key == "estimates")
+    titles = [column.title for column in table.columns]
+    for one, row in zip(simulated.estimation.estimates, table.rows, strict=True):
+        cells = dict(zip(titles, map(plain, row), strict=True))
+        known = (cells["estimand"], cells["trials"], cells["level"], cells["method"])
+        assert known == (one.own.what, str(one.own.trials), "95 %", one.own.method)
 
 
 def test_the_methods_are_those_of_the_numbers_there_are(simulated: Analysis) -> None:
@@ -248,14 +249,14 @@ def test_what_the_experiment_waits_for_is_printed_below_the_estimates(
     looked_at: Analysis, verdicts: VerdictView
 ) -> None:
     assert verdicts.stopping is not None
-    section = stopping_section(verdicts.stopping, "raise max_trials")
-    *_, page = table_pages(looked_at, (12, 8), section)
+    told = stopping.document(verdicts.stopping, "raise max_trials")
+    *_, page = table_pages(looked_at, (12, 8), told)
     cells = page.axes[-1].tables[0].get_celld()
     rows = sorted({row for row, _ in cells})
     printed = [[cells[row, place].get_text().get_text() for place in range(10)] for row in rows[1:]]
-    assert printed == [list(row[:10]) for row in section.tables[0].rows]
+    assert printed == [list(map(plain, row[:10])) for row in told.tables[0].rows]
     said = [text.get_text() for text in page.texts]
-    for text in (section.verdict, "To know more: raise max_trials", *section.warnings):
+    for text in (plain(told.answer), "To know more: raise max_trials", *verdicts.stopping.warnings):
         assert text in " ".join(" ".join(said).split())
     methods = {claim.method for claim in verdicts.stopping.claims}
     assert all(any(line.endswith(f"  {method}") for line in said) for method in methods)
@@ -267,7 +268,7 @@ def test_of_many_warnings_the_first_are_printed(looked_at: Analysis, verdicts: V
     state = dataclasses.replace(verdicts.stopping, warnings=warnings)
     said = [
         text.get_text()
-        for page in table_pages(looked_at, (12, 8), stopping_section(state, None))
+        for page in table_pages(looked_at, (12, 8), stopping.document(state, None))
         for text in page.texts
     ]
     shown = [text for text in said if text.endswith(" of many")]
@@ -277,14 +278,15 @@ def test_of_many_warnings_the_first_are_printed(looked_at: Analysis, verdicts: V
 
 def test_what_speaks_against_a_controlled_interval_stands_beside_it(looked_at: Analysis) -> None:
     assert looked_at.estimation is not None
-    section = estimation_section(looked_at.estimation, looks(looked_at), labels(looked_at), {})
-    lines = [line.text for part in section.parts if part.title == "Estimates" for line in part.lines]
+    found = estimates.document(looked_at.estimation, looks(looked_at), labels(looked_at), {})
+    controls = next(table for table in found.tables if table.key == "controls")
+    place = [column.title for column in controls.columns].index("warnings")
+    rows = [plain(row[place]) for row in controls.rows]
     claims = [claim.text for claim in estimate_claims(looked_at.estimation, MacroNames())]
     warnings = [one.controlled.result.warnings for one in looked_at.estimation.estimates if one.controlled]
     assert len(warnings) == 4
     assert all(warnings)
-    for said in (lines, claims):
-        controlled = [text for text in said if "with control variates" in text]
+    for controlled in (rows, [text for text in claims if "with control variates" in text]):
         for text, own in zip(controlled, warnings, strict=True):
             assert "; ".join(own) in text
 

@@ -16,7 +16,8 @@ from trialwise.analysis.observations import Observation
 from trialwise.analysis.results import Analysis
 from trialwise.experiment.model import Metric
 from trialwise.experiment.reading import read_experiment
-from trialwise.report.estimation_section import estimation_section
+from trialwise.report.document import plain
+from trialwise.report.documents import estimates
 from trialwise.report.figures.estimation import estimation_figures
 from trialwise.report.figures.metric import figures
 from trialwise.report.points import pooled_rows, pooled_step_rows
@@ -118,18 +119,15 @@ def test_names_of_estimands_stand_under_one_another_so_that_a_phone_shows_them_a
     assert all('"columns": 1' in legend for legend in legends)
 
 
-def test_the_section_begins_with_each_estimate_by_its_name(analysis: Analysis) -> None:
+def test_the_table_has_each_estimate_by_its_name(analysis: Analysis) -> None:
     assert analysis.estimation
-    section = estimation_section(analysis.estimation, {}, {"scheme=hpcc": "hpcc"}, {})
-    first = section.parts[0]
-    assert first.title == "Estimates"
-    assert len(first.lines) == 4
-    (line,) = (one for one in first.lines if one.text.startswith("p90, hpcc: "))
-    assert line.mark == "pooled"
-    assert re.match(
-        r"p90, hpcc: p90 of all samples [0-9.]+ \([0-9.]+ to .*\) [mµ]s, n = 8 trials, 95 %, nearest rank",
-        line.text,
-    )
+    found = estimates.document(analysis.estimation, {}, {"scheme=hpcc": "hpcc"}, {})
+    table = next(table for table in found.tables if table.key == "estimates")
+    assert len(table.rows) == 4
+    (row,) = (row for row in table.rows if plain(row[0]).startswith("p90 [") and plain(row[1]) == "hpcc")
+    known = dict(zip([column.title for column in table.columns], map(plain, row), strict=True))
+    assert (known["estimand"], known["trials"]) == ("p90 of all samples", "8")
+    assert (known["level"], known["convention"]) == ("95 %", "nearest rank")
 
 
 def test_the_samples_of_a_trial_with_few_of_them_are_seen(analysis: Analysis) -> None:

@@ -18,19 +18,21 @@ import pytest
 
 from example_directory import analyse_example, write_example
 from report_page import ReportPage
-from trialwise import report, study
+from trialwise import study
 from trialwise.analysis.comparison.between import VerdictView, between_treatments
 from trialwise.analysis.stopping.results import ClaimState, StoppingState
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.exchange.comparison_json import comparison_csv
 from trialwise.experiment.model import Better, Extent, Looks
 from trialwise.report import comparison_words as words
+from trialwise.report.document import Document, Figures, Note, Table, plain
+from trialwise.report.documents import stopping as stops
+from trialwise.report.documents import verdicts
+from trialwise.report.documents.verdicts import MOST_PAIRS, shown_pairs
 from trialwise.report.html import html_report
 from trialwise.report.latex import latex_files
+from trialwise.report.numbers import estimate_of
 from trialwise.report.print_figures import print_figures
-from trialwise.report.section import Section
-from trialwise.report.stopping_section import stopping_section
-from trialwise.report.verdict_section import MOST_PAIRS, shown_pairs, verdict_section
 from trialwise.rules import CCEVAL
 
 
@@ -49,10 +51,18 @@ def bench(count: int, better: Better | None = "lower", margin: float | None = 3.
     return between_treatments(trials, list(combinations(names, 2)))
 
 
-def section(view: VerdictView) -> Section:
-    found = verdict_section(view, {}, {})
+def section(view: VerdictView) -> Document:
+    found = verdicts.document(view, {}, {})
     assert found
     return found
+
+
+def notes_of(found: Document) -> list[str]:
+    return [plain(block.text) for block in found.evidence if isinstance(block, Note)]
+
+
+def cells_of(table: Table, place: int = 0) -> dict[str, str]:
+    return dict(zip([column.title for column in table.columns], map(plain, table.rows[place]), strict=True))
 
 
 def text_of(page: str) -> str:
@@ -73,8 +83,11 @@ def test_the_page_says_each_verdict_as_compare_does(directory: Path) -> None:
     said = text_of(page)
     assert words.counts_of(view.comparison) in said
     for row in view.comparison.rows:
-        assert words.difference_of(row) in said
         assert words.verdict_of(row) in said
+    percents = [row.difference.percent for row in view.comparison.rows if row.difference]
+    assert percents
+    for one in percents:
+        assert estimate_of(one, "", "%", sign=True).text in said
     assert '<a href="#verdicts">' in page
     assert "<b> ·" not in page
     assert 'id="stopping"' not in page
@@ -109,11 +122,9 @@ def test_of_many_treatments_those_with_the_best_are_shown_and_the_rest_counted()
     assert len(shown.rows) <= MOST_PAIRS
     closest = [abs(row.summary.percent_difference) for row in shown.rows]
     assert closest == sorted(closest)
-    assert found.verdict.startswith("1770 comparisons: ")
-    assert "59 of 1770 pairs are shown" in found.notes[0]
+    assert plain(found.answer).startswith("1770 comparisons: ")
+    assert "59 of 1770 pairs are shown" in notes_of(found)[0]
     assert len(found.tables[0].rows) == 59
-    assert found.parts[0].more == "… and 29 more; the table has them"
-    assert not found.parts[0].is_open
 
 
 @pytest.mark.parametrize("count", [2, 3, 40])
@@ -141,13 +152,14 @@ def test_each_method_is_named_once() -> None:
 def test_where_nobody_knows_what_is_better_the_first_treatment_is_the_reference() -> None:
     view = bench(12, better=None)
     assert [one.against for one in shown_pairs(view)] == ["k=0"]
-    assert "the first of the file" in section(view).notes[0]
-    assert [group.title for group in section(view).groups] == ["Differences and their margin"]
+    assert "the first of the file" in notes_of(section(view))[0]
+    groups = [block.title for block in section(view).evidence if isinstance(block, Figures)]
+    assert groups == ["Differences and their margin"]
 
 
 def test_without_a_margin_the_page_says_what_that_costs() -> None:
     found = section(bench(3, margin=None))
-    assert "nothing can be equivalent without a margin" in found.notes[0]
+    assert "nothing can be equivalent without a margin" in notes_of(found)[0]
     assert "Grey" not in found.figures[0].caption
     assert "Grey" in section(bench(3)).figures[0].caption
 
@@ -156,20 +168,20 @@ def test_an_undecided_pair_has_its_bill() -> None:
     view = bench(3)
     assert view.comparison
     row = next(row for row in view.comparison.rows if row.verdict == "undecided" and row.more)
-    line = next(line for line in section(view).parts[0].lines if line.text.startswith(row.treatment))
-    assert (line.mark, line.standing) == ("undecided", "refusal")
-    assert (words.bill_of(row) or "no bill") in line.text
-    assert words.CHANCE in line.text
+    summary, intervals = section(view).tables[:2]
+    place = [plain(each[0]) for each in summary.rows].index(f"{row.treatment}")
+    assert cells_of(summary, place)["verdict"] == "undecided"
+    assert cells_of(intervals, place)["more"] == words.short_bill(row)
 
 
 def test_one_treatment_has_no_section_and_a_refusal_is_said(tmp_path: Path) -> None:
-    assert verdict_section(VerdictView(), {}, {}) is None
+    assert verdicts.document(VerdictView(), {}, {}) is None
     path = write_example(tmp_path / "results", algorithms=("a",), levels=(1,), rounds=3, series=1)
     assert 'id="verdicts"' not in html_report(
         analyse_example(path), "test", verdicts=study.verdict_view(path)
     )
     refused = section(VerdictView(refusal="Treatments cannot be compared: too many."))
-    assert (refused.verdict, refused.parts) == ("Treatments cannot be compared: too many.", ())
+    assert (plain(refused.answer), refused.evidence) == ("Treatments cannot be compared: too many.", ())
 
 
 # When to stop
@@ -193,16 +205,23 @@ def stopping(*claims: ClaimState, **known: object) -> StoppingState:
 
 
 def test_the_end_its_reason_and_each_claim_are_said() -> None:
-    found = stopping_section(stopping(claim()), None)
-    assert (found.verdict, found.look) == ("Stopped: everything asked for is known (1 claim).", "fine")
-    assert "46 rounds of at most 400 · forecast: 46 rounds · 12s used of a budget of 10min" in found.facts
-    [line] = found.parts[0].lines
-    assert (
-        line.text
-        == "time k=0: mean ±2 %, 10 (9.9 to 10.1) ms, n = 26 trials (forecast 25), 95 %, two stages: Student's t"
-    )
-    assert (line.mark, line.standing) == ("narrow", "claim")
-    assert found.tables[0].rows[0][3:10] == ("10", "9.9", "10.1", "0.1", "0.2", "26", "25")
+    found = stops.document(stopping(claim()), None)
+    assert plain(found.answer) == "Stopped: everything asked for is known (1 claim)."
+    assert found.answer.outcome == "good"
+    said = [plain(block.text) for block in found.method if isinstance(block, Note)]
+    assert "46 rounds of at most 400 · forecast: 46 rounds · 12s used of a budget of 10min" in said[0]
+    cells = cells_of(found.tables[0])
+    assert (cells["claim"], cells["asked"], cells["state"]) == ("time [ms], k=0", "mean ±2 %", "narrow")
+    assert [plain(cell) for cell in found.tables[0].rows[0][3:10]] == [
+        "10",
+        "9.9",
+        "10.1",
+        "0.1",
+        "0.2",
+        "26",
+        "25",
+    ]
+    assert (cells["confidence"], cells["method"]) == ("95 %", "two stages: Student's t")
 
 
 def test_a_claim_has_its_estimand_its_looks_and_the_interval_of_its_forecast() -> None:
@@ -215,14 +234,8 @@ def test_a_claim_has_its_estimand_its_looks_and_the_interval_of_its_forecast() -
         wanted_low=200,
         wanted_high=320,
     )
-    found = stopping_section(stopping(pooled, decided=False), None)
-    [line] = found.parts[0].lines
-    assert "n = 26 trials (forecast 250 (200 to 320), 3 looks)" in line.text
-    assert line.text.endswith("two stages: Student's t, pooled, nearest rank")
-    cells = {
-        column.title: cell
-        for column, cell in zip(found.tables[0].columns, found.tables[0].rows[0], strict=True)
-    }
+    cells = cells_of(stops.document(stopping(pooled, decided=False), None).tables[0])
+    assert (cells["n"], cells["level"]) == ("26", "trial")
     assert (cells["forecast"], cells["looks"]) == ("250 (200 to 320)", "3")
     assert (cells["estimand"], cells["convention"]) == ("pooled", "nearest rank")
 
@@ -232,57 +245,28 @@ def test_what_is_open_says_what_would_lift_it() -> None:
         kind="difference", state="undecided", verdict="undecided", n=(26, 24), note="about the margin"
     )
     state = stopping(wide, decided=False, reason="max_trials is reached (400 rounds): 0 of 1 claim known")
-    found = stopping_section(state, "raise max_trials")
-    assert found.look == ""
-    assert found.parts[0].lines[0].text == "raise max_trials"
-    [line] = found.parts[1].lines
-    assert (line.mark, line.standing) == ("undecided", "refusal")
-    assert "n = 26 and 24 trials" in line.text
-    assert line.text.endswith("; about the margin")
+    found = stops.document(state, "raise max_trials")
+    assert found.answer.outcome == "open"
+    assert notes_of(found) == ["raise max_trials"]
+    cells = cells_of(found.tables[0])
+    assert (cells["state"], cells["n"], cells["note"]) == ("undecided", "26 and 24", "about the margin")
 
 
 @pytest.mark.parametrize("looks", get_args(Looks))
 def test_every_way_to_look_is_said(looks: Looks) -> None:
-    found = stopping_section(stopping(claim(), looks=looks), None)
-    assert found.facts.startswith("looks ")
+    first = stops.document(stopping(claim(), looks=looks), None).method[0]
+    assert isinstance(first, Note)
+    assert plain(first.text).startswith("looks ")
 
 
 def test_while_it_runs_nothing_is_told_and_cceval_warns() -> None:
     blank = claim(state="open", estimate=None, low=None, high=None, width=None, target=None, wanted=None)
-    found = stopping_section(
+    found = stops.document(
         stopping(
             blank, reason=None, decided=False, looks="cceval", warnings=(CCEVAL.warning,), forecast=None
         ),
         None,
     )
-    assert found.verdict == "Goes on: 0 of 1 claim known."
-    assert found.warnings == (CCEVAL.warning,)
-    assert "forecast" not in found.facts
-    assert found.parts[0].lines[0].text == "time k=0: mean ±2 %, n = 26 trials, 95 %, two stages: Student's t"
-
-
-@pytest.mark.parametrize("better", ["higher", "lower"])
-def test_what_is_worse_is_not_green_and_is_told_without_colours(better: str) -> None:
-    """Of a difference the direction decides on the colour, with a sign and a word beside it."""
-    view = bench(6)
-    assert view.comparison
-    rows = view.comparison.rows
-    told = tuple(
-        dataclasses.replace(row, metric=dataclasses.replace(row.metric, better=better)) for row in rows
-    )
-    view = dataclasses.replace(view, comparison=dataclasses.replace(view.comparison, rows=told))
-    lines = [line for part in section(view).parts for line in part.lines if line.mark.startswith("different")]
-    assert lines
-    signs = {"worse": "▼", "better": "▲"}
-    assert all(line.mark == f"different, {line.tone} {signs[line.tone]}" for line in lines)
-    differing = [row.direction for row in told if row.verdict == "different"]
-    assert sorted(line.tone for line in lines) == sorted(filter(None, differing))
-    assert section(view).look == ("matters" if "worse" in differing else "")
-
-
-def test_no_colour_of_a_page_says_better_of_what_is_worse() -> None:
-    style = (Path(report.__file__).parent / "templates/report.css").read_text()
-    template = (Path(report.__file__).parent / "templates/section.html.j2").read_text()
-    assert "line.tone" in template
-    assert re.search(r"\.worse \{[^}]*var\(--worse\)", style)
-    assert not re.search(r"\.worse[^{]*\{[^}]*var\(--holds\)", style)
+    assert plain(found.answer) == "Goes on: 0 of 1 claim known."
+    assert notes_of(found) == [CCEVAL.warning]
+    assert not any("forecast" in plain(block.text) for block in found.method if isinstance(block, Note))

@@ -19,8 +19,7 @@ from trialwise.report.document import (
     Text,
     Verdict,
 )
-from trialwise.report.estimation_section import duration_lines
-from trialwise.report.estimation_text import estimate_blocks
+from trialwise.report.estimation_text import duration_lines, estimate_blocks
 from trialwise.report.numbers import Number, counted
 from trialwise.report.overview import MOST_SERIES, overview_tables, reasons
 from trialwise.report.path_sentences import invalid_sentences, path_lead
@@ -59,13 +58,14 @@ def document(analysis: Analysis, *, full: bool = False) -> Document:
     evidence += [] if failures is None else [failures.without_remarks]
     return Document(
         "analyze",
-        _answer(analysis, sentences),
+        answer(analysis, sentences),
         tuple(evidence),
         tuple(_method(analysis, sentences, full=full)),
     )
 
 
-def _answer(analysis: Analysis, sentences: Sequence[Claim]) -> Verdict:
+def answer(analysis: Analysis, sentences: Sequence[Claim]) -> Verdict:
+    """How many trials there are, and what came of them in brief."""
     counts = {word: sum(claim.standing == word for claim in sentences) for word in _WORDS}
     told = [counted(counts[word], *nouns) for word, nouns in _WORDS.items() if counts[word]]
     if analysis.estimation is not None:
@@ -142,7 +142,12 @@ def _sentences(shown: Sequence[Claim]) -> Iterator[Block]:
         if here != topic:
             topic = here
             yield Heading((_heading(claim),))
-        yield Note(_text(claim), claim.standing, is_aside=claim.standing == "remark")
+        yield sentence(claim)
+
+
+def sentence(claim: Claim) -> Note:
+    """A sentence with what it is worth."""
+    return Note(_text(claim), claim.standing, is_aside=claim.standing == "remark")
 
 
 def _heading(claim: Claim) -> str:

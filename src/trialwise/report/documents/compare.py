@@ -42,10 +42,10 @@ def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: b
     gate = gate_of(found)
     sides = Note((Code(found.b), " against ", Code(found.a)), is_aside=True)
     told = (Note((f"Gate {gate.sentence}",), is_aside=True),) if has_gate else ()
-    outcome = _GATES[gate.outcome] if has_gate else _outcome(found)
+    outcome = _GATES[gate.outcome] if has_gate else outcome_of(found)
     title, names = words.row_names(found)
     groups = _by_metric(found)
-    details = (*(_details(rows, names, title) for rows in groups), *_remarks(found))
+    details = (*(intervals(rows, names, title) for rows in groups), *_remarks(found))
     ranks = (block for ranking in rankings for block in ranks_of(ranking))
     return Document(
         "compare",
@@ -53,7 +53,7 @@ def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: b
         (
             sides,
             *told,
-            *(_summary(rows, names, title) for rows in groups),
+            *(summary(rows, names, title) for rows in groups),
             Details("Intervals, and what would decide", details),
             *ranks,
         ),
@@ -61,7 +61,8 @@ def document(found: Comparison, rankings: Sequence[Ranking] = (), *, has_gate: b
     )
 
 
-def _outcome(found: Comparison) -> Outcome:
+def outcome_of(found: Comparison) -> Outcome:
+    """What a comparison means as a whole: bad where something is worse, good where all is decided otherwise."""
     if any(row.direction == "worse" for row in found.rows):
         return "bad"
     if any(row.verdict == "different" and row.direction is None for row in found.rows):
@@ -78,6 +79,12 @@ def _row_outcome(row: ComparisonRow) -> Outcome:
 # Rows
 
 
+def placed(found: Comparison, rows: Sequence[ComparisonRow]) -> list[_Placed]:
+    """Rows with their places in a comparison."""
+    places = {id(row): at for at, row in enumerate(found.rows)}
+    return [(places[id(row)], row) for row in rows]
+
+
 def _by_metric(found: Comparison) -> list[list[_Placed]]:
     """The rows of each metric with their places: what needs a look comes first, equal verdicts as the experiment has them."""
     groups: dict[str, list[_Placed]] = {}
@@ -86,7 +93,8 @@ def _by_metric(found: Comparison) -> list[list[_Placed]]:
     return list(groups.values())
 
 
-def _summary(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
+def summary(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
+    """The verdict, the change and the means of each row of a metric; `names` are what rows are called, `title` heads them."""
     scales = words.scales_of([row for _, row in rows])
     first = next((row for _, row in rows if row.difference is not None), rows[0][1])
     numbers = (Column("change", is_numeric=True), Column("A", is_numeric=True), Column("B", is_numeric=True))
@@ -125,7 +133,8 @@ def _alone(number: Number) -> Cell:
     return ABSENT if number.text == ABSENT else (number, f" {words.DESCRIPTIVE}")
 
 
-def _details(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
+def intervals(rows: Sequence[_Placed], names: Mapping[str, str], title: str) -> Table:
+    """The intervals of each row of a metric, its p-value, and what would decide it."""
     shown = words.scales_of([row for _, row in rows])[rows[0][1].metric.name]
     heads = ("B − A", "B / A", words.P_FOR, "Hodges–Lehmann", "more")
     floors = (Column("noise floor", is_numeric=True),) if any(row.floor for _, row in rows) else ()
@@ -185,9 +194,9 @@ def _remarks(found: Comparison) -> Iterator[Block]:
             yield Items(tuple((line,) for line in lines), most=None)
 
 
-def table_for_print(found: Comparison) -> Table:
-    """Means, the difference and the ratio with their intervals, p and the verdict of each row."""
-    title, names = words.row_names(found)
+def table_for_print(found: Comparison, called: Mapping[str, str] | None = None) -> Table:
+    """Means, the difference and the ratio with their intervals, p and the verdict of each row; `called` are names for rows."""
+    title, names = ("B against A", called) if called else words.row_names(found)
     heads = ("A", "B", "B − A", "B / A", words.P_FOR)
     scales = words.scales_of(found.rows)
     rows: list[tuple[Cell, ...]] = []

@@ -80,7 +80,7 @@ def document(found: OrderAnalysis) -> Document:
     return Document(
         "order",
         Verdict(_FINDINGS[found.verdict], (found.sentence,)),
-        (*(Note((note,), is_aside=True) for note in found.notes), *evidence, *_problems(found)),
+        (*(Note((note,), is_aside=True) for note in found.notes), *evidence, *problems(found)),
         (
             Note((Name(found.source), f": {found.n_trials} values, {rounds}")),
             Note((how_compared(found),)),
@@ -121,7 +121,7 @@ def _treatments(found: OrderAnalysis) -> Iterator[Block]:
     facts += ["more: further rounds of each order that would settle it"] if is_open else []
     told = (sentence_of(found, one) for one in ranked(found) if one.change in ("distribution", "untested"))
     yield Table(
-        "order-treatments",
+        "order-verdicts",
         ("Fixed against random order",),
         columns,
         tuple(rows),
@@ -186,7 +186,7 @@ def _conclusions(found: OrderAnalysis) -> Iterator[Block]:
         Column("conclusion"),
     )
     rows = tuple(
-        (*((_where(one.metric, one.group),) if several else ()), *_conclusion(one))
+        (*((where(one.metric, one.group),) if several else ()), *_conclusion(one))
         for one in found.conclusions
     )
     facts = tuple((conclusion_of(found, one),) for one in found.conclusions if one.outcome == "untested")
@@ -202,10 +202,11 @@ def _conclusion(one: PairConclusion) -> tuple[Cell, ...]:
 def conclusion_of(found: OrderAnalysis, one: PairConclusion) -> str:
     """The sentence of a pair of treatments, with its metric and group where there are several."""
     several = len({(known.metric, known.group) for known in found.conclusions}) > 1
-    return f"{_where(one.metric, one.group)}: {one.sentence}" if several else one.sentence
+    return f"{where(one.metric, one.group)}: {one.sentence}" if several else one.sentence
 
 
-def _where(metric: str, group: str | None) -> str:
+def where(metric: str, group: str | None) -> str:
+    """A metric, with its group where there is one."""
     return f"{metric} ({group})" if group else metric
 
 
@@ -260,11 +261,11 @@ def _lasting(one: LastingEffect, at: str) -> tuple[Cell, ...]:
 
 def carry_over_title(group: GroupCarryOver, *, several: bool) -> str:
     """Whose carry-over, and how surely."""
-    where = f" of {_where(group.metric, group.group)}" if several else ""
+    of = f" of {where(group.metric, group.group)}" if several else ""
     tested = f"{group.tested} pairs"
     if group.tested_lasting:
         tested += f" right after and {group.tested_lasting} once earlier in the round"
-    return f"Carry-over{where} ({tested} tested, {given(group.confidence).with_unit} for all together)"
+    return f"Carry-over{of} ({tested} tested, {given(group.confidence).with_unit} for all together)"
 
 
 def no_pair(group: GroupCarryOver) -> str:
@@ -304,7 +305,8 @@ def _workers(found: OrderAnalysis) -> Iterator[Block]:
         yield from _listed(f"Workers ({len(found.workers)})", lines or ["none differs from the others"])
 
 
-def _problems(found: OrderAnalysis) -> Iterator[Block]:
+def problems(found: OrderAnalysis) -> Iterator[Block]:
+    """What is wrong in the data, if something is."""
     if found.n_problems:
         title = f"Wrong in the data ({found.n_problems}); the rest was used"
         more = found.n_problems - len(found.problems)

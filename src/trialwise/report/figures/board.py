@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import altair as alt
 
@@ -19,22 +17,6 @@ from trialwise.report.figures.palette import COLOURS, MOST
 from trialwise.report.figures.sheets import Sheet, packed
 from trialwise.report.points import Row
 from trialwise.report.tables import metric_scale
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A figure: `spec` is Vega-Lite, `caption` says what is seen, `alternative` is read to those who cannot see it.
-
-    `whole`: it takes the whole width of the page; `least` is the width in pixels below which it is scrolled, 0 for none.
-    """
-
-    key: str
-    title: str
-    caption: str
-    alternative: str
-    spec: dict[str, Any]
-    whole: bool = False
-    least: int = 0
 
 
 class Board:

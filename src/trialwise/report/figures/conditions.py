@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import altair as alt
 import numpy as np
 import numpy.typing as npt
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 
-from trialwise import __version__
-from trialwise.report.document import Document
+from trialwise.report.document import Document, Figure, Figures
 from trialwise.report.documents import profile as profiles
 from trialwise.report.documents import runtime as runtimes
 from trialwise.report.figures import condition_points as points
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Figure
 from trialwise.report.figures.durations import duration_figures
 from trialwise.report.figures.looks import look_of
 from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.palette import COLOURS, VERDICT_COLOURS, VERDICT_SHAPES
 from trialwise.report.figures.sheets import Sheet, packed
-from trialwise.report.page_parts import asset, bundle, script_json
-from trialwise.report.render.html import html
+from trialwise.report.html import page
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Profile
@@ -94,20 +90,8 @@ def _samples_of(need: PilotNeed, pilots: Sequence[Pilot]) -> Pilot:
 
 
 def _page(title: str, document: Document, figures: Sequence[Figure], sheets: Sheets) -> str:
-    environment = Environment(
-        loader=PackageLoader("trialwise.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
-    return environment.get_template("figure.html.j2").render(
-        title=title,
-        document=html(document),
-        version=__version__,
-        figures=figures,
-        specs=script_json({figure.key: figure.spec for figure in figures}),
-        sheets=script_json(sheets.packed),
-        bundle=Markup(bundle()),  # noqa: S704 the bundle is Vega's
-        script=Markup(asset("report.js")),  # noqa: S704 our own
-        style=Markup(asset("report.css")),  # noqa: S704 our own
-    )
+    told = replace(document, evidence=(Figures("", tuple(figures)), *document.evidence))
+    return page(told, sheets.packed, title=title)
 
 
 # The profile

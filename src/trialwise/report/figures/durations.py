@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 import altair as alt
 
 from trialwise.analysis.estimation.results import DurationAdvice
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.board import charted
 from trialwise.report.figures.estimation_points import (
     BOUNDS,
     active_rows,

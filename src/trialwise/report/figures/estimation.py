@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 import altair as alt
 
 from trialwise.analysis.estimation.results import Estimation, MetricEstimate, SizeBin
+from trialwise.report.document import Figure
 from trialwise.report.estimation_tables import estimate_scales
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.board import charted
 from trialwise.report.figures.durations import duration_figures
 from trialwise.report.figures.estimation_points import BOUNDS, estimate_rows, kind_look, numbers, size_rows
 from trialwise.report.figures.looks import Look

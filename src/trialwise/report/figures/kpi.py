@@ -9,8 +9,9 @@ import altair as alt
 from trialwise.experiment.model import Kpi
 from trialwise.report import points
 from trialwise.report.claims import objective_text
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Board, Figure
+from trialwise.report.figures.board import Board
 from trialwise.report.figures.drawn_trials import drawn_words, trial_rows
 from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.palette import COLOURS

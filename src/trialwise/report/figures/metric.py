@@ -6,8 +6,9 @@ import altair as alt
 
 from trialwise.analysis.results import Analysis, MetricAnalysis
 from trialwise.report import points
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Board, Figure
+from trialwise.report.figures.board import Board
 from trialwise.report.figures.drawn_trials import drawn_words, some, trial_rows
 from trialwise.report.figures.kpi import kpi_figure, series_figure
 from trialwise.report.figures.marks import HEIGHT, Chart

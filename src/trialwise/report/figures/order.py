@@ -7,8 +7,9 @@ from typing import Any
 
 import altair as alt
 
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.board import charted
 from trialwise.report.figures.marks import HEIGHT, Chart
 from trialwise.report.figures.order_picture import NAMED, WRITTEN, Picture, powers
 from trialwise.report.figures.palette import COLOURS, DIVERGING

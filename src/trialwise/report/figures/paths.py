@@ -9,9 +9,10 @@ import altair as alt
 from trialwise.analysis.path_results import PathAnalysis, Plane
 from trialwise.analysis.results import Analysis
 from trialwise.report import points
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks, path_labels, path_plane, path_series
 from trialwise.report.figures.axes import Axis
-from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.board import charted
 from trialwise.report.figures.looks import Look, looks
 from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.palette import COLOURS, DASHES, MOST

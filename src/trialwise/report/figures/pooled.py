@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import altair as alt
 
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Board, Figure
+from trialwise.report.figures.board import Board
 from trialwise.report.figures.palette import MOST
 from trialwise.report.numbers import percent
 from trialwise.report.points import pooled_rows, pooled_step_rows

@@ -6,8 +6,9 @@ import altair as alt
 
 from trialwise.analysis.results import MetricAnalysis
 from trialwise.report import points
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Board, Figure
+from trialwise.report.figures.board import Board
 from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.palette import COLOURS
 

@@ -7,8 +7,9 @@ from typing import Literal
 import altair as alt
 
 from trialwise.report.comparison_words import P_FOR
+from trialwise.report.document import Figure
 from trialwise.report.figures import marks
-from trialwise.report.figures.board import Figure, charted
+from trialwise.report.figures.board import charted
 from trialwise.report.figures.comparison import BEST, NOT_BEST, Differences, Ranks
 from trialwise.report.figures.marks import Chart
 from trialwise.report.figures.palette import COLOURS, COMPARED, MARKERS, SHAPES

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import groupby
+from urllib.parse import quote
 
 from markupsafe import Markup, escape
 
 from trialwise.report.document import (
+    Attached,
     Block,
     Cell,
+    Chapter,
     Code,
     Details,
     Document,
+    Figure,
+    Figures,
     Heading,
     Items,
     Listing,
@@ -34,32 +40,34 @@ _ROOM = ((80, Markup(' class="words long"')), (12, Markup(' class="words"')))
 """What a cell of more letters is in a page."""
 _TALL = 30
 """A table of more rows scrolls."""
-_STANDINGS: dict[Standing, str] = {
-    "claim": "claim",
-    "descriptive": "descriptive",
-    "refusal": "warning",
-    "remark": "lead",
+_TALLEST = 640
+"""A figure that is higher, in pixels, scrolls."""
+_WORDS: dict[Standing, str] = {
+    "claim": "holds",
+    "descriptive": "descriptive only",
+    "refusal": "no claim",
 }
+"""The sentences that stand as a list, each with a word for what it is worth."""
 
 
 def html(document: Document, *, place: str = "data-path") -> Markup:
     """Write a document as a section; `place` is the attribute that says where a number stands in its JSON document."""
     page = _Page(place)
-    answer = Markup('<p class="verdict {}">{}</p>\n').format(
-        document.answer.outcome, page.text(document.answer.text)
-    )
-    body = answer + page.blocks(document.evidence) + page.blocks(document.method)
+    body = page.answer(document.answer) + page.blocks(document.blocks)
     return Markup('<section id="{}">\n{}</section>\n').format(document.key, body)
 
 
-def table_html(table: Table, place: str = "data-path") -> Markup:
-    """A table by itself."""
-    return _Page(place).table(table)
+def html_blocks(blocks: Iterable[Block]) -> Markup:
+    """Write blocks one below the other."""
+    return _Page("data-path").blocks(blocks)
 
 
 class _Page:
     def __init__(self, place: str) -> None:
         self.place = place
+
+    def answer(self, verdict: Verdict) -> Markup:
+        return Markup('<p class="verdict {}">{}</p>\n').format(verdict.outcome, self.text(verdict.text))
 
     def text(self, cell: Cell) -> Markup:
         """A text or a cell; a verdict says by its class what it means."""
@@ -71,29 +79,69 @@ class _Page:
         )
 
     def blocks(self, blocks: Iterable[Block]) -> Markup:
-        return _EMPTY.join(map(self.block, blocks))
+        """Blocks one below the other; sentences with a standing that follow one another are a list."""
+        parts = (
+            self.sentences(run)
+            if is_judged
+            else _EMPTY.join(part for block in run for part in self.block(block))
+            for is_judged, run in groupby(
+                blocks, lambda block: isinstance(block, Note) and block.standing in _WORDS
+            )
+        )
+        return _EMPTY.join(parts)
 
-    def block(self, block: Block) -> Markup:
+    def sentences(self, notes: Iterable[Block]) -> Markup:
+        mark = Markup('<li class="{}"><span class="mark">{}</span>{}</li>\n')
+        items = (
+            mark.format(note.standing, _WORDS[note.standing], self.text(note.text))
+            for note in notes
+            if isinstance(note, Note)
+        )
+        return Markup('<ul class="claims">\n{}</ul>\n').format(_EMPTY.join(items))
+
+    def block(self, block: Block) -> Iterator[Markup]:
         match block:
             case Heading(text):
-                return Markup("<h3>{}</h3>\n").format(self.text(text))
+                yield Markup("<h3>{}</h3>\n").format(self.text(text))
             case Note(text, standing):
-                return Markup('<p class="{}">{}</p>\n').format(_STANDINGS[standing], self.text(text))
+                look = "warning" if standing == "warning" else "lead"
+                yield Markup('<p class="{}">{}</p>\n').format(look, self.text(text))
             case Items(lines, most):
                 shown, left_out = shown_of(lines, most, full=False)
                 items = [Markup("<li>{}</li>\n").format(self.text(line)) for line in shown]
-                return Markup("<ul>\n{}</ul>\n").format(_EMPTY.join(items) + _left_out("li", left_out))
+                yield Markup("<ul>\n{}</ul>\n").format(_EMPTY.join(items) + _left_out("li", left_out))
             case Table():
-                return self.table(block)
+                yield self.table(block)
             case Listing(lines, caption):
-                return self.caption("h4", caption) + Markup("<pre>{}</pre>\n").format(
-                    "\n".join(map(visible, lines))
-                )
-            case Details(title, blocks):
-                inner = self.blocks(blocks)
-                return Markup("<details>\n<summary>{}</summary>\n{}</details>\n").format(
-                    visible(title), inner
-                )
+                yield self.caption("h4", caption)
+                yield Markup('<pre tabindex="0">{}</pre>\n').format("\n".join(map(visible, lines)))
+            case Details():
+                yield self.details(block)
+            case Figures():
+                yield _figures(block)
+            case Attached():
+                yield _attached(block)
+            case Chapter():
+                yield self.chapter(block)
+
+    def details(self, folded: Details) -> Markup:
+        summary = (
+            Markup(" <small>– {}</small>").format(unbroken(visible(folded.summary)))
+            if folded.summary
+            else _EMPTY
+        )
+        return Markup("<details{}>\n<summary>{}{}</summary>\n{}</details>\n").format(
+            Markup(" open") if folded.is_open else _EMPTY,
+            unbroken(visible(folded.title)),
+            summary,
+            self.blocks(folded.blocks),
+        )
+
+    def chapter(self, chapter: Chapter) -> Markup:
+        own = _Page(chapter.place)
+        answer = own.answer(chapter.answer) if chapter.answer else _EMPTY
+        frame = Markup('<section aria-labelledby="{0}">\n<h2 id="{0}">{1}</h2>\n{2}{3}</section>\n')
+        return frame.format(chapter.key, visible(chapter.title), answer, own.blocks(chapter.blocks))
 
     def table(self, table: Table) -> Markup:
         shown, left_out = shown_of(table.rows, table.most, full=False)
@@ -104,7 +152,7 @@ class _Page:
         ]
         rows = [[self.cell(cell, kind) for kind, cell in zip(kinds, row, strict=True)] for row in shown]
         body = _EMPTY.join(Markup("<tr>{}</tr>\n").format(_EMPTY.join(row)) for row in rows)
-        facts = [Markup("<p>{}</p>\n").format(self.text(text)) for text in table.facts]
+        facts = [Markup('<p class="lead">{}</p>\n').format(self.text(text)) for text in table.facts]
         if not shown:
             return self.caption("p", table.caption) + _EMPTY.join(facts)
         frame = Markup(
@@ -131,6 +179,39 @@ class _Page:
 
     def caption(self, tag: str, caption: Text) -> Markup:
         return Markup("<{0}>{1}</{0}>\n").format(tag, self.text(caption)) if caption else _EMPTY
+
+
+def _figures(group: Figures) -> Markup:
+    look = "figures single" if len(group.figures) == 1 else "figures"
+    heading = Markup("<h3>{}</h3>\n").format(visible(group.title)) if group.title else _EMPTY
+    drawn = _EMPTY.join(map(_figure, group.figures))
+    return heading + Markup('<div class="{}">\n{}</div>\n').format(look, drawn)
+
+
+def _attached(file: Attached) -> Markup:
+    link = Markup(
+        '<p class="lead screen"><a download="{0}" href="data:text/csv;charset=utf-8,{1}">{0}</a>: {2}</p>\n'
+    )
+    return link.format(file.name, quote(file.text), file.what)
+
+
+def _figure(figure: Figure) -> Markup:
+    """The place where a script draws a figure, with what is read instead of it."""
+    title = unbroken(visible_lines(figure.title))
+    height = figure.spec.get("height", 0)
+    tall = Markup(" tall") if height > _TALLEST and not figure.least else _EMPTY
+    least = Markup(' style="min-width: {}px"').format(figure.least) if figure.least else _EMPTY
+    plot = Markup('<div class="plot{}"{} data-figure="{}" role="group" aria-label="{}"></div>\n').format(
+        tall, least, visible(figure.key), visible_lines(figure.alternative)
+    )
+    if figure.least:
+        broad = Markup('<div class="broad" tabindex="0" role="region" aria-label="{}">\n{}</div>\n')
+        plot = broad.format(title, plot)
+    look = Markup(' class="whole"') if figure.whole else _EMPTY
+    caption = unbroken(visible_lines(figure.caption))
+    return Markup("<figure{}>\n<h4>{}</h4>\n{}<figcaption>{}</figcaption>\n</figure>\n").format(
+        look, title, plot, caption
+    )
 
 
 def _left_out(tag: str, count: int) -> Markup:
@@ -174,7 +255,7 @@ def _number(number: Number, text: str, place: str) -> Markup:
     tag = Markup('<span class="number"{} data-rounding="{}"{}{}>{}</span>')
     known = Markup(' title="{}"').format(number.basis.text) if number.basis else _EMPTY
     power = Markup(' data-power="{}"').format(number.power) if number.power else _EMPTY
-    pointer = Markup(' {}="{}"').format(place, number.pointer) if number.pointer else _EMPTY
+    pointer = Markup(' {}="{}"').format(place, number.pointer) if place and number.pointer else _EMPTY
     return tag.format(pointer, number.rounding, power, known, text)
 
 

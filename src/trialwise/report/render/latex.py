@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from trialwise.report.document import (
     Block,
     Cell,
+    Chapter,
     Code,
     Details,
     Document,
@@ -77,7 +78,7 @@ def _sentences(blocks: Iterable[Block]) -> Iterator[Text]:
                 yield text
             case Items(lines):
                 yield from lines
-            case Details(_, inner):
+            case Details(_, inner) | Chapter(_, _, inner):
                 yield from _sentences(inner)
             case _:
                 pass

@@ -9,11 +9,14 @@ from itertools import groupby
 from markupsafe import escape
 
 from trialwise.report.document import (
+    Attached,
     Block,
     Cell,
+    Chapter,
     Code,
     Details,
     Document,
+    Figures,
     Heading,
     Items,
     Listing,
@@ -49,6 +52,8 @@ def markdown(document: Document, *, full: bool = False) -> str:
 def _blocks(blocks: Iterable[Block], *, full: bool) -> Iterator[str]:
     before: Block | None = None
     for block in blocks:
+        if isinstance(block, Figures | Attached):
+            continue
         if not (isinstance(block, Note | Items) and isinstance(before, Note | Items)):
             yield ""
         yield from _block(block, full=full)
@@ -70,6 +75,12 @@ def _block(block: Block, *, full: bool) -> Iterator[str]:
         case Listing(lines, caption):
             yield from _caption(caption)
             yield from _fenced([visible(line) for line in lines])
+        case Chapter(_, title, blocks, answer):
+            yield f"### {markdown_text(title)}"
+            yield from ("", _inline(answer)) if answer else ()
+            yield from _blocks(blocks, full=full)
+        case Figures() | Attached():
+            pass
         case Details(title, blocks):
             yield f"<details><summary>{escape(visible(title))}</summary>"
             yield from _blocks(blocks, full=full)

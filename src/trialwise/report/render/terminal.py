@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.report.document import (
+    Attached,
     Block,
     Cell,
+    Chapter,
     Details,
     Document,
+    Figures,
     Heading,
     Items,
     Listing,
@@ -35,6 +38,7 @@ _STANDINGS: dict[Standing, tuple[str, Style]] = {
     "descriptive": ("~", "open"),
     "refusal": ("✗", "bad"),
     "remark": ("", ""),
+    "warning": ("!", "open"),
 }
 _JOINT = "\u00a0"
 """Holds a number and its unit together while lines are broken."""
@@ -110,6 +114,12 @@ class _Page:
             case Details(title, blocks):
                 yield (Span(visible(title), "strong"),)
                 yield from self.blocks(blocks, Heading(()))
+            case Chapter(_, title, blocks, answer):
+                yield (Span(visible(title), "strong"),)
+                yield from self.answer(answer) if answer else ()
+                yield from self.blocks(blocks, Heading(()))
+            case Figures() | Attached():
+                pass
 
     def note(self, note: Note, style: Style) -> Iterator[StyledLine]:
         mark, tone = _STANDINGS[note.standing]

@@ -1,0 +1,222 @@
+"""What a report holds: claims, estimates, figures, verdicts, when to stop, the order, tables, the plan, the environment, failures."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+
+from trialwise.analysis.comparison.between import VerdictView
+from trialwise.analysis.order_view import OrderView
+from trialwise.analysis.path_results import PathAnalysis
+from trialwise.analysis.results import Analysis, TrialFailure
+from trialwise.report.claim_writing import claims
+from trialwise.report.claims import Claim
+from trialwise.report.document import (
+    Block,
+    Chapter,
+    Code,
+    Details,
+    Document,
+    Figure,
+    Figures,
+    Heading,
+    Listing,
+    Name,
+    Note,
+    Table,
+    plain,
+)
+from trialwise.report.documents import analyze, estimates, order_page, stopping
+from trialwise.report.documents import verdicts as comparisons
+from trialwise.report.documents.methods import methods
+from trialwise.report.figures.looks import looks
+from trialwise.report.figures.metric import figures
+from trialwise.report.figures.paths import MOST_PLANES, PathBoard, course_figures, plane_figures
+from trialwise.report.figures.sheets import Sheet
+from trialwise.report.notes import method_notes
+from trialwise.report.numbers import counted
+from trialwise.report.path_sentences import invalid_sentences, path_lead
+from trialwise.report.path_tables import path_tables
+from trialwise.report.plan_tables import (
+    design_table,
+    environment_tables,
+    failure_table,
+    objective_table,
+    population_table,
+    session_table,
+)
+from trialwise.report.points import factor_names, labels
+from trialwise.report.tables import independence_tables, kpi_tables
+from trialwise.report.trial_tables import MOST_ROWS, convergence_tables, trial_table
+
+_MOST = 30
+"""Of more remarks, so many are shown."""
+_OPEN = 4
+"""More sentences on one objective than this are folded: the table above has their numbers."""
+_LONG = 60
+"""A table of more rows is folded."""
+_MOST_TAILS = 30
+"""Of more attempts without a result, the ends of so many logs are shown."""
+
+
+def document(
+    analysis: Analysis,
+    sheets: dict[str, Sheet],
+    order: OrderView | None = None,
+    verdicts: VerdictView | None = None,
+    pairs: str = "",
+) -> Document:
+    """Everything, the methods last; figures put their data into `sheets`.
+
+    `pairs` is a table (CSV) of all pairs of treatments that `verdicts` compares, which is attached.
+    """
+    sentences, called = claims(analysis), labels(analysis)
+    paths = PathBoard(analysis, analysis.path, sheets) if analysis.path else None
+    drawn = [
+        *([Figures("Packets", tuple(course_figures(paths)))] if paths else ()),
+        *(Figures(found.metric.name, tuple(figures(analysis, found, sheets))) for found in analysis.metrics),
+    ]
+    first, drawn = ((), drawn) if paths or analysis.estimation else _first(drawn)
+    chapters = (
+        *([_plane(analysis, analysis.path, tuple(plane_figures(paths)))] if analysis.path and paths else ()),
+        _claims(analysis, sentences),
+        *_estimates(analysis, called, sheets),
+        Chapter("figures", "Figures", tuple(_figures(analysis, drawn))),
+        *_verdicts(verdicts, sheets, called, pairs),
+        *(
+            [order_page.document(order, sheets, called).as_chapter("Order", order_page.PLACE)]
+            if order
+            else ()
+        ),
+        Chapter("tables", "Tables", tuple(_tables(analysis))),
+        Chapter(
+            "plan",
+            "Plan",
+            _present(objective_table(analysis), design_table(analysis), population_table(analysis)),
+        ),
+        *_environment(analysis),
+        Chapter("failures", "Failures", tuple(_failures(analysis))),
+    )
+    answer = analyze.answer(analysis, sentences)
+    method = methods(method_notes(analysis, order, verdicts))
+    return Document("report", answer, (*first, *chapters), (method,))
+
+
+def _present(*tables: Table | None) -> tuple[Table, ...]:
+    return tuple(table for table in tables if table is not None and table.rows)
+
+
+# Paths, claims, estimates
+
+
+def _plane(analysis: Analysis, path: PathAnalysis, planes: tuple[Figure, ...]) -> Chapter:
+    left_out = sum(bool(plane.trials) for plane in path.planes) - MOST_PLANES
+    more = f"{left_out} further planes are not drawn; their numbers stand in the tables"
+    notes = (*path.notes, *([more] if left_out > 0 else []))
+    blocks: tuple[Block, ...] = (
+        Note((path_lead(path),)),
+        *(Note((sentence,), "warning") for sentence in invalid_sentences(analysis)),
+        *(Note((f"{note}.",)) for note in notes),
+        *([Figures("", planes)] if planes else ()),
+    )
+    return Chapter("plane", "Throughput and delay", blocks)
+
+
+def _claims(analysis: Analysis, sentences: Sequence[Claim]) -> Chapter:
+    """The numbers that are claimed and the sentences, by metric and objective; then what is to be known of the experiment."""
+    blocks: list[Block] = []
+    tables = {found.metric.name: kpi_tables(analysis, place) for place, found in enumerate(analysis.metrics)}
+    for metric, members in groupby(
+        (one for one in sentences if one.metric is not None), lambda one: one.metric
+    ):
+        blocks += [Heading((Name(metric or ""),)), *tables.get(metric or "", ())]
+        blocks += [_topic(title, tuple(topic)) for title, topic in groupby(members, lambda one: one.topic)]
+    remarks = [claim for claim in sentences if claim.metric is None]
+    if remarks:
+        blocks.append(Heading(("The course of the experiment",)))
+        blocks += [analyze.sentence(claim) for claim in remarks[:_MOST]]
+        blocks += _more(len(remarks) - _MOST)
+    return Chapter("claims", "Claims", tuple(blocks))
+
+
+def _topic(title: str, members: tuple[Claim, ...]) -> Details:
+    words = {"claim": "hold", "descriptive": "descriptive only", "refusal": "cannot be had"}
+    counts = {word: sum(claim.standing == standing for claim in members) for standing, word in words.items()}
+    summary = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
+    return Details(
+        title or "No objective", tuple(map(analyze.sentence, members)), summary, len(members) <= _OPEN
+    )
+
+
+def _more(count: int) -> Iterator[Note]:
+    if count > 0:
+        yield Note((f"… and {count} more: ", Code("trialwise analyze --full"), " has all."))
+
+
+def _estimates(analysis: Analysis, called: Mapping[str, str], sheets: dict[str, Sheet]) -> Iterator[Chapter]:
+    if analysis.estimation is not None:
+        yield estimates.document(analysis.estimation, looks(analysis), called, sheets).as_chapter("Estimates")
+
+
+# Figures, verdicts, tables
+
+
+def _first(drawn: Sequence[Figures]) -> tuple[tuple[Figures, ...], list[Figures]]:
+    """The figure that answers most, that of a KPI if there is one; and the groups without it."""
+    every = [figure for group in drawn for figure in group.figures]
+    if not every:
+        return (), list(drawn)
+    first = next((figure for figure in every if figure.key.startswith("kpi")), every[0])
+    rest = [
+        replace(group, figures=tuple(one for one in group.figures if one is not first)) for group in drawn
+    ]
+    return (Figures("", (first,)),), rest
+
+
+def _figures(analysis: Analysis, drawn: Iterable[Figures]) -> Iterator[Block]:
+    if named := factor_names(analysis):
+        yield Note((f"Figures call a treatment by its levels: {' · '.join(named)}.",))
+    yield from (group for group in drawn if group.figures)
+
+
+def _verdicts(
+    view: VerdictView | None, sheets: dict[str, Sheet], called: Mapping[str, str], pairs: str
+) -> Iterator[Chapter]:
+    """Verdicts, whose numbers stand in no JSON document of an analysis, and when to stop."""
+    if view is None:
+        return
+    if (found := comparisons.document(view, sheets, called, pairs)) is not None:
+        yield found.as_chapter("Verdicts", place="")
+    if view.stopping is not None:
+        yield stopping.document(view.stopping, view.lifts).as_chapter("When to stop")
+
+
+def _tables(analysis: Analysis) -> Iterator[Block]:
+    yield from (*path_tables(analysis), *independence_tables(analysis))
+    for table in (*convergence_tables(analysis), trial_table(analysis)):
+        rows = counted(len(table.rows), "row")
+        yield Details(plain(table.caption), (table,), rows, is_open=len(table.rows) <= _LONG)
+
+
+# The environment, failures
+
+
+def _environment(analysis: Analysis) -> Iterator[Chapter]:
+    if sessions := _present(session_table(analysis)):
+        recorded = (Details(plain(table.caption), (table,)) for table in environment_tables(analysis))
+        yield Chapter("environment", "Environment", (*sessions, *recorded))
+
+
+def _failures(analysis: Analysis) -> Iterator[Block]:
+    table = failure_table(analysis, MOST_ROWS)
+    if table is None:
+        yield Note(("No attempt failed, was abandoned or was invalid.",))
+        return
+    yield table
+    yield from (_tail(failure) for failure in [one for one in analysis.failures if one.tail][:_MOST_TAILS])
+
+
+def _tail(failure: TrialFailure) -> Details:
+    where = f"trial {failure.number}, {failure.treatment}"
+    return Details(f"End of {failure.log}", (Listing(tuple(failure.tail)),), where)
