@@ -9,15 +9,13 @@ use crate::packet::{Packet, Tally};
 use crate::queue::codel::{CoDelParameters, Controller, ECN, INTERVAL, Source, TARGET};
 use crate::queue::register::DeclaredQueue;
 use crate::queue::{Limit, Queue, Waiting};
-use crate::spec::arguments::Arguments;
+use crate::spec::arguments::{Arguments, MOST_BYTES};
 use crate::spec::declared::{Declared, Key};
 use crate::spec::{LimitSpec, SpecError, Surroundings};
 
 /// No more packets are dropped at one overflow (RFC 8290 section 4.1).
 const DROP_BATCH: u64 = 64;
 const NONE: u32 = u32::MAX;
-/// Bytes of a turn; deficits are signed, and twice this has to fit.
-const MOST_QUANTUM: Bytes = Bytes::new(u32::MAX as u64);
 
 /// What FlowQueue-CoDel goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,7 +134,7 @@ impl<P: Packet> FqCoDel<P> {
     /// An empty queue; `seed` perturbs the hash of flows (RFC 8290 section 4.1).
     pub fn new(mut parameters: FqCoDelParameters, limit: Limit, seed: Seed) -> Self {
         // With none, no turn would ever come.
-        parameters.quantum = parameters.quantum.clamp(Bytes::new(1), MOST_QUANTUM);
+        parameters.quantum = parameters.quantum.clamp(Bytes::new(1), MOST_BYTES);
         let chain = Chain { head: NONE, tail: NONE, tally: Tally::default() };
         let flow = Flow { chain, deficit: 0, is_listed: false, controller: Controller::default() };
         let count = parameters.flows.max(1) as usize;
@@ -270,19 +268,16 @@ impl Declared for FqCoDelSpec {
             flows: u32::try_from(flows).ok().filter(|flows| *flows <= MOST_FLOWS).ok_or_else(|| {
                 arguments.bad("flows", format!("more than {MOST_FLOWS} queues are not kept; write 1024"))
             })?,
-            quantum: quantum(arguments)?.unwrap_or(default.quantum),
+            quantum: arguments
+                .bounded(
+                    "quantum",
+                    arguments.count("quantum")?.map(Bytes::new),
+                    "sent in one turn; write 1514",
+                )?
+                .unwrap_or(default.quantum),
         };
         Ok(Self { limit: LimitSpec::read(arguments)?.or_packets(10_240), parameters })
     }
-}
-
-fn quantum(arguments: &Arguments<'_>) -> Result<Option<Bytes>, SpecError> {
-    let given = arguments.count("quantum")?.map(Bytes::new);
-    if given.is_some_and(|bytes| bytes > MOST_QUANTUM) {
-        let problem = format!("more than {} bytes are not sent in one turn; write 1514", MOST_QUANTUM.get());
-        return Err(arguments.bad("quantum", problem));
-    }
-    Ok(given)
 }
 
 impl DeclaredQueue for FqCoDelSpec {

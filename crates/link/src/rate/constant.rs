@@ -5,6 +5,7 @@ use trialwise_units::{Bytes, Rate, Time};
 use crate::element::{Drops, Stage};
 use crate::packet::{Packet, Tally};
 use crate::queue::{Queue, Waiting};
+use crate::spec::arguments::MOST_BYTES;
 
 const PICOSECONDS_PER_SECOND: u128 = 1_000_000_000_000;
 
@@ -63,10 +64,15 @@ fn divide(size: Bytes, bits_per_second: u64, carry: u64) -> (u64, u64) {
 }
 
 impl<P: Packet, Q: Queue<P>> ConstantRate<P, Q> {
-    /// A bottleneck of `rate` that adds `overhead` to each packet (zero for the IP rate); at rate zero
+    /// A bottleneck of `rate` that adds `overhead` to each packet (zero for the IP rate, at most 4 GiB); at rate zero
     /// nothing ever leaves.
     pub fn new(rate: Rate, overhead: Bytes, queue: Q) -> Self {
-        Self { bits_per_second: rate.bits_per_second(), overhead, queue, sending: None }
+        Self {
+            bits_per_second: rate.bits_per_second(),
+            overhead: overhead.min(MOST_BYTES),
+            queue,
+            sending: None,
+        }
     }
 
     fn start_next(&mut self, start: Instant, drops: &mut Drops<P>) {
@@ -121,10 +127,34 @@ pub(super) fn held<P: Packet>(mut backlog: Tally, overhead: Bytes, sending: Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::queue::{DropTail, Limit};
+
+    struct Full;
+
+    impl Packet for Full {
+        fn size(&self) -> Bytes {
+            Bytes::new(1500)
+        }
+    }
 
     #[test]
     fn a_moment_beyond_all_times_is_the_last_one() {
         let beyond = Instant::at(Time::ZERO).after_sending(Bytes::new(3_111_111_112_618), 11);
         assert_eq!(beyond.rounded_up(), Time::MAX);
+    }
+
+    #[test]
+    fn an_overhead_beyond_all_sums_is_refused_and_the_law_bounds_it() {
+        use crate::RateSpec;
+        for overhead in ["4294967296", "3888888888888888888", "18446744073709551615"] {
+            let refused = format!("11bit/s,overhead={overhead}").parse::<RateSpec>().unwrap_err().to_string();
+            assert!(refused.contains("bytes are not added to a packet"), "{refused}");
+        }
+        assert!("11bit/s,overhead=4294967295".parse::<RateSpec>().is_ok());
+        let queue = DropTail::new(Limit::NONE);
+        let mut link = ConstantRate::new(Rate::from_megabits_per_second(12), Bytes::new(u64::MAX), queue);
+        let mut drops = Drops::default();
+        (0..4).for_each(|_| link.push(Time::ZERO, Full, &mut drops));
+        assert_eq!(link.held(), Tally { packets: 4, bytes: Bytes::new(6000) });
     }
 }

@@ -3,9 +3,12 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use trialwise_units::{Duration, parse_fraction};
+use trialwise_units::{Bytes, Duration, parse_fraction};
 
 use crate::spec::{SpecError, words};
+
+/// Of bytes that are added up again and again, this many at most.
+pub(crate) const MOST_BYTES: Bytes = Bytes::new(u32::MAX as u64);
 
 /// The keys and values that follow a name.
 pub(crate) struct Arguments<'a> {
@@ -75,6 +78,19 @@ impl<'a> Arguments<'a> {
             Ok(count) => Ok(count),
             Err(_) => Err(format!("`{text}` is not a whole number; write one like 50")),
         })
+    }
+
+    /// Bytes of a key that are added up again and again: at most 4 GiB, so that no sum of them overflows.
+    pub(crate) fn bounded(
+        &self,
+        key: &str,
+        given: Option<Bytes>,
+        what: &str,
+    ) -> Result<Option<Bytes>, SpecError> {
+        if given.is_some_and(|bytes| bytes > MOST_BYTES) {
+            return Err(self.bad(key, format!("more than {} bytes are not {what}", MOST_BYTES.get())));
+        }
+        Ok(given)
     }
 
     /// A number above zero.

@@ -143,10 +143,9 @@ impl RateSpec {
 fn read_constant(text: &str) -> Result<RateSpec, SpecError> {
     let (first, rest) = split_first(text);
     let arguments = Arguments::parse("rate", rest, &["overhead"])?;
-    Ok(RateSpec::Constant {
-        rate: read_rate(&arguments, first)?,
-        overhead: arguments.get("overhead")?.unwrap_or_default(),
-    })
+    let overhead =
+        arguments.bounded("overhead", arguments.get("overhead")?, "added to a packet; write 38")?;
+    Ok(RateSpec::Constant { rate: read_rate(&arguments, first)?, overhead: overhead.unwrap_or_default() })
 }
 
 /// A rate above zero.
