@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 from scipy import signal
 
-from trialwise.statistics.runtime import runtime_needed
-from trialwise.statistics.seasonality import seasonality
+from trialwise.statistics.sizing.runtime import runtime_needed
+from trialwise.statistics.time.seasonality import seasonality
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 POINTS = 100_000

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from trialwise.statistics.forecast import trials_to_decide
-from trialwise.statistics.moments import Moments
-from trialwise.statistics.shift import shift_between
-from trialwise.statistics.verdicts import NONE, Margin, claims_of
-from trialwise.statistics.welch import contrast, two_sided
+from trialwise.statistics.comparing.shift import shift_between
+from trialwise.statistics.comparing.verdicts import NONE, Margin, claims_of
+from trialwise.statistics.comparing.welch import contrast, two_sided
+from trialwise.statistics.estimates.moments import Moments
+from trialwise.statistics.sequential.forecast import trials_to_decide
 
 BILLS = [(5, 1.0, None), (10, 1.5, None), (20, 1.0, None), (5, 0.0, 1.5), (10, 0.0, 2.2), (20, 2.0, 3.0)]
 """Trials of a pilot; the difference and the margin, in standard errors of the pilot's."""

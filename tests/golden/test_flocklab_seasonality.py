@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from trialwise.statistics.seasonality import seasonality
+from trialwise.statistics.time.seasonality import seasonality
 
 FILE = Path(__file__).parents[3] / "shared/data/triscale/triscale_flocklab_link_quality.csv"
 DAY, WEEK = 86_400.0, 604_800.0

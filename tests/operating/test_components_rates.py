@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from trialwise import statistics as st
-from trialwise.statistics.component_bounds import component_bounds
-from trialwise.statistics.nesting import NestedAnova
+from trialwise.statistics.effects.component_bounds import component_bounds
+from trialwise.statistics.effects.nesting import NestedAnova
 
 pytestmark = pytest.mark.operating
 repeated = pytest.mark.parametrize("repetitions", [300, pytest.param(4000, marks=pytest.mark.soak)])

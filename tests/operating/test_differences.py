@@ -16,7 +16,7 @@ from difference_rates import (
     shift_coverage,
 )
 from trialwise import statistics as st
-from trialwise.statistics.verdicts import Margin
+from trialwise.statistics.comparing.verdicts import Margin
 
 pytestmark = pytest.mark.operating
 repeated = pytest.mark.parametrize("repetitions", [4000, pytest.param(40_000, marks=pytest.mark.soak)])

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from trialwise._core import run_command
-from trialwise.statistics.signed_ranks import shift_of_pairs
+from trialwise.statistics.comparing.signed_ranks import shift_of_pairs
 
 PAIRS = 60
 PATIENCE = 10.0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trialwise import statistics as st
-from trialwise.statistics.pairwise import better_p_values
+from trialwise.statistics.comparing.pairwise import better_p_values
 
 pytestmark = pytest.mark.operating
 repeated = pytest.mark.parametrize("repetitions", [400, pytest.param(4000, marks=pytest.mark.soak)])

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 from scipy.signal import lfilter
 
-from trialwise.statistics.drift import batch_metrics, drift_test, mser5
-from trialwise.statistics.runtime import runtime_needed
+from trialwise.statistics.sizing.runtime import runtime_needed
+from trialwise.statistics.tests.drift import batch_metrics, drift_test, mser5
 
 
 def generator(seed):

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 from scipy.signal import lfilter
 
-from trialwise.statistics.seasonality import seasonality
+from trialwise.statistics.time.seasonality import seasonality
 
 DAY, WEEK = 86_400.0, 604_800.0
 STEP = 7200.0

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import ndtri, stdtrit
 
 from trialwise import statistics as st
-from trialwise.statistics.confidence_sequences import accepted_counts, running_moments
-from trialwise.statistics.percentiles import ranks
+from trialwise.statistics.estimates.percentiles import ranks
+from trialwise.statistics.sequential.confidence_sequences import accepted_counts, running_moments
 
 pytestmark = pytest.mark.operating
 repeated = pytest.mark.parametrize("repetitions", [600, pytest.param(6000, marks=pytest.mark.soak)])

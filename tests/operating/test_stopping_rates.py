@@ -7,7 +7,7 @@ import pytest
 from tests.stopping_data import Filled, experiment_of, simulated_pair
 
 from trialwise import statistics as st
-from trialwise.statistics.confidence_sequences import running_moments, running_order_statistics
+from trialwise.statistics.sequential.confidence_sequences import running_moments, running_order_statistics
 
 pytestmark = pytest.mark.operating
 MOST = 1000

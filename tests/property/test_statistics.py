@@ -10,9 +10,9 @@ from hypothesis import strategies as some
 
 from trialwise import statistics as st
 from trialwise.statistics.checks import as_percent
-from trialwise.statistics.convergence import paper_windows
-from trialwise.statistics.drift import mser5
-from trialwise.statistics.measures import window_measures
+from trialwise.statistics.estimates.convergence import paper_windows
+from trialwise.statistics.estimates.measures import window_measures
+from trialwise.statistics.tests.drift import mser5
 
 percentages = some.one_of(
     some.integers(1, 99).map(float),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_results import Correction, GroupCarryOver, TreatmentOrder, Verdict
-from trialwise.statistics.holm import holm
+from trialwise.statistics.comparing.holm import holm
 
 
 def corrected_together(

@@ -17,8 +17,8 @@ from scipy.special import chdtrc, ndtr
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_results import WorkerDifference, WorkerSpread
 from trialwise.analysis.order_trials import FIXED, RANDOM
-from trialwise.statistics.order import interval_of_sorted, kruskal_wallis
-from trialwise.statistics.pooled import Pooled
+from trialwise.statistics.order.order import interval_of_sorted, kruskal_wallis
+from trialwise.statistics.pooled.estimates import Pooled
 
 Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -13,9 +13,9 @@ from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Method
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, write
-from trialwise.statistics.harmonics import HUMAN, NAMED
-from trialwise.statistics.noise_spectra import FEWEST_CYCLES
-from trialwise.statistics.seasonality import SHIFT_SHARE
+from trialwise.statistics.time.harmonics import HUMAN, NAMED
+from trialwise.statistics.time.noise_spectra import FEWEST_CYCLES
+from trialwise.statistics.time.seasonality import SHIFT_SHARE
 
 if TYPE_CHECKING:
     from trialwise.analysis.condition_table import ConditionTable

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from trialwise.analysis.estimation.results import DurationAdvice
-from trialwise.statistics.drift import Verdict
+from trialwise.statistics.tests.drift import Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,9 @@ from trialwise.design.stopping import batch_of, condition, extent_text, pilot_si
 from trialwise.experiment.model import Experiment, Metric
 from trialwise.experiment.stopping import Goal, compared_metrics, goals, has_course
 from trialwise.rules import RULES
-from trialwise.statistics.difference_family import trials_to_decide_at
-from trialwise.statistics.looking import MOST, Looks
-from trialwise.statistics.two_stage import PILOT, TooManyTrialsError
+from trialwise.statistics.comparing.difference_family import trials_to_decide_at
+from trialwise.statistics.sequential.looking import MOST, Looks
+from trialwise.statistics.sequential.two_stage import PILOT, TooManyTrialsError
 
 STEADY = 0.01
 """The coefficient of variation of trials that is taken for granted while nothing is known: few experiments are steadier."""

@@ -27,8 +27,8 @@ from trialwise.experiment.stopping import (
 )
 from trialwise.rules import ANYTIME, RULES
 from trialwise.statistics import samples_needed
-from trialwise.statistics.importance import BATCH
-from trialwise.statistics.sequential_blocks import FEWEST_BLOCKS
+from trialwise.statistics.sequential.blocks import FEWEST_BLOCKS
+from trialwise.statistics.simulation.importance import BATCH
 
 MOST_COMPARISONS = 5000
 FEWEST_FRESH = 10

@@ -4,35 +4,86 @@ Each method of a paper is there as the paper has it (`method="paper"`); where a 
 default. Percentiles and confidences are in percent.
 """
 
-from trialwise.statistics.allocation import Allocation
-from trialwise.statistics.anova import Anova, AnovaRow, anova
-from trialwise.statistics.assumptions import Assumptions, BreuschPagan, CellNormality, assumptions
-from trialwise.statistics.carryover import CarryOver, CarryOverPair, LastingPair, carry_over
-from trialwise.statistics.components import Component, LevelInterval, VarianceComponents, variance_components
-from trialwise.statistics.confidence_sequences import (
+from trialwise.statistics.comparing.difference import Difference, difference, difference_of_averages
+from trialwise.statistics.comparing.difference_family import DifferenceFamily, FamilyMember, difference_family
+from trialwise.statistics.comparing.equivalence import Equivalence, equivalence
+from trialwise.statistics.comparing.equivalence_size import equivalence_size
+from trialwise.statistics.comparing.fieller import Ratio
+from trialwise.statistics.comparing.paired import paired_difference, paired_ratio
+from trialwise.statistics.comparing.pairing import PairingGain, pairing_gain
+from trialwise.statistics.comparing.pareto import ParetoSet, pareto_set
+from trialwise.statistics.comparing.posthoc import Posthoc, PosthocRow, posthoc
+from trialwise.statistics.comparing.ranking import RankSets, rank_sets
+from trialwise.statistics.comparing.relative_margin import RelativeMarginStop, relative_margin_stop
+from trialwise.statistics.comparing.shift import Shift
+from trialwise.statistics.comparing.summary_difference import SummaryDifference, summary_difference
+from trialwise.statistics.comparing.verdicts import Verdict
+from trialwise.statistics.comparing.welch import WelchDifference
+from trialwise.statistics.effects.anova import Anova, AnovaRow, anova
+from trialwise.statistics.effects.components import (
+    Component,
+    LevelInterval,
+    VarianceComponents,
+    variance_components,
+)
+from trialwise.statistics.effects.factorial import Cell
+from trialwise.statistics.effects.simple_effects import SimpleEffect, SimpleEffects, simple_effects
+from trialwise.statistics.estimates.convergence import convergence
+from trialwise.statistics.estimates.kpi import Kpi, kpi
+from trialwise.statistics.estimates.mean_interval import MeanInterval, mean_interval, tail_note
+from trialwise.statistics.estimates.measures import measure_of
+from trialwise.statistics.estimates.metric import TrialMetric, trial_metric, trial_metric_values
+from trialwise.statistics.estimates.percentiles import (
+    CdfBand,
+    PercentileInterval,
+    cdf_band,
+    percentile_interval,
+)
+from trialwise.statistics.estimates.quantiles import quantile_refusal, trial_quantile
+from trialwise.statistics.estimates.variability import Variability, variability
+from trialwise.statistics.order.carryover import CarryOver, CarryOverPair, LastingPair, carry_over
+from trialwise.statistics.order.order import MedianInterval, OrderEffect, median_interval, order_effect
+from trialwise.statistics.pooled.control_quantile import control_variates_quantile
+from trialwise.statistics.pooled.control_variates import (
+    ControlVariates,
+    control_variates,
+    independent_controls,
+)
+from trialwise.statistics.pooled.influence import pooled_influence
+from trialwise.statistics.pooled.mean import PerTrialMean, per_trial_mean, pooled_mean
+from trialwise.statistics.pooled.quantile import PooledEstimate, pooled_quantile
+from trialwise.statistics.pooled.size_fits import FAMILIES, SizeFit, fit_sizes
+from trialwise.statistics.pooled.trial_measures import trial_measures
+from trialwise.statistics.pooled.trial_samples import TrialSamples
+from trialwise.statistics.resampling import RESAMPLING_FALSE_ALARMS, RESAMPLING_WARNING, resampled
+from trialwise.statistics.sequential.batches import SequentialBatches
+from trialwise.statistics.sequential.blocks import SequentialBlocks
+from trialwise.statistics.sequential.confidence_sequences import (
     ConfidenceSequence,
     mean_confidence_sequence,
     median_confidence_sequence,
 )
-from trialwise.statistics.control_quantile import control_variates_quantile
-from trialwise.statistics.control_variates import ControlVariates, control_variates, independent_controls
-from trialwise.statistics.convergence import convergence
-from trialwise.statistics.correlogram import Correlogram
-from trialwise.statistics.cross_entropy import (
+from trialwise.statistics.sequential.controlled import SequentialControlled
+from trialwise.statistics.sequential.looking import TrialForecast
+from trialwise.statistics.sequential.mean import SequentialMean, sequential_mean
+from trialwise.statistics.sequential.pooled_mean import SequentialPooledMean, sequential_pooled_mean
+from trialwise.statistics.sequential.quantile import SequentialQuantile, sequential_quantile
+from trialwise.statistics.sequential.states import SequentialState
+from trialwise.statistics.sequential.two_stage import (
+    TwoStageInterval,
+    TwoStageSize,
+    two_stage_interval,
+    two_stage_size,
+)
+from trialwise.statistics.sequential.weighted import SequentialImportance, WeightedTrial
+from trialwise.statistics.simulation.cross_entropy import (
     CrossEntropy,
     adaptive_cross_entropy,
     cross_entropy_search,
     cross_entropy_update,
 )
-from trialwise.statistics.defensive import DefensiveChoice, DefensiveMixture, defensive_choice
-from trialwise.statistics.detectable import DetectableDifference, detectable_difference
-from trialwise.statistics.difference import Difference, difference, difference_of_averages
-from trialwise.statistics.difference_family import DifferenceFamily, FamilyMember, difference_family
-from trialwise.statistics.equivalence import Equivalence, equivalence
-from trialwise.statistics.equivalence_size import equivalence_size
-from trialwise.statistics.factorial import Cell
-from trialwise.statistics.fieller import Ratio
-from trialwise.statistics.importance import (
+from trialwise.statistics.simulation.defensive import DefensiveChoice, DefensiveMixture, defensive_choice
+from trialwise.statistics.simulation.importance import (
     BatchedQuantile,
     ImportanceQuantile,
     WeightDiagnostics,
@@ -41,48 +92,15 @@ from trialwise.statistics.importance import (
     variance_ratio,
     weighted_tail_quantile,
 )
-from trialwise.statistics.independence import Independence, independence
-from trialwise.statistics.kpi import Kpi, kpi
-from trialwise.statistics.looking import TrialForecast
-from trialwise.statistics.mean_interval import MeanInterval, mean_interval, tail_note
-from trialwise.statistics.measures import measure_of
-from trialwise.statistics.metric import TrialMetric, trial_metric, trial_metric_values
-from trialwise.statistics.order import MedianInterval, OrderEffect, median_interval, order_effect
-from trialwise.statistics.paired import paired_difference, paired_ratio
-from trialwise.statistics.pairing import PairingGain, pairing_gain
-from trialwise.statistics.pareto import ParetoSet, pareto_set
-from trialwise.statistics.percentiles import CdfBand, PercentileInterval, cdf_band, percentile_interval
-from trialwise.statistics.pooled_influence import pooled_influence
-from trialwise.statistics.pooled_mean import PerTrialMean, per_trial_mean, pooled_mean
-from trialwise.statistics.pooled_quantile import PooledEstimate, pooled_quantile
-from trialwise.statistics.posthoc import Posthoc, PosthocRow, posthoc
-from trialwise.statistics.proportions import Proportion, proportion
-from trialwise.statistics.quantiles import quantile_refusal, trial_quantile
-from trialwise.statistics.ranking import RankSets, rank_sets
-from trialwise.statistics.relative_margin import RelativeMarginStop, relative_margin_stop
-from trialwise.statistics.replicates import block_gain
-from trialwise.statistics.resampling import RESAMPLING_FALSE_ALARMS, RESAMPLING_WARNING, resampled
-from trialwise.statistics.runtime import combine_pilots, runtime_needed
-from trialwise.statistics.runtime_results import PrefixCurve, RuntimeCombined, RuntimeNeeded
-from trialwise.statistics.seasonality import seasonality
-from trialwise.statistics.seasonality_results import LevelDrift, LevelShift, Period, Seasonality
-from trialwise.statistics.sequential import SequentialState
-from trialwise.statistics.sequential_batches import SequentialBatches
-from trialwise.statistics.sequential_blocks import SequentialBlocks
-from trialwise.statistics.sequential_controlled import SequentialControlled
-from trialwise.statistics.sequential_importance import SequentialImportance, WeightedTrial
-from trialwise.statistics.sequential_mean import SequentialMean, sequential_mean
-from trialwise.statistics.sequential_pooled_mean import SequentialPooledMean, sequential_pooled_mean
-from trialwise.statistics.sequential_quantile import SequentialQuantile, sequential_quantile
-from trialwise.statistics.shift import Shift
-from trialwise.statistics.simple_effects import SimpleEffect, SimpleEffects, simple_effects
-from trialwise.statistics.size_fits import FAMILIES, SizeFit, fit_sizes
-from trialwise.statistics.sizing import samples_needed, series_needed
-from trialwise.statistics.slopes import TheilSen, theil_sen
-from trialwise.statistics.spans import recommended_span
-from trialwise.statistics.steadiness import Convergence
-from trialwise.statistics.summary_difference import SummaryDifference, summary_difference
-from trialwise.statistics.switching import (
+from trialwise.statistics.sizing.allocation import Allocation
+from trialwise.statistics.sizing.detectable import DetectableDifference, detectable_difference
+from trialwise.statistics.sizing.replicates import block_gain
+from trialwise.statistics.sizing.runtime import combine_pilots, runtime_needed
+from trialwise.statistics.sizing.runtime_results import PrefixCurve, RuntimeCombined, RuntimeNeeded
+from trialwise.statistics.sizing.sizing import samples_needed, series_needed
+from trialwise.statistics.sizing.spans import recommended_span
+from trialwise.statistics.sizing.steadiness import Convergence
+from trialwise.statistics.sizing.switching import (
     Cycle,
     LognormalTilt,
     Proposal,
@@ -90,14 +108,15 @@ from trialwise.statistics.switching import (
     SwitchingSampler,
     run_cycle,
 )
-from trialwise.statistics.trends import Trend
-from trialwise.statistics.trial_measures import trial_measures
-from trialwise.statistics.trial_samples import TrialSamples
-from trialwise.statistics.turning_points import TurningPoints, turning_points
-from trialwise.statistics.two_stage import TwoStageInterval, TwoStageSize, two_stage_interval, two_stage_size
-from trialwise.statistics.variability import Variability, variability
-from trialwise.statistics.verdicts import Verdict
-from trialwise.statistics.welch import WelchDifference
+from trialwise.statistics.tests.assumptions import Assumptions, BreuschPagan, CellNormality, assumptions
+from trialwise.statistics.tests.correlogram import Correlogram
+from trialwise.statistics.tests.independence import Independence, independence
+from trialwise.statistics.tests.proportions import Proportion, proportion
+from trialwise.statistics.tests.slopes import TheilSen, theil_sen
+from trialwise.statistics.tests.trends import Trend
+from trialwise.statistics.tests.turning_points import TurningPoints, turning_points
+from trialwise.statistics.time.seasonality import seasonality
+from trialwise.statistics.time.seasonality_results import LevelDrift, LevelShift, Period, Seasonality
 
 __all__ = [
     "FAMILIES",

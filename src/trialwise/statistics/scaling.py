@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trialwise.statistics.measures import mean_of, overflow_scale
+from trialwise.statistics.estimates.measures import mean_of, overflow_scale
 
 if TYPE_CHECKING:
     from trialwise.statistics.checks import Array, Limits

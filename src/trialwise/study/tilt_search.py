@@ -20,8 +20,8 @@ from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt, Tilt
 from trialwise.numbers import about, write
-from trialwise.statistics.cross_entropy import CYCLES, EPOCHS
-from trialwise.statistics.defensive import STRENGTHS, WORTH
+from trialwise.statistics.simulation.cross_entropy import CYCLES, EPOCHS
+from trialwise.statistics.simulation.defensive import STRENGTHS, WORTH
 from trialwise.study.tilt_document import EpochDocument, FitDocument, TiltChoice
 from trialwise.trials.tilt_cycles import RawCycle, TiltCycles
 

@@ -11,7 +11,7 @@ from trialwise.analysis.comparison.comparing import compare
 from trialwise.analysis.comparison.sides import selected
 from trialwise.analysis.trial_set import SCHEMA, MetricFacts, TrialSet
 from trialwise.experiment.model import Extent
-from trialwise.statistics.holm import holm
+from trialwise.statistics.comparing.holm import holm
 
 
 def trials(means, n=20, boots=1):

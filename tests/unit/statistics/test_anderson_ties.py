@@ -9,9 +9,9 @@ from scipy import stats
 
 from midranks import MIDRANKS
 from trialwise import statistics as st
-from trialwise.statistics import anderson_ties
-from trialwise.statistics.anderson import anderson_darling
-from trialwise.statistics.pooled import Pooled
+from trialwise.statistics.pooled.estimates import Pooled
+from trialwise.statistics.tests import anderson_ties
+from trialwise.statistics.tests.anderson import anderson_darling
 
 
 def binary(successes, size):

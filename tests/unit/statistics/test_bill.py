@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trialwise.statistics.forecast import CHANCE, _pooled, trials_to_decide
-from trialwise.statistics.moments import Moments
+from trialwise.statistics.estimates.moments import Moments
+from trialwise.statistics.sequential.forecast import CHANCE, _pooled, trials_to_decide
 
 PILOT = 1_000_000
 """Trials of the pilot: the variance drawn from them hardly differs from what they have."""

@@ -7,7 +7,7 @@ import pytest
 
 from order_data import made, named, williams
 from trialwise import statistics as st
-from trialwise.statistics.predecessors import FIRST, UNKNOWN, read_trials
+from trialwise.statistics.order.predecessors import FIRST, UNKNOWN, read_trials
 
 
 def test_predecessors():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trialwise import statistics as st
-from trialwise.statistics.variability import joint_confidence
+from trialwise.statistics.estimates.variability import joint_confidence
 
 
 def test_a_kpi_is_the_value_at_its_rank():

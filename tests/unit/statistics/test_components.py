@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
-from trialwise.statistics.component_bounds import difference_bounds
+from trialwise.statistics.effects.component_bounds import difference_bounds
 
 
 def table(shape, sds, seed=1, names=("host", "boot", "trial")):

@@ -9,13 +9,13 @@ import pytest
 from scipy import special, stats
 
 from trialwise import statistics as st
-from trialwise.statistics.confidence_sequences import (
+from trialwise.statistics.sequential.confidence_sequences import (
     accepted_counts,
     log_ratio,
     running_order_statistics,
     values_until_finite,
 )
-from trialwise.statistics.share_sequences import bounds_of_two
+from trialwise.statistics.sequential.share_sequences import bounds_of_two
 
 HALF = Fraction(1, 2)
 

@@ -130,7 +130,7 @@ def test_pairs_are_worth_their_correlation():
 def test_paired_ranks_are_those_of_students_test():
     from scipy.stats import ttest_rel
 
-    from trialwise.statistics.pairwise import paired_p_values
+    from trialwise.statistics.comparing.pairwise import paired_p_values
 
     random = np.random.default_rng(6)
     common = random.normal(size=40)

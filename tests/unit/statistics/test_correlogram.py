@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from trialwise.statistics.correlogram import correlogram, standardized
-from trialwise.statistics.timegrid import TimeGrid
+from trialwise.statistics.tests.correlogram import correlogram, standardized
+from trialwise.statistics.time.timegrid import TimeGrid
 
 
 def gappy(values, present):

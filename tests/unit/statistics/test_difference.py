@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
-from trialwise.statistics.fieller import _beyond
-from trialwise.statistics.moments import Pair
+from trialwise.statistics.comparing.fieller import _beyond
+from trialwise.statistics.estimates.moments import Pair
 
 SIZES = [(2, 2), (5, 9), (10, 10), (30, 7), (60, 80)]
 

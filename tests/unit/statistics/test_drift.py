@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trialwise.statistics.drift import batch_metrics, drift_test, mser5
+from trialwise.statistics.tests.drift import batch_metrics, drift_test, mser5
 
 
 def generator(seed):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from statsmodels.stats.multitest import multipletests
 
-from trialwise.statistics.holm import holm
+from trialwise.statistics.comparing.holm import holm
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trialwise import statistics as st
-from trialwise.statistics.independence import _product_variance, median_coverage
+from trialwise.statistics.tests.independence import _product_variance, median_coverage
 
 
 def lag_one(values):

@@ -5,7 +5,7 @@ import pytest
 
 from order_data import made
 from trialwise import statistics as st
-from trialwise.statistics.predecessors import read_history, read_trials
+from trialwise.statistics.order.predecessors import read_history, read_trials
 
 
 def named(found):

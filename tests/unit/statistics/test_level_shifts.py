@@ -7,11 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from trialwise.statistics.harmonics import DAY, STRAIGHT, WEEK, Baseline, Candidate, design, orthonormal
-from trialwise.statistics.level_shifts import FAMILIES, _best, _scan, find_shifts, recurrence
-from trialwise.statistics.seasonality import seasonality
-from trialwise.statistics.surrogates import normal_scores, residuals
-from trialwise.statistics.timegrid import TimeGrid
+from trialwise.statistics.pooled.surrogates import normal_scores, residuals
+from trialwise.statistics.tests.level_shifts import FAMILIES, _best, _scan, find_shifts, recurrence
+from trialwise.statistics.time.harmonics import DAY, STRAIGHT, WEEK, Baseline, Candidate, design, orthonormal
+from trialwise.statistics.time.seasonality import seasonality
+from trialwise.statistics.time.timegrid import TimeGrid
 
 
 def generator(seed):

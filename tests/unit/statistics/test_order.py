@@ -6,9 +6,9 @@ from scipy import stats
 
 from midranks import MIDRANKS
 from trialwise import statistics as st
-from trialwise.statistics.anderson import _deviation, anderson_darling, limit_tail
-from trialwise.statistics.shapiro import shapiro_wilk
-from trialwise.statistics.shift import _differences, shift_between
+from trialwise.statistics.comparing.shift import _differences, shift_between
+from trialwise.statistics.tests.anderson import _deviation, anderson_darling, limit_tail
+from trialwise.statistics.tests.shapiro import shapiro_wilk
 
 
 def two(seed, m, n, *, tied=False):

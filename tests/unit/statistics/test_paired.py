@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
-from trialwise.statistics.signed_ranks import _counts, _normal_coverage, _normal_rank
+from trialwise.statistics.comparing.signed_ranks import _counts, _normal_coverage, _normal_rank
 
 # Student 1908, extra hours of sleep by two drugs in the same ten patients (R's data set `sleep`).
 FIRST = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
-from trialwise.statistics.clusters import ratio_standard_error
-from trialwise.statistics.pooled_quantile import compatible_shares
+from trialwise.statistics.pooled.clusters import ratio_standard_error
+from trialwise.statistics.pooled.quantile import compatible_shares
 
 
 def drawn(trials=40, seed=1):

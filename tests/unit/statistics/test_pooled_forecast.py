@@ -5,10 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from trialwise.statistics.clusters import Clusters
-from trialwise.statistics.looking import lognormal_factors
-from trialwise.statistics.pooled_forecast import forecast_spread
-from trialwise.statistics.pooled_quantile import clustered_quantile
+from trialwise.statistics.pooled.clusters import Clusters
+from trialwise.statistics.pooled.forecast import forecast_spread
+from trialwise.statistics.pooled.quantile import clustered_quantile
+from trialwise.statistics.sequential.looking import lognormal_factors
 
 LEVEL, REACH = Fraction(96, 100), 2.07
 

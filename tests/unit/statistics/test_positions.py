@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from trialwise.statistics.positions import PositionLevels, exchangeable, own_levels, position_blocks
+from trialwise.statistics.order.positions import PositionLevels, exchangeable, own_levels, position_blocks
 
 
 def test_common_levels_are_found_in_the_scale_of_each_treatment():

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
-from trialwise.statistics import studentized_range
+from trialwise.statistics.comparing import studentized_range
 
 
 def groups(sizes, seed=1):

@@ -8,7 +8,7 @@ from scipy import stats
 from scipy.stats import binomtest, mannwhitneyu
 
 from trialwise import statistics as st
-from trialwise.statistics.pairwise import better_p_values, paired_p_values
+from trialwise.statistics.comparing.pairwise import better_p_values, paired_p_values
 
 
 def drawn(count=6, n=8, spacing=1.0, seed=1):

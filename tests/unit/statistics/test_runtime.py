@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from trialwise.statistics.pilots import long_run_variation, longest_oscillation, startup_samples
-from trialwise.statistics.runtime import combine_pilots, runtime_needed
+from trialwise.statistics.sizing.pilots import long_run_variation, longest_oscillation, startup_samples
+from trialwise.statistics.sizing.runtime import combine_pilots, runtime_needed
 
 
 def generator(seed):

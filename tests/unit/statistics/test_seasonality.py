@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from trialwise.statistics.seasonality import seasonality
-from trialwise.statistics.spans import recommended_span
+from trialwise.statistics.sizing.spans import recommended_span
+from trialwise.statistics.time.seasonality import seasonality
 
 DAY, WEEK = 86_400.0, 604_800.0
 

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from trialwise import statistics as st
-from trialwise.statistics.looking import Looks
 from trialwise.statistics.running import RunningMoments
+from trialwise.statistics.sequential.looking import Looks
 
 VALUES = np.random.default_rng(1).normal(100, 20, 3000)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from trialwise import statistics as st
-from trialwise.statistics.binomial import lower_rank
+from trialwise.statistics.tests.binomial import lower_rank
 
 CONFIDENCES = (75, 90, 95, 99)
 OMITTED = (0, 1, 2, 5)

@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from trialwise.statistics.harmonics import (
+from trialwise.statistics.pooled.surrogates import (
+    Noise,
+    certain,
+    circle,
+    normal_rows,
+    normal_scores,
+    reached_correlations,
+    rearranged,
+    residuals,
+)
+from trialwise.statistics.time.harmonics import (
     DAY,
     WEEK,
     Candidate,
@@ -15,18 +25,8 @@ from trialwise.statistics.harmonics import (
     visible,
     waves,
 )
-from trialwise.statistics.noise_spectra import frequencies_of, noise_spectra, power
-from trialwise.statistics.surrogates import (
-    Noise,
-    certain,
-    circle,
-    normal_rows,
-    normal_scores,
-    reached_correlations,
-    rearranged,
-    residuals,
-)
-from trialwise.statistics.timegrid import TimeGrid
+from trialwise.statistics.time.noise_spectra import frequencies_of, noise_spectra, power
+from trialwise.statistics.time.timegrid import TimeGrid
 
 
 def generator(seed):

@@ -8,11 +8,11 @@ import pytest
 from scipy import optimize, stats
 
 from trialwise import statistics as st
-from trialwise.statistics.moments import Moments, shared_variance
-from trialwise.statistics.pairwise import better_p_values
+from trialwise.statistics.comparing.pairwise import better_p_values
+from trialwise.statistics.estimates.moments import Moments, shared_variance
 from trialwise.statistics.rounded import _fitted, rounded_tail, step_of
-from trialwise.statistics.shapiro import _statistics, shapiro_wilk
-from trialwise.statistics.turning_points import _share_of_extremes, _turns, _variance_of_one
+from trialwise.statistics.tests.shapiro import _statistics, shapiro_wilk
+from trialwise.statistics.tests.turning_points import _share_of_extremes, _turns, _variance_of_one
 
 
 def turns(series):

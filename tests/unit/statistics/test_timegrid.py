@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from trialwise.statistics.checks import as_values_with_gaps, seconds
-from trialwise.statistics.timegrid import lay_out, read_series
+from trialwise.statistics.time.timegrid import lay_out, read_series
 
 
 def test_seconds_are_the_same_from_numbers_dates_and_datetimes():

@@ -5,8 +5,8 @@ import pytest
 import statsmodels.api as sm
 from scipy import stats
 
-from trialwise.statistics.predecessors import FIRST, read_trials
-from trialwise.statistics.trends import trends
+from trialwise.statistics.order.predecessors import FIRST, read_trials
+from trialwise.statistics.tests.trends import trends
 
 ROUNDS, TREATMENTS = 9, 4
 

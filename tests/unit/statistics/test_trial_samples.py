@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from trialwise import statistics as st
-from trialwise.statistics.clusters import Clusters
+from trialwise.statistics.pooled.clusters import Clusters
 
 
 def drawn(trials=60, seed=5, *, empty=True):

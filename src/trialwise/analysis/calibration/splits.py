@@ -11,8 +11,8 @@ import polars as pl
 
 from trialwise.analysis.calibration.results import Arrangement
 from trialwise.analysis.trial_set import LEVELS, Level
-from trialwise.statistics.moments import Moments
-from trialwise.statistics.welch import contrast, two_sided
+from trialwise.statistics.comparing.welch import contrast, two_sided
+from trialwise.statistics.estimates.moments import Moments
 
 Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

@@ -31,8 +31,8 @@ from trialwise.analysis.effects.trials import FactorTrials, Part, parts
 from trialwise.analysis.trial_set import Level
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Extent
-from trialwise.statistics.anova import DEFAULT_PERMUTATIONS, AnovaMethod
-from trialwise.statistics.holm import holm
+from trialwise.statistics.comparing.holm import holm
+from trialwise.statistics.effects.anova import DEFAULT_PERMUTATIONS, AnovaMethod
 
 Watch = Callable[[int, int], None]
 _NO_AVERAGE = "it depends on the other factors, and not all of their levels ran: read it at each of these"

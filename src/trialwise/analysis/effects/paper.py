@@ -24,7 +24,7 @@ from trialwise.analysis.effects.table import SampleSeries
 from trialwise.analysis.effects.terms import VALUE, Columns, cell_means, pair_rows
 from trialwise.analysis.effects.trials import FactorTrials, Part, by_levels, column_of, parts
 from trialwise.errors import StatisticsError
-from trialwise.statistics.anova import DEFAULT_PERMUTATIONS
+from trialwise.statistics.effects.anova import DEFAULT_PERMUTATIONS
 
 _LEVEL = 0.05
 _STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))

@@ -23,8 +23,8 @@ from trialwise.analysis.equal_trials import tail_notes
 from trialwise.analysis.nesting import plural, repeating
 from trialwise.analysis.trial_set import Level
 from trialwise.errors import StatisticsError
-from trialwise.statistics.anova import AnovaMethod
-from trialwise.statistics.factorial import MOST_FACTORS
+from trialwise.statistics.effects.anova import AnovaMethod
+from trialwise.statistics.effects.factorial import MOST_FACTORS
 
 VALUE = "\0value"
 Columns = dict[str, list[object]]

@@ -16,7 +16,7 @@ from trialwise.analysis.estimation.trial_values import FEWEST_BEYOND
 from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import write
-from trialwise.statistics.quantiles import FEWEST_BEYOND as BEYOND_IN_A_TRIAL
+from trialwise.statistics.estimates.quantiles import FEWEST_BEYOND as BEYOND_IN_A_TRIAL
 
 Array = npt.NDArray[np.float64]
 _LEAST_STABLE = 0.1

@@ -18,7 +18,7 @@ from trialwise.experiment.placeholders import fill, names_in
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOOD
 from trialwise.numbers import about, write
-from trialwise.statistics.importance import BATCH
+from trialwise.statistics.simulation.importance import BATCH
 
 Array = npt.NDArray[np.float64]
 Attempt = tuple[int, int]

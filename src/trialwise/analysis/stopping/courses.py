@@ -24,7 +24,7 @@ from trialwise.experiment.model import Design
 from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.experiment.stopping import Goal
 from trialwise.rules import RULES, RuleName
-from trialwise.statistics.sequential_blocks import FEWEST_BLOCKS
+from trialwise.statistics.sequential.blocks import FEWEST_BLOCKS
 
 _Plain = st.SequentialMean | st.SequentialPooledMean | st.SequentialQuantile
 _Weighted = st.SequentialImportance | st.SequentialBatches

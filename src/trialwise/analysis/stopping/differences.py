@@ -17,7 +17,7 @@ from trialwise.design.stopping import FEWEST_FRESH, FIRST_LOOK, extent_text
 from trialwise.errors import StatisticsError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Extent, Metric
-from trialwise.statistics.difference_family import trials_to_decide_at
+from trialwise.statistics.comparing.difference_family import trials_to_decide_at
 
 CONFIDENCE = 95.0
 """Of all verdicts together, in percent; `compare` has the same default."""

@@ -10,7 +10,7 @@ from trialwise.experiment.model import Looks
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import about, write
 from trialwise.rules import RULES
-from trialwise.statistics.looking import MOST
+from trialwise.statistics.sequential.looking import MOST
 
 
 def reason_text(

@@ -1,0 +1,1 @@
+"""One sample against another: differences, equivalence, ranks, many comparisons at once."""

@@ -1,0 +1,1 @@
+"""Factors: analysis of variance, components, effects and their sizes."""

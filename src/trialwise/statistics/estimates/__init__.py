@@ -1,0 +1,1 @@
+"""Percentiles, means, KPIs and scores of one sample, with intervals."""

@@ -1,0 +1,1 @@
+"""What the order of trials does: fixed against random, carry-over, position."""

@@ -1,0 +1,1 @@
+"""Samples of many trials together: trials as clusters, control variates."""

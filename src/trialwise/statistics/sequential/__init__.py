@@ -1,0 +1,1 @@
+"""Intervals and rules that hold though one looks in between."""

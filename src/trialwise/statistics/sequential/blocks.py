@@ -1,0 +1,96 @@
+"""Sequential estimates of trials that were drawn together in blocks: a block is what they take as one trial."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trialwise.statistics.pooled.influence import pooled_influence
+from trialwise.statistics.sequential.looking import TrialForecast
+from trialwise.statistics.sequential.mean import SequentialMean
+from trialwise.statistics.sequential.pooled_mean import SequentialPooledMean
+from trialwise.statistics.sequential.quantile import SequentialQuantile
+from trialwise.statistics.sequential.states import SequentialState
+from trialwise.statistics.sizing.replicates import block_gain
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from trialwise.statistics.checks import Array
+
+FEWEST_BLOCKS = 8
+"""Before the first look. From fewer the error of a pooled quantile is too small, and Student's factor eats up what blocks gain."""
+
+
+class SequentialBlocks:
+    """An estimate by looks after whole blocks, each a scrambled Sobol sample and independent of the others (Owen 1998).
+
+    What is pooled has blocks as its clusters; of one number for each trial a block gives the mean. Trials of a block that does not
+    become whole are left out, as `estimate_of_blocks` does.
+    """
+
+    def __init__(
+        self,
+        of_blocks: SequentialMean | SequentialPooledMean | SequentialQuantile,
+        size: int,
+        percentile: float | None,
+    ) -> None:
+        """`of_blocks` takes blocks, of `size` trials each; `percentile` is that of a pooled quantile, None for means."""
+        self._of_blocks = of_blocks
+        self._size = size
+        self._percentile = percentile
+        self._key: Hashable = None
+        self._open: list[Array] = []
+        self._whole: list[Array] = []
+        self._taken = 0
+
+    def add(self, block: Hashable, trial: ArrayLike) -> bool:
+        """Take in a trial, a number or its samples, of a block, whose trials follow each other; whether the rule stops now.
+
+        Raises
+        ------
+        StatisticsError
+            The rule had stopped before, or something of the trial is not finite.
+        """
+        if block != self._key:
+            self._key, self._open = block, []
+        self._open.append(np.atleast_1d(np.asarray(trial, dtype=np.float64)))
+        self._taken += 1
+        if len(self._open) < self._size:
+            return False
+        trials, self._open = self._open, []
+        self._whole += trials
+        together = np.concatenate(trials)
+        if isinstance(self._of_blocks, SequentialMean):
+            return self._of_blocks.add(float(together.mean()))
+        return self._of_blocks.add(together)
+
+    @property
+    def state(self) -> SequentialState:
+        """What is known now; numbers of trials, not of blocks."""
+        seen, size = self._of_blocks.state, self._size
+        trials, low, high = (
+            one and size * one for one in (seen.forecast.trials, seen.forecast.low, seen.forecast.high)
+        )
+        return replace(
+            seen,
+            n=size * seen.n,
+            next_look=self._taken - len(self._open) + size * (seen.next_look - seen.n),
+            forecast=TrialForecast(trials, low, high, seen.forecast.factors),
+            method=seen.method.replace(" trials ", " blocks ") + f"; blocks of {size} trials",
+        )
+
+    @property
+    def blocks(self) -> int:
+        """Whole ones so far."""
+        return len(self._whole) // self._size
+
+    @property
+    def gain(self) -> float:
+        """Variance of as many trials drawn each by itself over that of these; StatisticsError before two blocks (`block_gain`)."""
+        if isinstance(self._of_blocks, SequentialMean):
+            return block_gain(np.concatenate(self._whole or [np.empty(0)]), self._size)
+        return block_gain(pooled_influence(self._whole, self._percentile), self._size)

@@ -1,0 +1,91 @@
+"""The mean of all samples of all trials, sequentially."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from trialwise.rules import RuleName
+from trialwise.statistics.checks import as_values
+from trialwise.statistics.pooled.clusters import NoSamplesError, ratio_standard_error
+from trialwise.statistics.running import RunningMoments, tail_warnings
+from trialwise.statistics.sequential.looking import Looks, chi_square_factors
+from trialwise.statistics.sequential.states import Seen, Sequential, SequentialState
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class SequentialPooledMean(Sequential["ArrayLike"]):
+    """The mean of all samples (`pooled_mean`), trial by trial, by the same rules and looks as `SequentialMean`.
+
+    Sum of sums over sum of numbers, with the linearised standard error over trials; two numbers are kept of each trial.
+    """
+
+    def __init__(
+        self,
+        precision: float,
+        *,
+        relative: bool = True,
+        confidence: float = 95,
+        rule: RuleName = "geometric",
+        start: int | None = None,
+    ) -> None:
+        """State what is wanted, as in `SequentialMean`.
+
+        Raises
+        ------
+        StatisticsError
+            An option is out of range.
+        """
+        super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
+        self._sums: list[float] = []
+        self._sizes: list[int] = []
+
+    def _take(self, trial: ArrayLike, name: str) -> None:
+        array = as_values(trial, name, minimum=0)
+        self._sums.append(float(array.sum()))
+        self._sizes.append(array.size)
+
+    def _measured(self, reach: float) -> Seen:
+        sums, sizes = np.array(self._sums), np.array(self._sizes, dtype=np.float64)
+        n, total = sums.size, float(sizes.sum())
+        if not total:
+            raise NoSamplesError
+        estimate = float(sums.sum()) / total
+        error = ratio_standard_error(sums, sizes)
+        residuals = RunningMoments.of(sums - estimate * sizes)
+        return Seen(
+            n=n,
+            estimate=estimate,
+            low=estimate - reach * error,
+            high=estimate + reach * error,
+            deviation=error * sqrt(n),
+            factors=chi_square_factors(residuals.degrees_of_freedom),
+            estimand="mean of all samples",
+            warnings=tail_warnings(residuals),
+            method="ratio estimator",
+        )
+
+
+def sequential_pooled_mean(
+    trials: Iterable[ArrayLike],
+    precision: float,
+    *,
+    relative: bool = True,
+    confidence: float = 95,
+    rule: RuleName = "geometric",
+    start: int | None = None,
+) -> SequentialState:
+    """Feed the samples of trials in their order to `SequentialPooledMean` until it stops or they end; options as there.
+
+    Raises
+    ------
+    StatisticsError
+        A sample that is not finite, or an option out of range.
+    """
+    course = SequentialPooledMean(precision, relative=relative, confidence=confidence, rule=rule, start=start)
+    return course.until_known(trials)

@@ -1,0 +1,119 @@
+"""The quantile of all samples of all trials, sequentially."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import isfinite, sqrt
+from typing import TYPE_CHECKING
+
+from trialwise.rules import RuleName
+from trialwise.statistics.checks import Array, as_percent, as_values
+from trialwise.statistics.estimates.quantiles import Convention, as_convention
+from trialwise.statistics.pooled.clusters import Clusters, NoSamplesError, require_enough
+from trialwise.statistics.pooled.forecast import forecast_spread
+from trialwise.statistics.pooled.quantile import clustered_quantile
+from trialwise.statistics.pooled.trial_samples import TrialSamples
+from trialwise.statistics.sequential.looking import Looks, lognormal_factors
+from trialwise.statistics.sequential.states import Seen, Sequential, SequentialState
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+
+class SequentialQuantile(Sequential["ArrayLike"]):
+    """The quantile of all samples (`pooled_quantile`), trial by trial, by the same rules and looks as `SequentialMean`.
+
+    The interval is that of the clustered share, with as many standard errors as the rule asks for.
+    """
+
+    def __init__(
+        self,
+        percentile: float,
+        precision: float,
+        *,
+        relative: bool = True,
+        confidence: float = 95,
+        rule: RuleName = "geometric",
+        start: int | None = None,
+        convention: Convention = "nearest_rank",
+    ) -> None:
+        """State what is wanted: `percentile` in percent, `convention` as in `trial_quantile`, the others as in `SequentialMean`.
+
+        Raises
+        ------
+        StatisticsError
+            An option is out of range.
+        """
+        super().__init__(Looks.of(rule, precision, relative=relative, confidence=confidence, start=start))
+        self._p = as_percent(percentile, "percentile")
+        as_convention(convention)
+        self._convention: Convention = convention
+        self._known: Clusters | None = None
+        self._new: list[Array] = []
+
+    def _take(self, trial: ArrayLike, name: str) -> None:
+        self._new.append(as_values(trial, name, minimum=0))
+
+    def _clusters(self) -> Clusters:
+        """All trials so far; those that came since the last look are put between the others."""
+        if self._new:
+            new = TrialSamples.of(self._new).in_order()
+            self._known = new if self._known is None else self._known.followed_by(new)
+            self._new = []
+        if self._known is None:
+            raise NoSamplesError
+        require_enough(self._known.trials, self._known.ordered.size)
+        return self._known
+
+    def _measured(self, reach: float) -> Seen:
+        level = as_percent(self._looks.inner, "confidence")
+        clusters = self._clusters()
+        found = clustered_quantile(clusters, self._p, level, reach, self._convention)
+        half, n = (found.high - found.low) / 2, found.trials
+        target = self._looks.target(found.estimate)
+        spread = (
+            forecast_spread(clusters, self._p, found, reach, target, relative=self._looks.relative)
+            if isfinite(half) and target > 0
+            else 0.0
+        )
+        return Seen(
+            n=n,
+            estimate=found.estimate,
+            low=found.low,
+            high=found.high,
+            deviation=half * sqrt(n) / reach,
+            factors=lognormal_factors(spread),
+            estimand=found.estimand,
+            warnings=[found.note] if found.note else [],
+            method=found.method,
+        )
+
+
+def sequential_quantile(
+    trials: Iterable[ArrayLike],
+    percentile: float,
+    precision: float,
+    *,
+    relative: bool = True,
+    confidence: float = 95,
+    rule: RuleName = "geometric",
+    start: int | None = None,
+    convention: Convention = "nearest_rank",
+) -> SequentialState:
+    """Feed the samples of trials in their order to `SequentialQuantile` until it stops or they end; options as there.
+
+    Raises
+    ------
+    StatisticsError
+        A sample that is not finite, or an option out of range.
+    """
+    course = SequentialQuantile(
+        percentile,
+        precision,
+        relative=relative,
+        confidence=confidence,
+        rule=rule,
+        start=start,
+        convention=convention,
+    )
+    return course.until_known(trials)

@@ -1,0 +1,1 @@
+"""Rare events: importance sampling and cross entropy."""

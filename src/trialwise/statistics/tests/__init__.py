@@ -1,0 +1,1 @@
+"""What samples are tested for: independence, trends, shape."""

@@ -1,0 +1,1 @@
+"""What time does: seasons, spectra, noise."""
