@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise.analysis.reading.columns import numbers_of
 from trialwise.analysis.reading.dialect import Dialect
 from trialwise.analysis.reading.table import Table, read_table
 from trialwise.analysis.reading.times import time_columns, times_of, without_times_note
+from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, TrialwiseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import statistics as st
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
-
-Array = npt.NDArray[np.float64]
 
 _STEPS = 200
 

@@ -10,12 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from trialwise.analysis.trial_set import LEVELS, Level
-
-Array = npt.NDArray[np.float64]
+from trialwise.arrays import Array
 
 
 @dataclass(frozen=True, slots=True)

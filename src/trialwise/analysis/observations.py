@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise.analysis.telling import Told
+from trialwise.arrays import Array
 from trialwise.experiment.belonging import is_of
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.sources import PathSource
@@ -16,8 +16,6 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.ledger import Ledger
 from trialwise.store.records import Status, TrialRow
 from trialwise.store.samples import TOGETHER, read_many
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,10 +17,10 @@ from scipy.special import chdtrc, ndtr
 from trialwise.analysis import order_sentences as say
 from trialwise.analysis.order_results import WorkerDifference, WorkerSpread
 from trialwise.analysis.order_trials import FIXED, RANDOM
+from trialwise.arrays import Array
 from trialwise.statistics.order.order import interval_of_sorted, kruskal_wallis
 from trialwise.statistics.pooled.estimates import Pooled
 
-Array = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 _FEWEST = 6
 """Below, no interval of a median reaches 95 %."""

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise.analysis.path_results import FlowSeries
+from trialwise.arrays import Array
 from trialwise.experiment.trials import PathFlow
 from trialwise.measurement import path_metrics as pm
 from trialwise.measurement.packets import Packets, joined
-
-Array = npt.NDArray[np.float64]
 
 SKETCH = 1000
 """Delays of a trial are kept as so many steps of their distribution: pooled ones are right to a thousandth of a trial's packets."""

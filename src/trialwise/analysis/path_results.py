@@ -6,12 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-import numpy.typing as npt
-
+from trialwise.arrays import Array
 from trialwise.experiment.model import Level
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

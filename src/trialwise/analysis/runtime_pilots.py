@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise.analysis.observations import Observation, StoreObservations
+from trialwise.arrays import Array
 from trialwise.errors import AnalysisError
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from trialwise.store.directory import ExperimentDirectory
     from trialwise.store.ledger import Ledger
 
-Array = npt.NDArray[np.float64]
 _PILOTS = 3
 _TOLERANCE, _CONFIDENCE = 5.0, 95.0
 

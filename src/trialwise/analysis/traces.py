@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.observations import Observation
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Method, Metric
-
-Array = npt.NDArray[np.float64]
 
 _MOST_TRIALS = 16
 _MOST_POINTS = 300

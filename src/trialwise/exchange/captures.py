@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError
 from trialwise.foreign_files import open_foreign
 
 Bytes = npt.NDArray[np.uint8]
 Numbers = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 _HEAD = 256
 """How much of each packet is looked at: link, network, extension headers and port numbers."""
 _ROOM = 64

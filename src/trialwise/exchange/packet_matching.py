@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from trialwise.arrays import Mask
+
 Keys = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Places = npt.NDArray[np.intp]
 _FLOWS, _SIZES = 1 << 10, 1 << 16
 

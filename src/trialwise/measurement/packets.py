@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
+from trialwise.arrays import Mask
 from trialwise.errors import AnalysisError
 from trialwise.foreign_files import open_foreign
 from trialwise.foreign_parquet import values_of
@@ -44,7 +45,6 @@ _LATEST = 9e9
 
 _Whole = TypeVar("_Whole", np.uint16, np.uint32)
 Seconds = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -15,9 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from trialwise.arrays import Array
 from trialwise.measurement.packets import Packets
-
-Array = npt.NDArray[np.float64]
 
 
 def throughput(packets: Packets, start: float, stop: float) -> float:

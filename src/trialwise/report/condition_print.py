@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from trialwise.arrays import Array
 from trialwise.report.figures import condition_points as points
 from trialwise.report.figures.conditions import PARTS, growth_rows
 from trialwise.report.figures.palette import COLOURS, VERDICT_COLOURS, VERDICT_MARKERS
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from trialwise.analysis.profile import Profile
     from trialwise.analysis.runtime_pilots import Pilot
     from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
-
-Array = npt.NDArray[np.float64]
 
 
 def write_profile(profile: Profile, times: Array, values: Array, path: Path) -> None:

@@ -6,12 +6,10 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from trialwise.analysis.estimation.results import PooledCourse
 from trialwise.analysis.results import Analysis, MetricAnalysis, TrialFailure, TrialMetric
 from trialwise.analysis.traces import TrialTrace
+from trialwise.arrays import Array
 from trialwise.experiment.model import Kpi
 from trialwise.experiment.placeholders import level_text
 from trialwise.report.units import Scale
@@ -19,7 +17,6 @@ from trialwise.visible import visible
 
 Value = str | float | int | bool | None
 Row = dict[str, Value]
-Array = npt.NDArray[np.float64]
 
 ALL = "all trials"
 _FEW = 60

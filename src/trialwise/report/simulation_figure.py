@@ -9,15 +9,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import matplotlib as mpl
-import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from trialwise.arrays import Array
 from trialwise.report.figures.palette import COLOURS, DASHES
 from trialwise.report.print_style import STYLE, WIDTH, save
 from trialwise.report.units import scale
-
-Array = npt.NDArray[np.float64]
 
 
 def write_simulation(

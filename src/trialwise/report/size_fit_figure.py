@@ -10,14 +10,13 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from trialwise.arrays import Array
 from trialwise.report.figures.palette import COLOURS, DASHES
 from trialwise.report.print_style import STYLE, WIDTH, log_scale, save
 from trialwise.statistics import SizeFit
 
-Array = npt.NDArray[np.float64]
 _POINTS = 400
 
 

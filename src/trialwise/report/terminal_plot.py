@@ -6,14 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise.analysis.profile import length_words
+from trialwise.arrays import Array
 
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Lags
 
-Array = npt.NDArray[np.float64]
 _STEP = 0.2
 _LABEL = 6
 

@@ -9,13 +9,11 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 
+from trialwise.arrays import Array
 from trialwise.report.figures.palette import COLOURS
 from trialwise.report.print_style import GREY, STYLE, WIDTH, save
-
-Array = npt.NDArray[np.float64]
 
 
 def write_trace(path: Path, ends: Array, rates: Array, bin_width: float, mean: float, name: str) -> None:

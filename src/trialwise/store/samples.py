@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, StoreError
 from trialwise.foreign_files import check_foreign, open_foreign
 from trialwise.foreign_parquet import values_of
@@ -26,7 +26,6 @@ from trialwise.store.files import write_whole
 if TYPE_CHECKING:
     import polars as pl
 
-Array = npt.NDArray[np.float64]
 _SEGMENT = "from-"
 """How the names of segments begin."""
 Entry = tuple[int, int, str, Array, Array | None]

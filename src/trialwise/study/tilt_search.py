@@ -9,10 +9,10 @@ from math import ceil
 from typing import Literal, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise._core import parse_fraction
+from trialwise.arrays import Array
 from trialwise.errors import PlanError, StatisticsError
 from trialwise.experiment.model import Experiment, Level, Metric
 from trialwise.experiment.placeholders import fill
@@ -25,7 +25,6 @@ from trialwise.statistics.simulation.defensive import STRENGTHS, WORTH
 from trialwise.study.tilt_document import EpochDocument, FitDocument, TiltChoice
 from trialwise.trials.tilt_cycles import RawCycle, TiltCycles
 
-Array = npt.NDArray[np.float64]
 TiltMethod: TypeAlias = Literal["cross-entropy", "weighted", "defensive"]
 Told: TypeAlias = Callable[[str, int, int], object]
 """Told the name of a tilt, how many steps are done, and how many there are."""

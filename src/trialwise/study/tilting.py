@@ -6,9 +6,9 @@ import dataclasses
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import statistics as st
+from trialwise.arrays import Array
 from trialwise.design.treatments import treatments
 from trialwise.errors import PlanError
 from trialwise.experiment.model import Experiment, Level, Metric
@@ -19,8 +19,6 @@ from trialwise.study.tilt_document import TiltChoice
 from trialwise.study.tilt_search import TiltOptions, TiltSearch, Told, fitted_sizes
 from trialwise.trials.simulating import filled
 from trialwise.trials.tilt_cycles import TiltCycles
-
-Array = npt.NDArray[np.float64]
 
 
 def tilt_metric(experiment: Experiment, name: str | None) -> Metric:

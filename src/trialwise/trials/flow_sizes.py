@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise._core import size_tables
+from trialwise.arrays import Array
 from trialwise.experiment.problems import nearest
 from trialwise.experiment.simulation import names_file
 from trialwise.trials.amounts import number, whole_bytes
-
-Array = npt.NDArray[np.float64]
 
 
 class Sizes(Protocol):

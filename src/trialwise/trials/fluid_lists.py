@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
+from trialwise.arrays import Array
 from trialwise.errors import PlanError
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.trials.drawn_flows import drawing
@@ -17,7 +18,6 @@ from trialwise.trials.fabrics import open_fabric
 from trialwise.trials.list_statistics import Statistic
 from trialwise.trials.simulating import congestion_of
 
-Array = npt.NDArray[np.float64]
 Seeds = npt.NDArray[np.uint64]
 _STEPS_A_FLOW, _STEPS_A_LIST = 20, 60
 """What drawing a flow and sharing one link costs, and a list beside its flows, in steps of the max-min model: some 5 ns each."""

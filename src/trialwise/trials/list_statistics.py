@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
+from trialwise.arrays import Array
 from trialwise.experiment.model import Metric
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
 from trialwise.experiment.simulation_quantities import SIMULATION_QUANTITIES, size_class
 from trialwise.trials.drawn_flows import picoseconds
 
-Array = npt.NDArray[np.float64]
 Summary: TypeAlias = float | str | tuple[str, float] | None
 Statistic: TypeAlias = tuple[str, Summary, tuple[int, int], tuple[int, int]]
 """As `_core.surrogate_batch` takes it."""

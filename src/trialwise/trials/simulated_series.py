@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from trialwise.arrays import Array
 from trialwise.trials.fabrics import switch_ports
 from trialwise.trials.simulating import Simulated
-
-Array = npt.NDArray[np.float64]
-
 
 _RATES = 100
 """Rates are means over so many parts of a trial: between two looks some packets more or less are most of the rate."""

@@ -6,12 +6,11 @@ from functools import lru_cache
 from math import ceil, sqrt
 
 import numpy as np
-import numpy.typing as npt
 
+from trialwise.arrays import Array
 from trialwise.experiment.seeds import seed_of
 from trialwise.experiment.simulation import SOBOL_BLOCK
 
-Array = npt.NDArray[np.float64]
 _MOST = 257
 """Coordinates at most; those further on matter little, and are random."""
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
+from trialwise.arrays import Array
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import SwitchingTilt
 from trialwise.trials.drawn_flows import Drawing, drawing, flow_list
@@ -18,7 +19,6 @@ from trialwise.trials.fabrics import open_fabric
 from trialwise.trials.simulating import congestion_of
 from trialwise.trials.tilting import at_finish, switching_trial
 
-Array = npt.NDArray[np.float64]
 _LARGEST = 1e15
 """Bytes; at 100 Gbit/s these take a day of simulated time, which still is a whole number of picoseconds."""
 

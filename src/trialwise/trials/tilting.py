@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from trialwise import _core
+from trialwise.arrays import Array
 from trialwise.errors import PlanError
 from trialwise.experiment.simulation import SimulationTrial
 from trialwise.experiment.tilts import DefensiveTilt, SwitchingTilt, Tilt
 from trialwise.trials.drawn_flows import Drawing, Flows
 
-Array = npt.NDArray[np.float64]
 _REACH, _STEP = 8.0, 0.01
 """Standard deviations up to which a tilted lognormal is followed, and the width of a piece of its density."""
 

@@ -7,9 +7,9 @@ from hashlib import sha256
 from typing import NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import __version__
+from trialwise.arrays import Array
 from trialwise.experiment.model import Controls, Experiment, Level, Metric
 from trialwise.experiment.placeholders import BUILT_IN, names_in
 from trialwise.experiment.seeds import seed_of
@@ -21,7 +21,6 @@ from trialwise.trials.list_statistics import ListControls, is_modelled
 from trialwise.trials.simulating import filled
 from trialwise.trials.simulation import trial_of
 
-Array = npt.NDArray[np.float64]
 Round = tuple[int, int]
 Entry = tuple[float, list[float], int]
 

@@ -11,10 +11,10 @@ import polars as pl
 
 from trialwise.analysis.calibration.results import Arrangement
 from trialwise.analysis.trial_set import LEVELS, Level
+from trialwise.arrays import Array
 from trialwise.statistics.comparing.welch import contrast, two_sided
 from trialwise.statistics.estimates.moments import Moments
 
-Array = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 Sides = npt.NDArray[np.bool_]
 

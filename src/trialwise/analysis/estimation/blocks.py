@@ -6,18 +6,16 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.estimates import estimate, trial_value, trial_values
 from trialwise.analysis.estimation.results import Estimate
 from trialwise.analysis.observations import Observation
+from trialwise.arrays import Array
 from trialwise.experiment.model import Estimand, Metric
 from trialwise.experiment.simulation import SOBOL_BLOCK
 from trialwise.numbers import about
 from trialwise.store.records import TrialRow
-
-Array = npt.NDArray[np.float64]
 
 
 def whole_blocks(observations: Sequence[Observation], rows: Mapping[int, TrialRow]) -> list[list[Array]]:

@@ -7,15 +7,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.estimates import trial_values
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Controls, Level, Metric
 from trialwise.measurement.list_controls import KnownMeans
 
-Array = npt.NDArray[np.float64]
 Round = tuple[int, int]
 
 

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from trialwise import statistics as st
 from trialwise.analysis.equal_trials import equal_words
 from trialwise.analysis.estimation.results import Estimate
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.estimands import estimand_text
 from trialwise.experiment.model import Estimand, Metric
 from trialwise.experiment.simulation import SimulationSource
 from trialwise.experiment.sources import PathSource
 from trialwise.numbers import about
-
-Array = npt.NDArray[np.float64]
 
 
 def is_estimated(metric: Metric) -> bool:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import polars as pl
 
 from trialwise import statistics as st
+from trialwise.arrays import Array
 from trialwise.errors import StoreError
 from trialwise.experiment.model import Experiment
 from trialwise.experiment.simulation import SimulationSource, SimulationTrial
@@ -22,7 +23,6 @@ from trialwise.store.directory import ExperimentDirectory
 from trialwise.store.records import TrialRow
 from trialwise.store.samples import TOGETHER, record_name, require_room
 
-Array = npt.NDArray[np.float64]
 COLUMNS = ("size_bytes", "start_ps", "fct_ps", "ideal_ps")
 
 

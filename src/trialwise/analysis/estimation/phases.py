@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.flow_records import FlowRecords
+from trialwise.arrays import Array
 
-Array = npt.NDArray[np.float64]
 _TIMES = 60
 _STABLE = 0.9
 """Of the level of active flows, from which on a trial is out of its warm-up."""

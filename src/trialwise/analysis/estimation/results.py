@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
 from trialwise import statistics as st
+from trialwise.arrays import Array
 from trialwise.experiment.model import Controls, Estimand
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

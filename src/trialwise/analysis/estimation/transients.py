@@ -13,12 +13,12 @@ from trialwise import statistics as st
 from trialwise.analysis.estimation.flow_records import FlowRecords
 from trialwise.analysis.estimation.phases import Phases
 from trialwise.analysis.estimation.trial_values import FEWEST_BEYOND
+from trialwise.arrays import Array
 from trialwise.experiment.model import Metric
 from trialwise.experiment.quantity import duration_text
 from trialwise.numbers import write
 from trialwise.statistics.estimates.quantiles import FEWEST_BEYOND as BEYOND_IN_A_TRIAL
 
-Array = npt.NDArray[np.float64]
 _LEAST_STABLE = 0.1
 """Of a trial, below which nothing is said of its stable phase."""
 _FAR = 99.0

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise._core import parse_fraction
 from trialwise.analysis.estimation.results import Estimate, WeightedTail
 from trialwise.analysis.observations import Observation, StoreObservations
+from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, StatisticsError
 from trialwise.experiment.model import Estimand, Experiment, Level, Metric
 from trialwise.experiment.placeholders import fill, names_in
@@ -20,7 +20,6 @@ from trialwise.experiment.tilts import EXPECTED_FLOWS, LOAD_RATIO, LOG_LIKELIHOO
 from trialwise.numbers import about, write
 from trialwise.statistics.simulation.importance import BATCH
 
-Array = npt.NDArray[np.float64]
 Attempt = tuple[int, int]
 PRECISION = 1.0
 """Percent: at what the rule of batches would stop where a metric does not say (CCEval section 6.5)."""

@@ -18,7 +18,8 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-Array = npt.NDArray[np.float64]
+from trialwise.arrays import Array
+
 Order = Literal["day-first", "month-first", "year-first"]
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

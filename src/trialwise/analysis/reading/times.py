@@ -16,10 +16,9 @@ from trialwise.analysis.reading.columns import numbers_of
 from trialwise.analysis.reading.moments import Order, is_dated, lacks, moments
 from trialwise.analysis.reading.numbers import is_missing, parsed
 from trialwise.analysis.reading.table import Table
+from trialwise.arrays import Array
 from trialwise.errors import AnalysisError, TrialwiseError
 from trialwise.numbers import write
-
-Array = npt.NDArray[np.float64]
 
 _UNITS = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _UNIT_NAMES = {

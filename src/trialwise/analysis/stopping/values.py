@@ -10,12 +10,12 @@ from math import isfinite
 from typing import Generic, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from trialwise import statistics as st
 from trialwise.analysis.estimation.weighted import is_tilted, weighted_trial
 from trialwise.analysis.observations import after_warmup
 from trialwise.analysis.timescales import convergence_requirements
+from trialwise.arrays import Array
 from trialwise.errors import StatisticsError
 from trialwise.experiment.model import Experiment, Kpi, Metric
 from trialwise.experiment.simulation import SimulationSource
@@ -23,7 +23,6 @@ from trialwise.experiment.tilts import EXPECTED_FLOWS, LOG_LIKELIHOOD
 from trialwise.measurement.samples import Samples
 from trialwise.store.records import TrialRow
 
-Array = npt.NDArray[np.float64]
 Round = tuple[int, int]
 """Series and round."""
 Whole = Array | st.WeightedTrial

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from trialwise.arrays import Array
+
 if TYPE_CHECKING:
     from trialwise.analysis.profile import Lags, Profile
     from trialwise.report.points import Row
 
-Array = npt.NDArray[np.float64]
 
 MOST = 2000
 """Points of one figure; beyond, stretches of neighbours are drawn by their extremes."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import altair as alt
 import numpy as np
-import numpy.typing as npt
 
+from trialwise.arrays import Array
 from trialwise.report.document import Document, Figure, Figures
 from trialwise.report.documents import profile as profiles
 from trialwise.report.documents import runtime as runtimes
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from trialwise.analysis.runtime_results import PilotNeed, RuntimeAdvice
     from trialwise.report.points import Row
 
-Array = npt.NDArray[np.float64]
 _MOST_PILOTS = 6
 
 

@@ -5,14 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from trialwise.analysis.path_results import DelayDistribution, PathSeries
+from trialwise.arrays import Array
 from trialwise.report.figures.axes import WIDE, Axis
 from trialwise.report.points import Row
-
-Array = npt.NDArray[np.float64]
 
 
 def series_name(series: PathSeries, label: str) -> str:
